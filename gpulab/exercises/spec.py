@@ -1,0 +1,128 @@
+"""What an exercise is, as data. A lab's module in this package builds `Exercise` records and nothing else.
+
+The same records serve the learner's `check` and the instructor's judge: the check runs the public `cases`,
+the judge its own cases of the same form, on contents that it seeds itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+Sizes = Mapping[str, int | float | str]
+Fill = str | Callable[[np.random.Generator, tuple[int, ...], Sizes], np.ndarray]
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem size: `sizes` names everything that the arguments' shapes depend on."""
+
+    name: str
+    sizes: Sizes
+
+
+@dataclass(frozen=True)
+class Array:
+    """A device array that the learner's code gets.
+
+    `role`: ``in`` (must stay unchanged), ``out`` (poisoned before the run), ``inout``.
+    `fill`: ``normal``, ``uniform`` (0…1), ``integers:LOW:HIGH``, ``zeros``, or a function
+    (generator, shape, sizes) → array. Ignored for ``out``.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    role: Literal["in", "out", "inout"] = "in"
+    fill: Fill = "normal"
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number passed by value, such as a size or a factor."""
+
+    name: str
+    value: Number
+    dtype: str = "int64"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The launch shape of a kernel exercise; `shared_bytes` is the dynamic shared memory."""
+
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit on a count, taken from the report of one case (`case`; the last public one by default).
+
+    `metric` is a name of `gpulab.profile.METRICS`. `sense` says on which side of `limit` a good answer lies.
+    `naive` is what the obvious solution costs: at or beyond it no points, between it and `limit` a share of them
+    in proportion (on a logarithmic scale). `label` is the name in the check's output, `why` the half line
+    in parentheses behind the limit, `advice` the question asked when the budget is missed.
+    """
+
+    metric: str
+    limit: Number | Callable[[Sizes], Number]
+    points: float
+    label: str
+    naive: Number | Callable[[Sizes], Number] | None = None
+    sense: Literal["<=", ">=", "=="] = "<="
+    why: str = ""
+    advice: str = ""
+    case: str | None = None
+
+    def limit_for(self, sizes: Sizes) -> float:
+        return float(self.limit(sizes) if callable(self.limit) else self.limit)
+
+    def naive_for(self, sizes: Sizes) -> float | None:
+        value = self.naive(sizes) if callable(self.naive) else self.naive
+        return None if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One graded exercise.
+
+    `name` is ``topic.exercise``; the learner calls ``gpulab.check(name, fn)``. The evidence says what reaches
+    the judge: ``launch trace`` (fn is a kernel, or host code that launches kernels on device arrays)
+    or ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-able answer).
+
+    Launch traces: `arguments(sizes)` lists what fn receives, in order. With `shape(sizes)` fn is a kernel that
+    the check launches; without it fn is host code that launches kernels itself. The reference of the same name
+    in `gpulab.exercises.references` maps (inputs by name, sizes) to the expected outputs by name.
+
+    Answered cases: `questions(sizes, generator)` lists tuples of arguments; the reference maps (*arguments) to
+    the answer.
+
+    `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
+    `hints` has three steps; `section` is the heading of the lab to read again after the last.
+    """
+
+    name: str
+    lab: str
+    correct_points: float
+    cases: tuple[Case, ...]
+    evidence: Literal["launch trace", "answered cases"] = "launch trace"
+    arguments: Callable[[Sizes], tuple[Array | Scalar, ...]] | None = None
+    shape: Callable[[Sizes], Shape] | None = None
+    questions: Callable[[Sizes, np.random.Generator], list[tuple]] | None = None
+    budgets: tuple[Budget, ...] = ()
+    rtol: float = 0.0
+    atol: float = 0.0
+    hints: tuple[str, str, str] = ("", "", "")
+    section: str = ""
+    race_case: str | None = None  # the small case run under both schedules; the first by default
+    tags: tuple[str, ...] = field(default=())
+
+    @property
+    def points(self) -> float:
+        """All points of the exercise."""
+        return self.correct_points + sum(b.points for b in self.budgets)

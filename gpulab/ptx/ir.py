@@ -1,0 +1,191 @@
+"""The shape of a parsed PTX module: plain frozen records, no behaviour of a machine.
+
+Names follow the PTX ISA document. A module holds functions and module variables; a function
+holds basic blocks; a block holds instructions; an instruction holds operands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A virtual register such as ``%rd4``; its declared type is in ``Function.registers``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special register such as ``%tid.x`` or ``%laneid``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A literal. `bits` is set for ``0f…``/``0d…`` literals and holds their exact bit pattern.
+
+    `kind` is ``"int"``, ``"f32"`` or ``"f64"``; `value` is a Python int or float.
+    """
+
+    value: int | float
+    kind: str = "int"
+    bits: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name of a variable, function, parameter or label, with a byte offset (``name+16``)."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A memory operand ``[base+offset]``; `offset` in bytes. `base` None means absolute."""
+
+    base: Register | Symbol | None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A brace list ``{a, b, c, d}``. The sink ``_`` is ``Register("_")``."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A parenthesised list in a call: ``(retval0)`` or ``(param0, param1)``."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two destinations written ``%p1|%p2`` (setp, shfl, match)."""
+
+    first: Operand
+    second: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """A predicate operand written ``!%p1``."""
+
+    register: Register
+
+
+Operand = Register | Special | Immediate | Symbol | Address | Vector | Arguments | Pair | Negated
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in the learner's source; `line` counts from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One PTX instruction.
+
+    `opcode` is the whole dotted name (``ld.global.v4.f32``); `parts` is it split at the dots.
+    `guard` is the predicate register of ``@%p``/``@!%p``; `line` is the line in the PTX text
+    (from 1); `location` is what the nearest ``.loc`` says, None before the first and for line 0.
+    """
+
+    opcode: str
+    operands: tuple[Operand, ...]
+    guard: Register | None = None
+    guard_negated: bool = False
+    line: int = 0
+    location: Location | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(self.opcode.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A declared variable or parameter.
+
+    `space` is ``global``, ``const``, ``shared``, ``local`` or ``param``; `type` the PTX type without the
+    dot (``f32``, ``b8``); `count` the number of elements (1 for a scalar, 0 for an unsized ``extern`` array);
+    `align` in bytes; `initial` the bytes of the initialiser, or None; `pointers` the places inside it that
+    hold the address of another symbol, as (byte offset, symbol).
+    """
+
+    name: str
+    space: str
+    type: str
+    count: int = 1
+    align: int = 1
+    initial: bytes | None = None
+    extern: bool = False
+    pointers: tuple[tuple[int, Symbol], ...] = ()
+    is_array: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BasicBlock:
+    """Instructions with one entry (the first) and one exit (the last).
+
+    `index` is the position in layout order; `successors` are indices of blocks: for a conditional branch
+    (taken, fallen through), for an unconditional one (target,), empty after ret/exit/trap.
+    """
+
+    index: int
+    label: str
+    instructions: tuple[Instruction, ...]
+    successors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An ``.entry`` (kernel) or ``.func``. `registers` maps a register's name to its type without the dot.
+
+    `branch_targets` holds the label lists declared with ``.branchtargets`` for ``brx.idx``.
+    `directives` maps e.g. ``maxntid`` to its numbers. A function without a body is `extern`.
+    """
+
+    name: str
+    entry: bool
+    parameters: tuple[Variable, ...] = ()
+    returns: tuple[Variable, ...] = ()
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    blocks: tuple[BasicBlock, ...] = ()
+    directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    extern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A whole PTX text. `files` maps the numbers of ``.file`` to paths."""
+
+    version: str
+    target: str
+    files: dict[int, str]
+    variables: dict[str, Variable]
+    functions: dict[str, Function]
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the kernels, in the order of the text."""
+        return tuple(f.name for f in self.functions.values() if f.entry)
+
+
+class PtxError(Exception):
+    """PTX that cannot be read: what, and where (`line` of the PTX text with its `text`)."""
+
+    def __init__(self, message: str, line: int = 0, text: str = ""):
+        super().__init__(f"{message} (PTX line {line}: {text.strip()})" if line else message)
+        self.message, self.line, self.text = message, line, text

@@ -1,0 +1,77 @@
+"""What the simulator tells its observers. Observers never change a run.
+
+Shapes: a chunk of B blocks runs at once, each of T lanes (threads per block rounded up to whole warps).
+Arrays of events are broadcastable to (B, T): an address that is the same pattern in every block
+has shape (1, T), a uniform one (1, 1). `lanes` is None when every lane of the chunk takes part, else a
+boolean array broadcastable to (B, T).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpulab.ptx import Instruction
+
+
+@dataclass(slots=True)
+class Chunk:
+    """The blocks that run together. `blocks` holds their linear indices, shape (B,)."""
+
+    blocks: np.ndarray
+    lanes_per_block: int  # T: threads per block rounded up to a multiple of 32
+    threads_per_block: int
+
+    @property
+    def warps_per_block(self) -> int:
+        return self.lanes_per_block // 32
+
+
+@dataclass(slots=True)
+class Access:
+    """One memory instruction of one group of lanes.
+
+    `index` is the instruction's index in the program. `space` is global, shared, local or const; `kind` is load,
+    store, atomic or reduction. `address` is in bytes: an address of the global space, or an offset into the
+    block's shared / the thread's local window. `size` is bytes per lane (a vector access counts whole).
+    `values` is what was loaded or stored (None where an observer did not ask), one array per vector element.
+    """
+
+    index: int
+    instruction: Instruction
+    space: str
+    kind: str
+    address: np.ndarray
+    size: int
+    lanes: np.ndarray | None
+    chunk: Chunk
+    values: list[np.ndarray] = field(default_factory=list)
+
+
+class Observer:
+    """Base of all observers: override what you need. An observer that is not there costs nothing."""
+
+    def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        """A launch begins."""
+
+    def executed(self, first: int, stop: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        """The instructions first … stop-1 of the program ran once for `lanes`."""
+
+    def guarded(self, index: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        """Instruction `index` ran under a guard that holds for `lanes` only."""
+
+    def branch(self, index: int, lanes: np.ndarray | None, taken: np.ndarray, chunk: Chunk) -> None:
+        """A conditional branch: `taken` is true where the branch was taken (meaningless outside `lanes`)."""
+
+    def access(self, access: Access) -> None:
+        """A memory instruction ran."""
+
+    def barrier(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        """All threads of the blocks of `lanes` passed a block barrier."""
+
+    def warp_sync(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        """Warps met at a `*.sync` operation (shuffle, vote, match, bar.warp.sync)."""
+
+    def end(self) -> None:
+        """The launch is over (not called after a fault)."""
