@@ -1,0 +1,95 @@
+"""Where a course keeps its files, and what nbgrader must know of it. All paths of grading/ come from here."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from traitlets.config import Config
+
+ROOT = Path(__file__).resolve().parents[1]
+IGNORED = [".ipynb_checkpoints", "__pycache__", "*.pyc", "*.py", "*.toml", "wrong"]
+
+
+@dataclass(frozen=True)
+class Course:
+    """The folders of one course. `home` holds everything that belongs to one class of students."""
+
+    root: Path = ROOT
+    home: Path = ROOT / "grading"
+
+    @property
+    def solutions(self) -> Path:
+        return self.root / "solutions"
+
+    @property
+    def labs(self) -> Path:
+        return self.root / "labs"
+
+    @property
+    def submitted(self) -> Path:
+        return self.home / "submitted"
+
+    @property
+    def autograded(self) -> Path:
+        return self.home / "autograded"
+
+    @property
+    def feedback(self) -> Path:
+        return self.home / "feedback"
+
+    @property
+    def verdicts(self) -> Path:
+        return self.home / "verdicts"
+
+    @property
+    def gradebook(self) -> Path:
+        return self.home / "gradebook.db"
+
+    @property
+    def grades(self) -> Path:
+        return self.home / "grades.csv"
+
+    @property
+    def secret(self) -> Path:
+        return self.home / "secret"
+
+    @property
+    def roster(self) -> Path:
+        return self.home / "roster.csv"
+
+    def relative(self, path: Path) -> str:
+        """A path as nbgrader wants it: seen from the root (it mishandles absolute ones)."""
+        return os.path.relpath(path, self.root)
+
+    def lab_names(self) -> list[str]:
+        """Every folder of solutions/ that holds a notebook's source, in order."""
+        return [p.name for p in sorted(self.solutions.glob("[0-9]*")) if sources(p)]
+
+
+def sources(folder: Path) -> list[Path]:
+    """The notebooks of one lab, as text."""
+    return sorted(folder.glob("*.py"))
+
+
+def nbgrader_config(course: Course) -> Config:
+    """nbgrader's settings for a course: its folders, and our two preprocessors in the place of `Execute`."""
+    from grading.preprocessors import AUTOGRADE, RELEASE, SANITIZE
+
+    config = Config()
+    folders = config.CourseDirectory
+    folders.root = str(course.root)
+    folders.source_directory = course.relative(course.solutions)
+    folders.release_directory = course.relative(course.labs)
+    folders.submitted_directory = course.relative(course.submitted)
+    folders.autograded_directory = course.relative(course.autograded)
+    folders.feedback_directory = course.relative(course.feedback)
+    folders.solution_directory = course.relative(course.home / "solution")
+    folders.db_url = f"sqlite:///{course.gradebook}"
+    folders.ignore = IGNORED
+    config.GenerateAssignment.preprocessors = RELEASE
+    config.Autograde.sanitize_preprocessors = SANITIZE
+    config.Autograde.autograde_preprocessors = AUTOGRADE
+    config.OverwriteCells.add_missing_cells = True
+    return config

@@ -1,0 +1,27 @@
+"""What can go wrong in grading/, as exceptions whose text is the message. Each survives pickling."""
+
+from __future__ import annotations
+
+
+class GradingError(Exception):
+    """Something that an instructor must read: what, where, why, what to do. Never a traceback."""
+
+
+class ReleaseError(GradingError):
+    """A lab cannot be released."""
+
+
+class NotebookError(GradingError):
+    """A submitted file is not a notebook that can be judged."""
+
+
+class SandboxError(GradingError):
+    """The sandbox does not work here."""
+
+
+class TraceError(GradingError):
+    """What came out of the sandbox is not a launch trace that can be replayed."""
+
+
+class Ungraded(GradingError):
+    """No verdict for one submission, with the reason. The others go on."""
