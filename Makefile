@@ -1,0 +1,57 @@
+# `make lab` and `make test` are the two commands; each first makes or brings up to date the environment in .venv.
+
+PYTHON ?= python3
+JOBS   ?= 2
+ARGS   ?=
+# Choices of the set-up; see the README.
+#   EXTRAS=none         no PyTorch, CuPy, Triton, instructor's or developer's tools
+#   CUDA=12 or CUDA=13  not what the driver says
+#   TORCH_INDEX=URL     another index for PyTorch's wheels, such as PyTorch's own for builds without CUDA
+EXTRAS      ?= all
+CUDA        ?= auto
+TORCH_INDEX ?=
+
+BIN  := .venv/bin
+TEST := $(BIN)/python -m pytest -n $(JOBS)
+
+.PHONY: help lab test test-all check format bench setup clean
+
+help:
+	@echo "make lab       open JupyterLab on the labs      (make lab ARGS=--no-browser: server only)"
+	@echo "make test      run the tests                    (make test ARGS=tests/ptx: some of them)"
+	@echo "make test-all  run the slow ones too"
+	@echo "make check     style, types, labs in step with their sources"
+	@echo "make format    put the style right"
+	@echo "make bench     side-by-side timings"
+	@echo "make setup     only make .venv                  (EXTRAS=none: without PyTorch, CuPy and tools)"
+	@echo "make clean     remove .venv and caches"
+
+setup:
+	@command -v $(PYTHON) >/dev/null || { echo "make: no '$(PYTHON)' on this machine. Install Python 3.11 or newer (Debian, Ubuntu: apt install python3 python3-venv), or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) tools/setup.py --extras=$(EXTRAS) --cuda=$(CUDA) --torch-index=$(TORCH_INDEX)
+
+lab: setup
+	@$(BIN)/python -m gpulab lab $(ARGS)
+
+test: setup
+	@$(TEST) -m "not slow" $(ARGS)
+
+test-all: setup
+	@$(TEST) $(ARGS)
+
+check: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m grading release --check
+
+format: setup
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf .venv .pytest_cache .hypothesis .mypy_cache .ruff_cache build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

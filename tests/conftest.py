@@ -1,0 +1,39 @@
+"""What all tests share: GPU tests skipped with a reason and counted, quiet and repeatable libraries."""
+
+from __future__ import annotations
+
+import os
+
+# Before NumPy and matplotlib are imported: the tests run side by side, and no test opens a window.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import hypothesis
+import pytest
+
+# The same examples in every run and no time limit per example: machines differ, and pytest-timeout is there.
+hypothesis.settings.register_profile("gpulab", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.load_profile("gpulab")
+
+NO_GPU = "no NVIDIA GPU here"
+
+
+def has_gpu() -> bool:
+    """Whether a kernel can run on a GPU here."""
+    from numba import cuda
+
+    return bool(cuda.is_available())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    wants_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if wants_gpu and not has_gpu():
+        for item in wants_gpu:
+            item.add_marker(pytest.mark.skip(reason=NO_GPU))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_GPU in str(r.longrepr)]
+    if skipped:
+        terminalreporter.write_line(f"{len(skipped)} tests need a GPU and were skipped: {NO_GPU}")
