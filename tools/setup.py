@@ -62,7 +62,7 @@ CURES = [
 ]
 
 WRONG_TORCH = """\
-the package index's PyTorch is built for CUDA {torch}, and this machine's driver (or the CUDA= you gave) is for {cuda}.
+the PyTorch of the package index is built for CUDA {torch}; you need {cuda}.
 One of these helps:
   - a driver of 580 or newer speaks CUDA 13
   - PyTorch's install page names indexes of builds for other CUDAs and for none: make setup TORCH_INDEX=URL
@@ -196,7 +196,7 @@ def pip(python: str, *arguments: str) -> str:
 
 
 def cuda_of_torch(python: str, index: list[str]) -> str | None:
-    """The CUDA, 12 or 13, in the PyTorch that would be installed; such a build pins the compiler and Triton."""
+    """The CUDA in the PyTorch that would be installed; such a build pins the compiler and Triton."""
     said = pip(
         python, "install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps", "--report", "-",
         "-c", str(CONSTRAINTS), *index, "torch",
