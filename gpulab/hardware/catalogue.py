@@ -1,0 +1,46 @@
+"""All GPUs by name."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from .ada import L4, RTX4090
+from .ampere import A100
+from .gpu import GPU
+from .hopper import H100, H200
+from .turing import T4
+from .volta import V100
+
+ALL: tuple[GPU, ...] = (V100, T4, A100, H100, H200, L4, RTX4090)
+
+
+class UnknownGPU(LookupError):
+    """No GPU has that name. The message is one line that says which names there are."""
+
+
+def names() -> list[str]:
+    """The names of all GPUs, as `find` takes them."""
+    return [gpu.name for gpu in ALL]
+
+
+def find(name: str) -> GPU:
+    """The GPU of that name or alias; case, blanks, dashes and underscores do not matter.
+
+    Raises UnknownGPU.
+    """
+    wanted = _plain(name)
+    if wanted in _BY_NAME:
+        return _BY_NAME[wanted]
+    close = get_close_matches(wanted, _BY_NAME, n=1)
+    hint = f"; did you mean {_BY_NAME[close[0]].name}?" if close else ";"
+    raise UnknownGPU(f"no GPU is named {name!r}{hint} known are {', '.join(names())}")
+
+
+def _plain(name: str) -> str:
+    bare = "".join(c for c in str(name).lower() if c.isalnum())
+    return bare.removeprefix("nvidia")
+
+
+_BY_NAME: dict[str, GPU] = {
+    _plain(alias): gpu for gpu in ALL for alias in (gpu.name, gpu.product, *gpu.aliases)
+}

@@ -1,0 +1,99 @@
+"""Hopper (2022): float8, asynchronous copies of whole tiles, clusters of blocks.
+
+The tensor cores run at a lower clock than the ordinary lanes: 989.4 TFLOP/s is 132 × 2,048 × 2 × 1.83 GHz,
+66.9 TFLOP/s of float32 is 132 × 128 × 2 × 1.98 GHz. INT4 has no published rate from Hopper on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .figure import KIB, MIB, Figure
+from .gpu import GPU
+from .sources import H100_SHEET, H200_SHEET, HOPPER_PAPER, LUO_2025
+
+_P = HOPPER_PAPER
+_S = H100_SHEET
+_HALF = "half of the sheet's figure, which is with sparsity"
+_BOARD = "measured on an H800 PCIe, the same architecture at 1.755 GHz"
+
+H100 = GPU(
+    name="H100",
+    product="H100 SXM5 80 GB",
+    architecture="Hopper",
+    cc=(9, 0),
+    year=Figure(2022, "year", _P),
+    sms=Figure(132, "SMs", _P),
+    fp32_lanes=Figure(128, "lanes/SM", _P),
+    fp64_lanes=Figure(64, "lanes/SM", _P),
+    int32_lanes=Figure(64, "lanes/SM", _P),
+    tensor_cores=Figure(4, "tensor cores/SM", _P),
+    boost_clock=Figure(1980e6, "Hz", _P),
+    tensor_clock=Figure(1830e6, "Hz", _P),
+    l1_bytes=Figure(256 * KIB, "B", _P),
+    l2_bytes=Figure(50 * MIB, "B", _P),
+    dram_bytes=Figure(80e9, "B", _S),
+    dram_bandwidth=Figure(3350e9, "B/s", _S),
+    tdp=Figure(700, "W", _S),
+    tensor_fma={
+        "float64": Figure(128, "FMA/clock/SM", _P),
+        "tfloat32": Figure(1024, "FMA/clock/SM", _P),
+        "float16": Figure(2048, "FMA/clock/SM", _P),
+        "bfloat16": Figure(2048, "FMA/clock/SM", _P),
+        "float8": Figure(4096, "FMA/clock/SM", _P),
+        "int8": Figure(4096, "FMA/clock/SM", _P),
+    },
+    tensor_dense={
+        "float64": Figure(66.9e12, "FLOP/s", _P),
+        "tfloat32": Figure(494.7e12, "FLOP/s", _P),
+        "float16": Figure(989.4e12, "FLOP/s", _P),
+        "bfloat16": Figure(989.4e12, "FLOP/s", _P),
+        "float8": Figure(1978.9e12, "FLOP/s", _P),
+        "int8": Figure(1978.9e12, "OP/s", _P),
+    },
+    tensor_sparse={
+        "tfloat32": Figure(989.4e12, "FLOP/s", _P),
+        "float16": Figure(1978.9e12, "FLOP/s", _P),
+        "bfloat16": Figure(1978.9e12, "FLOP/s", _P),
+        "float8": Figure(3957.8e12, "FLOP/s", _P),
+        "int8": Figure(3957.8e12, "OP/s", _P),
+    },
+    stated={
+        "float32": Figure(66.9e12, "FLOP/s", _P),
+        "float64": Figure(33.5e12, "FLOP/s", _P),
+        "int32": Figure(33.5e12, "OP/s", _P),
+    },
+    shared_latency=Figure(29, "cycles", LUO_2025, _BOARD),
+    l1_latency=Figure(32, "cycles", LUO_2025, _BOARD),
+    l2_latency=Figure(258, "cycles", LUO_2025, f"the near half of the L2; 414.1 in the far half; {_BOARD}"),
+    dram_latency=Figure(656, "cycles", LUO_2025, _BOARD),
+    aliases=("h100-sxm", "h100-sxm5", "h100-80gb"),
+)
+
+# The same chip with more and faster memory.
+H200 = replace(
+    H100,
+    name="H200",
+    product="H200 SXM5 141 GB",
+    year=Figure(2023, "year", H200_SHEET, "announced; shipped in 2024"),
+    dram_bytes=Figure(141e9, "B", H200_SHEET),
+    dram_bandwidth=Figure(4800e9, "B/s", H200_SHEET),
+    tdp=Figure(700, "W", H200_SHEET),
+    stated={"float32": Figure(67e12, "FLOP/s", H200_SHEET), "float64": Figure(34e12, "FLOP/s", H200_SHEET)},
+    tensor_dense={
+        "float64": Figure(67e12, "FLOP/s", H200_SHEET),
+        "tfloat32": Figure(494.5e12, "FLOP/s", H200_SHEET, _HALF),
+        "float16": Figure(989.5e12, "FLOP/s", H200_SHEET, _HALF),
+        "bfloat16": Figure(989.5e12, "FLOP/s", H200_SHEET, _HALF),
+        "float8": Figure(1979e12, "FLOP/s", H200_SHEET, _HALF),
+        "int8": Figure(1979e12, "OP/s", H200_SHEET, _HALF),
+    },
+    tensor_sparse={
+        "tfloat32": Figure(989e12, "FLOP/s", H200_SHEET),
+        "float16": Figure(1979e12, "FLOP/s", H200_SHEET),
+        "bfloat16": Figure(1979e12, "FLOP/s", H200_SHEET),
+        "float8": Figure(3958e12, "FLOP/s", H200_SHEET),
+        "int8": Figure(3958e12, "OP/s", H200_SHEET),
+    },
+    aliases=("h200-sxm", "h200-141gb"),
+)
