@@ -19,6 +19,7 @@ from .ir import (
     Variable,
     Vector,
 )
+from .parser import parse
 
 __all__ = [
     "Address",
@@ -38,4 +39,5 @@ __all__ = [
     "Symbol",
     "Variable",
     "Vector",
+    "parse",
 ]

@@ -45,10 +45,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A memory operand ``[base+offset]``; `offset` in bytes. `base` None means absolute."""
+    """A memory operand ``[base+offset]``; `offset` in bytes. `base` None means absolute.
+
+    `coordinates` is what follows in ``[tensor, {x, y}]`` of texture and tensor operations.
+    """
 
     base: Register | Symbol | None
     offset: int = 0
+    coordinates: tuple[Operand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,8 @@ class Instruction:
 
     `opcode` is the whole dotted name (``ld.global.v4.f32``); `parts` is it split at the dots.
     `guard` is the predicate register of ``@%p``/``@!%p``; `line` is the line in the PTX text
-    (from 1); `location` is what the nearest ``.loc`` says, None before the first and for line 0.
+    (from 1); `location` is what the nearest ``.loc`` before it says, None before the first. A ``.loc`` with
+    line 0 ("no line") changes nothing: the instruction keeps the last line that the function named.
     """
 
     opcode: str
@@ -135,8 +140,9 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class BasicBlock:
-    """Instructions with one entry (the first) and one exit (the last).
+    """Instructions with one entry (the first) and one exit (the last); there is at least one.
 
+    `label` is empty for a block that no branch names.
     `index` is the position in layout order; `successors` are indices of blocks: for a conditional branch
     (taken, fallen through), for an unconditional one (target,), empty after ret/exit/trap.
     """
@@ -149,8 +155,10 @@ class BasicBlock:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """An ``.entry`` (kernel) or ``.func``. `registers` maps a register's name to its type without the dot.
+    """An ``.entry`` (kernel) or ``.func``. `registers` maps each register in use to its type without the dot.
 
+    Names are unique within a function: one declared again between inner braces is renamed (``param0$3``);
+    `variables` holds these too. Where the text falls off the end of the function there is a ``ret``.
     `branch_targets` holds the label lists declared with ``.branchtargets`` for ``brx.idx``.
     `directives` maps e.g. ``maxntid`` to its numbers. A function without a body is `extern`.
     """
