@@ -15,10 +15,9 @@ from .figure import KIB, Source
 class Capability:
     """The limits of one compute capability. Sizes are in bytes, registers are 32 bits wide.
 
-    `carveouts` are the sizes of shared memory into which the L1 of an SM can be split. `shared_reserved` is what
-    the driver takes from every block; `shared_granule` and `register_granule` are the steps of allocation
-    (registers are allocated per warp). `partitions` is the number of quarters of an SM, each with its own
-    share of the registers.
+    `carveouts` are the sizes of shared memory that the L1 of an SM can be split into. `shared_reserved` is
+    what the driver takes from every block; `shared_granule` and `register_granule` are the steps of allocation
+    (registers are allocated per warp). An SM has `partitions` quarters with a share of the registers each.
     """
 
     major: int

@@ -23,11 +23,13 @@ def names() -> list[str]:
     return [gpu.name for gpu in ALL]
 
 
-def find(name: str) -> GPU:
+def find(name: str | GPU) -> GPU:
     """The GPU of that name or alias; case, blanks, dashes and underscores do not matter.
 
-    Raises UnknownGPU.
+    A GPU is returned as it is. Raises UnknownGPU.
     """
+    if isinstance(name, GPU):
+        return name
     wanted = _plain(name)
     if wanted in _BY_NAME:
         return _BY_NAME[wanted]

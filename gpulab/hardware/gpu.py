@@ -10,7 +10,7 @@ from .figure import Figure
 from .sources import ARITHMETIC
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one record per GPU: equal means the same, so that it can be a key
 class GPU:
     """One GPU. Every figure has a unit and a source; what no source states is None.
 
@@ -65,8 +65,8 @@ class GPU:
     def peak(self, dtype: str = "float32", *, tensor: bool = False, sparse: bool = False) -> Figure:
         """The peak rate in FLOP/s (OP/s for integers): SMs × FMA per clock and SM × 2 × clock.
 
-        `tensor` asks for the tensor cores, `sparse` for 2:4 structured sparsity on them, which doubles the rate
-        and is therefore never included unless asked for. Raises ValueError where the GPU has no such rate.
+        `tensor` asks for the tensor cores, `sparse` for 2:4 structured sparsity on them, which doubles
+        the rate and is never included unless asked for. Raises ValueError where the GPU has no such rate.
         """
         unit = "OP/s" if dtype.startswith("int") else "FLOP/s"
         if not tensor:
@@ -76,12 +76,11 @@ class GPU:
                 int(self.sms) * int(self.lanes(dtype)) * 2 * float(self.boost_clock), unit, ARITHMETIC
             )
         if dtype not in self.tensor_fma:
-            raise ValueError(
-                f"the tensor cores of {self.name} have no rate for {dtype!r}; they have {', '.join(self.tensor_fma)}"
-            )
+            known = ", ".join(self.tensor_fma)
+            raise ValueError(f"the tensor cores of {self.name} have no rate for {dtype!r}; they have {known}")
         if sparse and dtype not in self.tensor_sparse:
             raise ValueError(f"{self.name} has no sparse tensor rate for {dtype!r}")
-        # float64 does not lower the clock as the dense low-precision formats do: H100's 67 TFLOP/s are at 1.98 GHz.
+        # float64 keeps the full clock; only the other formats lower it (H100: 66.9 TFLOP/s are at 1.98 GHz).
         clock = self.boost_clock if dtype == "float64" else self.tensor_clock
         rate = int(self.sms) * int(self.tensor_fma[dtype]) * 2 * float(clock)
         return Figure(rate * (2 if sparse else 1), unit, ARITHMETIC)
