@@ -1,0 +1,436 @@
+"""The exercises of lab 04, the memory hierarchy.
+
+What each asks, what it teaches, what is counted. All values derived by hand, for 4-byte elements and warps of 32.
+
+| exercise | asks for | teaches | counted | naive | good | points |
+|---|---|---|---|---|---|---|
+| sectors | `sectors(addresses, size)` → int | a request moves whole 32-byte sectors | answers | – | – | 3 |
+| copy | kernel `copy(a, b)`, any size, 1,024 threads | who copies what: blocked → striped | sectors/request | 32 | 4 | 4 |
+| transpose | kernel `transpose(a, out)` | a tile turns the walk around | load, store sectors/request | 4, 32 | 4, 4 | 4 |
+| centre | kernel `centre(a, out)`, mended | both barriers of a loop over tiles | load bytes per element | 256 | 4 | 2 |
+| unpack | kernel `unpack(points, xs, ys, zs)` | records → columns through shared memory | load sectors/request, store sectors | 12, n·3/8 | 4, n·3/8 | 4 |
+| ways | `ways(addresses, size)` → int | 32 banks, words, broadcast, halves and quarters | answers | – | – | 3 |
+| padded | kernel `transpose(a, out)` again | one column of padding | + shared wavefronts/request | 16.5 | 1 | 4 |
+| blur | kernel `blur(a, out)`, 3 × 3, zeros outside | tile with a halo | load bytes | 36 per element | 5.2 per element | 5 |
+| smooth | kernel `smooth(a, out)`, mean of 4 rows | registers, not local memory | load bytes, local bytes | 16, 16 per element | 4, 0 | 3 |
+
+How the values come about:
+- copy: with n elements over 1,024 threads, blocked gives each thread n / 1,024 neighbours; from 8 up, every lane has a
+  sector of its own: 32. Striped: 32 lanes · 4 B = 128 B = 4 sectors. Nothing can be lower with 4-byte loads.
+- transpose: naive `out[x, y] = a[y, x]` loads along rows (4) and stores down a column, 32 lanes in 32 sectors. Through
+  a tile both walk along rows. A tile of 32 × 32 words reads a column with stride 32: all lanes in one bank, 32
+  wavefronts; the write into the tile is 1, so the mean over both is 16.5. With rows of 33 words it is 1.
+- centre: without a tile every thread loads all 64 elements of its tile: 256 B per element. With it, 4 B.
+- unpack: a warp's loads of x are 12 B apart: 32 · 12 B = 384 B = 12 sectors. Staged: 4. The stores are n · 4 B · 3 / 32 B
+  in any sensible order; a budget on them keeps stores from being scattered to save the loads.
+- blur: 9 loads of 4 B against (34 · 10) / (32 · 8) = 1.33 of 4 B for a block of 32 × 8 (fewer at the edges).
+- smooth: reading four rows again is 16 B per element; a window in a thread's own array with a running index goes to
+  local memory: 4 B written and 16 B read per element. In registers: 4 B loaded, no local byte.
+
+Where a count is provably the least possible the budget is that count; elsewhere it leaves 10 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpulab.exercises.spec import Array, Budget, Case, Exercise, Scalar, Shape, Sizes
+
+LAB = "04_memory_hierarchy"
+
+COPY_SHAPE = Shape(grid=(4,), block=(256,))
+TILE = 64  # elements of a tile of memory.centre
+UNPACK_BLOCK = 256
+SIDE = 32  # of the square tiles and blocks of the transpositions
+BLUR_BLOCK = (32, 8)
+SMOOTH_BLOCK = 128
+WINDOW = 4  # rows that memory.smooth takes the mean of
+
+
+def blocks(n: int, size: int) -> int:
+    """Blocks of `size` that cover n elements; at least one, because a grid of none cannot be launched."""
+    return max(1, -(-n // size))
+
+
+def _size(n: int, name: str = "") -> Case:
+    return Case(name or f"{n:,}", {"n": n})
+
+
+def _matrix(rows: int, cols: int) -> Case:
+    return Case(f"{rows} × {cols}", {"rows": rows, "cols": cols})
+
+
+def _grid_2d(block: tuple[int, int]) -> Callable[[Sizes], Shape]:
+    def shape(sizes: Sizes) -> Shape:
+        rows, cols = int(sizes["rows"]), int(sizes["cols"])
+        return Shape((blocks(cols, block[0]), blocks(rows, block[1])), block)
+
+    return shape
+
+
+# ---------------------------------------------------------------- answered cases
+
+
+def sector_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """Requests of one warp as (byte addresses of the lanes that ask, bytes per lane)."""
+    base = 256 * int(generator.integers(1, 1000))
+    lanes = np.arange(32)
+    match sizes["pattern"]:
+        case "in order":
+            asked = [(base + lanes * size, size) for size in (4, 8, 16)]
+        case "strided":
+            asked = [(base + lanes * 4 * int(k), 4) for k in (2, 3, 7, 8, 9, 32)]
+        case "shifted":
+            asked = [(base + 4 * int(k) + lanes * 4, 4) for k in generator.integers(1, 8, 4)]
+        case "same and shuffled":
+            asked = [(np.full(32, base + 4), 4), (base + 4 * generator.permutation(32), 4)]
+            asked.append((base + 4 * generator.integers(0, 400, 32), 4))
+        case "some lanes":
+            asked = [(base + 4 * np.flatnonzero(generator.random(32) < p), 4) for p in (0.1, 0.5)]
+            asked.append((np.array([], dtype=int), 4))
+        case _:  # records that cross from one sector into the next
+            asked = [(base + lanes * size, size) for size in (12, 20)]
+            asked.append((base + 28 + lanes * 100, 12))
+    return [([int(a) for a in addresses], size) for addresses, size in asked]
+
+
+def way_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """Shared-memory requests of one warp as (32 byte addresses, None for a lane that does not ask; bytes per lane)."""
+    lanes = np.arange(32)
+    base = 128 * int(generator.integers(0, 8))
+    asked: list[tuple[np.ndarray, int, np.ndarray | None]] = []
+    match sizes["pattern"]:
+        case "strided":
+            asked = [(base + 4 * k * lanes, 4, None) for k in (1, 2, 3, 4, 16, 32, 33)]
+        case "same word":
+            asked = [(np.full(32, base), 4, None), (base + 4 * (lanes // 4), 4, None)]
+            asked.append((base + 128 * (lanes // 8), 4, None))
+        case "shuffled":
+            asked = [(4 * generator.permutation(32), 4, None), (4 * generator.integers(0, 256, 32), 4, None)]
+        case "some lanes":
+            active = generator.random(32) < 0.4
+            asked = [(128 * lanes, 4, active), (4 * lanes, 4, np.zeros(32, dtype=bool))]
+        case _:  # wide accesses
+            asked = [(base + size * lanes, size, None) for size in (8, 16)]
+            asked += [(base + 8 * 33 * lanes, 8, None), (base + 8 * 32 * lanes, 8, None)]
+            asked += [(np.full(32, base), 16, None), (base + 16 * 3 * lanes, 16, generator.random(32) < 0.7)]
+    return [
+        ([int(a) if active is None or active[i] else None for i, a in enumerate(addresses)], size)
+        for addresses, size, active in asked
+    ]
+
+
+def _patterns(*names: str) -> tuple[Case, ...]:
+    return tuple(Case(name, {"pattern": name}) for name in names)
+
+
+# ---------------------------------------------------------------- launch traces
+
+
+def copy_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = int(sizes["n"])
+    return (Array("a", (n,)), Array("b", (n,), role="out"))
+
+
+def centre_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = int(sizes["n"])
+    return (Array("a", (n,), fill="uniform"), Array("out", (n,), role="out"))
+
+
+def unpack_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = int(sizes["n"])
+    return (Array("points", (3 * n,)), *(Array(name, (n,), role="out") for name in ("xs", "ys", "zs")))
+
+
+def transpose_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return (Array("a", (rows, cols)), Array("out", (cols, rows), role="out"))
+
+
+def same_shape_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return (Array("a", (rows, cols), fill="uniform"), Array("out", (rows, cols), role="out"))
+
+
+def _elements(sizes: Sizes) -> int:
+    return int(sizes["n"]) if "n" in sizes else int(sizes["rows"]) * int(sizes["cols"])
+
+
+def with_halo(n: int, tile: int) -> int:
+    """Elements that tiles with a halo of one load along an axis of n, edges cut off."""
+    return sum(min(n, first + tile + 1) - max(0, first - 1) for first in range(0, n, tile))
+
+
+def blur_bytes(sizes: Sizes) -> int:
+    """The bytes that tiles of 32 × 8 with a halo of one load."""
+    width, height = BLUR_BLOCK
+    return 4 * with_halo(int(sizes["cols"]), width) * with_halo(int(sizes["rows"]), height)
+
+
+TRANSPOSE_CASES = tuple(
+    _matrix(*size) for size in ((64, 64), (32, 96), (96, 128), (33, 31), (1, 70), (1025, 33), (0, 5))
+)
+STRIPED = "32 lanes × 4 B = 4 sectors"
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="memory.sectors",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=3,
+        cases=_patterns("in order", "strided", "shifted", "same and shuffled", "some lanes", "across sectors"),
+        questions=sector_questions,
+        hints=(
+            "Byte 0 to 31 are sector 0, byte 32 to 63 are sector 1. Which sector holds byte `address`?",
+            "Two lanes that ask for bytes of one sector cost one sector. Which Python type keeps each value once?",
+            "A lane's last byte is `address + size - 1`. It may lie in a later sector than its first byte.",
+        ),
+        section="Thirty-two bytes at a time",
+    ),
+    Exercise(
+        name="memory.copy",
+        lab=LAB,
+        correct_points=1.6,
+        cases=(_size(4096), _size(100), _size(1023), _size(1), _size(0, "empty"), _size(65539), _size(65536)),
+        arguments=copy_arguments,
+        shape=lambda sizes: COPY_SHAPE,
+        budgets=(
+            Budget(
+                "global_load_sectors_per_request",
+                4,
+                1.2,
+                "load sectors",
+                naive=32,
+                why=STRIPED,
+                advice="Lane 0 and lane 1 are neighbours. How far apart are the elements that they load at the same time?",
+            ),
+            Budget(
+                "global_store_sectors_per_request",
+                4,
+                1.2,
+                "store sectors",
+                naive=32,
+                why=STRIPED,
+                advice="In which order do the 32 lanes of a warp write to `b`?",
+            ),
+        ),
+        hints=(
+            "`cuda.grid(1)` is the thread's number in the whole grid, `cuda.gridsize(1)` how many threads there are.",
+            "Let all threads stand side by side on the first elements of `a`. Then all step forward together. By how much?",
+            "A loop from the thread's number to `a.size` in steps of `cuda.gridsize(1)` visits every element once.",
+        ),
+        section="Stride and shift",
+    ),
+    Exercise(
+        name="memory.transpose",
+        lab=LAB,
+        correct_points=1.6,
+        cases=(*TRANSPOSE_CASES, _matrix(160, 128)),
+        arguments=transpose_arguments,
+        shape=_grid_2d((SIDE, SIDE)),
+        budgets=(
+            Budget(
+                "global_load_sectors_per_request",
+                4,
+                0.8,
+                "load sectors",
+                naive=32,
+                why=STRIPED,
+                advice="Which index of `a` changes from one lane to the next? It should be the last one.",
+            ),
+            Budget(
+                "global_store_sectors_per_request",
+                4,
+                1.6,
+                "store sectors",
+                naive=32,
+                why="a plain copy needs 4",
+                advice="Which index of `out` changes from one lane to the next? It should be the last one.",
+            ),
+        ),
+        hints=(
+            "Keep two steps apart: the block fills a tile in shared memory, then it empties the tile into `out`.",
+            "In both steps `threadIdx.x` walks along a row of global memory. Where does the turn happen, then?",
+            "The tile at block (bx, by) of `a` belongs at block (by, bx) of `out`. So the second step needs its own "
+            "x and y, made from `blockIdx` with its two parts exchanged, and reads the tile as `tile[tx, ty]`.",
+        ),
+        section="A tile in shared memory",
+    ),
+    Exercise(
+        name="memory.centre",
+        lab=LAB,
+        correct_points=1.2,
+        cases=(_size(512), _size(4096), _size(64), _size(63), _size(1025), _size(0, "empty"), _size(2048)),
+        arguments=centre_arguments,
+        shape=lambda sizes: Shape(grid=(2,), block=(TILE,)),
+        budgets=(
+            Budget(
+                "global_load_bytes",
+                lambda sizes: 4 * _elements(sizes),
+                0.8,
+                "loaded bytes",
+                naive=lambda sizes: 4 * TILE * _elements(sizes),
+                why="each element once",
+                advice="How many threads of the block load the same element of `a`?",
+            ),
+        ),
+        rtol=1e-5,
+        atol=1e-6,
+        hints=(
+            "Follow warp 0 and warp 1 of one block. How far may warp 0 run ahead while warp 1 still adds up?",
+            "A barrier after the writes makes the tile complete. What keeps the next tile from coming in too early?",
+            "One more `cuda.syncthreads()`, at the end of the loop's body and outside every `if`.",
+        ),
+        section="Detective: right today",
+    ),
+    Exercise(
+        name="memory.unpack",
+        lab=LAB,
+        correct_points=1.6,
+        cases=(_size(256), _size(1000), _size(31), _size(1023), _size(0, "empty"), _size(4096)),
+        arguments=unpack_arguments,
+        shape=lambda sizes: Shape((blocks(int(sizes["n"]), UNPACK_BLOCK),), (UNPACK_BLOCK,)),
+        budgets=(
+            Budget(
+                "global_load_sectors_per_request",
+                4,
+                1.6,
+                "load sectors",
+                naive=12,
+                why=STRIPED,
+                advice="Lane 0 loads x of point 0. What does lane 1 load, and how many bytes further on is that?",
+            ),
+            Budget(
+                "global_store_sectors",
+                lambda sizes: 3 * _elements(sizes) * 4 // 32,
+                0.8,
+                "sectors stored",
+                naive=lambda sizes: 3 * _elements(sizes),
+                why="12 B a point",
+                advice="Do the 32 lanes of a warp write 32 neighbours of the same column?",
+            ),
+        ),
+        hints=(
+            "A block owns 256 points, so 768 floats in a row. Forget for a moment which of them is an x.",
+            "Load the 768 floats as a plain copy does, three per thread, into a shared array. Then wait.",
+            "After the barrier thread t finds its point at `s[3 * t]`, `s[3 * t + 1]` and `s[3 * t + 2]`.",
+        ),
+        section="Records and columns",
+    ),
+    Exercise(
+        name="memory.ways",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=3,
+        cases=_patterns("strided", "same word", "shuffled", "some lanes", "wide"),
+        questions=way_questions,
+        hints=(
+            "A word is 4 bytes, and word w lies in bank w % 32. Start with 4-byte accesses.",
+            "Lanes that ask for the same word share it. Collect the different words of each bank; the fullest bank decides.",
+            "With 8 bytes per lane, lanes 0–15 go first and lanes 16–31 after them; with 16 bytes there are four groups "
+            "of 8. Count each group by itself and add up.",
+        ),
+        section="Thirty-two banks",
+    ),
+    Exercise(
+        name="memory.padded",
+        lab=LAB,
+        correct_points=1.4,
+        cases=(*TRANSPOSE_CASES, _matrix(160, 128)),
+        arguments=transpose_arguments,
+        shape=_grid_2d((SIDE, SIDE)),
+        budgets=(
+            Budget(
+                "global_store_sectors_per_request",
+                4,
+                0.8,
+                "store sectors",
+                naive=32,
+                why="a plain copy needs 4",
+                advice="Start from your `transpose`: this exercise is about its tile.",
+            ),
+            Budget(
+                "shared_wavefronts_per_request",
+                1,
+                1.8,
+                "bank conflicts",
+                naive=16.5,
+                why="one wavefront per request",
+                advice="32 lanes read 32 words of one column of the tile. How many words apart are they, and in which banks?",
+            ),
+        ),
+        hints=(
+            "Write down the word number of `tile[tx, ty]` for tx = 0, 1, 2 and a tile with rows of 32 words. Then its bank.",
+            "All of them are the same modulo 32. Which length of a row would make neighbours differ by one bank?",
+            "Rows of 33 words: declare the tile as 32 × 33 and leave its last column empty.",
+        ),
+        section="Thirty-two banks",
+    ),
+    Exercise(
+        name="memory.blur",
+        lab=LAB,
+        correct_points=2,
+        cases=tuple(
+            _matrix(*size) for size in ((16, 64), (8, 32), (7, 31), (1, 1), (33, 70), (1025, 33), (0, 5), (96, 256))
+        ),
+        arguments=same_shape_arguments,
+        shape=_grid_2d(BLUR_BLOCK),
+        budgets=(
+            Budget(
+                "global_load_bytes",
+                lambda sizes: int(1.1 * blur_bytes(sizes)),
+                3,
+                "loaded bytes",
+                naive=lambda sizes: 36 * _elements(sizes),
+                why="tile and halo once",
+                advice="Nine threads use each element. How many of them load it from global memory?",
+            ),
+        ),
+        rtol=1e-5,
+        atol=1e-6,
+        hints=(
+            "A block of 32 × 8 outputs needs 34 × 10 inputs. That is the shape of its tile.",
+            "340 elements, 256 threads: number the threads 0–255 and let each fill elements k, k + 256, … of the tile.",
+            "Element k of the tile is at row `k // 34`, column `k % 34`; in `a` it is one row and one column further up "
+            "and left than the block's first output. Outside the image put a zero.",
+        ),
+        section="Neighbours",
+    ),
+    Exercise(
+        name="memory.smooth",
+        lab=LAB,
+        correct_points=1.2,
+        cases=tuple(_matrix(*size) for size in ((10, 128), (3, 40), (1, 1), (33, 257), (0, 5), (64, 256))),
+        arguments=same_shape_arguments,
+        shape=lambda sizes: Shape((blocks(int(sizes["cols"]), SMOOTH_BLOCK),), (SMOOTH_BLOCK,)),
+        budgets=(
+            Budget(
+                "global_load_bytes",
+                lambda sizes: 4 * _elements(sizes),
+                0.9,
+                "loaded bytes",
+                naive=lambda sizes: 4 * WINDOW * _elements(sizes),
+                why="each element once",
+                advice="The thread loaded the last three rows a moment ago. Where could it have kept them?",
+            ),
+            Budget(
+                "local_bytes",
+                0,
+                0.9,
+                "local memory",
+                why="registers only",
+                advice="Registers have no addresses. Which index of your array is not known when the kernel is compiled?",
+            ),
+        ),
+        rtol=1e-5,
+        atol=1e-6,
+        hints=(
+            "One thread walks down one column. From row to row three of the four values stay the same.",
+            "Give the last four values four names. When a new row comes in, each value moves one name on.",
+            "`w3 = w2`, `w2 = w1`, `w1 = w0`, then `w0 = a[row, column]`: moves between registers, no array at all.",
+        ),
+        section="Registers, and the memory that is local in name only",
+    ),
+)
