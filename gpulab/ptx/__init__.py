@@ -1,5 +1,7 @@
 """PTX text → modules of instructions in basic blocks, with source lines. Knows no machine."""
 
+from .dataflow import reads, split_operands, writes
+from .dominance import immediate_post_dominators
 from .ir import (
     Address,
     Arguments,
@@ -19,6 +21,7 @@ from .ir import (
     Variable,
     Vector,
 )
+from .liveness import live_before, live_registers
 from .parser import parse
 
 __all__ = [
@@ -39,5 +42,11 @@ __all__ = [
     "Symbol",
     "Variable",
     "Vector",
+    "immediate_post_dominators",
+    "live_before",
+    "live_registers",
     "parse",
+    "reads",
+    "split_operands",
+    "writes",
 ]

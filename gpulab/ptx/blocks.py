@@ -63,14 +63,18 @@ def _last_name(instruction: Instruction) -> str | None:
     return operand.name if isinstance(operand, Symbol) else None
 
 
+def leaves(instruction: Instruction) -> bool:
+    """Whether `instruction` ends the function for the lanes that run it."""
+    return instruction.opcode.partition(".")[0] in _EXITS
+
+
 def ends_control(instruction: Instruction) -> bool:
     """Whether nothing after `instruction` runs unless something branches there."""
     return instruction.guard is None and _is_jump(instruction)
 
 
 def _is_jump(instruction: Instruction) -> bool:
-    kind = instruction.opcode.partition(".")[0]
-    return kind in _BRANCHES or kind in _EXITS
+    return leaves(instruction) or instruction.opcode.partition(".")[0] in _BRANCHES
 
 
 def _targets(last: Instruction, tables: Mapping[str, Sequence[str]]) -> Sequence[str]:

@@ -60,7 +60,7 @@ class _Body:
 def parse_body(
     source: str, position: int, signature: Function, files: Mapping[int, str]
 ) -> tuple[int, Function, frozenset[str]]:
-    """`signature` with the body that opens at `position`, and the names in it that the module must declare."""
+    """`signature` with the body that opens at `position`, and the names in it that the module must hold."""
     body = _Body()
     root = Scope(body.registry)
     for variable in (*signature.returns, *signature.parameters):
