@@ -1,0 +1,549 @@
+"""Lab 03: what its nine exercises ask.
+
+| exercise | signature | teaches | counted | naive | good | budget |
+|---|---|---|---|---|---|---|
+| add_one | add_one(a, out) | one thread per element, guard | – | – | – | right |
+| saxpy | saxpy(alpha, x, y) | grid-stride loop | load sectors/req. | 32 | 4 | 4 |
+| brighten | brighten(image, gain, out) | two axes, x is the column | load sectors/req. | 32 | 4 | 4 |
+| | | | store sectors/req. | 32 | 4 | 4 |
+| plan_launch | plan_launch(rows, cols, block, slots) | grid, idle, waves | – | – | – | right |
+| two_paths | two_paths(a, out) | branches by warp | branch efficiency | 50 % | 100 % | 99 % |
+| | | | instructions/32 elem. | 360 | 205 | 250 |
+| matmul | matmul(a, b, c) | sum in a register | load sectors/req. | 16.5 | 2.5 | 2.5 |
+| | | | bytes stored/element | 4·k | 4 | 4 |
+| block_sum | block_sum(a, sums) | barriers; which threads go on | divergent branches/block | 47 | 6 | 8 |
+| | | | bank conflicts (ways) | 3 | 1 | 1 |
+| diffuse | diffuse(rod, out, steps) | launch = grid barrier | bytes stored/cell and step | 8 | 4 | 4 |
+| plan_copies | plan_copies(steps, results) | what must cross | – | – | – | right |
+
+Derivations; a warp has 32 lanes, a sector 32 bytes, a float 4.
+
+**saxpy**, n = 98,304 on 16 blocks of 128: 64 warps, 2,048 threads, 48 elements each. Grid-stride: a warp
+reads 32 neighbours, 128 bytes on a 128-byte boundary, so 4 sectors. A chunk of 48 neighbours per thread:
+lanes 192 bytes apart, one sector each, so 32.
+
+**brighten**, 96 × 256 with blocks of (32, 8): a warp is 32 threads along x. x on the columns: 4 sectors, as
+each row is a whole number of 128-byte lines. x on the rows: lanes 1,024 bytes apart, so 32.
+
+**two_paths**, runs of 16 elements, 64 steps each path. A kernel that branches on the lane has two
+conditional branches a warp, the guard (uniform) and the path (16 lanes each way): 50 %. Growth has 3
+operations a step (subtract, multiply, fma) and decay 2, so a warp that takes both runs 64 · 3 + 64 · 2 =
+320 instructions and about 40 of indexing; a warp of one kind runs 192 or 128, 160 on average, and about 45.
+Computing both and selecting has no divergent branch and still runs 320.
+
+**matmul**, m × k by k × n with n a multiple of 32 and blocks of (32, 8). x on the columns: a[row, i] is one
+address for the warp, 1 sector; b[i, col] 4 sectors; (1 + 4) / 2 = 2.5. x on the rows: a[row, i] lies 4·k
+bytes apart, 32 sectors; b[i, col] 1; 16.5. One store of 4 bytes per element of c, or k of them when the sum
+is kept in c.
+
+**block_sum**, 256 threads, 8 warps. `t % (2·stride) == 0`: strides 1 to 16 split all 8 warps (40), 32
+splits 4, 64 two, 128 one: 47. `t < stride`: 128, 64 and 32 fall on warp boundaries; 16, 8, 4, 2 and 1 split
+warp 0: 5. `t == 0` splits warp 0 in both: one more. Bank conflicts: neighbours in `s` lie in neighbouring
+banks, one wavefront a request. With `s[2·stride·t]` stride 1 is 2-way, 2 is 4-way, 4, 8 and 16 are 8-way,
+32 is 4-way, 64 is 2-way.
+
+**diffuse**: every step writes every cell once, 4·n bytes. Copying the result back after each step writes it
+twice.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+
+from gpulab.exercises.spec import Array, Budget, Case, Exercise, Scalar, Shape, Sizes
+
+LAB = "03"
+THREADS = 256  # of a block in the exercises with a fixed launch shape
+
+
+def _n(sizes: Sizes, name: str = "n") -> int:
+    return int(sizes[name])
+
+
+def _saxpy_case(n: int, blocks: int, threads: int, alpha: float) -> Case:
+    return Case(
+        f"{n} on {blocks} × {threads}", {"n": n, "blocks": blocks, "threads": threads, "alpha": alpha}
+    )
+
+
+def _image_case(rows: int, cols: int, gain: float) -> Case:
+    return Case(f"{rows} × {cols}", {"rows": rows, "cols": cols, "gain": gain})
+
+
+def _map(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    return (Array("a", (_n(sizes),)), Array("out", (_n(sizes),), role="out"))
+
+
+def _blocks_of_256(sizes: Sizes) -> Shape:
+    return Shape((max(1, ceil(_n(sizes) / THREADS)),), (THREADS,))
+
+
+def _saxpy(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = _n(sizes)
+    return (
+        Scalar("alpha", float(sizes["alpha"]), "float32"),
+        Array("x", (n,)),
+        Array("y", (n,), role="inout"),
+    )
+
+
+def _given_shape(sizes: Sizes) -> Shape:
+    return Shape((_n(sizes, "blocks"),), (_n(sizes, "threads"),))
+
+
+def _over(rows: str, cols: str, sizes: Sizes) -> Shape:
+    """Blocks of (32, 8) over a matrix, x along its columns."""
+    return Shape((max(1, ceil(_n(sizes, cols) / 32)), max(1, ceil(_n(sizes, rows) / 8))), (32, 8))
+
+
+def _image(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    shape = (_n(sizes, "rows"), _n(sizes, "cols"))
+    return (
+        Array("image", shape, fill="uniform"),
+        Scalar("gain", float(sizes["gain"]), "float32"),
+        Array("out", shape, role="out"),
+    )
+
+
+def _runs(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = _n(sizes)
+    return (Array("a", (n,), fill="uniform"), Array("out", (n,), role="out"))
+
+
+def _product(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    m, k, n = (_n(sizes, name) for name in "mkn")
+    return (Array("a", (m, k)), Array("b", (k, n)), Array("c", (m, n), role="out"))
+
+
+def _sums(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = _n(sizes)
+    return (Array("a", (n,), fill="uniform"), Array("sums", (max(1, ceil(n / THREADS)),), role="out"))
+
+
+def _rod(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = _n(sizes)
+    return (
+        Array("rod", (n,), fill="uniform"),
+        Array("out", (n,), role="out"),
+        Scalar("steps", _n(sizes, "steps")),
+    )
+
+
+def _launch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """Matrices and blocks: ordinary ones, blocks that are too large, grids that are too high."""
+    questions: list[tuple] = []
+    blocks = ([16, 16], [32, 8], [32, 32], [128, 1], [64, 4], [1, 256], [48, 5])
+    for i in range(_n(sizes, "questions")):
+        rows, cols = (int(v) for v in generator.integers(1, 5000, 2))
+        block = list(blocks[int(generator.integers(len(blocks)))])
+        if i % 5 == 1:
+            block = [[33, 32], [1025, 1], [64, 32]][int(generator.integers(3))]
+        elif i % 5 == 2:
+            rows, block[1] = int(generator.integers(600_000, 2_000_000)), 8
+        elif i % 5 == 3:
+            rows, cols = int(generator.integers(0, 2)), int(generator.integers(1, 3))
+        slots = int(generator.choice([40 * 4, 80 * 8, 108 * 8, 132 * 8, 132 * 16]))
+        questions.append((rows, cols, block, slots))
+    return questions
+
+
+def _copy_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """Programs of GPU and host steps over a few named arrays; a step reads only what exists."""
+    questions: list[tuple] = []
+    names = ["a", "b", "c", "d", "e"]
+    for _ in range(_n(sizes, "programs")):
+        exist = list(generator.choice(names, 2, replace=False))
+        steps = []
+        for _ in range(_n(sizes, "steps")):
+            where = "gpu" if generator.random() < 0.7 else "host"
+            reads = [str(v) for v in generator.permutation(exist)[: int(generator.integers(1, 3))]]
+            write = str(generator.choice(names))
+            steps.append([where, reads, [write]])
+            if write not in exist:
+                exist.append(write)
+        results = [str(v) for v in generator.permutation(exist)[:2]]
+        questions.append((steps, results))
+    return questions
+
+
+def _instructions(sizes: Sizes) -> float:
+    return 250.0 * ceil(_n(sizes) / 32)
+
+
+def _instructions_of_both_paths(sizes: Sizes) -> float:
+    return 345.0 * ceil(_n(sizes) / 32)
+
+
+def _one_store_each(sizes: Sizes) -> float:
+    return 4.0 * _n(sizes, "m") * _n(sizes, "n")
+
+
+def _one_store_a_round(sizes: Sizes) -> float:
+    return _one_store_each(sizes) * _n(sizes, "k")
+
+
+def _one_write_a_step(sizes: Sizes) -> float:
+    return 4.0 * _n(sizes) * _n(sizes, "steps")
+
+
+def _two_writes_a_step(sizes: Sizes) -> float:
+    return 2.0 * _one_write_a_step(sizes) - 4.0 * _n(sizes)
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="basics.add_one",
+        lab=LAB,
+        correct_points=2.0,
+        cases=tuple(Case(str(n), {"n": n}) for n in (256, 1, 1023, 1024, 1025, 0)),
+        arguments=_map,
+        shape=_blocks_of_256,
+        hints=(
+            "Which three numbers tell a thread its place in the whole grid?",
+            "i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x, or cuda.grid(1) for short.",
+            "Threads with i >= a.size must do nothing: put the one line of work under `if i < a.size:`.",
+        ),
+        section="1 · One thread, one element",
+    ),
+    Exercise(
+        name="basics.saxpy",
+        lab=LAB,
+        correct_points=2.0,
+        cases=(
+            _saxpy_case(1023, 4, 256, 2.5),
+            _saxpy_case(1025, 4, 256, -0.5),
+            _saxpy_case(300, 1, 1, 2.5),
+            _saxpy_case(1, 3, 64, 1.0),
+            _saxpy_case(0, 1, 32, 2.5),
+            _saxpy_case(98_304, 16, 128, 3.0),
+        ),
+        arguments=_saxpy,
+        shape=_given_shape,
+        budgets=(
+            Budget(
+                metric="global_load_sectors_per_request",
+                limit=4.0,
+                naive=32.0,
+                points=3.0,
+                label="load sectors",
+                why="32 neighbours are 128 bytes",
+                advice=(
+                    "Look at one warp in one round of the loop. Which elements do its 32 lanes touch "
+                    "together?"
+                ),
+            ),
+        ),
+        rtol=1e-5,
+        atol=1e-6,
+        hints=(
+            (
+                "A thread starts at its own index and goes on until n. How far is its next element, if all "
+                "threads of the grid go on together?"
+            ),
+            "The distance is the number of threads in the grid: cuda.gridsize(1).",
+            "for i in range(cuda.grid(1), y.size, cuda.gridsize(1)): … and the loop's end is the guard.",
+        ),
+        section="2 · Any number of elements: the grid-stride loop",
+        race_case="1025 on 4 × 256",
+    ),
+    Exercise(
+        name="basics.brighten",
+        lab=LAB,
+        correct_points=2.0,
+        cases=(
+            _image_case(64, 64, 1.5),
+            _image_case(33, 65, 2.0),
+            _image_case(1025, 33, 1.5),
+            _image_case(7, 1023, 0.5),
+            _image_case(1, 1, 1.5),
+            _image_case(96, 256, 1.25),
+        ),
+        arguments=_image,
+        shape=lambda sizes: _over("rows", "cols", sizes),
+        budgets=(
+            Budget(
+                metric="global_load_sectors_per_request",
+                limit=4.0,
+                naive=32.0,
+                points=1.5,
+                label="load sectors",
+                why="a row of 32 pixels is 128 bytes",
+                advice=(
+                    "Threads 0, 1, 2 … of a warp differ in x. Are image[…] of x = 0 and of x = 1 neighbours"
+                    " in memory?"
+                ),
+            ),
+            Budget(
+                metric="global_store_sectors_per_request",
+                limit=4.0,
+                naive=32.0,
+                points=1.5,
+                label="store sectors",
+                why="a row of 32 pixels is 128 bytes",
+                advice=(
+                    "The last index of out is the one that runs through memory. Which of x and y should it "
+                    "be?"
+                ),
+            ),
+        ),
+        rtol=1e-6,
+        hints=(
+            (
+                "`cuda.grid(2)` returns (x, y). In an array `image[i, j]`, which index moves to the "
+                "neighbour in memory?"
+            ),
+            "x is the column and y is the row: image[y, x]. Each axis needs its own guard.",
+            "Rows are image.shape[0] and columns are image.shape[1]; min(1, …) is there for device code too.",
+        ),
+        section="3 · Two axes",
+    ),
+    Exercise(
+        name="basics.plan_launch",
+        lab=LAB,
+        correct_points=3.0,
+        evidence="answered cases",
+        cases=(Case("5 plans", {"questions": 5}), Case("50 plans", {"questions": 50})),
+        questions=_launch_questions,
+        hints=(
+            (
+                "How many blocks are needed for cols columns when each covers block[0] of them? Try 1, 32 "
+                "and 33 columns by hand."
+            ),
+            "(cols + bx - 1) // bx rounds up; at least one block is launched even for an empty matrix.",
+            (
+                "Idle threads are all threads launched minus rows · cols. Waves are the blocks divided by "
+                "the slots, rounded up."
+            ),
+        ),
+        section="4 · Choosing the launch",
+    ),
+    Exercise(
+        name="basics.two_paths",
+        lab=LAB,
+        correct_points=2.0,
+        cases=(
+            Case("256", {"n": 256}),
+            Case("1000", {"n": 1000}),
+            Case("17", {"n": 17}),
+            Case("1025", {"n": 1025}),
+            Case("16384", {"n": 16_384}),
+        ),
+        arguments=_runs,
+        shape=_blocks_of_256,
+        budgets=(
+            Budget(
+                metric="branch_efficiency",
+                limit=99.0,
+                naive=50.0,
+                sense=">=",
+                points=1.0,
+                label="branch efficiency",
+                why="no warp takes both paths",
+                advice=(
+                    "Lanes 0–15 of each warp grow and lanes 16–31 decay. Which 32 elements could one warp "
+                    "take, all of one kind?"
+                ),
+            ),
+            Budget(
+                metric="instructions",
+                limit=_instructions,
+                naive=_instructions_of_both_paths,
+                points=2.0,
+                label="warp instructions",
+                why="each warp runs one of the two paths",
+                advice="Computing both paths and choosing one has no divergent branch, and still costs both.",
+            ),
+        ),
+        rtol=1e-5,
+        atol=1e-6,
+        hints=(
+            "Keep the work per element as it is and change only which thread does which element.",
+            (
+                "Number the growing elements 0, 1, 2 …: element number g lies at index g // 16 * 32 + g % "
+                "16. Where does the decaying one number g lie?"
+            ),
+            (
+                "Let warps 0, 2, 4 … take 32 growing elements each and warps 1, 3, 5 … 32 decaying ones: "
+                "which warp a thread is in is i // 32. Guard with the new index."
+            ),
+        ),
+        section="5 · Branches cost what the warp runs",
+    ),
+    Exercise(
+        name="basics.matmul",
+        lab=LAB,
+        correct_points=2.0,
+        cases=(
+            Case("32 × 32 × 32", {"m": 32, "k": 32, "n": 32}),
+            Case("33 × 17 × 65", {"m": 33, "k": 17, "n": 65}),
+            Case("1 × 100 × 1", {"m": 1, "k": 100, "n": 1}),
+            Case("9 × 1 × 40", {"m": 9, "k": 1, "n": 40}),
+            Case("64 × 96 × 128", {"m": 64, "k": 96, "n": 128}),
+        ),
+        arguments=_product,
+        shape=lambda sizes: _over("m", "n", sizes),
+        budgets=(
+            Budget(
+                metric="global_load_sectors_per_request",
+                limit=2.5,
+                naive=16.5,
+                points=1.5,
+                label="load sectors",
+                why="1 for a, 4 for b",
+                advice=(
+                    "In one round of the loop, which elements of a and of b do the 32 lanes of a warp read?"
+                ),
+            ),
+            Budget(
+                metric="global_store_bytes",
+                limit=_one_store_each,
+                naive=_one_store_a_round,
+                points=1.5,
+                label="bytes stored",
+                why="one store for each element of c",
+                advice="Does your loop write to c in each round? A sum fits in a register.",
+            ),
+        ),
+        rtol=1e-4,
+        atol=1e-4,
+        hints=(
+            "One thread computes one element of c. Which row of a and which column of b does it need?",
+            (
+                "x is the column and y is the row, as in the image. Add up in a variable that starts as "
+                "float32(0.0)."
+            ),
+            (
+                "for i in range(a.shape[1]): the sum grows by a[row, i] * b[i, col]; after the loop one "
+                "line writes c[row, col]."
+            ),
+        ),
+        section="6 · A matrix product, the plain way",
+        race_case="33 × 17 × 65",
+    ),
+    Exercise(
+        name="basics.block_sum",
+        lab=LAB,
+        correct_points=2.0,
+        cases=(
+            Case("256", {"n": 256}),
+            Case("1000", {"n": 1000}),
+            Case("1", {"n": 1}),
+            Case("1025", {"n": 1025}),
+            Case("8192", {"n": 8192}),
+        ),
+        arguments=_sums,
+        shape=_blocks_of_256,
+        budgets=(
+            Budget(
+                metric="divergent_branches",
+                limit=lambda sizes: 8.0 * ceil(_n(sizes) / THREADS),
+                naive=lambda sizes: 47.0 * ceil(_n(sizes) / THREADS),
+                points=2.0,
+                label="divergent branches",
+                why="8 a block",
+                advice=(
+                    "In the first round 128 of 256 threads add. Which 128 should it be, so that whole warps"
+                    " have nothing to do?"
+                ),
+            ),
+            Budget(
+                metric="bank_conflict_ways",
+                limit=1.0,
+                naive=3.0,
+                points=1.0,
+                label="bank conflicts",
+                why="neighbouring threads, neighbouring words",
+                advice=(
+                    "Let neighbouring threads use neighbouring elements of s: then each lane has a bank of "
+                    "its own."
+                ),
+            ),
+        ),
+        rtol=1e-5,
+        hints=(
+            (
+                "The race check names two lines and two threads of different warps. What makes the second "
+                "wait for the first?"
+            ),
+            (
+                "A barrier belongs behind every round in which some thread reads what another wrote, and "
+                "all threads must reach it."
+            ),
+            (
+                "For the cost: begin with stride 128, add s[t + stride] to s[t] for t < stride, and halve "
+                "the stride in each round."
+            ),
+        ),
+        section="Detective · A sum that is right today",
+        race_case="1000",
+    ),
+    Exercise(
+        name="basics.diffuse",
+        lab=LAB,
+        correct_points=2.0,
+        cases=(
+            Case("300, 1 step", {"n": 300, "steps": 1}),
+            Case("1025, 4 steps", {"n": 1025, "steps": 4}),
+            Case("64, 9 steps", {"n": 64, "steps": 9}),
+            Case("100, 0 steps", {"n": 100, "steps": 0}),
+            Case("2, 3 steps", {"n": 2, "steps": 3}),
+            Case("4096, 8 steps", {"n": 4096, "steps": 8}),
+        ),
+        arguments=_rod,
+        budgets=(
+            Budget(
+                metric="global_store_bytes",
+                limit=_one_write_a_step,
+                naive=_two_writes_a_step,
+                points=2.0,
+                label="bytes stored",
+                why="each step writes each cell once",
+                advice="Does a second kernel copy the result back? Two arrays can take turns instead.",
+            ),
+        ),
+        rtol=1e-4,
+        atol=1e-5,
+        hints=(
+            "No barrier inside a kernel makes one block wait for another. What does?",
+            (
+                "Write a kernel for one step, from one array into another, and launch it `steps` times from "
+                "Python. cuda.device_array_like(out) makes a second array."
+            ),
+            (
+                "rod may not change, so only the first step reads it. Whether the number of steps is odd "
+                "decides into which array the first step must write, so that the last one lands in out."
+            ),
+        ),
+        section="7 · Waiting for each other",
+        race_case="1025, 4 steps",
+    ),
+    Exercise(
+        name="basics.plan_copies",
+        lab=LAB,
+        correct_points=4.0,
+        evidence="answered cases",
+        cases=(
+            Case("one step", {"programs": 6, "steps": 1}),
+            Case("three steps", {"programs": 20, "steps": 3}),
+            Case("ten steps", {"programs": 20, "steps": 10}),
+        ),
+        questions=_copy_questions,
+        hints=(
+            (
+                "Keep two sets: the names whose newest version is on the host, and those whose newest "
+                "version is on the device."
+            ),
+            (
+                "A read adds the name to the reader's set, with a copy if it was not there. A write leaves "
+                "the name in the writer's set only."
+            ),
+            (
+                "Begin with every name on the host. After the last step each result must be in the host's "
+                "set, or it needs one more copy."
+            ),
+        ),
+        section="8 · Copies",
+    ),
+)
