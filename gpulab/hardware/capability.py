@@ -16,7 +16,7 @@ class Capability:
     """The limits of one compute capability. Sizes are in bytes, registers are 32 bits wide.
 
     `carveouts` are the sizes of shared memory that the L1 of an SM can be split into. `shared_reserved` is
-    what the driver takes from every block; `shared_granule` and `register_granule` are the steps of allocation
+    what the driver takes from a block; `shared_granule` and `register_granule` are the steps of allocation
     (registers are allocated per warp). An SM has `partitions` quarters with a share of the registers each.
     """
 

@@ -30,7 +30,8 @@ class Source:
 class Figure:
     """One figure of a data sheet: a value, its unit and its source.
 
-    Values are in base units: B, B/s, FLOP/s, OP/s, Hz, cycles, W. `note` says what the source leaves open, for example on which board it was measured.
+    Values are in base units: B, B/s, FLOP/s, OP/s, Hz, cycles, W. `note` says what the source leaves
+    open, for example on which board it was measured.
     Raises ValueError without a unit or a source.
     """
 

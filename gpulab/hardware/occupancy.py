@@ -21,7 +21,7 @@ class Occupancy:
     """What one SM holds of a launch.
 
     `limits` maps each limit (warps, blocks, registers, shared memory) to the number of blocks that it allows,
-    None where it sets none; `words` says the same in a sentence each. `limited_by` names the limits that bind.
+    None where it sets none; `words` says the same in a sentence each; `limited_by` names those that bind.
     `registers_per_block` and `shared_per_block` (bytes) are what is allocated, rounded up. `impossible` says
     why the launch cannot run at all; it is empty when it can.
     """

@@ -1,0 +1,55 @@
+"""GPUs are found by any sensible spelling, and a wrong name gets one line that helps."""
+
+import pytest
+
+from gpulab import hardware
+from gpulab.hardware import UnknownGPU
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("A100", "A100"),
+        ("a100", "A100"),
+        (" A100-80GB ", "A100"),
+        ("NVIDIA A100 SXM4 80 GB", "A100"),
+        ("h100_sxm5", "H100"),
+        ("Tesla T4", "T4"),
+        ("rtx4090", "RTX 4090"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+        ("v100", "V100"),
+        ("H200", "H200"),
+    ],
+)
+def test_a_gpu_is_found_however_it_is_spelled(spelling: str, name: str) -> None:
+    assert hardware.find(spelling).name == name
+
+
+def test_a_gpu_is_found_by_itself() -> None:
+    a100 = hardware.find("A100")
+    assert hardware.find(a100) is a100
+
+
+def test_an_unknown_name_gets_one_line_with_the_closest_and_all_names() -> None:
+    with pytest.raises(UnknownGPU) as fault:
+        hardware.find("A10O")
+    assert str(fault.value) == (
+        "no GPU is named 'A10O'; did you mean A100? known are V100, T4, A100, H100, H200, L4, RTX 4090"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "banana", "é", "  "])
+def test_a_name_like_no_other_gets_the_list_alone(name: str) -> None:
+    with pytest.raises(UnknownGPU, match="known are V100, T4") as fault:
+        hardware.find(name)
+    assert "\n" not in str(fault.value) and "mean" not in str(fault.value)
+
+
+def test_no_two_gpus_answer_to_one_name() -> None:
+    spellings = [alias for gpu in hardware.ALL for alias in {gpu.name.lower(), *gpu.aliases}]
+    assert len(spellings) == len(set(spellings))
+    assert hardware.names() == [gpu.name for gpu in hardware.ALL]
+
+
+def test_a_gpu_can_be_a_key() -> None:
+    assert {gpu: gpu.name for gpu in hardware.ALL}[hardware.find("T4")] == "T4"
