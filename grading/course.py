@@ -91,5 +91,7 @@ def nbgrader_config(course: Course) -> Config:
     config.GenerateAssignment.preprocessors = RELEASE
     config.Autograde.sanitize_preprocessors = SANITIZE
     config.Autograde.autograde_preprocessors = AUTOGRADE
+    config.Graft.labs = config.WriteVerdicts.labs = str(course.labs)
+    config.WriteVerdicts.verdicts = str(course.verdicts)
     config.OverwriteCells.add_missing_cells = True
     return config

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 from typing import Any
 
 from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 from nbgrader import preprocessors as nbg
+from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Unicode
+
+from grading import texts
+from grading.graft import graft, is_test
+from grading.notebooks import read_released
+from grading.verdicts import ExerciseVerdict, NotebookVerdict, Store, as_text
 
 Resources = dict[str, Any]
 
@@ -35,6 +44,69 @@ class StableIds(NbGraderPreprocessor):
         return notebook, resources
 
 
+class Graft(NbGraderPreprocessor):
+    """Keeps a learner's solution cells and takes all the rest from the released notebook."""
+
+    labs = Unicode("labs", help="Folder of the released labs").tag(config=True)
+
+    def preprocess(self, notebook: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        lab, name = resources["nbgrader"]["assignment"], resources["nbgrader"]["notebook"]
+        released = read_released(Path(self.labs, lab, f"{name}.ipynb"))
+        grafted = graft(released, notebook.cells, name, lab)
+        return grafted.notebook, resources
+
+
+class WriteVerdicts(NbGraderPreprocessor):
+    """Stands where `Execute` stood: the outputs of test cells come from stored verdicts; nothing runs.
+
+    An exercise without a verdict gets 0 points and says so, never full marks.
+    """
+
+    verdicts = Unicode("grading/verdicts", help="Folder of the stored verdicts").tag(config=True)
+    labs = Unicode("labs", help="Folder of the released labs").tag(config=True)
+
+    def preprocess(self, notebook: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        names = resources["nbgrader"]
+        lab, name, student = names["assignment"], names["notebook"], names["student"]
+        verdict = Store(Path(self.verdicts)).get(student, lab, name)
+        digest = graft(notebook, notebook.cells, name, lab).digest
+        if verdict is None or verdict.submission != digest:
+            verdict = NotebookVerdict("", digest, (), ungraded=texts.NO_VERDICT.format(lab=lab))
+        notebook.metadata["gpulab"] = {"verdict": verdict.key}
+        resources["gpulab_ungraded"] = []
+        for cell in notebook.cells:
+            if is_test(cell) and not self._write(cell, verdict):
+                resources["gpulab_ungraded"].append(cell.metadata.nbgrader.grade_id)
+        return notebook, resources
+
+    def _write(self, cell: NotebookNode, whole: NotebookVerdict) -> bool:
+        """Give a test cell its outputs; says whether there is a verdict."""
+        mark = cell.metadata.nbgrader
+        verdict = whole.by_cell(mark.grade_id)
+        if verdict is None:
+            reason = whole.ungraded or texts.NO_VERDICT_HERE
+            verdict = ExerciseVerdict(mark.grade_id, mark.grade_id, (), ungraded=reason)
+        points = min(max(verdict.points, 0.0), float(mark.points))
+        cell.outputs = [
+            new_output("stream", name="stdout", text=as_text(verdict, whole)),
+            new_output("execute_result", data={"text/plain": f"{points:g}"}),
+        ]
+        return not verdict.ungraded
+
+
+class FlagUngraded(NbGraderPreprocessor):
+    """After the scores are saved: what has no verdict asks for a person in formgrader."""
+
+    def preprocess(self, notebook: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        names = resources["nbgrader"]
+        with Gradebook(names["db_url"]) as gradebook:
+            for cell in resources.get("gpulab_ungraded", ()):
+                grade = gradebook.find_grade(cell, names["notebook"], names["assignment"], names["student"])
+                grade.needs_manual_grade = True
+            gradebook.db.commit()
+        return notebook, resources
+
+
 RELEASE: list[type[NbGraderPreprocessor]] = [
     StableIds,
     nbg.LockCells,
@@ -49,6 +121,7 @@ RELEASE: list[type[NbGraderPreprocessor]] = [
     nbg.CheckCellMetadata,
 ]
 SANITIZE: list[type[NbGraderPreprocessor]] = [
+    Graft,
     nbg.ClearOutput,
     nbg.DeduplicateIds,
     nbg.OverwriteKernelspec,
@@ -56,9 +129,11 @@ SANITIZE: list[type[NbGraderPreprocessor]] = [
     nbg.CheckCellMetadata,
 ]
 AUTOGRADE: list[type[NbGraderPreprocessor]] = [
+    WriteVerdicts,
     ClearMetadataPreprocessor,
     nbg.LimitOutput,
     nbg.SaveAutoGrades,
+    FlagUngraded,
     nbg.AssignLatePenalties,
     nbg.CheckCellMetadata,
 ]

@@ -128,9 +128,11 @@ def differences(course: Course, lab: str) -> list[str]:
         elif name not in want:
             lines.append(f"{place}: has no source in solutions/{lab}")
         elif want[name] != have[name]:
-            lines += _notebook_diff(place, have[name], want[name]) if name.endswith(".ipynb") else [
-                f"{place}: differs from solutions/{lab}/{name}"
-            ]
+            lines += (
+                _notebook_diff(place, have[name], want[name])
+                if name.endswith(".ipynb")
+                else [f"{place}: differs from solutions/{lab}/{name}"]
+            )
     return lines
 
 
@@ -156,5 +158,7 @@ def _notebook_diff(place: str, have: bytes, want: bytes) -> list[str]:
             lines += [f"    {line}" for line in changed]
     if not lines:
         order = [c["id"] for c in old["cells"]] != [c["id"] for c in new["cells"]]
-        lines.append(f"{place}: {'the order of cells differs' if order else 'metadata or formatting differs'}")
+        lines.append(
+            f"{place}: {'the order of cells differs' if order else 'metadata or formatting differs'}"
+        )
     return lines

@@ -1,0 +1,85 @@
+"""A limit on all processes of a submission together, where this machine lets us make control groups (v1 or v2).
+
+Without one the resource limits of each single process and the wall limit still hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+BASE = Path("/sys/fs/cgroup")
+# controller: (file of version 1, file of version 2)
+SETTINGS = {"pids": ("pids.max", "pids.max"), "memory": ("memory.limit_in_bytes", "memory.max")}
+
+
+@cache
+def _homes() -> dict[str, tuple[Path, str]]:
+    """For each controller: the directory to make a group in, and the name of the setting."""
+    homes: dict[str, tuple[Path, str]] = {}
+    for controller, (first, second) in SETTINGS.items():
+        if (BASE / controller / "cgroup.procs").exists():
+            homes[controller] = (BASE / controller, first)
+        elif (BASE / "cgroup.subtree_control").exists():
+            with contextlib.suppress(OSError):
+                if controller in (BASE / "cgroup.subtree_control").read_text().split():
+                    homes[controller] = (BASE, second)
+    usable = {}
+    for controller, (home, setting) in homes.items():
+        trial = home / f"gpulab-trial-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            trial.mkdir()
+            if (trial / setting).exists():
+                usable[controller] = (home, setting)
+            trial.rmdir()
+    return usable
+
+
+def obstacle() -> str:
+    """Why there is no limit on all processes together, or nothing."""
+    return (
+        ""
+        if "pids" in _homes()
+        else "this user cannot make control groups: a fork bomb lasts until the wall limit"
+    )
+
+
+@contextlib.contextmanager
+def limited(processes: int, memory: int) -> Iterator[Callable[[int], None]]:
+    """A fresh control group; yields the function that puts a process into it. Does nothing where it cannot."""
+    values = {"pids": processes, "memory": memory}
+    groups: list[Path] = []
+    for home in {path for path, _ in _homes().values()}:
+        group = home / f"gpulab-{uuid.uuid4().hex[:12]}"
+        with contextlib.suppress(OSError):
+            group.mkdir()
+            groups.append(group)
+            for controller, (place, setting) in _homes().items():
+                if place == home:
+                    (group / setting).write_text(str(values[controller]))
+
+    def join(pid: int) -> None:
+        for group in groups:
+            with contextlib.suppress(OSError):
+                (group / "cgroup.procs").write_text(str(pid))
+
+    try:
+        yield join
+    finally:
+        for group in groups:
+            _remove(group)
+
+
+def _remove(group: Path) -> None:
+    """The processes of a killed sandbox may take a moment to be gone."""
+    for _ in range(50):
+        try:
+            group.rmdir()
+            return
+        except OSError:
+            time.sleep(0.02)

@@ -1,0 +1,147 @@
+"""The one writer to nbgrader's gradebook: stored verdicts → autograded notebooks, scores, feedback, grades.csv.
+
+nbgrader's own converters do it; nothing here runs a learner's line. Not safe for threads: nbgrader changes directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import logging
+import os
+import shutil
+import sysconfig
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.converters import Autograde, GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import SaveCells
+from traitlets.config import Config
+
+from grading.course import Course, nbgrader_config
+from grading.errors import GradingError
+from grading.verdicts import NotebookVerdict, write_whole
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A student's grafted notebooks and their verdicts, by notebook name."""
+
+    student: str
+    notebooks: dict[str, NotebookNode]
+    verdicts: dict[str, NotebookVerdict]
+    timestamp: Path | None = None
+
+
+def register(course: Course, lab: str, notebooks: dict[str, NotebookNode]) -> None:
+    """Tell the gradebook of a lab's cells and points, as `nbgrader generate_assignment` does."""
+    url = f"sqlite:///{course.gradebook}"
+    course.home.mkdir(parents=True, exist_ok=True)
+    scripts = sysconfig.get_path("scripts")
+    if scripts not in os.environ["PATH"].split(
+        os.pathsep
+    ):  # nbgrader calls alembic by name to make a gradebook
+        os.environ["PATH"] = os.pathsep.join([scripts, os.environ["PATH"]])
+    with Gradebook(url) as book:
+        book.update_or_create_assignment(lab)
+    for name, notebook in notebooks.items():
+        resources = {"nbgrader": {"notebook": name, "assignment": lab, "student": ".", "db_url": url}}
+        try:
+            with _quiet():
+                SaveCells(config=Config())(nbformat.from_dict(notebook), resources)
+        except RuntimeError as error:
+            raise GradingError(
+                f"the cells of {lab}/{name} are not those that the class was graded with: {error}\n"
+                "give the changed lab a new name, or take back the change"
+            ) from error
+
+
+def is_written(course: Course, lab: str, graded: Graded) -> bool:
+    """Whether the gradebook already holds these verdicts."""
+    for name, verdict in graded.verdicts.items():
+        path = course.autograded / graded.student / lab / f"{name}.ipynb"
+        try:
+            if nbformat.read(path, as_version=4).metadata["gpulab"]["verdict"] != verdict.key:
+                return False
+        except (OSError, ValueError, KeyError, nbformat.reader.NotJSONError):
+            return False
+        if not (course.feedback / graded.student / lab / f"{name}.html").exists():
+            return False
+    with Gradebook(f"sqlite:///{course.gradebook}") as book:
+        try:
+            book.find_submission(lab, graded.student)
+        except MissingEntry:
+            return False
+    return True
+
+
+def write(course: Course, lab: str, graded: Graded) -> None:
+    """Put one student's verdicts into the gradebook and make the feedback."""
+    staged = course.home / "staged"
+    folder = staged / graded.student / lab
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name, notebook in graded.notebooks.items():
+            nbformat.write(notebook, folder / f"{name}.ipynb")
+        if graded.timestamp and graded.timestamp.is_file():
+            shutil.copy(graded.timestamp, folder / "timestamp.txt")
+        config = nbgrader_config(course)
+        config.CourseDirectory.submitted_directory = course.relative(staged)
+        config.CourseDirectory.assignment_id = lab
+        config.CourseDirectory.student_id = graded.student
+        for converter in (Autograde, GenerateFeedback):
+            with _quiet() as log:
+                step = converter(coursedir=CourseDirectory(config=config), config=config)
+                step.force = True
+                try:
+                    step.start()
+                except Exception as error:
+                    said = log.getvalue().strip().splitlines()[-1:] or [str(error)]
+                    raise GradingError(f"nbgrader refused {graded.student}: {said[0]}") from error
+    finally:
+        shutil.rmtree(staged / graded.student, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[io.StringIO]:
+    """nbgrader's log into a string; only errors of it are ever shown."""
+    log, stream = logging.getLogger("traitlets"), io.StringIO()
+    handler = logging.StreamHandler(stream)
+    before, level, spread = log.handlers[:], log.level, log.propagate
+    log.handlers, log.propagate = [handler], False
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # SQLAlchemy's, about nbgrader's own order of inserting
+            yield stream
+    finally:
+        log.handlers, log.propagate = before, spread
+        log.setLevel(level)
+
+
+def write_grades(course: Course, lab: str, rows: Sequence[dict[str, object]]) -> None:
+    """grades.csv: one row per student and lab; rows of other labs stay."""
+    fields = ["student", "lab", "points", "of", "state", "reason"]
+    kept: list[dict[str, object]] = []
+    if course.grades.exists():
+        with course.grades.open(newline="", encoding="utf-8") as file:
+            kept = [dict(row) for row in csv.DictReader(file) if row.get("lab") != lab]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fields, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in sorted([*kept, *rows], key=lambda r: (str(r["lab"]), str(r["student"]))):
+        writer.writerow({k: _no_formula(v) for k, v in row.items()})
+    write_whole(course.grades, text.getvalue())
+
+
+def _no_formula(value: object) -> object:
+    """A spreadsheet would run a text that begins like a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t" else value

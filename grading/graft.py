@@ -1,0 +1,95 @@
+"""The graft: of a submission only the sources of its solution cells live on, in the released notebook.
+
+Deleted, copied, retyped and re-pointed cells, edited tests, outputs and metadata all stay behind.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import symtable
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.inputtransformer2 import TransformerManager
+from nbformat import NotebookNode
+
+from grading import texts
+from grading.errors import NotebookError
+from grading.notebooks import grade_id, source_of
+
+
+@dataclass(frozen=True)
+class Graft:
+    """A released notebook with a learner's answers in it; `notes` by grade id says what was odd about a cell."""
+
+    notebook: NotebookNode
+    notes: dict[str, str]
+    digest: str  # of the answers: what makes two submissions the same
+
+
+def graft(released: NotebookNode, submitted: list[dict[str, Any]], name: str, lab: str) -> Graft:
+    """Put the solution cells of `submitted` into a copy of `released`."""
+    notebook, notes, digest = copy.deepcopy(released), {}, hashlib.sha256()
+    by_id: dict[str, list[str]] = {}
+    for cell in submitted:
+        by_id.setdefault(grade_id(cell) or "", []).append(source_of(cell))
+    found = 0
+    for cell in solution_cells(notebook):
+        cell_id = cell.metadata.nbgrader.grade_id
+        answers = by_id.get(cell_id, [])
+        found += bool(answers)
+        changed = [a for a in answers if a.strip() != cell.source.strip()]
+        if not answers:
+            notes[cell_id] = texts.CELL_MISSING.format(cell=cell_id)
+        elif len(answers) > 1:
+            notes[cell_id] = texts.CELL_TWICE.format(cell=cell_id, times=len(answers))
+        if changed:
+            cell.source = changed[-1]
+        digest.update(f"{cell_id}\0{cell.source}\0".encode())
+    if not found:
+        raise NotebookError(texts.NO_SOLUTION_CELL.format(lab=lab, name=name))
+    return Graft(notebook, notes, digest.hexdigest())
+
+
+def solution_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells that a learner fills in."""
+    return [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("solution")]
+
+
+def cells_to_run(notebook: NotebookNode) -> list[NotebookNode]:
+    """The code cells that the answers need: solution cells, and released ones that bind a name which is used.
+
+    Reports and figures, which would take most of the time, bind nothing that an answer uses.
+    """
+    code = [c for c in notebook.cells if c.cell_type == "code" and not is_test(c)]
+    chosen = {c.id for c in code if c.metadata.get("nbgrader", {}).get("solution")}
+    names = {c.id: _names(c.source) for c in code}
+    while True:
+        needed = set().union(*(names[i][1] for i in chosen))
+        more = {c.id for c in code if c.id not in chosen and names[c.id][0] & needed}
+        if not more:
+            return [c for c in code if c.id in chosen]
+        chosen |= more
+
+
+def is_test(cell: NotebookNode) -> bool:
+    """A locked cell whose points the judge gives."""
+    mark = cell.metadata.get("nbgrader", {})
+    return cell.cell_type == "code" and bool(mark.get("grade")) and not mark.get("solution")
+
+
+def _names(source: str) -> tuple[set[str], set[str]]:
+    """The global names that a cell binds, and those that it uses."""
+    try:
+        table = symtable.symtable(TransformerManager().transform_cell(source), "cell", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set(), set()
+    bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+    used = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+    inner = list(table.get_children())
+    while inner:
+        scope = inner.pop()
+        used |= {s.get_name() for s in scope.get_symbols() if s.is_global()}
+        inner += scope.get_children()
+    return bound, used

@@ -1,0 +1,203 @@
+"""The one place where learners' code runs: a bubblewrap sandbox around a fresh Python.
+
+Inside: Python and its packages, `gpulab` without references, one script, all read-only; a private /tmp and home in
+memory; no network, no other process, no capability. What comes out is one file that exists beforehand and is
+mounted on its own, so it can be neither a link nor a pipe nor larger than its limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, Literal
+
+from grading import cgroup
+from grading.course import ROOT
+from grading.errors import SandboxError
+
+RECORDER = Path(__file__).with_name("recorder.py")
+REFERENCES = "gpulab/exercises/references"
+STDERR_KEPT = 4000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use. `seconds` is one wall limit over the whole of it."""
+
+    seconds: float = 120.0
+    patience: float = 30.0  # for one cell or exercise, so that one endless loop leaves time for the others
+    memory: int = 8 << 30
+    file: int = 64 << 20
+    scratch: int = 256 << 20
+    processes: int = 128
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a recording ended, and the bytes of the one file that came out."""
+
+    content: bytes
+    end: Literal["done", "stopped", "died"]
+    how: str = ""
+
+
+@cache
+def obstacle() -> str:
+    """Why bubblewrap does not work here, or nothing."""
+    if sys.platform != "linux":
+        return "bubblewrap runs on Linux only: grade in a Linux container or virtual machine"
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed: apt install bubblewrap"
+    trial = subprocess.run(
+        [*_walls(Limits()), "--", "/usr/bin/true"], capture_output=True, text=True, check=False
+    )
+    if trial.returncode == 0:
+        return ""
+    said = trial.stderr.strip().splitlines()[-1:] or ["no reason given"]
+    return (
+        f"bubblewrap cannot make a sandbox here ({said[0]}): user namespaces are blocked, as Docker's default "
+        "seccomp profile and Ubuntu's AppArmor do; allow them, or grade on another machine"
+    )
+
+
+def _walls(limits: Limits) -> list[str]:
+    """bubblewrap's arguments: what is there, read-only, and what is not."""
+    binds = ["--ro-bind", "/usr", "/usr"]
+    for name in ("bin", "lib", "lib64"):
+        if os.path.islink(f"/{name}"):
+            binds += ["--symlink", os.readlink(f"/{name}"), f"/{name}"]
+        elif os.path.isdir(f"/{name}"):
+            binds += ["--ro-bind", f"/{name}", f"/{name}"]
+    if os.path.exists("/etc/ld.so.cache"):
+        binds += ["--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+    memory_disk = ["--size", str(limits.scratch), "--tmpfs"]
+    prefixes = dict.fromkeys(os.path.realpath(p) for p in (sys.base_prefix, sys.prefix))
+    for prefix in prefixes:
+        if not prefix.startswith("/usr"):
+            binds += ["--ro-bind", prefix, prefix]
+    return [
+        "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", *binds,
+        "--proc", "/proc", "--dev", "/dev", *memory_disk, "/tmp", *memory_disk, "/home/learner",
+        "--chdir", "/home/learner",
+    ]  # fmt: skip
+
+
+def _contents(result: Path) -> list[str]:
+    course = "/course"
+    return [
+        "--ro-bind", str(ROOT / "gpulab"), f"{course}/gpulab", "--tmpfs", f"{course}/{REFERENCES}",
+        "--ro-bind", str(RECORDER), f"{course}/recorder.py",
+        "--bind", str(result), "/out/record", "--remount-ro", "/", "--remount-ro", f"{course}/{REFERENCES}",
+    ]  # fmt: skip
+
+
+def _environment(home: str, course: str) -> dict[str, str]:
+    return {
+        "HOME": home,
+        "PATH": f"{sysconfig.get_path('scripts')}:/usr/bin:/bin",
+        "PYTHONPATH": course,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "Agg",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def record(job: bytes, limits: Limits, *, unsafe: bool = False) -> Outcome:
+    """Run the recorder on `job` and bring back what it wrote, however it ended."""
+    if not unsafe and obstacle():
+        raise SandboxError(f"{obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe")
+    with tempfile.TemporaryDirectory(prefix="gpulab-record-") as folder:
+        result = Path(folder, "record")
+        result.touch()
+        if unsafe:
+            where, root, target = folder, str(ROOT), str(result)
+            command = [sys.executable, str(RECORDER), target]
+        else:
+            where, root, target = "/home/learner", "/course", "/out/record"
+            command = [
+                *_walls(limits),
+                *_contents(result),
+                "--",
+                sys.executable,
+                f"{root}/recorder.py",
+                target,
+            ]
+        end, how = _run([*_rlimits(limits), *command], _environment(where, root), job, limits, folder)
+        with result.open("rb") as file:
+            return Outcome(file.read(limits.file), end, how)
+
+
+def _rlimits(limits: Limits) -> list[str]:
+    cpu = int(limits.seconds * 2) + 5
+    return ["prlimit", f"--as={limits.memory}", f"--cpu={cpu}", f"--fsize={limits.file}", "--core=0", "--"]
+
+
+def _run(
+    command: Sequence[str], environment: dict[str, str], job: bytes, limits: Limits, folder: str
+) -> tuple[Literal["done", "stopped", "died"], str]:
+    with cgroup.limited(limits.processes, limits.memory) as join, tempfile.TemporaryFile() as stdin:
+        stdin.write(job)
+        stdin.seek(0)
+        process = subprocess.Popen(
+            command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, cwd=folder,
+            start_new_session=True,
+        )  # fmt: skip
+        join(process.pid)
+        assert process.stderr is not None
+        said = bytearray()
+        listener = threading.Thread(target=_listen, args=(process.stderr, said), daemon=True)
+        listener.start()
+        try:
+            code = process.wait(limits.seconds)
+        except subprocess.TimeoutExpired:
+            return "stopped", ""
+        finally:
+            _kill(process)
+            listener.join(5)
+    if code == 0:
+        return "done", ""
+    last = bytes(said).decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
+    number = -code if code < 0 else code - 128  # bubblewrap passes a signal on as 128 + number
+    with contextlib.suppress(ValueError):
+        return "died", signal.Signals(number).name
+    return "died", last[0] or f"exit status {code}"
+
+
+def _listen(stream: IO[bytes], kept: bytearray) -> None:
+    """Read everything, keep the end: a learner who prints without end fills no disk and blocks nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        while block := stream.read(65536):
+            kept += block
+            del kept[:-STDERR_KEPT]
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the process and all that it started: the sandbox's own namespace dies with its first process."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stderr:
+        process.stderr.close()
+
+
+def describe() -> Iterator[tuple[str, bool, str]]:
+    """Rows for `doctor`: what, whether it is well, in words."""
+    why = obstacle()
+    yield "sandbox", not why, why or "bubblewrap: own network, processes and file system, read-only"
+    why = cgroup.obstacle()
+    yield "process limit", not why, why or "cgroup: processes and memory of a submission together"

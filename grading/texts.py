@@ -1,0 +1,65 @@
+"""Every sentence of a verdict, as a template: what, where, why, what to do. Learner's strings are cleaned first."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+# A file that is no notebook.
+NO_JSON = "notebook is not JSON (line {line})"
+NO_CELLS = "notebook has no list of cells"
+TOO_LARGE = "notebook is {size:,} bytes; at most {limit:,} are read"
+NOT_A_FILE = "{name} is not a regular file"
+UNREADABLE = "{name} cannot be read: {why}"
+NO_SOLUTION_CELL = "no solution cell of {lab} left in {name}"
+NO_LAB = "no notebook of {lab} in it (expected {expected})"
+UNKNOWN_STUDENT = "not on the roster ({roster}); add the id there and grade again"
+
+# What the graft found.
+CELL_MISSING = "the solution cell '{cell}' is missing from your notebook"
+CELL_TWICE = "the solution cell '{cell}' is there {times} times; the last one that you changed was judged"
+
+# While recording.
+CELL_FAILED = "the cell '{cell}' stopped with {error}"
+NO_FUNCTION = "`{function}` is not defined when the judge asks for it"
+NAME_OUTSIDE = "{error}. Only solution cells reach the judge: a helper in a cell of your own belongs into the cell '{cell}'"
+STUB = "not answered: the cell still says NotImplementedError"
+STOPPED = "stopped after {seconds:.0f} s in {where}"
+DIED = "the process ended in {where} ({how})"
+NOT_REACHED = "not reached: {why}"
+CALL_FAILED = "{function} stopped with {error} at {case}"
+NO_LAUNCH = "no kernel was launched at {case}"
+
+# While replaying.
+BAD_TRACE = "what was recorded cannot be replayed: {why}"
+TOO_MANY_UPLOADS = "uploads {size:,} bytes from the host at {case}; at most {limit:,} are allowed, so the GPU must compute it"
+INPUT_CHANGED = "the input `{array}` was changed at {case}; it must stay as it was"
+UNDECIDED = (
+    "`{array}` depends on what was in memory before at {case}: element [{index}] was {first} in one run "
+    "and {second} in the next. Was every element written, and nothing read before it was written?"
+)
+WRONG = "{array}[{index}] is {got}, should be {expected} at {case} · {wrong:,} of {size:,} elements wrong"
+ORDER_MATTERS = "right in lockstep, wrong when warps run one after another at {case}: {reason}"
+WRONG_ANSWER = "answer {number} of {count} at {case}: got {got}, should be {expected}"
+REPLAY_STOPPED = "the replay of {exercise} was stopped: {why}"
+
+# The verdict on a screen.
+UNGRADED = "ungraded: {reason}"
+NO_VERDICT_HERE = "the judge has no verdict on this exercise"
+NO_VERDICT = "no verdict yet: run `python -m grading grade {lab}`"
+JUDGED = "judged with {compiler}, {device}, at {cases}"
+
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def clean(text: object, limit: int = 300) -> str:
+    """A learner's string, fit for a terminal and a table: no control characters, one line, not too long."""
+    line = " ".join(_CONTROL.sub("", str(text)).encode("utf-8", "replace").decode().split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def wrap(text: str, width: int = 70) -> list[str]:
+    """A reason as lines of a verdict; line breaks of ours are kept, learner's strings in it are cleaned."""
+    return [row for part in text.splitlines() for row in textwrap.wrap(clean(part, 2000), width) or [""]]

@@ -1,0 +1,169 @@
+"""Verdicts as data, and the store that makes grading repeatable: same submission, tests and environment, same verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grading import texts
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that earns points: `right`, or a budget by its label."""
+
+    label: str
+    points: float
+    of: float
+    measured: str = ""
+    reason: str = ""  # in the learner's words; empty when no point is lost
+
+    @property
+    def passed(self) -> bool:
+        return self.points >= self.of
+
+
+@dataclass(frozen=True)
+class ExerciseVerdict:
+    """The verdict on one exercise. `ungraded` says why there is none."""
+
+    exercise: str
+    cell: str  # grade id of its test cell
+    lines: tuple[Line, ...]
+    cases: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    ungraded: str = ""
+
+    @property
+    def points(self) -> float:
+        return round(sum(line.points for line in self.lines), 2)
+
+    @property
+    def of(self) -> float:
+        return round(sum(line.of for line in self.lines), 2)
+
+    @property
+    def passed(self) -> bool:
+        return not self.ungraded and self.points >= self.of
+
+    @property
+    def reason(self) -> str:
+        """The first reason for a lost point, for a table."""
+        return self.ungraded or next((_headline(line) for line in self.lines if line.reason), "")
+
+
+def _headline(line: Line) -> str:
+    if line.label == "right":
+        return line.reason
+    return f"{line.label} {line.measured}".strip()
+
+
+@dataclass(frozen=True)
+class NotebookVerdict:
+    """The verdict on one notebook of a submission.
+
+    `key` names all that it was worked out from, `submission` the answers alone (the graft's digest).
+    """
+
+    key: str
+    submission: str
+    exercises: tuple[ExerciseVerdict, ...]
+    ungraded: str = ""
+    compiler: str = ""
+    device: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)  # by step: record, replay
+
+    @property
+    def points(self) -> float:
+        return round(sum(e.points for e in self.exercises), 2)
+
+    @property
+    def of(self) -> float:
+        return round(sum(e.of for e in self.exercises), 2)
+
+    def by_cell(self, cell: str) -> ExerciseVerdict | None:
+        """The verdict that belongs to a test cell."""
+        return next((e for e in self.exercises if e.cell == cell), None)
+
+
+def as_text(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
+    """What a learner reads under the test cell (mock-up 8); every string in it is cleaned."""
+    rows = [f"{verdict.exercise}   {verdict.points:g} of {verdict.of:g}"]
+    if verdict.ungraded or whole.ungraded:
+        rows.append("  " + texts.UNGRADED.format(reason=texts.clean(verdict.ungraded or whole.ungraded)))
+    wide = max((len(f"{line.label} {line.measured}") for line in verdict.lines), default=0)
+    for line in verdict.lines:
+        name = f"{line.label} {line.measured}".strip().ljust(wide)
+        first, *more = texts.wrap(line.reason) or [""]
+        rows.append(f"  {name}   {line.points:g} of {line.of:g}   {first}".rstrip())
+        indent = " " * (len(rows[-1]) - len(first))
+        rows += [indent + text for text in more]
+    rows += [f"  note: {texts.clean(note)}" for note in verdict.notes]
+    if verdict.cases and whole.compiler:
+        cases = texts.clean(" and ".join(verdict.cases))
+        rows.append("  " + texts.JUDGED.format(compiler=whole.compiler, device=whole.device, cases=cases))
+    return "\n".join(rows) + "\n"
+
+
+class Store:
+    """Verdicts on disk, one file for each notebook and student, written whole or not at all."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def path(self, student: str, lab: str, notebook: str) -> Path:
+        return self.folder / lab / f"{student}@{notebook}.json"
+
+    def get(self, student: str, lab: str, notebook: str) -> NotebookVerdict | None:
+        """The stored verdict; None when there is none, or none that can be read."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return from_json(json.loads(self.path(student, lab, notebook).read_text()))
+        return None
+
+    def put(self, student: str, lab: str, notebook: str, verdict: NotebookVerdict) -> None:
+        """Store a verdict: beside it first, then swapped in, so a full disk or a signal loses nothing."""
+        path = self.path(student, lab, notebook)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is either the old one or the new one."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def from_json(record: dict[str, Any]) -> NotebookVerdict:
+    """The inverse of `dataclasses.asdict` for verdicts."""
+    exercises: Iterable[dict[str, Any]] = record["exercises"]
+    return NotebookVerdict(
+        **{
+            **record,
+            "exercises": tuple(
+                ExerciseVerdict(
+                    **{
+                        **e,
+                        "lines": tuple(Line(**line) for line in e["lines"]),
+                        "cases": tuple(e["cases"]),
+                        "notes": tuple(e["notes"]),
+                    }
+                )
+                for e in exercises
+            ),
+        }
+    )
