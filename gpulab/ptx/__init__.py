@@ -21,6 +21,7 @@ from .ir import (
     Variable,
     Vector,
 )
+from .listing import print_instruction, print_module
 from .liveness import live_before, live_registers
 from .parser import parse
 
@@ -46,6 +47,8 @@ __all__ = [
     "live_before",
     "live_registers",
     "parse",
+    "print_instruction",
+    "print_module",
     "reads",
     "split_operands",
     "writes",

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from .ir import Address, Arguments, Instruction, Negated, Operand, Pair, Register, Vector
 
 _SINK = "_"
-# Opcodes whose first operand is a source although it may be a register. Where the first operand is an address or a
-# symbol (stores, reductions, copies, branches) there is no destination in any case.
+# Opcodes whose first operand is a source although it may be a register. Where the first operand is an address
+# or a symbol (stores, reductions, copies, branches) there is no destination in any case.
 _FIRST_IS_SOURCE = frozenset({"bar", "barrier", "brx", "nanosleep", "stackrestore"})
 _FIRST_IS_SOURCE_OF = ("tcgen05.dealloc",)
 # The accumulator of a warpgroup's matrix operation is its first operand, read and written.

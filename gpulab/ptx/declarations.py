@@ -103,21 +103,24 @@ def parse_word(source: str, position: int) -> tuple[int, str]:
 
 
 def _parse_kind(source: str, position: int) -> tuple[int, _Kind]:
-    type_, lanes, align = "", 1, 0
+    type_, lanes, align, pointed_at = "", 1, 0, False
     position = skip_blanks(source, position)
     while source.startswith(".", position):
         start = position
         position, word = parse_word(source, position)
         if word == "align":
-            position, align = parse_integer(source, position)
+            position, number = parse_integer(source, position)
             position = skip_blanks(source, position)
+            align = align if pointed_at else number
         elif word == "attribute":
             position = skip_blanks(source, skip_past(source, position, ")"))
         elif word in WIDTHS:
             type_ = word
         elif word in ("v2", "v4", "v8"):
             lanes = int(word[1:])
-        elif word != "ptr" and word not in SPACES:
+        elif word == "ptr":
+            pointed_at = True  # the space and alignment that follow are those of what the parameter points at
+        elif word not in SPACES:
             raise error_at(source, start, f"`.{word}` is not a type")
     if not type_:
         raise error_at(source, position, f"expected a type but found {found_at(source, position)}")
@@ -205,10 +208,10 @@ def _parse_cell(source: str, position: int, place: tuple[int, ...], cells: list[
     if not source.startswith("(", skip_blanks(source, position)):
         cells.append((place, number))
         return position
-    # `0xFF(name)`, `0xFF00(name)` … are the bytes of one address: the first stands for all of them.
+    # `0xFF(name)`, `0xFF00(name)` … are the bytes of one address: the lowest stands for all of them.
     position = skip_character(source, position, "(")
     position, symbol = _parse_symbol(source, position)
-    cells.append((place, symbol if number.value == 0xFF else Immediate(0)))
+    cells.append((place, symbol if int(number.value) & 1 else Immediate(0)))
     return skip_character(source, position, ")")
 
 

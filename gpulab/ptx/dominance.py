@@ -26,19 +26,15 @@ def immediate_post_dominators(function: Function) -> tuple[int | None, ...]:
     changed = True
     while changed:
         changed = False
-        for block in order[1:]:
-            known = [successor for successor in successors[block] if successor in above]
+        for index in order[1:]:
+            known = [successor for successor in successors[index] if successor in above]
             meeting = known[0]
             for successor in known[1:]:
                 meeting = _meet(meeting, successor, above, rank)
-            if above.get(block) != meeting:
-                above[block] = meeting
+            if above.get(index) != meeting:
+                above[index] = meeting
                 changed = True
-    return tuple(_block_or_none(above.get(block, exit_), exit_) for block in range(exit_))
-
-
-def _block_or_none(block: int, exit_: int) -> int | None:
-    return None if block == exit_ else block
+    return tuple(None if above.get(index, exit_) == exit_ else above[index] for index in range(exit_))
 
 
 def _meet(one: int, other: int, above: dict[int, int], rank: dict[int, int]) -> int:

@@ -18,8 +18,8 @@ _INSTRUCTION = re.compile(
     r"(?:@\s*(!?)\s*([\w$%]+)\s+)?([a-z]\w*(?:\.\w+|::\w+)*)(?![\w.]|\s*:)\s*([^;]*);", re.ASCII
 )
 _LABEL = re.compile(rf"({NAME})\s*:", re.ASCII)
-_LIST_OF_LABELS = re.compile(rf"({NAME})\s*:\s*\.(?:branchtargets|calltargets)\s+([^;]*);", re.ASCII)
-_PROTOTYPE = re.compile(rf"({NAME})\s*:\s*\.callprototype\b[^;]*;", re.ASCII)
+_LIST_OF_LABELS = re.compile(rf"({NAME})\s*:\s*\.branchtargets\s+([^;]*);", re.ASCII)
+_PROTOTYPE = re.compile(rf"({NAME})\s*:\s*(\.(?:callprototype|calltargets)\b[^;]*);", re.ASCII)
 _LOCATION = re.compile(r"\.loc\s+(\d{1,9})\s+(\d{1,9})[^\n;]*", re.ASCII)
 
 
@@ -54,6 +54,7 @@ class _Body:
     labels: dict[str, int] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
     tables: list[_Table] = field(default_factory=list)
+    prototypes: dict[str, str] = field(default_factory=dict)
     end_line: int = 0
 
 
@@ -80,6 +81,7 @@ def parse_body(
         variables=tuple(body.variables),
         blocks=blocks,
         branch_targets=tables,
+        prototypes=body.prototypes,
         extern=False,
     )
     return end, function, frozenset(body.registry.outside)
@@ -161,6 +163,8 @@ def _label_rule(source: str, position: int, body: _Body, scope: Scope) -> int:
     elif match.re is _LIST_OF_LABELS:
         labels = tuple(label.strip() for label in match.group(2).split(","))
         body.tables.append(_Table(scope, position, name, labels))
+    else:
+        body.prototypes[name] = " ".join(match.group(2).split())
     return match.end()
 
 

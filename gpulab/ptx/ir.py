@@ -34,6 +34,16 @@ class Immediate:
     kind: str = "int"
     bits: int | None = None
 
+    def __eq__(self, other: object) -> bool:
+        # By the bits where there are some: they tell -0.0 from 0.0 and find a NaN equal to itself.
+        return isinstance(other, Immediate) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, int | float]:
+        return self.kind, self.value if self.bits is None else self.bits
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -159,7 +169,8 @@ class Function:
 
     Names are unique within a function: one declared again between inner braces is renamed (``param0$3``);
     `variables` holds these too. Where the text falls off the end of the function there is a ``ret``.
-    `branch_targets` holds the label lists declared with ``.branchtargets`` for ``brx.idx``.
+    `branch_targets` holds the label lists declared with ``.branchtargets`` for ``brx.idx``, `prototypes` the
+    text of each ``.callprototype`` that a call through a register names.
     `directives` maps e.g. ``maxntid`` to its numbers. A function without a body is `extern`.
     """
 
@@ -173,6 +184,7 @@ class Function:
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     extern: bool = False
+    prototypes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
