@@ -126,3 +126,21 @@ class Exercise:
     def points(self) -> float:
         """All points of the exercise."""
         return self.correct_points + sum(b.points for b in self.budgets)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A question of a lab's predict step: the learner writes a number down before the run. Ungraded.
+
+    `name` is ``topic.key``; `question` ends in what the number counts and `unit` names it. `answer` is the right
+    number, compared within `tolerance` (relative); None when only the learner's own run can tell: then the lab
+    passes the run's number to `gpulab.predict(name, measured=…)`. `reason` is shown when the number is off.
+    """
+
+    name: str
+    lab: str
+    question: str
+    unit: str = ""
+    answer: Number | None = None
+    tolerance: float = 0.0
+    reason: str = ""

@@ -1,0 +1,102 @@
+"""What a case hands to the learner's code: contents made from a seed, poison in the outputs, the expected results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from .registry import Reference
+from .spec import Array, Case, Exercise, Scalar, Sizes
+
+PUBLIC_SEED = 2024  # of the learner's check; the judge has its own
+
+# What stands in an output before the run, as a byte pattern. As a float the first is NaN, the second a tiny negative number.
+POISON = (0xFF, 0xB4)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of one case. `value` is an array (poison for ``out``) or a NumPy scalar."""
+
+    spec: Array | Scalar
+    value: Any
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def role(self) -> str:
+        """``in``, ``out``, ``inout`` or ``scalar``."""
+        return self.spec.role if isinstance(self.spec, Array) else "scalar"
+
+
+def generator(exercise: Exercise, case: Case, seed: int) -> np.random.Generator:
+    """Random numbers that depend on the exercise, the case and the seed, and on nothing else."""
+    return np.random.default_rng([seed, crc32(f"{exercise.name}/{case.name}".encode())])
+
+
+def contents(array: Array, sizes: Sizes, numbers: np.random.Generator) -> np.ndarray:
+    """The contents of an array that the learner's code reads. Raises ValueError for an unknown fill."""
+    dtype = np.dtype(array.dtype)
+    if callable(array.fill):
+        return np.ascontiguousarray(array.fill(numbers, array.shape, sizes), dtype).reshape(array.shape)
+    match array.fill.split(":"):
+        case ["zeros"]:
+            return np.zeros(array.shape, dtype)
+        case ["uniform"]:
+            return numbers.random(array.shape).astype(dtype)
+        case ["integers", low, high]:
+            return numbers.integers(int(low), int(high), array.shape).astype(dtype)
+        case ["normal"] if dtype.kind in "fc":
+            return numbers.standard_normal(array.shape).astype(dtype)
+        case ["normal"]:
+            return numbers.integers(-100 if dtype.kind == "i" else 0, 101, array.shape).astype(dtype)
+    raise ValueError(f"array `{array.name}`: there is no fill {array.fill!r}")
+
+
+def poison(array: Array, pattern: int = POISON[0]) -> np.ndarray:
+    """An output before the run: every byte is `pattern`."""
+    dtype = np.dtype(array.dtype)
+    size = int(np.prod(array.shape, dtype=np.int64))
+    if dtype.kind == "b":
+        return np.ones(array.shape, dtype)
+    return np.full(size * dtype.itemsize, pattern, np.uint8).view(dtype).reshape(array.shape)
+
+
+def arguments(
+    exercise: Exercise, case: Case, seed: int = PUBLIC_SEED, pattern: int = POISON[0]
+) -> tuple[Argument, ...]:
+    """All arguments of a launch-trace exercise at a case, in order."""
+    assert exercise.arguments is not None, f"{exercise.name} lists no arguments"
+    numbers = generator(exercise, case, seed)
+    made = []
+    for spec in exercise.arguments(case.sizes):
+        if isinstance(spec, Scalar):
+            made.append(Argument(spec, np.dtype(spec.dtype).type(spec.value)))
+        elif spec.role == "out":
+            made.append(Argument(spec, poison(spec, pattern)))
+        else:
+            made.append(Argument(spec, contents(spec, case.sizes, numbers)))
+    return tuple(made)
+
+
+def expected(reference: Reference, made: tuple[Argument, ...], case: Case) -> dict[str, np.ndarray]:
+    """The reference's results by name. It works on copies, floating-point contents in float64."""
+    inputs = {
+        a.name: a.value.astype(np.float64) if a.value.dtype.kind == "f" else a.value.copy()
+        for a in made
+        if a.role in ("in", "inout")
+    }
+    with np.errstate(all="ignore"):
+        results = reference(inputs, case.sizes)
+    return {name: np.asarray(values) for name, values in results.items()}
+
+
+def questions(exercise: Exercise, case: Case, seed: int = PUBLIC_SEED) -> list[tuple]:
+    """The argument tuples of an answered-cases exercise at a case."""
+    assert exercise.questions is not None, f"{exercise.name} asks no questions"
+    return exercise.questions(case.sizes, generator(exercise, case, seed))

@@ -1,0 +1,322 @@
+"""Every sentence that a check, a hint or a prediction says to a learner. Functions of facts; nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpulab.profile.display import number, points
+from gpulab.profile.metrics import METRICS
+
+
+def some(count: int, one: str, many: str = "") -> str:
+    """``1 element``, ``33 elements``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str], word: str = "or") -> str:
+    """``a``, ``a or b``, ``a, b or c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+# ---------------------------------------------------------------- names
+
+
+def unknown_exercise(name: object, close: Sequence[str]) -> str:
+    if close:
+        return f"there is no exercise {name!r}; did you mean {listed(close)}?"
+    return f"there is no exercise {name!r}; the name stands in the cell above the check, as in basics.saxpy"
+
+
+def no_reference(name: str) -> str:
+    return f"the expected results of {name} are not installed here, so it cannot be checked"
+
+
+def unknown_lab(lab: object, close: Sequence[str]) -> str:
+    hint = f"; there are {listed(close, 'and')}" if close else ""
+    return f"there is no lab {lab!r}{hint}"
+
+
+# ---------------------------------------------------------------- what was handed in
+
+
+def not_a_function(exercise: str, what: str) -> str:
+    return f"`gpulab.check({exercise!r}, …)` takes your function itself; it got {what}"
+
+
+def launched_already(exercise: str) -> str:
+    return f"pass the kernel without its launch shape: `gpulab.check({exercise!r}, kernel)`. The check chooses the shapes"
+
+
+def not_a_kernel(name: str) -> str:
+    return f"`{name}` is plain Python. This exercise asks for a kernel: put `@cuda.jit` in the line above `def {name}`"
+
+
+def a_kernel(name: str) -> str:
+    return f"`{name}` is a kernel. This exercise asks for plain Python that launches kernels: leave out `@cuda.jit` here"
+
+
+def a_kernel_for_answers(name: str) -> str:
+    return f"`{name}` is a kernel. This exercise asks for plain Python: leave out `@cuda.jit`"
+
+
+def not_written(name: str) -> str:
+    return f"`{name}` is still empty: no thread writes anything"
+
+
+def no_launch(name: str) -> str:
+    return f"`{name}` launched no kernel"
+
+
+def returns_nothing(name: str) -> str:
+    return f"`{name}` returns nothing yet: is a `return` missing?"
+
+
+def raised(kind: str, text: str, line: int) -> str:
+    where = f" in line {line}" if line else ""
+    return f"{kind}{where}: {text}" if text else f"{kind}{where}"
+
+
+def read_on_host(array: str) -> str:
+    return (
+        f"your code reads `{array}` on the host. The judge hands out arrays without contents there: "
+        "leave the data on the device and let kernels do the work"
+    )
+
+
+# ---------------------------------------------------------------- right or wrong
+
+
+def points_of(got: float, of: float) -> str:
+    return f"{points(got)} of {points(of)} {'point' if of == 1 else 'points'}"
+
+
+def all_right(cases: Sequence[str]) -> str:
+    return f"{len(cases)} of {some(len(cases), 'size')} ({_range(cases)})"
+
+
+def _range(cases: Sequence[str]) -> str:
+    return cases[0] if len(cases) == 1 else f"{cases[0]} {'and' if len(cases) == 2 else '…'} {cases[-1]}"
+
+
+def first_wrong(right: int, total: int, case: str) -> str:
+    return f"{right} of {some(total, 'size')}; first wrong at {case}"
+
+
+def stopped_at(right: int, total: int, case: str) -> str:
+    return f"{right} of {some(total, 'size')}; stopped at {case}"
+
+
+def element(where: str, got: str, expected: str, unwritten: bool) -> str:
+    state = "was never written" if unwritten else f"is {got}"
+    return f"`{where}` {state}, should be {expected}"
+
+
+def more_elements(count: int, where: str) -> str:
+    return f"{count:,} more{', ' + where if where else ''}"
+
+
+def written_by(thread: str, line: int) -> str:
+    return f"{thread} wrote it" + (f" in line {line}" if line else "")
+
+
+def nobody_wrote(many: bool, why: str) -> str:
+    return f"no thread wrote {'them' if many else 'it'}" + (f": {why}" if why else "")
+
+
+def grid_covers(covered: int, total: int, what: str) -> str:
+    return f"the grid covers {covered:,} of {some(total, what)}"
+
+
+def grid_has(threads: int, elements: int) -> str:
+    return f"the launch has {some(threads, 'thread')} for {some(elements, 'element')}"
+
+
+def input_changed(array: str, count: int, where: str, thread: str, line: int) -> str:
+    who = f": {thread} wrote to it" + (f" in line {line}" if line else "") if thread else ""
+    return f"your code changed {some(count, 'element')} of the input `{array}` (first `{where}`){who}. Only outputs may change"
+
+
+def not_a_number_inside(kind: str) -> str:
+    return {
+        "nan": "NaN comes from 0/0, inf − inf or from reading what nobody wrote",
+        "inf": "infinity comes from a division by zero or from a number too large for the type",
+    }[kind]
+
+
+def wrong_answer(call: str, got: str, expected: str) -> str:
+    return f"`{call}` gives {got}, should be {expected}"
+
+
+def more_answers(count: int, total: int) -> str:
+    return f"{count:,} more of {some(total, 'question')} at this size"
+
+
+def odd_answer(call: str, kind: str) -> str:
+    return f"`{call}` returns a {kind}; return numbers, text, lists or dictionaries"
+
+
+def both_schedules_differ(array: str, where: str, one: str, other: str, case: str) -> str:
+    return (
+        f"The result depends on the order of the warps (at {case}): `{where}` is {one} when warps step together "
+        f"and {other} when they run one after the other. Two threads use `{array}` or shared memory without agreeing who is first."
+    )
+
+
+def right_by_luck(total: int) -> str:
+    return f"{total} of {some(total, 'size')}, but only by the luck of the order in which warps run"
+
+
+# ---------------------------------------------------------------- budgets
+
+
+def amount(metric: str, value: float | None) -> str:
+    """A measured value or a limit with the unit of its metric."""
+    if value is None:
+        return "nothing to count"
+    m = METRICS[metric]
+    whole = int(value) if float(value).is_integer() and (m.terms or m.fact) and m.unit != "%" else float(value)
+    unit = "" if m.unit in ("×",) else m.unit
+    return number(whole, unit)
+
+
+def budget(metric: str, value: float | None, limit: float, naive: float | None, sense: str, why: str) -> str:
+    word = {"<=": "budget", ">=": "at least", "==": "exactly"}[sense]
+    parts = [amount(metric, value), f"{word} {number_of(metric, limit)}"]
+    if naive is not None:
+        parts.append(f"naive {number_of(metric, naive)}")
+    return "   ".join(parts) + (f"   ({why})" if why else "")
+
+
+def number_of(metric: str, value: float) -> str:
+    """A limit without its unit: the measured value beside it has it."""
+    unit = METRICS[metric].unit
+    text = amount(metric, value)
+    return text if unit == "%" else text.removesuffix(f" {unit}")
+
+
+def not_looked_at(until: str) -> str:
+    return f"not looked at until {until}"
+
+
+def until_right() -> str:
+    return "the result is right"
+
+
+def until_met(label: str) -> str:
+    return f"`{label}` has improved"
+
+
+def share_of_line(percent: float, what: str) -> str:
+    return f"this line causes {percent:.0f} % of it" if not what else f"this line causes {percent:.0f} % of all {what}"
+
+
+# ---------------------------------------------------------------- address patterns
+
+
+def same_address(verb: str, space: str) -> str:
+    return f"all threads of a warp {verb} one address of {space} memory"
+
+
+def apart(verb: str, axis: str, distance: int, cost: str) -> str:
+    who = f"neighbouring threads ({axis} = 0, 1, 2 …)" if axis else "neighbouring threads"
+    return f"{who} {verb} addresses {some(distance, 'byte')} apart: {cost}"
+
+
+def one_sector_each() -> str:
+    return "one 32-byte sector each"
+
+
+def sectors_for(sectors: int, threads: int) -> str:
+    return f"{some(sectors, '32-byte sector')} for {some(threads, 'thread')}"
+
+
+def misaligned(distance: int, sectors: int) -> str:
+    return f"{some(sectors, 'sector')}, because the first address lies {some(distance, 'byte')} behind the start of one"
+
+
+def scattered(verb: str, sectors: int, threads: int) -> str:
+    return f"the {some(threads, 'thread')} of a warp {verb} {some(sectors, 'different 32-byte sector')}"
+
+
+def one_bank(ways: int, threads: int) -> str:
+    if ways == threads:
+        return f"{threads} threads share one bank"
+    return f"{ways} different words in one bank, {ways} passes instead of one"
+
+
+def banks(verb: str, ways: int) -> str:
+    return f"a warp's threads {verb} up to {ways} different words of one bank: {ways} passes instead of one"
+
+
+# ---------------------------------------------------------------- the foot of a check, hints
+
+
+def attempt(count: int, name: str, hint_left: bool) -> str:
+    more = f" · gpulab.hint({name!r}) has {'a next step' if count > 1 else 'a first step'}" if hint_left else ""
+    return f"attempt {count}{more}"
+
+
+def passed(count: int, lab: str, done: int, total: int) -> str:
+    return f"passed at attempt {count} · lab {lab}, {done} of {total} done"
+
+
+def not_saved(path: str) -> str:
+    return f"progress is kept until this kernel stops: {path} cannot be written"
+
+
+def interrupted(name: str) -> str:
+    return f"the check of {name} was stopped: it does not count as an attempt; run the cell again when you like"
+
+
+def hint_heading(step: int, total: int) -> str:
+    return f"hint {step} of {total}"
+
+
+def hint_wait() -> str:
+    return "The next step comes after another failed check."
+
+
+def hint_try_next(name: str) -> str:
+    return f"Try it, then check again: gpulab.check({name!r}, …)"
+
+
+def hint_over(section: str) -> str:
+    return f"These were all hints. Read again: {section}" if section else "These were all hints."
+
+
+def no_hints(name: str) -> str:
+    return f"{name} has no hints"
+
+
+# ---------------------------------------------------------------- predictions, start
+
+
+def noted(value: str) -> str:
+    return f"noted: {value}"
+
+
+def prediction_right(value: str, measured: str) -> str:
+    return f"you wrote {value}, and it is {measured}"
+
+
+def prediction_off(value: str, measured: str) -> str:
+    return f"you wrote {value}; it is {measured}"
+
+
+def not_predicted(name: str, measured: str) -> str:
+    return f"it is {measured}; you wrote nothing down for {name}"
+
+
+def not_a_prediction(name: str, value: object) -> str:
+    return f"gpulab.predict({name!r}, …) takes one finite number; it got {value!r}"
+
+
+def nothing_predicted(lab: str) -> str:
+    return f"Nothing is written down for {lab} yet."
+
+
+def start(version: str, device: str, compiler: str, lab: str, done: int, total: int) -> str:
+    parts = [f"gpulab {version}", device, f"compiler {compiler}" if compiler else "no compiler"]
+    if lab:
+        parts.append(f"lab {lab}, {done} of {total} done")
+    return " · ".join(parts)

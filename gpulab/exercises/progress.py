@@ -1,0 +1,98 @@
+"""What a learner has done so far, in one JSON file beside the labs. Losing it costs hints and ticks, never points."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FILE = "progress.json"
+FORMAT = 1
+
+_unsaved: dict[Path, dict[str, Any]] = {}  # what could not be written, for as long as this process lives
+
+
+def place() -> Path:
+    """The file: in the folder `labs` above or below the working directory, else in the working directory itself.
+
+    The environment variable GPULAB_PROGRESS names another one.
+    """
+    if named := os.environ.get("GPULAB_PROGRESS"):
+        return Path(named)
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if folder.name == "labs":
+            return folder / FILE
+    return (here / "labs" if (here / "labs").is_dir() else here) / FILE
+
+
+def load() -> dict[str, Any]:
+    """Everything that is known. A file that is missing or damaged counts as empty; a damaged one is kept aside."""
+    path = place()
+    if path in _unsaved:
+        return _unsaved[path]
+    empty: dict[str, Any] = {"format": FORMAT, "exercises": {}, "predictions": {}}
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return empty
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError):
+            path.replace(path.with_suffix(".damaged.json"))
+        return empty
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        return empty
+    return empty | {key: value for key, value in data.items() if isinstance(value, dict) or key == "format"}
+
+
+@contextlib.contextmanager
+def change() -> Iterator[dict[str, Any]]:
+    """Read, let the caller change, write back in one move. A folder that cannot be written is no error:
+    `saved()` then says so, and the change lasts as long as the process."""
+    data = load()
+    yield data
+    path = place()
+    try:
+        _write(path, json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    except OSError:
+        _unsaved[path] = data
+    else:
+        _unsaved.pop(path, None)
+
+
+def saved() -> bool:
+    """False if the last change could not be written."""
+    return place() not in _unsaved
+
+
+def _write(path: Path, text: str) -> None:
+    """Write beside the file and swap it in, so that a reader or a crash never meets half a file."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def of_exercise(data: dict[str, Any], name: str) -> dict[str, Any]:
+    """The record of one exercise: `attempts`, `failed`, `best` points, `passed`, `hints` shown,
+    `failed_at_hint` (failed attempts when the last hint was given), `last` verdict."""
+    start = {"attempts": 0, "failed": 0, "best": 0.0, "passed": False, "hints": 0, "failed_at_hint": -1}
+    record: dict[str, Any] = data["exercises"].setdefault(name, {})
+    for key, value in start.items():
+        record.setdefault(key, value)
+    return record
+
+
+def done(names: Iterator[str] | tuple[str, ...]) -> int:
+    """How many of the exercises have been passed."""
+    records = load()["exercises"]
+    return sum(bool(records.get(name, {}).get("passed")) for name in names)
