@@ -1,0 +1,219 @@
+"""The house rules of ARCHITECTURE.md: who imports whom, what no file may name, what is generated."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Base of the errors that all rooms raise: it stands under the whole house.
+CELLAR = {"gpulab.messages"}
+# The package itself re-exports what a learner types: it is the roof.
+ROOF = {"gpulab", "gpulab.__main__"}
+# What the core dependencies of pyproject.toml bring, under the names by which they are imported.
+CORE = {"numpy", "matplotlib", "numba", "cuda", "rich", "IPython", "ipywidgets", "traitlets", "packaging"}
+
+# Split, so that this file does not name them.
+FORBIDDEN = tuple(
+    first + rest
+    for first, rest in [
+        ("/wo", "rk/"),
+        ("../sha", "red"),
+        ("/opt/wh", "eels"),
+        ("/opt/py", "pi"),
+        ("pypi", ".org"),
+        ("python", "hosted"),
+        ("npmjs", ".org"),
+        ("download.py", "torch"),
+        ("conda.ana", "conda"),
+        ("deb.deb", "ian.org"),
+    ]
+)
+TEXT = {
+    ".py",
+    ".md",
+    ".toml",
+    ".txt",
+    ".cff",
+    ".json",
+    ".ipynb",
+    ".svg",
+    ".yml",
+    ".yaml",
+    ".cfg",
+    ".cu",
+    ".ptx",
+    "",
+}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of ours by its dotted name."""
+    for package in ("gpulab", "grading"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+@cache
+def names_imported(path: Path, name: str) -> dict[str, bool]:
+    """What a module imports, by dotted name; True where importing the module itself does it.
+
+    `from a import b` counts as `a.b`: which of the two is a module does not matter to a rule on prefixes.
+    """
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found: dict[str, bool] = {}
+
+    def visit(node: ast.AST, at_import: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                add([alias.name for alias in child.names], at_import)
+            elif isinstance(child, ast.ImportFrom):
+                base = child.module or ""
+                if child.level:
+                    above = package.split(".")[: len(package.split(".")) - child.level + 1]
+                    base = ".".join([*above, *filter(None, [child.module])])
+                add([f"{base}.{alias.name}" for alias in child.names], at_import)
+            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            typing_only = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            visit(child, at_import and not inside and not typing_only)
+
+    def add(names: list[str], at_import: bool) -> None:
+        for each in names:
+            found[each] = found.get(each, False) or at_import
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), True)
+    return found
+
+
+def under(name: str, room: str) -> bool:
+    return name == room or name.startswith(room + ".")
+
+
+def table() -> dict[str, set[str]]:
+    """The rooms of ARCHITECTURE.md's table and what each may import, in order; `gpulab` stands for all of it.
+
+    A room that may import another may also import what that one rests on.
+    """
+    rooms: dict[str, set[str]] = {}
+    for line in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) != 3 or not cells[0].startswith("`"):
+            continue
+        paths = re.findall(r"`([\w/.]+)`", cells[0])
+        named = {dotted(name) for name in re.findall(r"`([\w/.]+)`", cells[2])}
+        if "everything above" in cells[2]:
+            named = set(rooms)
+        allowed = named | {room for name in named for room in rooms.get(name, set())}
+        here = {dotted(path) for path in paths if path.startswith(("gpulab/", "grading/"))}
+        rooms |= {room: allowed | here - {room} for room in here}
+    return rooms
+
+
+def dotted(name: str) -> str:
+    """How the table names a room → its package: `gpulab/simt/`, `simt`, `cuda.py`, `gpulab`."""
+    name = name.removesuffix("/").removesuffix(".py").replace("/", ".")
+    return name if under(name, "gpulab") or under(name, "grading") else f"gpulab.{name}"
+
+
+def test_the_table_of_architecture_md_is_read() -> None:
+    rooms = table()
+    assert rooms["gpulab.ptx"] == set()
+    assert rooms["gpulab.simt"] == {"gpulab.ptx"}
+    assert rooms["gpulab.profile"] >= {"gpulab.device", "gpulab.hardware", "gpulab.simt"}
+    assert rooms["grading"] == {"gpulab"}
+
+
+def test_every_module_imports_only_what_its_room_may() -> None:
+    rooms = table()
+    wrong = []
+    for name, path in modules():
+        room = next((room for room in rooms if under(name, room)), None)
+        if name in ROOF:
+            allowed = {"gpulab"}
+        elif room:
+            allowed = {room, *rooms[room], *CELLAR}
+        else:
+            wrong.append(f"{name} has no room: give it a row in ARCHITECTURE.md's table")
+            continue
+        for imported in names_imported(path, name):
+            # `from gpulab import __version__` reads a constant of the roof; no room is entered.
+            ours = under(imported, "gpulab") or under(imported, "grading")
+            if ours and imported != "gpulab.__version__" and not any(under(imported, a) for a in allowed):
+                wrong.append(f"{name} imports {imported}; its row in ARCHITECTURE.md does not name that room")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_gpulab_can_be_imported_without_any_extra() -> None:
+    wrong = []
+    for name, path in modules():
+        imported = {n.split(".")[0] for n, at_import in names_imported(path, name).items() if at_import}
+        more = imported - set(sys.stdlib_module_names) - {"gpulab"} - CORE
+        if under(name, "gpulab") and more:
+            wrong.append(f"{name} imports {', '.join(sorted(more))}: do it in the function that uses it")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_core_dependencies_stay_few() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    core = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
+    assert core == {"numpy", "matplotlib", "numba", "numba-cuda", "jupyterlab", "ipywidgets", "rich"}
+
+
+def test_every_module_says_in_a_docstring_what_it_is() -> None:
+    silent = [
+        name
+        for name, path in modules()
+        for source in [path.read_text(encoding="utf-8")]
+        if source.strip() and not ast.get_docstring(ast.parse(source))
+    ]
+    assert not silent, silent
+
+
+@cache
+def committed() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a git clone: which files are ours is not known")
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_no_file_names_a_machine_or_a_package_index() -> None:
+    found = [
+        f"{path.relative_to(ROOT)} names {word!r}"
+        for path in committed()
+        if path.suffix in TEXT and path.is_file()
+        for text in [path.read_text(encoding="utf-8", errors="replace")]
+        for word in FORBIDDEN
+        if word in text
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_generated_or_private_file_is_committed() -> None:
+    unwanted = re.compile(
+        r"\.pyc$|/\.ipynb_checkpoints/|\.db$|(^|/)\.venv/|^solutions/.*\.ipynb$|progress\.json$"
+    )
+    found = [str(p.relative_to(ROOT)) for p in committed() if unwanted.search(str(p.relative_to(ROOT)))]
+    assert not found, found
+
+
+def test_the_labs_are_what_their_sources_make_of_them() -> None:
+    pytest.importorskip("nbgrader", reason="the instructor's tools are not installed")
+    check = subprocess.run(
+        [sys.executable, "-m", "grading", "release", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert check.returncode == 0, check.stdout + check.stderr

@@ -1,0 +1,85 @@
+"""The list of topics and the labs say the same: what is said to be taught is found where it is said to be."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# How many topics each theme has, numbered from 1 without gaps. A new topic is counted here too.
+THEMES = {
+    **{1: 16, 2: 13, 3: 14, 4: 13, 5: 14, 6: 11, 7: 8, 8: 13, 9: 9, 10: 11, 11: 7, 12: 9},
+    **{13: 14, 14: 10, 15: 9, 16: 8, 17: 10, 18: 10, 19: 4, 20: 8, 21: 7, 22: 10, 23: 10, 24: 8},
+}
+
+
+@cache
+def topics() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((ROOT / "docs" / "topics.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def notebooks(lab: str) -> list[dict[str, Any]]:
+    return [
+        json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "labs" / lab).glob("*.ipynb"))
+    ]
+
+
+def listed(lab: str) -> set[str]:
+    """The topics that a lab's notebooks list in their metadata."""
+    return {topic for nb in notebooks(lab) for topic in nb["metadata"].get("gpulab", {}).get("topics", [])}
+
+
+def headings(lab: str) -> set[str]:
+    cells = [c for nb in notebooks(lab) for c in nb["cells"] if c["cell_type"] == "markdown"]
+    return {h.strip() for c in cells for h in re.findall(r"^#+ +(.+)$", "".join(c["source"]), re.MULTILINE)}
+
+
+def labs() -> list[str]:
+    return sorted(p.name for p in (ROOT / "labs").glob("[0-9][0-9]_*") if p.is_dir())
+
+
+def test_every_topic_of_every_theme_is_in_the_list() -> None:
+    wanted = [f"C{theme}.{n}" for theme, count in THEMES.items() for n in range(1, count + 1)]
+    assert list(topics()) == wanted
+
+
+def test_every_topic_names_its_lab_and_its_state() -> None:
+    for topic, row in topics().items():
+        assert set(row) - {"also"} == {"lab", "section", "status", "words"}, topic
+        assert row["status"] in ("planned", "done"), topic
+        assert len(row["words"]) >= 10, topic
+        homes = [row["lab"], *row.get("also", [])]
+        assert all(re.fullmatch(r"\d\d_[a-z_]+", lab) for lab in homes), topic
+        assert len(set(homes)) == len(homes), topic
+
+
+def test_every_topic_that_is_done_is_found_in_its_lab() -> None:
+    wrong = []
+    for topic, row in topics().items():
+        if row["status"] != "done":
+            continue
+        if topic not in listed(row["lab"]):
+            wrong.append(
+                f"{topic}: no notebook of labs/{row['lab']} lists it in its metadata (gpulab: topics)"
+            )
+        if row["section"] not in headings(row["lab"]):
+            wrong.append(f"{topic}: labs/{row['lab']} has no heading {row['section']!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_topic_that_a_lab_lists_is_at_home_there() -> None:
+    wrong = []
+    for lab in labs():
+        for topic in sorted(listed(lab)):
+            row = topics().get(topic)
+            if row is None or lab not in (row["lab"], *row.get("also", [])):
+                wrong.append(f"{lab} lists {topic}; docs/topics.toml has it elsewhere or not at all")
+            elif row["lab"] == lab and row["status"] != "done":
+                wrong.append(f"{lab} teaches {topic}; docs/topics.toml has it as planned: give its section")
+    assert not wrong, "\n".join(wrong)
