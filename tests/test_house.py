@@ -133,6 +133,26 @@ def test_the_table_of_architecture_md_is_read() -> None:
     assert rooms["grading"] == {"gpulab"}
 
 
+def test_imports_are_seen_wherever_they_stand(tmp_path: Path) -> None:
+    path = tmp_path / "example.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "import gpulab.simt as s\n"
+        "from ..ptx import parse\n"
+        "from . import near\n"
+        "if TYPE_CHECKING:\n    from rich.console import Console\n"
+        "def f():\n    import torch\n"
+    )
+    assert names_imported(path, "gpulab.profile.example") == {
+        "typing.TYPE_CHECKING": True,
+        "gpulab.simt": True,
+        "gpulab.ptx.parse": True,
+        "gpulab.profile.near": True,
+        "rich.console.Console": False,
+        "torch": False,
+    }
+
+
 def test_every_module_imports_only_what_its_room_may() -> None:
     rooms = table()
     wrong = []
