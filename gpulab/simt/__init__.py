@@ -1,0 +1,40 @@
+"""Runs PTX on the CPU: all lanes of many blocks at once, in NumPy. Tells observers what happened."""
+
+from .engine import LOCKSTEP, Schedule, launch, warp_serial
+from .errors import (
+    ArrayLabel,
+    DivergentBarrier,
+    Endless,
+    KernelFault,
+    Misaligned,
+    OutOfBounds,
+    SimulationError,
+    Trap,
+    UnsupportedInstruction,
+)
+from .events import Access, Chunk, Observer
+from .memory import Allocation, Memory
+from .program import Program, load
+
+__all__ = [
+    "LOCKSTEP",
+    "Access",
+    "Allocation",
+    "ArrayLabel",
+    "Chunk",
+    "DivergentBarrier",
+    "Endless",
+    "KernelFault",
+    "Memory",
+    "Misaligned",
+    "Observer",
+    "OutOfBounds",
+    "Program",
+    "Schedule",
+    "SimulationError",
+    "Trap",
+    "UnsupportedInstruction",
+    "launch",
+    "load",
+    "warp_serial",
+]

@@ -1,0 +1,378 @@
+"""Loads, stores and atomics of one group of lanes, in every memory space, checked against real bounds.
+
+Addresses are int64 arrays broadcastable to (B, T). Shared and local addresses are offsets into the block's or
+the thread's own window.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpulab.ptx import Instruction
+
+from . import atomics
+from .errors import ArrayLabel, Misaligned, OutOfBounds
+from .events import Access
+from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from .types import SIGNED
+
+if TYPE_CHECKING:
+    from .engine import Run
+
+Array = np.ndarray
+
+
+def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    """`count` neighbouring elements of `dtype` for each lane; lanes outside the group get some value."""
+    if space == "generic":
+        return _load_generic(run, index, address, dtype, count)
+    size = dtype.itemsize * count
+    if space == "local":
+        values = _load_local(run, index, address, dtype, count)
+    elif space == "shared":
+        values = _load_shared(run, index, address, dtype, count)
+    else:
+        values = _load_global(run, index, address, dtype, count)
+    if run.on_access:
+        _tell(run, index, space, "load", address, size, values)
+    return values
+
+
+def store(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
+    """Write `values` (one array per vector element, of the memory's element type) for the lanes of the group."""
+    if space == "generic":
+        for part, lanes, offset in _spaces(run, address):
+            with run.only(lanes):
+                store(run, index, part, address - offset, values)
+        return
+    dtype, count = values[0].dtype, len(values)
+    if run.on_access:  # before the write: an observer may want to see what was there
+        _tell(run, index, space, "store", address, dtype.itemsize * count, values)
+    run.idle = 0
+    lanes = run.lanes
+    if space == "global" or space == "const":
+        for view, places, part in _global_places(run, index, address, dtype, count, writing=True):
+            _scatter(view, places, values, _both(lanes, part))
+        return
+    _check_window(run, index, space, address, dtype.itemsize * count, dtype.itemsize * count)
+    view, places = _window_places(run, space, address, dtype)
+    _scatter(view, places, values, lanes)
+
+
+def atomic(
+    run: Run,
+    index: int,
+    space: str,
+    address: Array,
+    name: str,
+    dtype: np.dtype,
+    operands: tuple[Array, ...],
+    keep: bool,
+) -> Array | None:
+    """Apply an atomic; returns the old values (B, T) when `keep`, garbage outside the group."""
+    if space == "generic":
+        result = None
+        for part, lanes, offset in _spaces(run, address):
+            with run.only(lanes):
+                old = atomic(run, index, part, address - offset, name, dtype, operands, keep)
+            if old is not None:
+                result = old if result is None else np.where(lanes, old, result)
+        return result
+    function = atomics.function(name, dtype)
+    assert function is not None
+    if run.on_access:
+        _tell(run, index, space, "atomic" if keep else "reduction", address, dtype.itemsize, list(operands))
+    shape = (run.chunk.blocks.size, run.chunk.lanes_per_block)
+    old = np.zeros(shape, dtype)
+    lanes = run.lanes
+    if space == "shared" or space == "local":
+        _check_window(run, index, space, address, dtype.itemsize, dtype.itemsize)
+        view, places = _window_places(run, space, address, dtype)
+        targets: list[tuple[Array, Array, Array | None]] = [(view, places, None)]
+    else:
+        targets = _global_places(run, index, address, dtype, 1, writing=True)
+    for view, places, part in targets:
+        chosen = _both(lanes, part)
+        selected = slice(None) if chosen is None else np.flatnonzero(np.broadcast_to(chosen, shape))
+        flat = np.broadcast_to(places, shape).reshape(-1)[selected]
+        values = tuple(np.broadcast_to(o, shape).reshape(-1)[selected] for o in operands)
+        if not keep and isinstance(function, np.ufunc):
+            function.at(view, flat, values[0])
+            run.idle = 0
+            continue
+        before = view[flat]
+        found = atomics.apply(function, view, flat, values)
+        if run.idle and not np.array_equal(view[flat], before):
+            run.idle = 0
+        old.reshape(-1)[selected] = found
+    run.idle += 1
+    return old if keep else None
+
+
+# ---- global memory ------------------------------------------------------------------------------------------------
+
+
+def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    parts = _global_places(run, index, address, dtype, count, writing=False)
+    if len(parts) == 1:
+        view, places, _ = parts[0]
+        return [view.take(places + i if i else places, mode="clip") for i in range(count)]
+    values: list[Array] = []
+    for i in range(count):
+        value = np.zeros((1, 1), dtype)
+        for view, places, part in parts:
+            value = np.where(part, view.take(places + i, mode="clip"), value)
+        values.append(value)
+    return values
+
+
+def _global_places(
+    run: Run, index: int, address: Array, dtype: np.dtype, count: int, writing: bool
+) -> list[tuple[Array, Array, Array | None]]:
+    """(elements of an allocation, index of each lane's element, lanes that it concerns) for each allocation hit."""
+    size = dtype.itemsize * count
+    address = _inside(run, address)
+    low, high = int(address.min()), int(address.max())
+    if size > 1 and int(np.bitwise_or.reduce(address, axis=None)) & (size - 1):
+        _fault_misaligned(run, index, "global", address, size)
+    found = run.nearby.get(index)
+    if found is None or low < found.address or high + size > found.address + found.nbytes:
+        found = run.memory.find(low)
+        if found is None or high + size > found.address + found.nbytes:
+            return _several(run, index, address, dtype, size, writing)
+        run.nearby[index] = found
+    if writing and not found.writable:
+        _fault_outside(run, index, address, size, "wrote")
+    shift = dtype.itemsize.bit_length() - 1
+    return [(found.view(dtype), (address - found.address) >> shift, None)]
+
+
+def _several(
+    run: Run, index: int, address: Array, dtype: np.dtype, size: int, writing: bool
+) -> list[tuple[Array, Array, Array | None]]:
+    """As `_global_places`, where lanes hit more than one allocation, or none."""
+    parts: list[tuple[Array, Array, Array | None]] = []
+    rest = np.ones(address.shape, bool)
+    while rest.any():
+        first = int(address[rest][0])
+        allocation = run.memory.find(first)
+        if allocation is None or (writing and not allocation.writable):
+            _fault_outside(run, index, address, size, "wrote" if writing else "read")
+        assert allocation is not None
+        here = (
+            rest
+            & (address >= allocation.address)
+            & (address + size <= allocation.address + allocation.nbytes)
+        )
+        if not here.flat[int(np.flatnonzero(rest)[0])]:
+            _fault_outside(run, index, address, size, "wrote" if writing else "read")
+        places = np.where(here, address - allocation.address, 0) >> (dtype.itemsize.bit_length() - 1)
+        parts.append((allocation.view(dtype), places, here))
+        rest &= ~here
+    return parts
+
+
+def _inside(run: Run, address: Array) -> Array:
+    """The addresses with those of lanes outside the group replaced by one of a lane inside it."""
+    lanes = run.lanes
+    if lanes is None or address.size == 1:
+        return address
+    lanes = np.broadcast_to(lanes, np.broadcast_shapes(lanes.shape, address.shape))
+    wide = np.broadcast_to(address, lanes.shape)
+    return np.where(lanes, wide, wide.flat[int(lanes.argmax())])
+
+
+def _scatter(view: Array, places: Array, values: list[Array], lanes: Array | None) -> None:
+    for i, value in enumerate(values):
+        where = places + i if i else places
+        if lanes is None:
+            shape = np.broadcast_shapes(where.shape, value.shape)
+            view[np.broadcast_to(where, shape)] = value
+        else:
+            shape = np.broadcast_shapes(where.shape, value.shape, lanes.shape)
+            chosen = np.broadcast_to(lanes, shape)
+            view[np.broadcast_to(where, shape)[chosen]] = np.broadcast_to(value, shape)[chosen]
+
+
+def _both(lanes: Array | None, part: Array | None) -> Array | None:
+    if lanes is None or part is None:
+        return part if lanes is None else lanes
+    return lanes & part
+
+
+# ---- shared and local memory: windows of the block and of the thread ---------------------------------------------------
+
+
+def _load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    size = dtype.itemsize * count
+    _check_window(run, index, "shared", address, size, size)
+    view = run.shared.view(dtype)  # (B, elements)
+    if run.lanes is not None:
+        address = _inside(run, address)
+    places = address >> (dtype.itemsize.bit_length() - 1)
+    if places.shape[0] == 1:  # the same pattern in every block
+        row = places[0]
+        return [view.take(row + i if i else row, axis=1, mode="clip") for i in range(count)]
+    places = places + run.block_rows * view.shape[1]
+    flat = view.reshape(-1)
+    return [flat.take(places + i if i else places, mode="clip") for i in range(count)]
+
+
+def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    size = dtype.itemsize * count
+    _check_window(run, index, "local", address, size, size)
+    view = run.local.view(dtype)  # (B, T, elements)
+    if address.size == 1:
+        place = int(address.flat[0]) // dtype.itemsize
+        return [view[:, :, place + i].copy() for i in range(count)]
+    flat, places = _window_places(run, "local", _inside(run, address), dtype)
+    return [flat.take(places + i, mode="clip") for i in range(count)]
+
+
+def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tuple[Array, Array]:
+    """(all elements of the chunk's windows as one row, each lane's place in it)."""
+    shift = dtype.itemsize.bit_length() - 1
+    if space == "shared":
+        view = run.shared.view(dtype)
+        return view.reshape(-1), (address >> shift) + run.block_rows * view.shape[1]
+    view = run.local.view(dtype)
+    return view.reshape(-1), (address >> shift) + run.lane_rows * view.shape[2]
+
+
+def _check_window(run: Run, index: int, space: str, address: Array, size: int, align: int) -> None:
+    if run.lanes is not None:
+        address = _inside(run, address)
+    if align > 1 and int(np.bitwise_or.reduce(address, axis=None)) & (align - 1):
+        _fault_misaligned(run, index, space, address, size)
+    limit = run.shared_bytes if space == "shared" else run.program.local_bytes
+    low, high = int(address.min()), int(address.max())
+    if low < 0 or high + size > limit:
+        bad = (address < 0) | (address + size > limit)
+        place = _first(run, bad)
+        offset = int(np.broadcast_to(address, run.shape)[place])
+        what = "read" if run.program.is_load(index) else "wrote"
+        owner = "the block has" if space == "shared" else "the thread has"
+        raise OutOfBounds(
+            **run.blame(index, bad),
+            what=f"{what} {size} bytes at byte {offset} of {space} memory; {owner} {limit} bytes.",
+            advice=f"Is the index into the {space} array smaller than its size for every thread?",
+        )
+
+
+# ---- generic addresses ---------------------------------------------------------------------------------------------
+
+
+def _spaces(run: Run, address: Array) -> list[tuple[str, Array, int]]:
+    """(space, lanes of the group with addresses in it, start of its window)."""
+    lanes = np.broadcast_to(True if run.lanes is None else run.lanes, run.shape)
+    shared = address >= SHARED_WINDOW
+    local = (address >= LOCAL_WINDOW) & (address < LOCAL_WINDOW + WINDOW)
+    parts = [
+        ("shared", shared, SHARED_WINDOW),
+        ("local", local, LOCAL_WINDOW),
+        ("global", ~(shared | local), 0),
+    ]
+    return [(name, lanes & where, start) for name, where, start in parts if (lanes & where).any()]
+
+
+def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    values: list[Array] = []
+    for space, lanes, start in _spaces(run, address):
+        with run.only(lanes):
+            part = load(run, index, space, address - start, dtype, count)
+        values = (
+            [np.where(lanes, new, old) for new, old in zip(part, values, strict=True)] if values else part
+        )
+    return values
+
+
+# ---- telling ---------------------------------------------------------------------------------------------------------
+
+
+def _tell(
+    run: Run, index: int, space: str, kind: str, address: Array, size: int, values: list[Array]
+) -> None:
+    instruction: Instruction = run.program.instructions[index]
+    access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values)
+    for hear in run.on_access:
+        hear(access)
+
+
+def _first(run: Run, bad: Array) -> tuple[int, int]:
+    """(block row, lane) of the first lane of the group in `bad`."""
+    chosen = np.broadcast_to(bad, run.shape)
+    if run.lanes is not None:
+        chosen = chosen & run.lanes
+    row, lane = np.unravel_index(int(chosen.argmax()), run.shape)
+    return int(row), int(lane)
+
+
+def _fault_misaligned(run: Run, index: int, space: str, address: Array, size: int) -> None:
+    bad = (address & (size - 1)) != 0
+    place = _first(run, bad)
+    offset = int(np.broadcast_to(address, run.shape)[place])
+    raise Misaligned(
+        **run.blame(index, bad),
+        what=f"used {size} bytes at {space} address {offset:#x}, which is no multiple of {size}.",
+        advice=f"Accesses of {size} bytes must start at a multiple of {size} bytes.",
+    )
+
+
+def _fault_outside(run: Run, index: int, address: Array, size: int, did: str) -> None:
+    wide = np.broadcast_to(address, run.shape)
+    bad = np.array([not _holds(run, int(a), size, did) for a in wide.reshape(-1)]).reshape(run.shape)
+    row, lane = _first(run, bad)
+    raise OutOfBounds(**run.blame(index, bad), **describe(run, int(wide[row, lane]), size, did))
+
+
+def _holds(run: Run, address: int, size: int, did: str) -> bool:
+    allocation = run.memory.find(address)
+    if allocation is None or (did == "wrote" and not allocation.writable):
+        return False
+    return address + size <= allocation.address + allocation.nbytes
+
+
+def describe(run: Run, address: int, size: int, did: str) -> dict[str, str]:
+    """What was touched, in the learner's names: array, index, size."""
+    if abs(address) < GUARD:
+        return {
+            "what": f"{did} address {address:#x}: a null pointer.",
+            "advice": "Did an empty or missing array reach the kernel?",
+        }
+    label = _nearest_label(run.arrays, address)
+    if label is None:
+        nearest = run.memory.nearest(address)
+        return {
+            "what": f"{did} {size} bytes at {address:#x}, which belongs to no array.",
+            "advice": _hint(nearest),
+        }
+    index = label.index_of(address)
+    where = ", ".join(str(i) for i in index)
+    if len(label.shape) == 1:
+        has = f"{label.name} has {label.shape[0]} elements ({label.dtype})."
+    else:
+        has = f"{label.name} is {' × '.join(map(str, label.shape))} ({label.dtype})."
+    return {
+        "what": f"{did} {label.name}[{where}]; {has}",
+        "advice": "Does a guard keep every index inside the array?",
+    }
+
+
+def _nearest_label(labels: tuple[ArrayLabel, ...], address: int) -> ArrayLabel | None:
+    near = [l for l in labels if l.address - GUARD <= address < l.address + l.extent + GUARD]
+    return min(
+        near, key=lambda l: max(l.address - address, address - (l.address + l.extent), 0), default=None
+    )
+
+
+def _hint(nearest: Allocation | None) -> str:
+    if nearest is None:
+        return "The kernel got no array at all."
+    return "Was the array freed, or does an index run far beyond it?"
+
+
+def memory_dtype(register: np.dtype, size: int) -> np.dtype:
+    """How the elements of an access are seen: as the register's own type where the sizes agree."""
+    return register if register.itemsize == size else SIGNED[size]

@@ -1,0 +1,35 @@
+"""Multiply-add rounded once, over whole arrays: the one operation that NumPy has no function for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+
+@cache
+def fma() -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """A NumPy ufunc (a, b, c) → a·b + c for float32 and float64.
+
+    LLVM's fma becomes the processor's own instruction, or a call of libm's where there is none. Made at first
+    use, because importing the compiler takes longer than most kernels run, and kept on disk where there is one.
+    """
+    import numba
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def llvm_fma(typing_context, a, b, c):
+        def build(context, builder, signature, arguments):
+            return builder.fma(*arguments)
+
+        return a(a, b, c), build
+
+    def multiply_add(a, b, c):
+        return llvm_fma(a, b, c)
+
+    signatures = ["float32(float32, float32, float32)", "float64(float64, float64, float64)"]
+    try:
+        return numba.vectorize(signatures, cache=True)(multiply_add)
+    except (RuntimeError, OSError):  # no folder to keep the machine code in
+        return numba.vectorize(signatures)(multiply_add)

@@ -1,0 +1,86 @@
+"""Global memory: one address space of separate allocations with guard gaps between them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+import numpy as np
+
+FIRST_ADDRESS = 0x7_0000_0000  # far above any sum of sizes that a kernel might mistake for a pointer
+GUARD = 1 << 20  # bytes between allocations: an index that is off by less than this hits no other array
+ALIGNMENT = 512  # as cudaMalloc's
+SHARED_WINDOW = 0x7F00_0000_0000  # generic addresses of shared memory start here …
+LOCAL_WINDOW = 0x7E00_0000_0000  # … and of local memory here
+WINDOW = 0x100_0000_0000
+FRESH = 0xFF  # unwritten bytes: NaN as a float, -1 as an integer, so that a forgotten write shows
+
+
+@dataclass(eq=False)
+class Allocation:
+    """A piece of global memory. `data` is its bytes (uint8, length `nbytes`); views of it are live."""
+
+    address: int
+    nbytes: int
+    data: np.ndarray
+    name: str = ""
+    writable: bool = True
+    _padded: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint8), repr=False)
+    _views: dict[np.dtype, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def view(self, dtype: np.dtype) -> np.ndarray:
+        """All whole elements of `dtype`, 1-D, live."""
+        found = self._views.get(dtype)
+        if found is None:
+            found = self._views[dtype] = self._padded[: len(self._padded) // 16 * 16].view(dtype)
+        return found
+
+
+class Memory:
+    """The global memory of a device. Addresses are bytes; nothing is ever given out twice."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._allocations: list[Allocation] = []
+        self._next = FIRST_ADDRESS
+        # What the simulator keeps of loaded modules: id of the module → (module, addresses of its variables).
+        self.modules: dict[int, tuple[object, dict[str, int]]] = {}
+
+    def allocate(self, nbytes: int, name: str = "", fill: int | None = FRESH) -> Allocation:
+        """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""
+        padded = max(16, (nbytes + 15) // 16 * 16)
+        data = np.zeros(padded, np.uint8) if fill is None else np.full(padded, fill, np.uint8)
+        allocation = Allocation(self._next, nbytes, data[:nbytes], name, _padded=data)
+        self._next += (padded + GUARD + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+        self._starts.append(allocation.address)
+        self._allocations.append(allocation)
+        return allocation
+
+    def free(self, allocation: Allocation) -> None:
+        """Give memory back: later accesses to its addresses are faults. Freeing twice does nothing."""
+        position = bisect_right(self._starts, allocation.address) - 1
+        if position >= 0 and self._allocations[position] is allocation:
+            del self._starts[position]
+            del self._allocations[position]
+
+    def find(self, address: int) -> Allocation | None:
+        """The allocation that holds the byte at `address`."""
+        nearest = self.nearest(address)
+        if nearest is not None and nearest.address <= address < nearest.address + max(nearest.nbytes, 1):
+            return nearest
+        return None
+
+    def nearest(self, address: int) -> Allocation | None:
+        """The last allocation that starts at or before `address`, else the first one."""
+        if not self._allocations:
+            return None
+        return self._allocations[max(bisect_right(self._starts, address) - 1, 0)]
+
+    @property
+    def allocations(self) -> tuple[Allocation, ...]:
+        return tuple(self._allocations)
+
+    @property
+    def used(self) -> int:
+        """Bytes in use."""
+        return sum(a.nbytes for a in self._allocations)

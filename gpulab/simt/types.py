@@ -1,0 +1,44 @@
+"""PTX types as NumPy types. Registers keep integers signed: it is only operations that know a sign."""
+
+from __future__ import annotations
+
+import numpy as np
+
+BOOL = np.dtype(bool)
+
+# How an operation of a PTX type sees its operands.
+DTYPES: dict[str, np.dtype] = {
+    "pred": BOOL,
+    **{f"s{n}": np.dtype(f"i{n // 8}") for n in (8, 16, 32, 64)},
+    **{f"u{n}": np.dtype(f"u{n // 8}") for n in (8, 16, 32, 64)},
+    **{f"b{n}": np.dtype(f"i{n // 8}") for n in (8, 16, 32, 64)},
+    "f16": np.dtype("f2"),
+    "f32": np.dtype("f4"),
+    "f64": np.dtype("f8"),
+}
+
+# How a register declared with a PTX type is kept.
+REGISTER_DTYPES: dict[str, np.dtype] = DTYPES | {
+    **{f"u{n}": np.dtype(f"i{n // 8}") for n in (8, 16, 32, 64)},
+    "f16": np.dtype("i2"),
+    "bf16": np.dtype("i2"),
+    "f16x2": np.dtype("i4"),
+    "bf16x2": np.dtype("i4"),
+}
+
+SIGNED: dict[int, np.dtype] = {n: np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
+UNSIGNED: dict[int, np.dtype] = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+
+I32 = SIGNED[4]
+I64 = SIGNED[8]
+U32 = UNSIGNED[4]
+U64 = UNSIGNED[8]
+
+
+def size_of(ptx_type: str) -> int:
+    """Bytes of a PTX type (``f16x2`` is 4, ``pred`` is 1)."""
+    if ptx_type == "pred":
+        return 1
+    digits = ptx_type.lstrip("bfsu")
+    bits, _, times = digits.partition("x")
+    return int(bits) // 8 * int(times or 1)

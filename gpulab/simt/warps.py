@@ -1,0 +1,92 @@
+"""Operations between the lanes of a warp: shuffle, vote, match, reduce. Arrays have shape (B, W, 32)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+LANE = np.arange(32, dtype=np.int32)
+LANE_BIT = np.uint32(1) << LANE.astype(np.uint32)
+
+
+def pack(lanes: Array) -> Array:
+    """Booleans (…, 32) → one uint32 mask a warp (…, 1)."""
+    return np.packbits(lanes, axis=-1, bitorder="little").view(np.uint32)
+
+
+def unpack(masks: Array) -> Array:
+    """uint32 masks (…, n) → booleans: bit l of each lane's own mask … (…, n, 32)."""
+    return (masks[..., None] & LANE_BIT) != 0
+
+
+def shuffle(mode: str, value: Array, b: Array, c: Array) -> tuple[Array, Array]:
+    """``shfl.sync``: (value of the source lane, whether it was in range). b, c int32, as the PTX manual defines them."""
+    b, clamp, segment = b & 31, c & 31, (c >> 8) & 31
+    top = (LANE & segment) | (clamp & ~segment)
+    bottom = LANE & segment
+    if mode == "up":
+        source = LANE - b
+        valid = source >= top
+    elif mode == "down":
+        source = LANE + b
+        valid = source <= top
+    elif mode == "bfly":
+        source = LANE ^ b
+        valid = source <= top
+    else:
+        source = bottom | (b & ~segment)
+        valid = source <= top
+    shape = np.broadcast_shapes(value.shape, source.shape)
+    source = np.broadcast_to(np.where(valid, source, LANE), shape).astype(np.int64)
+    return np.take_along_axis(np.broadcast_to(value, shape), source, axis=-1), np.broadcast_to(valid, shape)
+
+
+def vote(mode: str, predicate: Array, members: Array) -> Array:
+    """``vote.sync``: booleans for all, any and uni, uint32 for ballot; over the lanes in `members`."""
+    if mode == "ballot":
+        return pack(predicate & members)
+    if mode == "any":
+        return (predicate & members).any(axis=-1, keepdims=True)
+    every = (predicate | ~members).all(axis=-1, keepdims=True)
+    if mode == "all":
+        return every
+    return every | ~(predicate & members).any(axis=-1, keepdims=True)
+
+
+def match_any(value: Array, members: Array) -> Array:
+    """``match.any.sync``: for each lane the mask of members with the same value, uint32."""
+    same = (value[..., :, None] == value[..., None, :]) & members[..., None, :]
+    return np.packbits(same, axis=-1, bitorder="little").view(np.uint32)[..., 0]
+
+
+def match_all(value: Array, members: Array) -> tuple[Array, Array]:
+    """``match.all.sync``: (the mask of all members or 0, whether all had one value)."""
+    first = np.take_along_axis(value, members.argmax(axis=-1)[..., None], axis=-1)
+    equal = ((value == first) | ~members).all(axis=-1, keepdims=True)
+    return np.where(equal, pack(members), np.uint32(0)), equal
+
+
+REDUCTIONS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def reduce(name: str, value: Array, members: Array) -> Array:
+    """``redux.sync`` over the lanes in `members`; one result a warp."""
+    function = REDUCTIONS[name]
+    limits = np.iinfo(value.dtype)
+    neutral = {
+        "add": 0,
+        "min": limits.max,
+        "max": limits.min,
+        "and": -1 if limits.min else limits.max,
+        "or": 0,
+        "xor": 0,
+    }
+    filled = np.where(members, value, value.dtype.type(neutral[name]))
+    return function.reduce(filled, axis=-1, keepdims=True, dtype=value.dtype)
