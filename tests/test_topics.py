@@ -83,3 +83,17 @@ def test_every_topic_that_a_lab_lists_is_at_home_there() -> None:
             elif row["lab"] == lab and row["status"] != "done":
                 wrong.append(f"{lab} teaches {topic}; docs/topics.toml has it as planned: give its section")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_readme_says_which_labs_are_there() -> None:
+    rows = re.findall(
+        r"^\| (\d\d) \| (.+?) \| (.+?) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {number for number, _, _ in rows} == {row["lab"][:2] for row in topics().values()} | {"00"}
+    there = {name[:2]: name for name in labs() if notebooks(name)}
+    for number, title, state in rows:
+        if number in there:
+            assert f"(labs/{there[number]}/" in title, f"README: link lab {number}, which is there"
+            assert state != "planned", f"README: lab {number} is there; say how long it takes"
+        else:
+            assert "(" not in title and state == "planned", f"README: lab {number} is not there yet"
