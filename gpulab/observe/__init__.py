@@ -1,5 +1,6 @@
 """Observers of a run: what they count and what they find."""
 
+from .counters import Counters, classify
 from .counts import COLUMNS, Counts
 
-__all__ = ["COLUMNS", "Counts"]
+__all__ = ["COLUMNS", "Counters", "Counts", "classify"]

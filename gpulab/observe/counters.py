@@ -1,0 +1,172 @@
+"""The observer that counts what Nsight Compute counts: requests, sectors, wavefronts, lanes, branches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from gpulab.ptx import Instruction
+from gpulab.simt import Access, Chunk, Observer, Program
+from gpulab.simt.operations import operation
+
+from . import patterns
+from .counts import COLUMNS, Counts
+
+Array = np.ndarray
+
+SPACES = ("global", "shared", "local", "const", "param")
+KINDS = {
+    "ld": "load",
+    "ldu": "load",
+    "st": "store",
+    "atom": "atomic",
+    "red": "atomic",
+    "bra": "branch",
+    "brx": "branch",
+    "shfl": "warp_sync",
+    "vote": "warp_sync",
+    "match": "warp_sync",
+    "redux": "warp_sync",
+    "elect": "warp_sync",
+    "membar": "other",
+    "fence": "other",
+    "ret": "other",
+    "exit": "other",
+    "trap": "other",
+    "call": "other",
+    "nanosleep": "other",
+}
+
+
+def classify(instruction: Instruction) -> tuple[str, str]:
+    """(kind, space) of an instruction, as `Counts.kinds` lists them. Accesses without a space are global."""
+    name = instruction.parts[0]
+    if name in ("bar", "barrier"):
+        return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
+    kind = KINDS.get(name, "arithmetic")
+    if kind not in ("load", "store", "atomic"):
+        return kind, ""
+    spaces = (part.partition("::")[0] for part in instruction.parts[1:])
+    return kind, next((s for s in spaces if s in SPACES), "global")
+
+
+class Counters(Observer):
+    """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch."""
+
+    def __init__(self) -> None:
+        self.counts: Counts | None = None
+        self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+        self._guarded: dict[int, int] = defaultdict(int)
+        self._table: dict[str, Array] = {}
+        self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
+
+    def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        assert isinstance(program, Program)
+        self._program, self._grid, self._block = program, grid, block
+        self._table = {column: np.zeros(len(program.instructions), np.int64) for column in COLUMNS}
+
+    def executed(self, first: int, stop: int, lanes: Array | None, chunk: Chunk) -> None:
+        warps, threads = self._size(lanes, chunk)
+        entry = self._passes[first, stop]
+        entry[0] += warps
+        entry[1] += threads
+
+    def guarded(self, index: int, lanes: Array, chunk: Chunk) -> None:
+        self._guarded[index] += _count(lanes, chunk)
+
+    def branch(self, index: int, lanes: Array | None, taken: Array, chunk: Chunk) -> None:
+        warps, _ = self._size(lanes, chunk)
+        if taken.shape[1] == 1:  # one decision for a whole block
+            self._table["uniform"][index] += warps
+            return
+        taken = _rows(taken, chunk)
+        there = None if lanes is None else _rows(lanes, chunk)
+        if there is None:
+            split = taken.any(axis=1) & ~taken.all(axis=1)
+        else:
+            split = (taken & there).any(axis=1) & (~taken & there).any(axis=1)
+        times = chunk.blocks.size if len(split) == chunk.warps_per_block else 1
+        self._table["uniform"][index] += warps - int(split.sum()) * times
+
+    def access(self, access: Access) -> None:
+        chunk, size, index, table = access.chunk, access.size, access.index, self._table
+        warps, threads = self._size(access.lanes, chunk)
+        table["requests"][index] += warps
+        table["bytes"][index] += threads * size
+        address, lanes, times = _access_rows(access)
+        if access.space == "shared":
+            passes, ideal = patterns.wavefronts(address, size, lanes)
+            table["wavefronts"][index] += int(passes.sum()) * times
+            table["ideal_wavefronts"][index] += int(ideal.sum()) * times
+        elif access.space == "local":
+            touched, ideal = patterns.local_sectors(address, size, lanes)
+            table["sectors"][index] += int(touched.sum()) * times
+            table["ideal_sectors"][index] += int(ideal.sum()) * times
+        elif access.space == "const":
+            table["wavefronts"][index] += int(patterns.distinct(address // 4, lanes).sum()) * times
+            table["ideal_wavefronts"][index] += warps
+        else:
+            touched, ideal = patterns.sectors(address, size, lanes)
+            table["sectors"][index] += int(touched.sum()) * times
+            table["ideal_sectors"][index] += int(ideal.sum()) * times
+        if access.kind in ("atomic", "reduction"):
+            table["conflicts"][index] += threads - int(patterns.distinct(address, lanes).sum()) * times
+
+    def end(self) -> None:
+        table = self._table
+        for (first, stop), (warps, threads) in self._passes.items():
+            table["warps"][first:stop] += warps
+            table["threads"][first:stop] += threads
+        table["active"][:] = table["threads"]
+        for index, lanes in self._guarded.items():
+            table["active"][index] = lanes
+        instructions = self._program.instructions
+        for index, instruction in enumerate(instructions):
+            if table["active"][index]:
+                meaning = operation(instruction)
+                if meaning is not None and meaning.flops:
+                    table["flops"][index] = meaning.flops * table["active"][index]
+        self.counts = Counts(
+            self._program.display_name,
+            instructions,
+            tuple(classify(i) for i in instructions),
+            table,
+            self._grid,
+            self._block,
+        )
+
+    def _size(self, lanes: Array | None, chunk: Chunk) -> tuple[int, int]:
+        """(warps, lanes) of a group. Most groups come many times in a row."""
+        last, blocks, warps, threads = self._last
+        if lanes is last and blocks == chunk.blocks.size:
+            return warps, threads
+        if lanes is None:
+            warps, threads = chunk.blocks.size * chunk.warps_per_block, chunk.blocks.size * chunk.lanes_per_block
+        else:
+            rows = _rows(lanes, chunk)
+            times = chunk.blocks.size if len(rows) == chunk.warps_per_block else 1
+            warps, threads = int(rows.any(axis=1).sum()) * times, int(rows.sum()) * times
+        self._last = (lanes, chunk.blocks.size, warps, threads)
+        return warps, threads
+
+
+def _count(lanes: Array, chunk: Chunk) -> int:
+    return int(lanes.sum()) * (chunk.blocks.size * chunk.lanes_per_block // lanes.size)
+
+
+def _rows(x: Array, chunk: Chunk) -> Array:
+    """(b, t) → (b · warps, 32): a row a warp; b stays 1 where all blocks are alike."""
+    if x.shape[1] != chunk.lanes_per_block:
+        x = np.broadcast_to(x, (x.shape[0], chunk.lanes_per_block))
+    return x.reshape(-1, 32)
+
+
+def _access_rows(access: Access) -> tuple[Array, Array | None, int]:
+    """(addresses by warp, lanes by warp, how many times each row stands)."""
+    chunk, address, lanes = access.chunk, access.address, access.lanes
+    blocks = address.shape[0] if lanes is None else max(address.shape[0], lanes.shape[0])
+    shape = (blocks, chunk.lanes_per_block)
+    rows = np.broadcast_to(address, shape).reshape(-1, 32)
+    active = None if lanes is None else np.broadcast_to(lanes, shape).reshape(-1, 32)
+    return rows, active, chunk.blocks.size // blocks

@@ -1,0 +1,90 @@
+"""How many sectors, wavefronts and distinct addresses the lanes of a warp touch. Rows are warps, columns its 32 lanes.
+
+All functions take int64 byte addresses (N, 32) and a boolean mask of the same shape or None (all lanes), and
+return int64 (N,). The usual patterns — unit stride, one address for all — are recognised before anything is sorted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SECTOR = 32  # bytes
+BANKS = 32
+WORD = 4  # bytes that one bank delivers a wavefront
+
+Array = np.ndarray
+
+
+def distinct(keys: Array, lanes: Array | None) -> Array:
+    """Number of different keys among the lanes of each row; 0 for a row without lanes."""
+    if lanes is not None:
+        keys = _fill(keys, lanes)
+    changes = keys[:, 1:] != keys[:, :-1]
+    if not (keys[:, 1:] >= keys[:, :-1]).all():
+        ordered = np.sort(keys, axis=1)
+        changes = ordered[:, 1:] != ordered[:, :-1]
+    count = 1 + changes.sum(axis=1)
+    return count if lanes is None else np.where(lanes.any(axis=1), count, 0)
+
+
+def _fill(keys: Array, lanes: Array) -> Array:
+    """Inactive lanes repeat the key of the row's first active lane."""
+    first = np.take_along_axis(keys, lanes.argmax(axis=1)[:, None], axis=1)
+    return np.where(lanes, keys, first)
+
+
+def is_unit_stride(address: Array, size: int) -> bool:
+    """Whether in every row each lane starts where its left neighbour ends."""
+    return bool((np.diff(address, axis=1) == size).all())
+
+
+def sectors(address: Array, size: int, lanes: Array | None) -> tuple[Array, Array]:
+    """(distinct 32-byte sectors, sectors that the same distinct bytes would need side by side).
+
+    Accesses are at most 16 bytes and aligned to their size, so a lane never straddles two sectors.
+    """
+    if lanes is None and is_unit_stride(address, size):
+        touched = ((address[:, -1] + size - 1) >> 5) - (address[:, 0] >> 5) + 1
+        return touched, np.full(len(address), -(-size * address.shape[1] // SECTOR))
+    touched = distinct(address >> 5, lanes)
+    ideal = -(-distinct(address, lanes) * size // SECTOR)
+    return touched, ideal
+
+
+def local_sectors(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Array]:
+    """As `sectors`, for local memory: word w of 32 neighbouring lanes lies in 128 neighbouring bytes."""
+    words = max(size // WORD, 1)
+    lane_group = np.arange(32) // (SECTOR // WORD)
+    keys = (((offset // WORD)[:, :, None] + np.arange(words)) * 4 + lane_group[:, None]).reshape(len(offset), -1)
+    wide = None if lanes is None else np.repeat(lanes, words, axis=1)
+    active = np.full(len(offset), 32) if lanes is None else lanes.sum(axis=1)
+    return distinct(keys, wide), -(-active * max(size, WORD) // SECTOR)
+
+
+def wavefronts(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Array]:
+    """(passes that the 32 banks need, passes without bank conflicts) of a shared-memory access.
+
+    4-byte accesses are served for 32 lanes at once, 8-byte ones for 16, 16-byte ones for 8; in each such group
+    the number of passes is the largest number of distinct words that fall into one bank. Lanes that read the same word share it.
+    """
+    words = max(size // WORD, 1)
+    if lanes is None and size >= WORD and is_unit_stride(offset, size):
+        return np.full(len(offset), words), np.full(len(offset), words)
+    word = (offset // WORD)[:, :, None] + np.arange(words)
+    groups = word.reshape(len(offset) * words, 32)
+    active = None if lanes is None else np.repeat(lanes, words, axis=1).reshape(groups.shape)
+    passes = _bank_passes(groups, active)
+    busy = np.ones(len(groups), np.int64) if active is None else active.any(axis=1).astype(np.int64)
+    return passes.reshape(-1, words).sum(axis=1), busy.reshape(-1, words).sum(axis=1)
+
+
+def _bank_passes(words: Array, lanes: Array | None) -> Array:
+    """Largest number of distinct words in one bank, for each row."""
+    if lanes is not None:
+        words = _fill(words, lanes)
+    ordered = np.sort((words % BANKS << 40) | words, axis=1)  # by bank, then by word
+    new = np.ones(ordered.shape, bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    bank = (ordered >> 40) + np.arange(len(words))[:, None] * BANKS
+    passes = np.bincount(bank[new], minlength=len(words) * BANKS).reshape(-1, BANKS).max(axis=1)
+    return passes if lanes is None else np.where(lanes.any(axis=1), passes, 0)
