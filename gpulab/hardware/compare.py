@@ -115,9 +115,3 @@ def _html(cell: Cell) -> str:
         note = f"; {cell.note}" if cell.note else ""
         tip = f' title="{escape(f"{cell.source}{note}")}"'
     return f'<td style="text-align:right"{tip}>{escape(_text(cell))}</td>'
-
-
-if __name__ == "__main__":
-    from rich import print as show
-
-    show(compare())

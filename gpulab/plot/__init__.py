@@ -1,0 +1,42 @@
+"""Figures of recorded data. They take plain records and matplotlib axes, and leave counting to the report.
+
+Every function returns a `Picture`, which shows itself in a notebook with its caption as the alt text.
+``python -m gpulab.plot.roofline`` (or any other module) saves a sample.
+"""
+
+import warnings
+
+# Each figure's module can be run as a sample; Python would warn that this package has imported it before.
+warnings.filterwarnings("ignore", message="'gpulab.plot.* found in sys.modules", category=RuntimeWarning)
+
+from .accesses import accesses  # noqa: E402
+from .bank_grid import bank_grid  # noqa: E402
+from .bars import bars  # noqa: E402
+from .divergence import divergence  # noqa: E402
+from .grid_map import grid_map  # noqa: E402
+from .matrix import matrix  # noqa: E402
+from .occupancy import occupancy  # noqa: E402
+from .records import Coverage, Pass, Point, Request, Span  # noqa: E402
+from .roofline import roofline  # noqa: E402
+from .stride_sweep import stride_sweep  # noqa: E402
+from .style import Picture  # noqa: E402
+from .timeline import timeline  # noqa: E402
+
+__all__ = [
+    "Coverage",
+    "Pass",
+    "Picture",
+    "Point",
+    "Request",
+    "Span",
+    "accesses",
+    "bank_grid",
+    "bars",
+    "divergence",
+    "grid_map",
+    "matrix",
+    "occupancy",
+    "roofline",
+    "stride_sweep",
+    "timeline",
+]

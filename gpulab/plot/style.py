@@ -1,0 +1,186 @@
+"""How all figures look, and how they are shown.
+
+Colours stay apart for colour-blind eyes (after M. Okabe and K. Ito, "Color Universal Design", 2008); in grey
+print a hatch marks what is wrong. Backgrounds are transparent and axes mid-grey, so that a figure reads on a
+light and on a dark page; text inside a coloured cell is black or white, whichever reads better.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+import textwrap
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+INK = "#767676"  # 4.5 : 1 on white, 4.2 : 1 on a dark notebook
+FAINT = "#9b9b9b55"
+DEEP = "#0072b2"
+AMBER = "#e69f00"
+LEAF = "#009e73"
+ROSE = "#cc79a7"
+SKY = "#56b4e9"
+ALARM = "#d55e00"
+
+SERIES = (DEEP, AMBER, LEAF, ROSE, SKY)
+GOOD, BAD = DEEP, ALARM
+HATCH = "////"
+
+CELL = 0.25  # inches: one square of a grid of lanes, banks or elements
+TEXT = 9
+
+
+class Picture:
+    """A figure with its caption. In a notebook it shows itself as an image whose alt text is the caption."""
+
+    def __init__(self, axes: Axes, caption: str, shown: bool) -> None:
+        self.axes = axes
+        self.caption = caption
+        self._shown = shown  # drawn on somebody else's axes: they show it
+
+    @property
+    def figure(self) -> Figure:
+        figure = self.axes.get_figure(root=True)
+        assert figure is not None
+        return figure
+
+    def png(self, dpi: int = 110) -> bytes:
+        """The image, with the caption in its metadata."""
+        buffer = io.BytesIO()
+        self.figure.savefig(
+            buffer, format="png", dpi=dpi, transparent=True, metadata={"Description": self.caption}
+        )
+        return buffer.getvalue()
+
+    def save(self, path: str | Path, dpi: int = 110) -> None:
+        """Write the image as PNG."""
+        Path(path).write_bytes(self.png(dpi))
+
+    def html(self) -> str:
+        data = base64.b64encode(self.png()).decode()
+        return f'<img alt="{escape(self.caption)}" src="data:image/png;base64,{data}" style="max-width:100%">'
+
+    def _repr_html_(self) -> str | None:
+        return None if self._shown else self.html()
+
+    def __repr__(self) -> str:
+        return f"Picture: {self.caption}"
+
+
+def begin(ax: Axes | None, width: float, height: float) -> tuple[Axes, bool]:
+    """The axes to draw on, and whether they were given; new ones have that size in inches."""
+    given = ax is not None
+    if ax is None:
+        # Not pyplot: its figures show themselves at the end of a cell, without an alt text.
+        figure = Figure(figsize=(width, height), layout="constrained")
+        figure.patch.set_alpha(0)
+        ax = figure.add_subplot()
+    ax.patch.set_alpha(0)
+    ax.set_anchor("W")  # pictures with square cells start where the caption starts
+    ax.tick_params(colors=INK, labelsize=TEXT)
+    for side, spine in ax.spines.items():
+        spine.set_color(INK)
+        spine.set_visible(side in ("left", "bottom"))
+    for label in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        label.set_color(INK)
+        label.set_fontsize(TEXT + 1)
+    return ax, given
+
+
+def finish(ax: Axes, caption: str, given: bool) -> Picture:
+    """Set the caption below the figure. Several figures side by side have their captions below each other."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    earlier: list[str] = getattr(figure, "captions", [])
+    captions = [*earlier, caption]
+    figure.captions = captions  # type: ignore[attr-defined]
+    width = int(figure.get_figwidth() * 14)  # about 14 characters of this size to the inch
+    lines = "\n".join("\n".join(textwrap.wrap(text, width)) for text in captions)
+    figure.supxlabel(lines, x=0.02, ha="left", color=INK, fontsize=TEXT)
+    return Picture(ax, caption, given)
+
+
+def bare(ax: Axes) -> None:
+    """No frame and no ticks: for pictures whose cells carry the labels."""
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def source_line(ax: Axes, line: int | None, text: str) -> None:
+    """The line of the learner's source that the figure is about, as its title."""
+    if text or line is not None:
+        number = f"{line}  " if line is not None else ""
+        ax.set_title(f"{number}{text.strip()}", loc="left", family="monospace", fontsize=TEXT, color=INK)
+
+
+def cell(
+    ax: Axes,
+    x: float,
+    y: float,
+    text: str = "",
+    fill: str | None = None,
+    *,
+    width: float = 1,
+    height: float = 1,
+    wrong: bool = False,
+    faint: bool = False,
+    dashed: bool = False,
+    size: float = TEXT - 2,
+) -> None:
+    """One cell with its upper left corner at (x, y). `wrong` hatches it; without `fill` it is hollow."""
+    edge = FAINT if faint else INK
+    box = Rectangle((x, y), width, height, facecolor=fill or "none", edgecolor=edge, linewidth=0.7)
+    if wrong:  # the edge's colour is the hatch's as well
+        box.set_hatch(HATCH)
+        box.set_edgecolor((0, 0, 0, 0.45) if fill else BAD)
+    if dashed:
+        box.set_linestyle("--")
+    ax.add_patch(box)
+    if text:
+        middle = (x + width / 2, y + height / 2)
+        label = ax.text(*middle, text, ha="center", va="center", fontsize=size, color=on(fill), clip_on=True)
+        if wrong and fill:  # the hatch would run through the text
+            label.set_bbox({"facecolor": fill, "edgecolor": "none", "pad": 0.6})
+
+
+def on(fill: str | None) -> str:
+    """The colour of text on a fill: black or white by its luminance, ink where there is no fill."""
+    if fill is None:
+        return INK
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(fill)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "black" if luminance > 0.2 else "white"
+
+
+def lanes_text(lanes: tuple[int, ...]) -> str:
+    """A short name of some lanes for a small cell: ``7``, ``3,5``, ``×32``."""
+    if len(lanes) <= 1:
+        return "".join(map(str, lanes))
+    return ",".join(map(str, lanes)) if len(lanes) == 2 and max(lanes) < 10 else f"×{len(lanes)}"
+
+
+def quoted(name: str) -> str:
+    """`` of 'a'`` for an array with a name, nothing for one without."""
+    return f" of '{name}'" if name else ""
+
+
+def plural(number: float, word: str) -> str:
+    """``1 sector``, ``32 sectors``."""
+    return f"{number:,g} {word}{'' if number == 1 else 's'}"
+
+
+def demo(sample: Callable[[], Picture]) -> None:
+    """Save a module's sample as PNG, under the path on the command line or the module's name."""
+    path = sys.argv[1] if len(sys.argv) > 1 else f"{Path(sys.argv[0]).stem}.png"
+    picture = sample()
+    picture.save(path)
+    print(f"{path}: {picture.caption}")

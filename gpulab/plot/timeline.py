@@ -1,0 +1,65 @@
+"""What happens when: one row for each stream, engine or thing that can be busy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from . import style
+from .records import Span
+
+
+def timeline(spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None) -> style.Picture:
+    """Draw spans of time. Rows stand in the order in which they first occur, each kind has its colour.
+
+    Spans of kind ``wait`` are hollow and dashed: time in which nothing useful happens.
+    Raises ValueError without a span.
+    """
+    if not spans:
+        raise ValueError("there is nothing on the timeline: no span was given")
+    rows = list(dict.fromkeys(span.row for span in spans))
+    kinds = [kind for kind in dict.fromkeys(span.kind for span in spans) if kind != "wait"]
+    end = max(span.stop for span in spans)
+    ax, given = style.begin(ax, 7.6, 1.0 + 0.45 * len(rows))
+    ax.set_xlim(0, end * 1.01)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    for span in spans:
+        wait = span.kind == "wait"
+        fill = None if wait else style.SERIES[kinds.index(span.kind) % len(style.SERIES)]
+        length = span.stop - span.start
+        fits = len(span.label) * 0.013 * end < length
+        style.cell(
+            ax, span.start, rows.index(span.row) - 0.32, span.label if fits else "", fill,
+            width=length, height=0.64, dashed=wait, size=8,
+        )  # fmt: skip
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(f"time, {unit}", color=style.INK)
+    busy = {row: sum(s.stop - s.start for s in spans if s.row == row and s.kind != "wait") for row in rows}
+    most = max(busy, key=lambda row: busy[row])
+    return style.finish(
+        ax,
+        f"{', '.join(rows)} over {end:,.4g} {unit}: {most} is busy longest, {busy[most]:,.4g} {unit}.",
+        given,
+    )
+
+
+def sample() -> style.Picture:
+    """Two streams that overlap a copy with a kernel."""
+    return timeline(
+        [
+            Span("copy in", 0, 4, "tile 1", "tile 1"),
+            Span("copy in", 4, 8, "tile 2", "tile 2"),
+            Span("kernel", 0, 4, "waits", "wait"),
+            Span("kernel", 4, 9, "tile 1", "tile 1"),
+            Span("kernel", 9, 14, "tile 2", "tile 2"),
+            Span("copy out", 9, 12, "tile 1", "tile 1"),
+            Span("copy out", 14, 17, "tile 2", "tile 2"),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    style.demo(sample)
