@@ -1,31 +1,43 @@
-"""The exercises of lab 04, the memory hierarchy.
-
-What each asks, what it teaches, what is counted. All values derived by hand, for 4-byte elements and warps of 32.
+"""Lab 04: what its nine exercises ask.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
-| sectors | `sectors(addresses, size)` → int | a request moves whole 32-byte sectors | answers | – | – | 3 |
-| copy | kernel `copy(a, b)`, any size, 1,024 threads | who copies what: blocked → striped | sectors/request | 32 | 4 | 4 |
-| transpose | kernel `transpose(a, out)` | a tile turns the walk around | load, store sectors/request | 4, 32 | 4, 4 | 4 |
-| centre | kernel `centre(a, out)`, mended | both barriers of a loop over tiles | load bytes per element | 256 | 4 | 2 |
-| unpack | kernel `unpack(points, xs, ys, zs)` | records → columns through shared memory | load sectors/request, store sectors | 12, n·3/8 | 4, n·3/8 | 4 |
-| ways | `ways(addresses, size)` → int | 32 banks, words, broadcast, halves and quarters | answers | – | – | 3 |
-| padded | kernel `transpose(a, out)` again | one column of padding | + shared wavefronts/request | 16.5 | 1 | 4 |
-| blur | kernel `blur(a, out)`, 3 × 3, zeros outside | tile with a halo | load bytes | 36 per element | 5.2 per element | 5 |
-| smooth | kernel `smooth(a, out)`, mean of 4 rows | registers, not local memory | load bytes, local bytes | 16, 16 per element | 4, 0 | 3 |
+| sectors | sectors(addresses, size) | whole 32-byte sectors move | answers | – | – | 3 |
+| copy | kernel copy(a, b), 1,024 threads | blocked → striped | sectors/request | 32 | 4 | 4 |
+| transpose | kernel transpose(a, out) | a tile turns the walk | load, store sectors/req. | 32 | 4 | 4 |
+| centre | kernel centre(a, out), mended | both barriers of a tiled loop | load bytes/element | 256 | 4 | 2 |
+| unpack | kernel unpack(points, xs, ys, zs) | records → columns | load sectors/request | 12 | 4 | 4 |
+| | | | sectors stored | 3·n | 3·n/8 | |
+| ways | ways(addresses, size) | 32 banks, words, groups of lanes | answers | – | – | 3 |
+| padded | kernel transpose(a, out) again | a column of padding | store sectors/request | 32 | 4 | 4 |
+| | | | shared wavefronts/needed | 16.5 | 1 | |
+| blur | kernel blur(a, out), 3 × 3 | a tile with its halo | load bytes/element | 36 | 5.2 | 5 |
+| smooth | kernel smooth(a, out), mean of 4 | registers, not local memory | load bytes/element | 16 | 4 | 3 |
+| | | | local bytes/element | 20 | 0 | |
 
-How the values come about:
-- copy: with n elements over 1,024 threads, blocked gives each thread n / 1,024 neighbours; from 8 up, every lane has a
-  sector of its own: 32. Striped: 32 lanes · 4 B = 128 B = 4 sectors. Nothing can be lower with 4-byte loads.
-- transpose: naive `out[x, y] = a[y, x]` loads along rows (4) and stores down a column, 32 lanes in 32 sectors. Through
-  a tile both walk along rows. A tile of 32 × 32 words reads a column with stride 32: all lanes in one bank, 32
-  wavefronts; the write into the tile is 1, so the mean over both is 16.5. With rows of 33 words it is 1.
-- centre: without a tile every thread loads all 64 elements of its tile: 256 B per element. With it, 4 B.
-- unpack: a warp's loads of x are 12 B apart: 32 · 12 B = 384 B = 12 sectors. Staged: 4. The stores are n · 4 B · 3 / 32 B
-  in any sensible order; a budget on them keeps stores from being scattered to save the loads.
-- blur: 9 loads of 4 B against (34 · 10) / (32 · 8) = 1.33 of 4 B for a block of 32 × 8 (fewer at the edges).
-- smooth: reading four rows again is 16 B per element; a window in a thread's own array with a running index goes to
-  local memory: 4 B written and 16 B read per element. In registers: 4 B loaded, no local byte.
+Derivations, for 4-byte elements and warps of 32:
+
+**copy**: with n elements over 1,024 threads, blocked gives each thread n / 1,024 neighbours; from 8 on
+every lane has a sector of its own: 32. Striped: 32 lanes · 4 B = 128 B = 4 sectors, and 4-byte loads cannot
+do with less.
+
+**transpose**: `out[x, y] = a[y, x]` loads along rows (4) and stores down a column, 32 lanes in 32 sectors.
+Through a tile both walk along rows.
+
+**padded**: a tile of 32 × 32 words reads a column with stride 32: all lanes in one bank, 32 wavefronts. The
+write into the tile takes 1, so the mean over both is 16.5. With rows of 33 words it is 1.
+
+**centre**: without a tile each thread loads all 64 elements of its tile, 256 B per element. With it, 4 B.
+
+**unpack**: the loads of x are 12 B apart, so 32 · 12 B = 384 B = 12 sectors. Staged: 4. The columns have n
+· 4 B · 3 / 32 B sectors; a budget on them keeps the stores from being scattered to save the loads.
+
+**blur**: 9 loads of 4 B against (34 · 10) / (32 · 8) = 1.33 of 4 B for a block of 32 × 8, fewer at the
+edges.
+
+**smooth**: reading four rows again is 16 B per element; a ring in an array of the thread's own, with a
+running index, lies in local memory: 4 B written and 16 B read per element. In registers: 4 B loaded, no
+local byte.
 
 Where a count is provably the least possible the budget is that count; elsewhere it leaves 10 %.
 """
@@ -36,9 +48,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Scalar, Shape, Sizes
+from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
-LAB = "04_memory_hierarchy"
+LAB = "04"
 
 COPY_SHAPE = Shape(grid=(4,), block=(256,))
 TILE = 64  # elements of a tile of memory.centre
@@ -97,7 +109,8 @@ def sector_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple
 
 
 def way_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
-    """Shared-memory requests of one warp as (32 byte addresses, None for a lane that does not ask; bytes per lane)."""
+    """Requests of one warp to shared memory as (32 byte addresses or None for idle lanes, bytes per "
+    "lane)."""
     lanes = np.arange(32)
     base = 128 * int(generator.integers(0, 8))
     asked: list[tuple[np.ndarray, int, np.ndarray | None]] = []
@@ -180,14 +193,16 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence="answered cases",
         correct_points=3,
-        cases=_patterns("in order", "strided", "shifted", "same and shuffled", "some lanes", "across sectors"),
+        cases=_patterns(
+            "in order", "strided", "shifted", "same and shuffled", "some lanes", "across sectors"
+        ),
         questions=sector_questions,
         hints=(
             "Byte 0 to 31 are sector 0, byte 32 to 63 are sector 1. Which sector holds byte `address`?",
-            "Two lanes that ask for bytes of one sector cost one sector. Which Python type keeps each value once?",
+            "Lanes that ask for bytes of the same sector share it. Which Python type keeps each value once?",
             "A lane's last byte is `address + size - 1`. It may lie in a later sector than its first byte.",
         ),
-        section="Thirty-two bytes at a time",
+        section="3 · Thirty-two bytes at a time",
     ),
     Exercise(
         name="memory.copy",
@@ -204,7 +219,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "load sectors",
                 naive=32,
                 why=STRIPED,
-                advice="Lane 0 and lane 1 are neighbours. How far apart are the elements that they load at the same time?",
+                advice="Lanes 0 and 1 load at the same moment. How far apart are their elements?",
             ),
             Budget(
                 "global_store_sectors_per_request",
@@ -217,11 +232,12 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "`cuda.grid(1)` is the thread's number in the whole grid, `cuda.gridsize(1)` how many threads there are.",
-            "Let all threads stand side by side on the first elements of `a`. Then all step forward together. By how much?",
-            "A loop from the thread's number to `a.size` in steps of `cuda.gridsize(1)` visits every element once.",
+            "`cuda.grid(1)` is the thread's number in the grid, `cuda.gridsize(1)` how many threads there "
+            "are.",
+            "All threads stand side by side on the first elements of `a`. Then all step on. By how much?",
+            "A loop from the thread's number to `a.size` in steps of `cuda.gridsize(1)` does it.",
         ),
-        section="Stride and shift",
+        section="4 · Stride and shift",
     ),
     Exercise(
         name="memory.transpose",
@@ -251,12 +267,14 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "Keep two steps apart: the block fills a tile in shared memory, then it empties the tile into `out`.",
-            "In both steps `threadIdx.x` walks along a row of global memory. Where does the turn happen, then?",
-            "The tile at block (bx, by) of `a` belongs at block (by, bx) of `out`. So the second step needs its own "
-            "x and y, made from `blockIdx` with its two parts exchanged, and reads the tile as `tile[tx, ty]`.",
+            "Two steps: the block fills a tile in shared memory, then it empties the tile into `out`.",
+            "In both steps `threadIdx.x` walks along a row of global memory. Where is the turn, then?",
+            "The tile at block (bx, by) of `a` belongs at block (by, bx) of `out`. So the second step "
+            "needs its own "
+            "x and y, made from `blockIdx` with its two parts exchanged, and reads the tile as `tile[tx, "
+            "ty]`.",
         ),
-        section="A tile in shared memory",
+        section="6 · A tile in shared memory",
     ),
     Exercise(
         name="memory.centre",
@@ -280,10 +298,11 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-6,
         hints=(
             "Follow warp 0 and warp 1 of one block. How far may warp 0 run ahead while warp 1 still adds up?",
-            "A barrier after the writes makes the tile complete. What keeps the next tile from coming in too early?",
+            "A barrier after the writes makes the tile complete. What keeps the next tile from coming in "
+            "too early?",
             "One more `cuda.syncthreads()`, at the end of the loop's body and outside every `if`.",
         ),
-        section="Detective: right today",
+        section="Detective · The tile that came too early",
     ),
     Exercise(
         name="memory.unpack",
@@ -300,7 +319,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "load sectors",
                 naive=12,
                 why=STRIPED,
-                advice="Lane 0 loads x of point 0. What does lane 1 load, and how many bytes further on is that?",
+                advice="Lane 0 loads x of point 0. What does lane 1 load, and how many bytes further on is"
+                " that?",
             ),
             Budget(
                 "global_store_sectors",
@@ -317,7 +337,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "Load the 768 floats as a plain copy does, three per thread, into a shared array. Then wait.",
             "After the barrier thread t finds its point at `s[3 * t]`, `s[3 * t + 1]` and `s[3 * t + 2]`.",
         ),
-        section="Records and columns",
+        section="7 · Records and columns",
     ),
     Exercise(
         name="memory.ways",
@@ -328,11 +348,13 @@ EXERCISES: tuple[Exercise, ...] = (
         questions=way_questions,
         hints=(
             "A word is 4 bytes, and word w lies in bank w % 32. Start with 4-byte accesses.",
-            "Lanes that ask for the same word share it. Collect the different words of each bank; the fullest bank decides.",
-            "With 8 bytes per lane, lanes 0–15 go first and lanes 16–31 after them; with 16 bytes there are four groups "
+            "Lanes that ask for the same word share it. Collect the different words of each bank; the "
+            "fullest bank decides.",
+            "With 8 bytes per lane, lanes 0–15 go first and lanes 16–31 after them; with 16 bytes there "
+            "are four groups "
             "of 8. Count each group by itself and add up.",
         ),
-        section="Thirty-two banks",
+        section="8 · Thirty-two banks",
     ),
     Exercise(
         name="memory.padded",
@@ -352,28 +374,32 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Start from your `transpose`: this exercise is about its tile.",
             ),
             Budget(
-                "shared_wavefronts_per_request",
+                "bank_conflict_ways",
                 1,
                 1.8,
                 "bank conflicts",
                 naive=16.5,
-                why="one wavefront per request",
-                advice="32 lanes read 32 words of one column of the tile. How many words apart are they, and in which banks?",
+                why="1 is none",
+                advice="32 lanes read 32 words of one column of the tile. How many words apart are they, "
+                "and in which banks?",
             ),
         ),
         hints=(
-            "Write down the word number of `tile[tx, ty]` for tx = 0, 1, 2 and a tile with rows of 32 words. Then its bank.",
-            "All of them are the same modulo 32. Which length of a row would make neighbours differ by one bank?",
+            "Write down the word number of `tile[tx, ty]` for tx = 0, 1, 2 and a tile with rows of 32 "
+            "words. Then its bank.",
+            "All of them are the same modulo 32. Which length of a row would make neighbours differ by one"
+            " bank?",
             "Rows of 33 words: declare the tile as 32 × 33 and leave its last column empty.",
         ),
-        section="Thirty-two banks",
+        section="8 · Thirty-two banks",
     ),
     Exercise(
         name="memory.blur",
         lab=LAB,
         correct_points=2,
         cases=tuple(
-            _matrix(*size) for size in ((16, 64), (8, 32), (7, 31), (1, 1), (33, 70), (1025, 33), (0, 5), (96, 256))
+            _matrix(*size)
+            for size in ((16, 64), (8, 32), (7, 31), (1, 1), (33, 70), (1025, 33), (0, 5), (96, 256))
         ),
         arguments=same_shape_arguments,
         shape=_grid_2d(BLUR_BLOCK),
@@ -392,11 +418,13 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-6,
         hints=(
             "A block of 32 × 8 outputs needs 34 × 10 inputs. That is the shape of its tile.",
-            "340 elements, 256 threads: number the threads 0–255 and let each fill elements k, k + 256, … of the tile.",
-            "Element k of the tile is at row `k // 34`, column `k % 34`; in `a` it is one row and one column further up "
+            "340 elements, 256 threads: number the threads 0–255 and let each fill elements k, k + 256, … "
+            "of the tile.",
+            "Element k of the tile is at row `k // 34`, column `k % 34`; in `a` it is one row and one "
+            "column further up "
             "and left than the block's first output. Outside the image put a zero.",
         ),
-        section="Neighbours",
+        section="9 · Neighbours",
     ),
     Exercise(
         name="memory.smooth",
@@ -421,7 +449,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.9,
                 "local memory",
                 why="registers only",
-                advice="Registers have no addresses. Which index of your array is not known when the kernel is compiled?",
+                advice="Registers have no addresses. Which index of your array is not known when the "
+                "kernel is compiled?",
             ),
         ),
         rtol=1e-5,
@@ -429,8 +458,114 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "One thread walks down one column. From row to row three of the four values stay the same.",
             "Give the last four values four names. When a new row comes in, each value moves one name on.",
-            "`w3 = w2`, `w2 = w1`, `w1 = w0`, then `w0 = a[row, column]`: moves between registers, no array at all.",
+            "`w3 = w2`, `w2 = w1`, `w1 = w0`, then `w0 = a[row, column]`: moves between registers, no "
+            "array at all.",
         ),
-        section="Registers, and the memory that is local in name only",
+        section="10 · Registers, and the memory that is local in name only",
+    ),
+)
+
+
+def _prediction(
+    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
+):
+    return Prediction(f"memory.{key}", LAB, question, unit, answer, tolerance, reason)
+
+
+# Those without an answer are measured in the lab, from the data sheets.
+PREDICTIONS: tuple[Prediction, ...] = (
+    _prediction(
+        "all_registers",
+        "All registers of an A100 together",
+        "MiB",
+        reason="Count the SMs of the data sheet, 65,536 registers in each, 4 bytes per register.",
+        tolerance=0.05,
+    ),
+    _prediction(
+        "pin_rate",
+        "What one of the 5,120 pins of an H100's memory carries",
+        "Gbit/s",
+        reason="Bandwidth in bytes per second, times 8 bits, over the number of pins.",
+        tolerance=0.05,
+    ),
+    _prediction(
+        "stride_2",
+        "One load request of 4-byte words with a stride of 2 moves",
+        "sectors",
+        8,
+        "The lanes span 32 · 8 = 256 bytes, and each of the 8 sectors in it holds four words that are "
+        "asked for.",
+    ),
+    _prediction(
+        "shift_1",
+        "One load request of 32 neighbouring 4-byte words, shifted by one word, moves",
+        "sectors",
+        5,
+        "128 bytes that start at byte 4 end at byte 132: the last word lies in a fifth sector.",
+    ),
+    _prediction(
+        "wide_sectors",
+        "One load request of 32 neighbouring 8-byte elements moves",
+        "sectors",
+        8,
+        "32 · 8 = 256 bytes, and no byte of them is wasted: 8 sectors, in half as many requests as with "
+        "4-byte elements.",
+    ),
+    _prediction(
+        "column",
+        "One store request of `transpose_plain` moves",
+        "sectors",
+        32,
+        "Neighbouring lanes write 96 · 4 = 384 bytes apart, so each has a sector of its own.",
+    ),
+    _prediction(
+        "record",
+        "One load request for the x of 32 neighbouring records of three 4-byte numbers moves",
+        "sectors",
+        12,
+        "The lanes span 32 · 12 = 384 bytes, and every sector in it holds some x.",
+    ),
+    _prediction(
+        "rows_of_34",
+        "A warp that reads a column of a tile with rows of 34 words needs",
+        "wavefronts",
+        2,
+        "34 · lane modulo 32 is 2 · lane modulo 32: only the 16 even banks are asked, for two words each.",
+    ),
+    _prediction(
+        "halo",
+        "A block of 32 × 8 outputs of a 3 × 3 stencil loads, per output,",
+        "bytes",
+        5.3125,
+        "34 · 10 elements of 4 bytes for 256 outputs.",
+        0.02,
+    ),
+    _prediction(
+        "ring",
+        "Local memory that `smooth_ring` touches per element",
+        "bytes",
+        20,
+        "One entry written and four read, 4 bytes each.",
+    ),
+    _prediction(
+        "constant_parts",
+        "A request in which lane i reads entry i % 9 of constant memory is split into",
+        "parts",
+        9,
+        "32 lanes ask for 9 different addresses; each different address is served by itself.",
+    ),
+    _prediction(
+        "warps_that_fit",
+        "Warps whose 32 lanes keep one line of 128 bytes each in an A100's L1",
+        "warps",
+        reason="A warp needs 32 · 128 bytes = 4 KiB; divide the L1 of the data sheet by that.",
+        tolerance=0.05,
+    ),
+    _prediction(
+        "host_link",
+        "Bringing the weights over PCIe 4.0 ×16 takes longer than reading them from DRAM by a factor of",
+        "times",
+        reason="The size of the model does not matter: it is the ratio of the two bandwidths.",
+        tolerance=0.25,
     ),
 )

@@ -1,0 +1,1166 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "04"
+#     hours: 5
+#     topics: [C4.1, C4.2, C4.3, C4.4, C4.5, C4.6, C4.7, C4.8, C4.9, C4.10, C4.11, C4.12, C4.13]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 04 · The memory hierarchy
+#
+# **About five hours.** You need lab 03: launches, shared memory, `cuda.syncthreads()`, and how to read a
+# report.
+#
+# Most kernels spend their time waiting for bytes. Which thread asks for which byte, and where that byte lies,
+# decides how long. In this lab everything that memory does is counted, so you see it without a GPU and
+# without a stopwatch.
+#
+# When you are through, you can
+#
+# 1. predict how many sectors a warp's access moves before you run it;
+# 2. give threads, or data, an order in which every byte that moves is used;
+# 3. take a tile through shared memory with its barriers in the right places and without bank conflicts;
+# 4. say whether a value lives in a register, in local, shared, constant or global memory, and who can see it;
+# 5. name the memory that holds a kernel up, and cite the count that proves it.
+
+# %%
+import numpy as np
+
+import gpulab
+from gpulab import cuda
+
+gpulab.start("04")
+
+# %% [markdown]
+# ## 1 · Where bytes live
+#
+# A kernel meets these memories. Each is larger, slower and shared by more threads than the one above it.
+#
+# | memory | who sees it | until | where it is |
+# |---|---|---|---|
+# | **registers** | one thread | the thread ends | in the SM |
+# | **shared memory** | one block | the block ends | in the SM, one store with the L1 |
+# | **L1 cache** | the blocks on one SM | replaced | in the SM |
+# | **L2 cache** | all SMs | replaced | on the chip |
+# | **global memory** | all threads and the host | freed | DRAM beside the chip |
+#
+# Three more are names for ways into DRAM: **local memory** belongs to one thread, **constant memory** is read
+# through a small cache of its own, and **texture memory** is read through the L1. So registers are in the
+# cook's hands, shared memory is the worktop of one team, the caches are the pantry and DRAM is the warehouse
+# in the next street.
+#
+# **Predict.** Every SM has 65,536 registers of 4 bytes. How many MiB of registers does a whole A100 have?
+
+# %%
+gpulab.predict("memory.all_registers", 27)
+
+# %%
+from gpulab import hardware
+
+MIB = 2**20
+print(f"{'':6}{'registers':>11}{'shared':>10}{'L2':>8}{'DRAM':>9}     shared memory     DRAM")
+for name in ("T4", "A100", "H100", "RTX 4090"):
+    gpu = hardware.find(name)
+    sms, limits = int(gpu.sms), gpu.capability
+    registers = sms * limits.registers_per_sm * 4 / MIB
+    shared = sms * limits.shared_per_sm / MIB
+    shared_rate = sms * 32 * 4 * float(gpu.boost_clock)  # 32 banks of 4 bytes per clock in every SM
+    print(
+        f"{name:9}{registers:4.0f} MiB{shared:6.1f} MiB{float(gpu.l2_bytes) / MIB:4.0f} MiB"
+        f"{float(gpu.dram_bytes) / 1e9:6.0f} GB{shared_rate / 1e12:11.1f} TB/s{float(gpu.dram_bandwidth) / 1e12:10.2f} TB/s"
+    )
+    if name == "A100":
+        gpulab.predict("memory.all_registers", measured=registers)
+
+# %% [markdown]
+# **See.** How long one access takes from each level, against how much the level holds. Both axes are
+# logarithmic.
+
+# %%
+import matplotlib.pyplot as plt
+
+COLOURS = {"A100": "#2f6f9f", "H100": "#b3541e"}
+fig, ax = plt.subplots(figsize=(7, 3.4))
+for name, marker, drop in (("A100", "o", 10), ("H100", "s", -16)):
+    gpu = hardware.find(name)
+    levels = [
+        ("shared, one SM", gpu.capability.shared_per_sm, gpu.shared_latency),
+        ("L1, one SM", gpu.l1_bytes, gpu.l1_latency),
+        ("L2", gpu.l2_bytes, gpu.l2_latency),
+        ("DRAM", gpu.dram_bytes, gpu.dram_latency),
+    ]
+    sizes, cycles = [float(size) for _, size, _ in levels], [float(latency) for *_, latency in levels]
+    ax.plot(sizes, cycles, marker + "-", color=COLOURS[name])
+    ax.annotate(
+        name, (sizes[-1], cycles[-1]), xytext=(8, drop / 2), textcoords="offset points", color=COLOURS[name]
+    )
+    if name == "A100":
+        for (level, size, latency), (dx, dy) in zip(
+            levels, ((-8, -14), (8, 6), (-12, 10), (-12, 12)), strict=True
+        ):
+            ax.annotate(
+                level,
+                (float(size), float(latency)),
+                xytext=(dx, dy),
+                textcoords="offset points",
+                ha="right" if dx < 0 else "left",
+            )
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="bytes that the level holds",
+    ylabel="latency (cycles)",
+    ylim=(12, 1300),
+)
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+print(gpu.dram_latency.source)
+
+# %% [markdown]
+# From shared memory to DRAM an access takes some twenty times as long, and the level holds several hundred
+# thousand times as much.
+#
+# **Why.** Large memory is far away and needs more wires to find a byte. The registers of all SMs together are
+# nearly as large as the L2 of the same chip, because thousands of waiting threads keep their values there.
+# GPUs differ in sizes; the order of the levels stays.
+#
+# ## 2 · Where bandwidth comes from
+#
+# **HBM** (high-bandwidth memory) is DRAM in stacks beside the GPU's chip, with very many wires at a moderate
+# speed. **GDDR** has fewer wires and drives them faster. In both, bandwidth = bus width in bits ÷ 8 × bits
+# per second and **pin**.
+#
+# Inside DRAM no byte can be read by itself. A bank first copies a whole **row** into its **row buffer**; in
+# HBM2 that is 1 KB (JEDEC JESD235, pseudo channel). More bytes of an open row follow at full speed; another
+# row must be closed and opened first. So DRAM likes neighbours that are read soon after one another. Accesses
+# spread over all memory get less than the pins allow even if they waste no byte. This lab counts bytes and
+# sectors; it does not model rows.
+#
+# **Predict.** The H100 (SXM5) has five stacks of 1,024 bits: 5,120 pins (NVIDIA H100 whitepaper, 2022). Its
+# bandwidth stands in the table above. How many Gbit/s does one pin carry?
+
+# %%
+gpulab.predict("memory.pin_rate", 5.2)
+
+# %%
+pin_rate = float(hardware.find("H100").dram_bandwidth) * 8 / 5120
+gpulab.predict("memory.pin_rate", measured=pin_rate / 1e9)
+
+# %% [markdown]
+# **Effective bandwidth** is what a program gets: bytes read plus bytes written, divided by the time.
+# **Utilisation** is effective bandwidth over the peak. The first has the unit B/s, the second has none; older
+# guides mix them up.
+#
+# **Do.** A copy of 2²⁸ float32 numbers took 1.21 ms on an A100, say. Work out both in the free cell: the peak
+# is `hardware.find("A100").dram_bandwidth`. Above which time would you refuse to believe the clock, and below
+# which?
+
+# %%
+moved = 2 * 4 * 2**28
+peak = float(hardware.find("A100").dram_bandwidth)
+effective = moved / 1.21e-3
+print(f"effective {effective / 1e12:.2f} TB/s, utilisation {100 * effective / peak:.0f} %")
+print(f"the least time that the peak allows: {1e3 * moved / peak:.2f} ms")
+
+# %% [markdown]
+# **Why.** No program reaches the peak: DRAM must be refreshed, rows opened, and the bus turned from reading
+# to writing. Where a measured copy is on the data sheet it is `dram_seen`. A time below the least time means
+# that not all bytes went to DRAM.
+#
+# ## 3 · Thirty-two bytes at a time
+#
+# When a warp runs a load, its 32 lanes hand in 32 addresses together. That is one **request**. Memory moves
+# in **sectors** of 32 bytes that start at a multiple of 32, and always as whole sectors. A request costs as
+# many sectors as it touches. The order of the lanes does not matter, and two lanes in the same sector pay
+# once (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). An access that needs few sectors
+# is called **coalesced**.
+#
+# **Efficiency** is bytes asked for over bytes moved. With 4-byte loads the worst case is a sector for each
+# lane: 4 of 32 bytes, 12.5 %. It cannot be lower.
+#
+# **Do.** Write `sectors(addresses, size)`. `addresses` lists the byte addresses of the lanes that ask, `size`
+# is how many bytes each of them wants, from its address on. Return the number of sectors that the request
+# moves. A record of 12 bytes may lie across two sectors. About 4 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "sectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sectors(addresses, size):
+    ### BEGIN SOLUTION
+    touched = set()
+    for address in addresses:
+        touched.update(range(address // 32, (address + size - 1) // 32 + 1))
+    return len(touched)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "sectors-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.sectors", sectors)
+
+# %% [markdown]
+# ## 4 · Stride and shift
+#
+# You have a model now. Here is an experiment to hold it against: one warp, and lane `i` loads element `shift
+# + stride * i`. The array starts at a multiple of 256 bytes, as all device arrays do.
+
+
+# %%
+@cuda.jit
+def strided(a, b, stride, shift):
+    i = cuda.grid(1)
+    b[i] = a[shift + stride * i]
+
+
+# %% [markdown]
+# **Predict.** How many sectors does the load move with a stride of 2 and no shift? And with a stride of 1 and
+# a shift of 1?
+
+# %%
+gpulab.predict("memory.stride_2", 8)
+gpulab.predict("memory.shift_1", 5)
+
+# %%
+a = cuda.to_device(np.arange(640, dtype=np.float32))
+b = cuda.device_array(32, np.float32)
+
+
+def counted(stride, shift):
+    return gpulab.profile(strided[1, 32], a, b, stride, shift)["global_load_sectors"]
+
+
+by_stride = {stride: counted(stride, 0) for stride in range(1, 17)}
+by_shift = {shift: counted(1, shift) for shift in range(17)}
+
+# %%
+fig, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
+for ax, values, name in ((axes[0], by_stride, "stride"), (axes[1], by_shift, "shift")):
+    ax.bar(list(values), list(values.values()), color="#2f6f9f", width=0.7)
+    ax.axhline(4, color="#b3541e", linewidth=1.2)
+    ax.set(xlabel=f"{name} (elements of 4 B)")
+    ax.spines[["top", "right"]].set_visible(False)
+axes[0].set(ylabel="sectors per request", ylim=(0, 36))
+axes[0].annotate("a sector for each lane", (12, 32), xytext=(0, 4), textcoords="offset points", ha="center")
+axes[1].annotate(
+    "the least possible: 4", (8, 4), xytext=(0, 14), textcoords="offset points", ha="center", color="#b3541e"
+)
+plt.show()
+
+# %% [markdown]
+# Each step in stride costs four sectors more until every lane has its own, from 8 on; a shift costs one
+# sector, and none at a multiple of 8.
+#
+# Hold your own function against the counts. The cell lists where they disagree.
+
+# %%
+[s for s in by_stride if sectors([4 * s * lane for lane in range(32)], 4) != by_stride[s]] + [
+    s for s in by_shift if sectors([4 * (s + lane) for lane in range(32)], 4) != by_shift[s]
+]
+
+# %% [markdown]
+# **Do.** Write `copy(a, b)`: `b` becomes equal to `a`. The launch has 1,024 threads, whatever the size, so
+# each thread copies several elements. **Budget:** 4 sectors per request, loads and stores. About 2 lines.
+# Sizes include 1,023, 65,539 and 0.
+
+
+# %% nbgrader={"grade": false, "grade_id": "copy", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def copy(a, b):
+    ### BEGIN SOLUTION
+    for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):
+        b[i] = a[i]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "copy-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.copy", copy)
+
+# %%
+gpulab.show("memory.copy", copy)
+
+# %% [markdown]
+# **Why.** On a CPU you would give each core one stretch of the array, so that it walks along its own cache
+# lines. On a GPU the 32 lanes of a warp load at the same moment, so neighbours in memory belong to
+# neighbouring lanes. The rule of 32-byte sectors holds from compute capability 6.0 on.
+#
+# ## 5 · Wider loads
+#
+# A lane may load 4, 8 or 16 bytes with one instruction. The bytes that a copy moves stay the same, and so do
+# its sectors. What falls is the number of requests, and with it the instructions that a warp spends on
+# asking.
+#
+# In CUDA C++ a `float4` is loaded with one 16-byte instruction; lab 07 does it. numba has no such type for
+# global memory, but it lets you **view** the same bytes as wider elements. `a.view(np.float64)` takes two
+# floats at a time. No arithmetic happens, so it does not matter that the 8 bytes make no sense as one number.
+# The address must be a multiple of the width.
+#
+# **Predict.** How many sectors does one request move when each of 32 neighbouring lanes loads 8 bytes?
+
+# %%
+gpulab.predict("memory.wide_sectors", 8)
+
+
+# %%
+@cuda.jit
+def copy_8(a, b):
+    pairs, out = a.view(np.float64), b.view(np.float64)
+    for i in range(cuda.grid(1), pairs.size, cuda.gridsize(1)):
+        out[i] = pairs[i]
+
+
+@cuda.jit
+def copy_16(a, b):
+    fours, out = a.view(np.complex128), b.view(np.complex128)
+    for i in range(cuda.grid(1), fours.size, cuda.gridsize(1)):
+        out[i] = fours[i]
+
+
+@cuda.jit
+def copy_4(a, b):
+    for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):
+        b[i] = a[i]
+
+
+a = cuda.to_device(np.arange(65536, dtype=np.float32))
+b = cuda.device_array_like(a)
+print("bytes per lane   requests   sectors per request   sectors")
+for width, kernel in ((4, copy_4), (8, copy_8), (16, copy_16)):
+    report = gpulab.profile(kernel[4, 256], a, b)
+    print(
+        f"{width:14}{report['global_load_requests']:11,}{report['global_load_sectors_per_request']:22.1f}"
+        f"{report['global_load_sectors']:10,}"
+    )
+
+# %% [markdown]
+# **See.** Look at the last row. A `complex128` is 16 bytes, yet the requests did not halve again and the
+# sectors doubled. Find out why before you read on: how many load instructions does the compiler make of one
+# complex number, and how far apart are the lanes in each of them?
+#
+# **Why.** numba loads the real and the imaginary part one after the other: two 8-byte loads whose lanes lie
+# 16 bytes apart. Each uses half of every sector it touches. The second finds its sectors in the L1, most
+# likely, but it asks for them again. A wide type is no wide load; look at the report. The read-only load
+# `__ldg` that older guides recommend is no wide load either, and no prefetch: it reads through the L1's
+# read-only path, and compilers emit it by themselves where they can prove that nobody writes.
+#
+# ## 6 · A tile in shared memory
+#
+# In a transposition one side is always wrong: if neighbouring lanes read along a row, they write down a
+# column.
+
+
+# %%
+@cuda.jit
+def transpose_plain(a, out):
+    x, y = cuda.grid(2)
+    if x < a.shape[1] and y < a.shape[0]:
+        out[x, y] = a[y, x]
+
+
+# %% [markdown]
+# **Predict.** How many sectors does one store request of `transpose_plain` move, when a row of `out` has 96
+# elements?
+
+# %%
+gpulab.predict("memory.column", 32)
+
+# %%
+a = cuda.to_device(np.arange(96 * 128, dtype=np.float32).reshape(96, 128))
+out = cuda.device_array((128, 96), np.float32)
+plain = gpulab.profile(transpose_plain[(4, 3), (32, 32)], a, out)
+plain
+
+# %%
+gpulab.show(plain)
+
+# %% [markdown]
+# **Do.** Write `transpose(a, out)`. Shared memory has no sectors, so turn the tile there: the block copies 32
+# × 32 elements into shared memory along rows, waits, and writes them along rows of `out`. The launch has
+# blocks of (32, 32) over `a`, x along its columns. **Budget:** 4 sectors per request, loads and stores. About
+# 10 lines. Sizes include 1025 × 33 and 0 × 5.
+
+
+# %% nbgrader={"grade": false, "grade_id": "transpose", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def transpose(a, out):
+    ### BEGIN SOLUTION
+    tile = cuda.shared.array((32, 32), np.float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    x, y = cuda.grid(2)
+    if x < a.shape[1] and y < a.shape[0]:
+        tile[ty, tx] = a[y, x]
+    cuda.syncthreads()
+    x = cuda.blockIdx.y * 32 + tx
+    y = cuda.blockIdx.x * 32 + ty
+    if x < a.shape[0] and y < a.shape[1]:
+        out[y, x] = tile[tx, ty]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "transpose-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.transpose", transpose)
+
+# %%
+plain.compare(gpulab.profile(transpose[(4, 3), (32, 32)], a, out))
+
+# %% [markdown]
+# **Why.** The walk along a column has moved from global to shared memory, where any word is as near as any
+# other. Nearly: the report has a new line about banks, and section 8 is about it.
+#
+# ## Detective · The tile that came too early
+#
+# `centre` subtracts from every element the mean of its tile of 64. A block works through several tiles in a
+# loop. Run it: the result agrees with NumPy in every element.
+
+
+# %%
+@cuda.jit
+def centre_first_try(a, out):
+    tile = cuda.shared.array(64, np.float32)
+    t = cuda.threadIdx.x
+    for first in range(cuda.blockIdx.x * 64, a.size, cuda.gridDim.x * 64):
+        width = min(64, a.size - first)
+        if t < width:
+            tile[t] = a[first + t]
+        cuda.syncthreads()
+        total = np.float32(0)
+        for k in range(width):
+            total += tile[k]
+        if t < width:
+            out[first + t] = tile[t] - total / np.float32(width)
+
+
+a = np.random.default_rng(4).random(4096).astype(np.float32)
+out = np.zeros_like(a)
+centre_first_try[2, 64](a, out)
+np.abs(out - (a.reshape(-1, 64) - a.reshape(-1, 64).mean(axis=1, keepdims=True)).ravel()).max()
+
+# %% [markdown]
+# On another GPU, with other timing, it will be wrong. The block has two warps, and the simulator ran them in
+# step. The check runs a small case a second time, warp after warp, and watches who reads and writes each word
+# of shared memory in between.
+
+# %%
+gpulab.check("memory.centre", centre_first_try)
+
+# %% [markdown]
+# **Do.** Say to yourself which warp does what too early, and to whom. Then write the mended kernel. Each
+# element of `a` may be loaded once: **Budget:** 4 bytes per element. Sizes include 63, 1,025 and 0; all
+# threads of a block must reach every barrier.
+
+
+# %% nbgrader={"grade": false, "grade_id": "centre", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def centre(a, out):
+    ### BEGIN SOLUTION
+    tile = cuda.shared.array(64, np.float32)
+    t = cuda.threadIdx.x
+    for first in range(cuda.blockIdx.x * 64, a.size, cuda.gridDim.x * 64):
+        width = min(64, a.size - first)
+        if t < width:
+            tile[t] = a[first + t]
+        cuda.syncthreads()
+        total = np.float32(0)
+        for k in range(width):
+            total += tile[k]
+        if t < width:
+            out[first + t] = tile[t] - total / np.float32(width)
+        cuda.syncthreads()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "centre-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.centre", centre)
+
+# %% [markdown]
+# **Why.** A tile in a loop needs two barriers: one between writing and reading, one between reading and the
+# next writing. The first is hard to forget, because without it the result is often wrong at once. Without the
+# second it is right whenever the warps happen to keep step, and nothing promises that they do.
+#
+# ## 7 · Records and columns
+#
+# Points with x, y and z can lie in memory as an **array of structures** (AoS: x y z x y z …) or as a
+# **structure of arrays** (SoA: all x, then all y, then all z). A kernel that reads the x of 32 neighbouring
+# points finds them 12 bytes apart in the first, side by side in the second.
+#
+# **Predict.** How many sectors does one request for x move in the array of structures, with 4-byte numbers?
+
+# %%
+gpulab.predict("memory.record", 12)
+
+
+# %%
+@cuda.jit
+def unpack_plain(points, xs, ys, zs):
+    i = cuda.grid(1)
+    if i < xs.size:
+        xs[i] = points[3 * i]
+        ys[i] = points[3 * i + 1]
+        zs[i] = points[3 * i + 2]
+
+
+points = cuda.to_device(np.arange(3 * 4096, dtype=np.float32))
+columns = [cuda.device_array(4096, np.float32) for _ in range(3)]
+plain = gpulab.profile(unpack_plain[16, 256], points, *columns)
+plain.lines
+
+# %% [markdown]
+# **Do.** If the layout is yours to choose, choose columns. Often it is not: the data come as records. Write
+# `unpack(points, xs, ys, zs)`, which turns records into columns. Let each block stage its 256 points in
+# shared memory, loading them as if they were any 768 floats. The launch has blocks of 256, one thread per
+# point. **Budget:** 4 sectors per load request, and no more sectors stored than the columns have. About 10
+# lines. Sizes include 1,023 and 0.
+
+
+# %% nbgrader={"grade": false, "grade_id": "unpack", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def unpack(points, xs, ys, zs):
+    ### BEGIN SOLUTION
+    staged = cuda.shared.array(768, np.float32)
+    t = cuda.threadIdx.x
+    first = cuda.blockIdx.x * 768
+    for k in range(t, 768, 256):
+        if first + k < points.size:
+            staged[k] = points[first + k]
+    cuda.syncthreads()
+    i = cuda.grid(1)
+    if i < xs.size:
+        xs[i] = staged[3 * t]
+        ys[i] = staged[3 * t + 1]
+        zs[i] = staged[3 * t + 2]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "unpack-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.unpack", unpack)
+
+# %%
+plain.compare(gpulab.profile(unpack[16, 256], points, *columns))
+
+# %% [markdown]
+# **Why.** The plain kernel asks for the same sectors three times, once each for x, y and z. Caches may answer
+# the second and third time, so DRAM need not see it; the L1 does all the work three times over either way. A
+# kernel that needs only x gets no help from a cache: two thirds of what it moves is y and z.
+#
+# ## 8 · Thirty-two banks
+#
+# Shared memory is cut into 32 **banks**. Word `w`, four bytes, lies in bank `w % 32`. In one pass, a
+# **wavefront**, each bank delivers one word. If the lanes of a request want *different words of the same
+# bank*, the request takes several wavefronts: a **bank conflict**, n-way for n words. Lanes that want the
+# same word share it (**broadcast**), and that costs nothing.
+#
+# 32 lanes with 8 bytes each want 64 words, more than one pass holds. So lanes 0–15 go first, then lanes
+# 16–31. With 16 bytes there are four groups of eight lanes. Each group is counted by itself.
+#
+# **Do.** Write `ways(addresses, size)`. `addresses` has 32 entries, the byte address in shared memory for
+# each lane or `None` for a lane that does not ask; `size` is 4, 8 or 16. Return the number of wavefronts.
+# About 9 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "ways", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def ways(addresses, size):
+    ### BEGIN SOLUTION
+    wavefronts = 0
+    group = 32 * 4 // size
+    for first in range(0, 32, group):
+        words_of_bank = [set() for _ in range(32)]
+        for address in addresses[first : first + group]:
+            if address is not None:
+                for word in range(address // 4, (address + size) // 4):
+                    words_of_bank[word % 32].add(word)
+        wavefronts += max(len(words) for words in words_of_bank)
+    return wavefronts
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "ways-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.ways", ways)
+
+# %% [markdown]
+# **Predict.** A warp reads one column of a tile whose rows are 34 words long, so its lanes are 34 words
+# apart. How many wavefronts?
+
+# %%
+gpulab.predict("memory.rows_of_34", 2)
+
+# %%
+{length: ways([4 * length * lane for lane in range(32)], 4) for length in range(30, 38)}
+
+# %% [markdown]
+# **Do.** Your `transpose` reads its tile down a column. Write it again as `transpose_padded`, with no bank
+# conflict. **Budget:** 4 sectors per store request, and 1 wavefront where 1 is enough. One number changes.
+
+
+# %% nbgrader={"grade": false, "grade_id": "padded", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def transpose_padded(a, out):
+    ### BEGIN SOLUTION
+    tile = cuda.shared.array((32, 33), np.float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    x, y = cuda.grid(2)
+    if x < a.shape[1] and y < a.shape[0]:
+        tile[ty, tx] = a[y, x]
+    cuda.syncthreads()
+    x = cuda.blockIdx.y * 32 + tx
+    y = cuda.blockIdx.x * 32 + ty
+    if x < a.shape[0] and y < a.shape[1]:
+        out[y, x] = tile[tx, ty]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "padded-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.padded", transpose_padded)
+
+# %% [markdown]
+# **See.** One read of the tile: which bank each lane asks. On the left your `transpose`, on the right the
+# padded one.
+
+# %%
+gpulab.show("memory.transpose", transpose)
+gpulab.show("memory.padded", transpose_padded)
+
+# %% [markdown]
+# **Why.** With rows of 33 words a step down a column is a step of one bank. The 33rd column holds nothing. It
+# costs 128 bytes per tile and saves 31 of 32 wavefronts. Any odd length works; even ones share a factor with
+# 32. All GPUs since compute capability 5.0 have 32 banks of four bytes.
+#
+# ## 9 · Neighbours
+#
+# A **stencil** computes each output from an input and its neighbours: convolutions, blurs, heat. Here `out[y,
+# x]` is the sum of the 3 × 3 elements around `a[y, x]`, divided by 9; outside the image they count as 0.
+# Neighbouring outputs share most inputs, so without a tile each input is loaded nine times. A tile for 32 × 8
+# outputs needs a rim of inputs around it, its **halo**: 34 × 10 elements.
+#
+# **Predict.** How many bytes per output does a block of 32 × 8 load, if it loads its tile and halo once?
+
+# %%
+gpulab.predict("memory.halo", 5.3)
+
+# %% [markdown]
+# **Do.** Write `blur(a, out)`. The launch has blocks of (32, 8) over the image, x along the columns.
+# **Budget:** the bytes of tiles and halos plus 10 %. About 16 lines. Sizes include 1025 × 33, 7 × 31, 1 × 1
+# and 0 × 5.
+
+
+# %% nbgrader={"grade": false, "grade_id": "blur", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def blur(a, out):
+    ### BEGIN SOLUTION
+    tile = cuda.shared.array((10, 34), np.float32)
+    rows, cols = a.shape
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    left, top = cuda.blockIdx.x * 32 - 1, cuda.blockIdx.y * 8 - 1
+    for k in range(ty * 32 + tx, 340, 256):
+        y, x = top + k // 34, left + k % 34
+        if 0 <= y < rows and 0 <= x < cols:
+            tile[k // 34, k % 34] = a[y, x]
+        else:
+            tile[k // 34, k % 34] = 0
+    cuda.syncthreads()
+    x, y = cuda.grid(2)
+    if x < cols and y < rows:
+        total = np.float32(0)
+        for dy in range(3):
+            for dx in range(3):
+                total += tile[ty + dy, tx + dx]
+        out[y, x] = total / np.float32(9)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "blur-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.blur", blur)
+
+# %%
+gpulab.show("memory.blur", blur)
+
+# %% [markdown]
+# **Why.** The larger the tile, the smaller the share of its halo: 64 × 16 outputs load 4.6 bytes each, 8 × 8
+# load 6.3. Larger tiles take more shared memory, so fewer blocks fit on an SM. This trade is the heart of
+# every convolution and every matrix product.
+#
+# ## 10 · Registers, and the memory that is local in name only
+#
+# A variable of a kernel lives in a **register** if the compiler can manage it. Registers are sorted into a
+# few banks of their own; an instruction reads its operands from them, and the compiler picks register numbers
+# so that they seldom collide (Jia et al. 2018 measured two banks of 64 bits on Volta). A register has no
+# address. So an array of your own is in registers only if every index is known when the kernel is compiled.
+# Otherwise the array goes to **local memory**: private to the thread, but in DRAM, behind the same caches as
+# all else. Local memory is also where registers go when there are too few: a **spill**. The report shows
+# both.
+#
+# `smooth` gives every element the mean of itself and the three rows above it. This version keeps four rows in
+# a ring.
+
+
+# %%
+@cuda.jit
+def smooth_ring(a, out):
+    ring = cuda.local.array(4, np.float32)
+    column = cuda.grid(1)
+    if column < a.shape[1]:
+        for k in range(4):
+            ring[k] = 0
+        for row in range(a.shape[0]):
+            ring[row % 4] = a[row, column]
+            out[row, column] = (ring[0] + ring[1] + ring[2] + ring[3]) * np.float32(0.25)
+
+
+# %% [markdown]
+# **Predict.** For each element `smooth_ring` writes one entry of the ring and reads four. How many bytes of
+# local memory is that per element?
+
+# %%
+gpulab.predict("memory.ring", 20)
+
+# %%
+a = cuda.to_device(np.random.default_rng(5).random((64, 256)).astype(np.float32))
+out = cuda.device_array_like(a)
+ring = gpulab.profile(smooth_ring[2, 128], a, out)
+ring
+
+# %% [markdown]
+# **Do.** Write `smooth(a, out)`; rows above the first count as 0. The launch has one thread per column, in
+# blocks of 128. **Budget:** each element loaded once, and no byte of local memory. About 9 lines. Sizes
+# include 1 × 1, 33 × 257 and 0 × 5.
+
+
+# %% nbgrader={"grade": false, "grade_id": "smooth", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def smooth(a, out):
+    ### BEGIN SOLUTION
+    column = cuda.grid(1)
+    if column < a.shape[1]:
+        w0 = w1 = w2 = np.float32(0)
+        for row in range(a.shape[0]):
+            w3 = w2
+            w2 = w1
+            w1 = w0
+            w0 = a[row, column]
+            out[row, column] = (w0 + w1 + w2 + w3) * np.float32(0.25)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "smooth-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("memory.smooth", smooth)
+
+# %%
+ring.compare(gpulab.profile(smooth[2, 128], a, out))
+
+# %% [markdown]
+# **Why.** `ring[row % 4]` has an index that changes from round to round, so the compiler needs an address,
+# and only memory has addresses. With four names there is none. The price of registers is occupancy: an SM has
+# 65,536 of them, so 64 registers per thread leave room for 1,024 threads, 255 for 256. Fewer resident warps
+# hide less latency; how many you need is the subject of lab 05.
+
+# %%
+print("registers per thread   resident warps per SM (A100, blocks of 128)")
+for registers in (32, 40, 64, 96, 128, 255):
+    held = hardware.occupancy("A100", 128, registers)
+    print(f"{registers:12}{held.active_warps:18} of {held.max_warps}")
+
+# %% [markdown]
+# ## 11 · Constant memory
+#
+# **Constant memory** holds 64 KB that a kernel can only read. Each SM keeps a part of it, 8 KB, in a cache of
+# its own (CUDA Programming Guide, "Compute Capabilities"). It is made for one case: *all lanes read the same
+# address*. Then one word is fetched for 32 lanes. If the lanes read different addresses, the request is split
+# into as many as there are different ones, and served one after another. In global memory different addresses
+# in one sector would cost nothing extra.
+#
+# **Predict.** Lane `i` reads `weights[i % 9]` from constant memory. Into how many parts is the request split?
+
+# %%
+gpulab.predict("memory.constant_parts", 9)
+
+# %%
+WEIGHTS = np.array([1, 4, 6, 4, 1], dtype=np.float32) / 16
+
+
+@cuda.jit
+def filter_constant(a, out, taps):
+    weights = cuda.const.array_like(WEIGHTS)
+    i = cuda.grid(1)
+    total = np.float32(0)
+    for k in range(taps):
+        total += weights[k] * a[i + k]
+    out[i] = total
+
+
+@cuda.jit
+def filter_global(a, weights, out, taps):
+    i = cuda.grid(1)
+    total = np.float32(0)
+    for k in range(taps):
+        total += weights[k] * a[i + k]
+    out[i] = total
+
+
+a = cuda.to_device(np.arange(1028, dtype=np.float32))
+out = cuda.device_array(1024, np.float32)
+in_constant = gpulab.profile(filter_constant[4, 256], a, out, 5)
+in_global = gpulab.profile(filter_global[4, 256], a, cuda.to_device(WEIGHTS), out, 5)
+for report in (in_constant, in_global):
+    print(
+        f"{report.name:16}{report['const_requests']:5} constant{report['global_load_requests']:5} global load requests"
+    )
+
+# %% [markdown]
+# **Why.** Both kernels read 5 weights per warp. From constant memory they pass by the load path of global
+# memory, which is then free for `a`. If the loop had a fixed length, the compiler would write the weights
+# into the instructions and need no memory at all. A common use is already there: every argument of a kernel
+# lies in constant memory.
+#
+# ## 12 · Caches
+#
+# The counts in this lab are what warps *ask for*. What reaches L2 and DRAM is less if a cache has it. Some
+# rules that hold for all recent GPUs:
+#
+# - A line is 128 bytes, four sectors. A miss fetches the sectors that are needed, not the line.
+# - Each SM has its own L1, and the L1s know nothing of each other. Data that blocks exchange meet in the
+#   **L2**, which all SMs share; it is the point where memory is **coherent**. Writes go through the L1 to the
+#   L2.
+# - The L2 is cut into slices, each beside a memory controller. On large chips it has two halves, and the far
+#   half takes longer.
+# - Textures are read through the L1 since Volta. Which line is replaced is not published; in tests it looks
+#   like a variant of least recently used.
+#
+# So does a cache mend the blocked copy, in which every lane walks along its own stretch? Lane by lane the
+# sectors are used up in eight steps, *if they stay that long*. Below, warps take turns, one step each, on an
+# L1 that replaces the least recently used line.
+#
+# **Predict.** Each lane is busy with one line of 128 bytes. How many warps can an A100's L1 serve like this,
+# if all of it is cache?
+
+# %%
+gpulab.predict("memory.warps_that_fit", 48)
+
+# %%
+from collections import OrderedDict
+
+
+def fetched_per_element(warps, cache_bytes, steps=32):
+    """Sectors that an LRU cache of 128-byte lines fetches for a blocked copy, per element loaded."""
+    lines, fetched = OrderedDict(), 0
+    for step in range(steps):
+        for lane in range(32 * warps):
+            line, sector = lane, step // 8  # each lane owns one line of 32 elements
+            held = lines.pop(line, set())
+            fetched += sector not in held
+            held.add(sector)
+            lines[line] = held
+            if len(lines) > cache_bytes // 128:
+                lines.popitem(last=False)
+    return fetched / (steps * 32 * warps)
+
+
+l1 = int(hardware.find("A100").l1_bytes)
+gpulab.predict("memory.warps_that_fit", measured=l1 / (32 * 128))
+resident = [8, 16, 24, 32, 40, 48, 52, 56, 64]
+needed = [32 * fetched_per_element(warps, l1) for warps in resident]
+
+# %%
+fig, ax = plt.subplots(figsize=(7, 3))
+ax.plot(resident, needed, "o-", color="#2f6f9f")
+ax.axhline(4, color="#b3541e", linewidth=1.2)
+ax.annotate(
+    "every byte that moves is used", (8, 4), xytext=(0, -13), textcoords="offset points", color="#b3541e"
+)
+ax.annotate(
+    "every lane fetches its sector\nagain for every element",
+    (64, needed[-1]),
+    xytext=(-8, -6),
+    textcoords="offset points",
+    ha="right",
+    va="top",
+)
+ax.set(xlabel="warps that take turns on one SM", ylabel="sectors fetched\nper 32 elements", ylim=(0, 36))
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# The same code moves the least possible up to 48 warps and eight times as much with a few more.
+#
+# **Why.** A cache that is slightly too small for a cyclic walk holds nothing when it is needed. More warps,
+# usually good, made it worse. A real L1 is shared with shared memory and does not replace strictly by age, so
+# its step is less sharp; where it lies depends on the GPU. The striped copy needs no cache. Arrange accesses
+# so that each request uses what it moves, and count on caches for the rest.
+#
+# ## 13 · Outside the GPU's own memory
+#
+# **Host memory.** Data come over PCIe or NVLink. The GPU's copy engines fetch them by **DMA** (direct memory
+# access), without the CPU, from **pinned** pages, which the operating system may not move. From ordinary
+# pages the driver first copies into a pinned buffer. Further out are the local disk and then storage on the
+# network; a good loader keeps all these stages busy at once.
+#
+# **Predict.** A model has 7 billion weights of 2 bytes. How many times longer does it take to bring them over
+# PCIe 4.0 ×16 than to read them once from an A100's DRAM?
+
+# %%
+gpulab.predict("memory.host_link", 65)
+
+# %%
+weights = 7e9 * 2
+pcie_lane = 16e9 * 128 / 130 / 8  # PCI-SIG, PCIe 4.0: 16 GT/s a lane, 128 of 130 bits are data
+ways_in = {
+    "DRAM of the GPU": float(hardware.find("A100").dram_bandwidth),
+    "host memory, PCIe 4.0 ×16": 16 * pcie_lane,
+    "NVMe disk, PCIe 4.0 ×4": 4 * pcie_lane,
+    "network storage, 10 Gbit/s": 10e9 / 8,
+}
+for name, rate in ways_in.items():
+    print(f"{name:28}{rate / 1e9:8.1f} GB/s at most{weights / rate:10.3f} s")
+gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in["host memory, PCIe 4.0 ×16"])
+
+# %% [markdown]
+# **Unified memory** gives CPU and GPU one pointer. CUDA 6 (2014) moved whole allocations at each launch.
+# Since Pascal and CUDA 8 pages **migrate** when a processor touches them, so allocations may be larger than
+# the GPU's memory (**oversubscription**); each first touch costs a page fault, and `cudaMemPrefetchAsync`
+# moves pages before they are missed. Coherence in hardware, without migration, exists where CPU and GPU share
+# NVLink: POWER9, Grace (CUDA Programming Guide, "Unified Memory").
+#
+# **Compression.** Since the A100 the L2 can keep compressible data compressed. It saves bandwidth and L2
+# space, up to 4 × and 2 × (NVIDIA A100 whitepaper); it does not make the memory larger, and a program must
+# ask for it for each allocation (`CU_MEM_ALLOCATION_COMP_GENERIC` of `cuMemCreate`).
+#
+# **MIG** (multi-instance GPU) cuts a data-centre GPU into up to seven instances. Each has its own SMs and its
+# own slices of L2, memory controllers and DRAM, so one tenant's traffic cannot slow another's (NVIDIA MIG
+# User Guide).
+#
+# **CPU habits.** A CPU core hides latency with large caches, prefetching and reordering: give it a contiguous
+# stretch, blocked to fit the cache, and keep threads off each other's lines. A GPU hides latency with other
+# warps: give neighbouring lanes neighbouring words, and stage reuse in shared memory yourself. Both want
+# every byte of a moved line used.
+#
+# ## Detective · Fast on paper
+#
+# A colleague sums the rows of a matrix. The first version reads each row by one thread. The second fetches
+# tiles along rows and then adds up in shared memory. "An eighth of the sectors, every branch uniform, and the
+# same sums. It is as fast as memory allows."
+
+
+# %%
+@cuda.jit
+def row_sums_plain(a, sums):
+    row = cuda.grid(1)
+    total = np.float32(0)
+    for k in range(a.shape[1]):
+        total += a[row, k]
+    sums[row] = total
+
+
+@cuda.jit
+def row_sums(a, sums):
+    tile = cuda.shared.array((32, 32), np.float32)
+    t = cuda.threadIdx.x
+    first = cuda.blockIdx.x * 32
+    total = np.float32(0)
+    for left in range(0, a.shape[1], 32):
+        for k in range(32):
+            tile[k, t] = a[first + k, left + t]
+        cuda.syncthreads()
+        for k in range(32):
+            total += tile[t, k]
+        cuda.syncthreads()
+    sums[first + t] = total
+
+
+a = cuda.to_device(np.random.default_rng(6).random((256, 256)).astype(np.float32))
+sums_plain, sums = cuda.device_array(256, np.float32), cuda.device_array(256, np.float32)
+before = gpulab.profile(row_sums_plain[8, 32], a, sums_plain)
+after = gpulab.profile(row_sums[8, 32], a, sums)
+print(np.array_equal(sums_plain.copy_to_host(), sums.copy_to_host()))
+before.compare(after)
+
+# %% [markdown]
+# **Do.** Is it? Per tile of 32 × 32 compare two times in clock cycles of one SM: its share of the A100's DRAM
+# bandwidth has to bring 4,096 bytes, and its shared memory has to carry out all wavefronts. The report has
+# the wavefronts; the rest is on the data sheet. Which is longer? Then change one number in `row_sums` and
+# look again. The cell is free.
+
+# %%
+gpu = hardware.find("A100")
+bytes_per_cycle = float(gpu.dram_bandwidth) / float(gpu.boost_clock) / int(gpu.sms)
+tiles = 8 * 8
+print(f"DRAM   {4096 / bytes_per_cycle:7.0f} cycles per tile, modelled")
+print(f"shared {after['shared_wavefronts'] / tiles:7.0f} cycles per tile, one wavefront a cycle")
+
+# %% [markdown]
+# ### Your answer
+#
+# In three to five sentences: what holds `row_sums` up, which of your own counts proves it, and why could
+# neither the sums nor the sectors show it? A person reads this: 1 point for the cause, 1 point for a count
+# that you measured.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "fast-on-paper-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** The lanes read `tile[t, k]`, 32 words apart, so all 32 lie in one bank: a 32-way conflict. The
+# report counts 67,584 wavefronts where 4,096 would do: 1,056 cycles per tile, against 306 that DRAM needs.
+# With rows of 33 words it is 4,096 wavefronts, and DRAM is the limit again. The sums are the same because a
+# conflict only delays. The sectors are of global memory and do not see what happens in shared memory.
+#
+# **1 point** (cause without a count): The tile has 32-way bank conflicts when it is read down a column;
+# padding it to 33 helps.
+#
+# **0 points:** It uses too much shared memory. Or: it is limited by global memory, because it reads all
+# elements.
+
+# %% [markdown]
+# ## Beyond · Pooling embeddings
+#
+# Open-ended and ungraded. A recommender averages rows of a large table: `out[bag]` is the mean of the rows
+# `table[index[bag, k]]`, k = 0 … 7. Rows have 64 float32 numbers and lie anywhere. Write a kernel and choose
+# its launch. The figure of merit is **sectors plus requests, per bag**, loads and stores: both what moves and
+# how often you ask.
+#
+# | kernel | sectors + requests per bag |
+# |---|---|
+# | one thread per bag | run the cell |
+# | ours | 96 |
+# | bound | 86: 8 · 8 sectors of rows, 1 of indices, 8 of output; and one 16-byte request per two rows, 8 more, at best 13 in all |
+
+# %%
+BAGS, ROWS = 256, 2048
+numbers = np.random.default_rng(7)
+table = cuda.to_device(numbers.random((ROWS, 64)).astype(np.float32))
+index = cuda.to_device(numbers.integers(0, ROWS, (BAGS, 8)).astype(np.int32))
+pooled = cuda.device_array((BAGS, 64), np.float32)
+expected = table.copy_to_host()[index.copy_to_host()].mean(axis=1)
+
+
+@cuda.jit
+def pool_plain(table, index, out):
+    bag = cuda.grid(1)
+    if bag < out.shape[0]:
+        for column in range(out.shape[1]):
+            total = np.float32(0)
+            for k in range(8):
+                total += table[index[bag, k], column]
+            out[bag, column] = total * np.float32(0.125)
+
+
+def merit(launch):
+    report = gpulab.profile(launch, table, index, pooled)
+    right = np.allclose(pooled.copy_to_host(), expected, rtol=1e-5)
+    return f"{(report['global_sectors'] + report['global_requests']) / BAGS:.1f}" if right else "wrong"
+
+
+merit(pool_plain[8, 32])
+
+
+# %%
+@cuda.jit
+def pool(table, index, out):
+    ### BEGIN SOLUTION
+    bag = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane = cuda.threadIdx.x
+    if bag < out.shape[0]:
+        total0 = total1 = np.float32(0)
+        for k in range(8):
+            row = index[bag, k]
+            total0 += table[row, lane]
+            total1 += table[row, lane + 32]
+        out[bag, lane] = total0 * np.float32(0.125)
+        out[bag, lane + 32] = total1 * np.float32(0.125)
+    ### END SOLUTION
+
+
+# %%
+merit(pool[BAGS // 4, (32, 4)])
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. A warp loads every third element of a float32 array that starts at a multiple of 256.
+# How many sectors?</summary>
+#
+# 12. The lanes span 32 · 12 = 384 bytes, and every sector in it is touched.
+# </details>
+#
+# <details><summary>2. Your loads need 4 sectors per request, your stores 32. What do you try first?</summary>
+#
+# Find the index that changes from lane to lane and make it the last one of the array that you store to. If
+# both sides cannot have it, turn a tile in shared memory.
+# </details>
+#
+# <details><summary>3. A loop fills a tile, waits, uses it. What is missing, and why do tests seldom show
+# it?</summary>
+#
+# A barrier before the tile is filled again. Tests show it only if one warp runs ahead of another.
+# </details>
+#
+# <details><summary>4. A kernel keeps eight values in <code>cuda.local.array</code> and indexes it with its
+# loop variable. Where do they live?</summary>
+#
+# In registers if the compiler unrolls the loop, so that all indices are known; else in local memory, which is
+# DRAM behind the caches. The report's local bytes tell which.
+# </details>
+#
+# <details><summary>5. Global accesses are ideal and the kernel is slow all the same. Which count do you look
+# at?</summary>
+#
+# The wavefronts of shared memory against the ideal, then local bytes, then occupancy.
+# </details>
+
+# %%
+gpulab.recap("04")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | sectors of a request | different values of `address // 32`; 4-byte lanes: 4 at best, 32 at worst, 5 when shifted |
+# | which index runs fastest | the last one, over `threadIdx.x` |
+# | effective bandwidth | (bytes read + bytes written) / time; over the peak it is utilisation |
+# | DRAM's peak | bus width / 8 × rate per pin |
+# | bank of a word | `(address // 4) % 32`; cost = most *different* words in one bank |
+# | 8- and 16-byte shared accesses | two groups of 16 lanes, four groups of 8 |
+# | column of a tile | rows of 33 words |
+# | tile in a loop | fill, barrier, use, barrier |
+# | halo | (w + 2r)(h + 2r) loads for w · h outputs |
+# | array of your own in registers | only with indices known at compile time |
+# | constant memory | one address for all lanes; different ones are served in turn |
+#
+# ### Claims you will meet, and what is right
+#
+# - *A warp must read consecutive words, in order, or the access is serialised.* Only the number of sectors
+#   counts (compute capability 6.0 and later).
+# - *Strided access drops to 3 % efficiency.* With 4-byte words the floor is 4 / 32 = 12.5 %.
+# - *Lanes in the same bank conflict.* Only if they want different words of it. And in the example `s[2 *
+#   tid]`, seen in many slides with an array of 32 floats, the conflict is 2-way and the index runs out of the
+#   array.
+# - *`__ldg` prefetches.* It reads through the read-only path. Prefetching is `cp.async`, TMA or loading
+#   early.
+# - *Effective bandwidth is bytes / (time × peak).* That is utilisation.
+# - *Shared memory takes one or two cycles; an SM's shared memory delivers 19 TB/s; an SM has 20 KB of
+#   registers; the L2 is slower than DRAM.* The cell below says what the data sheets give.
+
+# %%
+for name in ("A100", "H100", "H200"):
+    gpu = hardware.find(name)
+    per_sm = 128 * float(gpu.boost_clock)  # 32 banks × 4 B
+    print(f"{name}: shared memory {gpu.shared_latency}, L2 {gpu.l2_latency}, DRAM {gpu.dram_latency}")
+    print(
+        f"      shared memory {per_sm / 1e9:.0f} GB/s per SM, {per_sm * int(gpu.sms) / 1e12:.1f} TB/s in all SMs"
+    )
+    print(
+        f"      shared {gpu.capability.shared_per_sm // 1024} KiB of {gpu.l1_bytes} L1 + shared per SM; L2 {gpu.l2_bytes}; DRAM {gpu.dram_bandwidth}"
+    )
+
+# %% [markdown]
+# ### References
+#
+# 1. NVIDIA, *CUDA C++ Best Practices Guide*, "Memory Optimizations".
+#    https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/
+# 2. NVIDIA, *CUDA Programming Guide*, "Compute Capabilities".
+#    https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
+# 3. M. Harris, "An Efficient Matrix Transpose in CUDA C/C++", NVIDIA Technical Blog, 2013.
+# 4. Z. Jia, M. Maggioni, B. Staiger, D. Scarpazza, "Dissecting the NVIDIA Volta GPU Architecture via
+#    Microbenchmarking", 2018. https://arxiv.org/abs/1804.06826
+# 5. W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking",
+#    2024. https://arxiv.org/abs/2402.13499
+# 6. NVIDIA, *A100 Tensor Core GPU Architecture*, whitepaper, 2020, and *H100 Tensor Core GPU Architecture*,
+#    whitepaper, 2022.
+# 7. JEDEC, *High Bandwidth Memory (HBM) DRAM*, JESD235.
+# 8. V. Volkov, "Better Performance at Lower Occupancy", GPU Technology Conference, 2010.
