@@ -2,5 +2,6 @@
 
 from .counters import Counters, classify
 from .counts import COLUMNS, Counts
+from .races import Race, Races
 
-__all__ = ["COLUMNS", "Counters", "Counts", "classify"]
+__all__ = ["COLUMNS", "Counters", "Counts", "Race", "Races", "classify"]

@@ -55,7 +55,9 @@ def local_sectors(offset: Array, size: int, lanes: Array | None) -> tuple[Array,
     """As `sectors`, for local memory: word w of 32 neighbouring lanes lies in 128 neighbouring bytes."""
     words = max(size // WORD, 1)
     lane_group = np.arange(32) // (SECTOR // WORD)
-    keys = (((offset // WORD)[:, :, None] + np.arange(words)) * 4 + lane_group[:, None]).reshape(len(offset), -1)
+    keys = (((offset // WORD)[:, :, None] + np.arange(words)) * 4 + lane_group[:, None]).reshape(
+        len(offset), -1
+    )
     wide = None if lanes is None else np.repeat(lanes, words, axis=1)
     active = np.full(len(offset), 32) if lanes is None else lanes.sum(axis=1)
     return distinct(keys, wide), -(-active * max(size, WORD) // SECTOR)
@@ -68,8 +70,6 @@ def wavefronts(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Ar
     the number of passes is the largest number of distinct words that fall into one bank. Lanes that read the same word share it.
     """
     words = max(size // WORD, 1)
-    if lanes is None and size >= WORD and is_unit_stride(offset, size):
-        return np.full(len(offset), words), np.full(len(offset), words)
     word = (offset // WORD)[:, :, None] + np.arange(words)
     groups = word.reshape(len(offset) * words, 32)
     active = None if lanes is None else np.repeat(lanes, words, axis=1).reshape(groups.shape)
@@ -82,6 +82,9 @@ def _bank_passes(words: Array, lanes: Array | None) -> Array:
     """Largest number of distinct words in one bank, for each row."""
     if lanes is not None:
         words = _fill(words, lanes)
+    if int(np.ptp(words, axis=1).max()) < BANKS:  # so close together that no two share a bank
+        passes = np.ones(len(words), np.int64)
+        return passes if lanes is None else np.where(lanes.any(axis=1), passes, 0)
     ordered = np.sort((words % BANKS << 40) | words, axis=1)  # by bank, then by word
     new = np.ones(ordered.shape, bool)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

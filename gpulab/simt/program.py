@@ -83,6 +83,7 @@ class Program:
     parameter_bytes: int
     shared_bytes: int
     local_bytes: int
+    shared_variables: dict[str, tuple[int, int]]  # offset and bytes (0 for dynamic shared memory)
     dynamic_shared: bool
     contended: bool  # has compare-and-swap loops: run fewer lanes at once
     ordered: bool  # blocks may talk to each other: run chunks in order
@@ -115,7 +116,8 @@ class _Decoder:
         self.parameter_slots: dict[tuple[int, np.dtype], int] = {}
         self.parameters = _parameter_layout(module.functions[entry].parameters)
         self.kernel_parameters = {name: offset for name, offset, _ in self.parameters}
-        self.shared, self.shared_bytes, self.dynamic_shared = _shared_layout(module, self.body)
+        self.shared_variables, self.shared_bytes, self.dynamic_shared = _shared_layout(module, self.body)
+        self.shared = {name: offset for name, (offset, _) in self.shared_variables.items()}
         self.local, self.local_bytes = _local_layout(self.body)
         for register, type_ in self.body.registers.items():
             self.slots[register] = self._new_slot(REGISTER_DTYPES.get(type_, I64))
@@ -283,6 +285,7 @@ class _Decoder:
             parameter_bytes=self.parameters[-1][1] + self.parameters[-1][2] if self.parameters else 0,
             shared_bytes=self.shared_bytes,
             local_bytes=self.local_bytes,
+            shared_variables=self.shared_variables,
             dynamic_shared=self.dynamic_shared,
             contended=any("cas" in i.parts for i in instructions if i.parts[0] == "atom"),
             ordered=bool(names & {"atom", "red", "membar", "fence"})
@@ -452,24 +455,24 @@ def _parameter_layout(parameters: tuple[Variable, ...]) -> tuple[tuple[str, int,
     return tuple(layout)
 
 
-def _shared_layout(module: Module, body: Body) -> tuple[dict[str, int], int, bool]:
-    """(offset of each shared variable, static bytes, whether dynamic shared memory is used)."""
+def _shared_layout(module: Module, body: Body) -> tuple[dict[str, tuple[int, int]], int, bool]:
+    """((offset, bytes) of each shared variable, static bytes, whether dynamic shared memory is used)."""
     named = {
         symbol for block in body.blocks for instruction in block for symbol in _symbols(instruction.operands)
     }
     variables = [v for v in module.variables.values() if v.space == "shared" and v.name in named]
     variables += [v for v in body.variables if v.space == "shared"]
-    places: dict[str, int] = {}
+    places: dict[str, tuple[int, int]] = {}
     at = 0
     for variable in variables:
         if variable.count:
             at = _round_up(at, max(variable.align, size_of(variable.type)))
-            places[variable.name] = at
+            places[variable.name] = at, _bytes_of(variable)
             at += _bytes_of(variable)
     dynamic = [v for v in variables if not v.count]
     start = _round_up(at, max((max(v.align, 1) for v in dynamic), default=1))
     for variable in dynamic:
-        places[variable.name] = start
+        places[variable.name] = start, 0
     return places, start if dynamic else at, bool(dynamic)
 
 
