@@ -61,9 +61,10 @@ def parse_parameters(source: str, position: int) -> tuple[int, tuple[Variable, .
     while not source.startswith(")", position):
         if parameters:
             position = skip_character(source, position, ",")
+        start = position
         position, word = parse_word(source, position)
-        if word not in ("param", "reg"):
-            raise error_at(source, position, f"expected `.param` but found `.{word}`")
+        if word != "param":
+            raise error_at(source, start, f"expected `.param` but found `.{word}`")
         position, kind = _parse_kind(source, position)
         position, parameter = _parse_declarator(source, position, "param", kind, False)
         parameters.append(parameter)

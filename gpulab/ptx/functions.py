@@ -15,8 +15,9 @@ from .scopes import Registry, Scope, declare_symbol, look_up, open_scope
 from .text import NAME, error_at, found_at, skip_blanks, skip_past
 
 _INSTRUCTION = re.compile(
-    r"(?:@\s*(!?)\s*([\w$%]+)\s+)?([a-z]\w*(?:\.\w+|::\w+)*)(?![\w.]|\s*:)\s*([^;]*);", re.ASCII
+    r"(?:@\s*(!?)\s*([\w$%]+)\s+)?([a-z]\w*(?:\.\w+|::\w+)*)(?![\w.$]|\s*:)\s*([^;]*);", re.ASCII
 )
+_OPCODE = re.compile(r"@|[a-z]")
 _LABEL = re.compile(rf"({NAME})\s*:", re.ASCII)
 _LIST_OF_LABELS = re.compile(rf"({NAME})\s*:\s*\.branchtargets\s+([^;]*);", re.ASCII)
 _PROTOTYPE = re.compile(rf"({NAME})\s*:\s*(\.(?:callprototype|calltargets)\b[^;]*);", re.ASCII)
@@ -153,6 +154,8 @@ def _label_rule(source: str, position: int, body: _Body, scope: Scope) -> int:
         or _PROTOTYPE.match(source, position)
         or _LABEL.match(source, position)
     )
+    if match is None and _OPCODE.match(source, position):
+        raise error_at(source, position, "this instruction has no `;` at its end")
     if match is None:
         raise error_at(source, position, f"expected an instruction but found {found_at(source, position)}")
     name = declare_symbol(scope, match.group(1))
@@ -200,6 +203,8 @@ def _check_branch(
     kind = statement.opcode[:3]
     if kind == "bra" and instruction.parts[0] == "bra":
         target = branch_target(instruction)
+        if target is None:
+            raise error_at(source, statement.position, "`bra` needs a label")
         if target not in labels:
             raise error_at(source, statement.position, f"there is no label `{target}` in this function")
     elif kind == "brx":

@@ -189,7 +189,10 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A whole PTX text. `files` maps the numbers of ``.file`` to paths."""
+    """A whole PTX text.
+
+    `target` is the architecture (``sm_80``); `files` maps the numbers of ``.file`` to paths.
+    """
 
     version: str
     target: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from .declarations import WIDTHS
 from .ir import (
@@ -76,12 +76,13 @@ def _module_lines(module: Module) -> Iterator[str]:
     for number, path in module.files.items():
         yield f'.file {number} "{path}"'
     yield ""
-    for variable in module.variables.values():
-        yield f"{'.extern ' if variable.extern else ''}{_print_variable(variable)};"
-    # Declared first, because a function may be called before the place where its body stands.
+    # Declared first, because a function may be called, and its address taken, before the place of its body.
     for function in module.functions.values():
         if not function.entry:
             yield f"{'.extern ' if function.extern else ''}{_print_signature(function)};"
+    for variable in module.variables.values():
+        linkage = ".extern " if variable.extern else ""
+        yield f"{linkage}{_print_variable(variable, module.functions.keys())};"
     numbers = {path: number for number, path in module.files.items()}
     for function in module.functions.values():
         if not function.extern:
@@ -149,19 +150,22 @@ def _register_lines(registers: Mapping[str, str]) -> Iterator[str]:
         yield f"\t.reg .{type_} {name};"
 
 
-def _print_variable(variable: Variable) -> str:
+def _print_variable(variable: Variable, functions: Collection[str] = ()) -> str:
     align = "" if variable.align == WIDTHS[variable.type] else f".align {variable.align} "
     size = f"[{variable.count or ''}]" if variable.is_array else ""
-    initial = "" if variable.initial is None else f" = {_print_initial(variable, variable.initial)}"
-    return f".{variable.space} {align}.{variable.type} {variable.name}{size}{initial}"
+    declared = f".{variable.space} {align}.{variable.type} {variable.name}{size}"
+    if variable.initial is None:
+        return declared
+    return f"{declared} = {_print_initial(variable, variable.initial, functions)}"
 
 
-def _print_initial(variable: Variable, initial: bytes) -> str:
+def _print_initial(variable: Variable, initial: bytes, functions: Collection[str]) -> str:
     width = WIDTHS[variable.type]
     cells = [_print_cell(variable.type, initial[at : at + width]) for at in range(0, len(initial), width)]
     end = max([width, len(initial.rstrip(b"\0")), *(offset + 8 for offset, _ in variable.pointers)])
     for offset, symbol in variable.pointers:
-        address = f"generic({symbol.name}){_print_offset(symbol.offset)}"
+        name = symbol.name if symbol.name in functions else f"generic({symbol.name})"
+        address = name + _print_offset(symbol.offset)
         # An address among elements that are smaller is written part by part, each through its mask.
         parts = [f"0x{mask:X}({address})" for mask in _masks(width)] if width < 8 else [address]
         cells[offset // width : offset // width + len(parts)] = parts

@@ -30,7 +30,7 @@ def live_before(block: BasicBlock, live_in: Sequence[Live]) -> tuple[Live, ...]:
 
 
 def _live_in(blocks: Sequence[BasicBlock], numbers: dict[str, int]) -> list[int]:
-    """The least solution of live-in = used ∪ (live-out − killed). A set is an integer, a bit for each member."""
+    """The least solution of live-in = used ∪ (live-out − killed), each set as the bits of an integer."""
     used, killed = zip(*(_summary(block, numbers) for block in blocks), strict=True) if blocks else ((), ())
     predecessors: list[list[int]] = [[] for _ in blocks]
     for block in blocks:

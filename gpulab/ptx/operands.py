@@ -51,7 +51,10 @@ def parse_operands(text: str, scope: Scope) -> tuple[Operand, ...]:
 
 
 def _remember(known: dict[str, Operand], piece: str, scope: Scope) -> Operand:
-    position, operand = parse_operand(piece, skip_blanks(piece, 0), scope)
+    position = skip_blanks(piece, 0)
+    if position == len(piece):
+        raise error_at(piece, 0, "an operand is missing")
+    position, operand = parse_operand(piece, position, scope)
     position = skip_blanks(piece, position)
     if position != len(piece):
         raise error_at(piece, position, f"expected `,` or `;` but found {found_at(piece, position)}")

@@ -59,11 +59,14 @@ def _directive_rule(source: str, position: int, parts: _Parts) -> int:
         position, variables = parse_variables(source, position, word, "extern" in linkages)
         for variable in variables:
             _add_variable(parts, variable)
+            for _, symbol in variable.pointers:
+                parts.outside.setdefault(symbol.name, (start, position))
         return position
     if word == "version":
         position, parts.version = _rest_of_line(source, position)
     elif word == "target":
-        position, parts.target = _rest_of_line(source, position)
+        position, options = _rest_of_line(source, position)
+        parts.target = options.partition(",")[0].strip()
     elif word in ("address_size", "file", "loc"):
         position, _ = _rest_of_line(source, position)
     elif word in _SKIPPED_TO_SEMICOLON:
@@ -146,8 +149,12 @@ def _parse_integers(source: str, position: int) -> tuple[int, tuple[int, ...]]:
 
 
 def _check_outside(source: str, parts: _Parts) -> None:
-    """Every name that a function takes from the module must be there."""
+    """Every name that a function or an initialiser takes from the module must be there."""
     for name, (start, end) in parts.outside.items():
         if name not in parts.variables and name not in parts.functions:
-            used = re.compile(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])", re.ASCII).search(source, start, end)
-            raise error_at(source, used.start() if used else start, f"`{name}` is not declared")
+            raise error_at(source, _first_use(source, name, start, end), f"`{name}` is not declared")
+
+
+def _first_use(source: str, name: str, start: int, end: int) -> int:
+    match = re.compile(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])", re.ASCII).search(source, start, end)
+    return match.start() if match else start

@@ -10,7 +10,8 @@ NAME = r"[A-Za-z_$%][\w$]*"
 
 _BLANKS = re.compile(r"\s*")
 _NAME = re.compile(NAME, re.ASCII)
-_COMMENT_OR_STRING = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMENT_OR_STRING = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|/\*', re.DOTALL)
+_WORD_OR_CHARACTER = re.compile(r"[\w$%.]+|\S")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
 
@@ -23,12 +24,17 @@ def error_at(source: str, position: int, message: str) -> PtxError:
 
 
 def blank_comments(source: str) -> str:
-    """`source` with spaces in place of comments, so that positions and line numbers stay what they were."""
+    """`source` with spaces in place of comments, so that positions and line numbers stay what they were.
+
+    Raises PtxError for a comment without an end.
+    """
     return _COMMENT_OR_STRING.sub(_blank_unless_string, source)
 
 
 def _blank_unless_string(match: re.Match[str]) -> str:
     found = match.group()
+    if found == "/*":
+        raise error_at(match.string, match.start(), "this comment is never closed")
     return found if found[0] == '"' else _NOT_NEWLINE.sub(" ", found)
 
 
@@ -62,5 +68,5 @@ def parse_name(source: str, position: int) -> tuple[int, str]:
 
 def found_at(source: str, position: int) -> str:
     """The word or character at `position`, quoted for a message."""
-    match = re.compile(r"[\w$%.]+|\S").match(source, position)
-    return f"`{match.group()[:60]}`" if match else "the end of the text"
+    match = _WORD_OR_CHARACTER.match(source, position)
+    return f"`{match.group()[:60]}`" if match else "nothing more"
