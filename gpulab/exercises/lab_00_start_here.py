@@ -18,7 +18,9 @@ from math import ceil
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Case, Exercise, Scalar, Shape, Sizes
+from gpulab.exercises.spec import Array, Case, Exercise, Prediction, Scalar, Shape, Sizes
+
+LAB = "00"
 
 
 def _vector(sizes: Sizes) -> tuple[Array | Scalar, ...]:
@@ -81,7 +83,7 @@ def _logs(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="start.double",
-        lab="00",
+        lab=LAB,
         correct_points=2.0,
         cases=tuple(Case(str(n), {"n": n}) for n in (256, 1000, 1, 1023, 1025)),
         arguments=_vector,
@@ -98,7 +100,7 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         name="start.worst_line",
-        lab="00",
+        lab=LAB,
         correct_points=2.0,
         evidence="answered cases",
         cases=(
@@ -120,7 +122,7 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         name="start.honest_time",
-        lab="00",
+        lab=LAB,
         correct_points=3.0,
         evidence="answered cases",
         cases=(Case("4 logs", {"logs": 4}), Case("40 logs", {"logs": 40})),
@@ -135,5 +137,43 @@ EXERCISES: tuple[Exercise, ...] = (
             "Bandwidth is bytes / seconds, and the times are in microseconds: bytes / (median · 1e-6).",
         ),
         section="3 · How to measure honestly",
+    ),
+)
+
+PREDICTIONS: tuple[Prediction, ...] = (
+    Prediction(
+        name="start.idle",
+        lab=LAB,
+        question="1,000 elements, 4 blocks of 256 threads: how many threads have no element?",
+        unit="threads",
+        answer=24,
+        reason="4 · 256 = 1,024 threads, and 1,000 of them have an element.",
+    ),
+    Prediction(
+        name="start.sectors_chunks",
+        lab=LAB,
+        question="`chunks`: how many sectors does one request of a warp move?",
+        unit="sectors",
+        answer=32,
+        reason=(
+            "The 32 threads read numbers 64 · 4 = 256 bytes apart, so no two of them share a sector of 32 "
+            "bytes."
+        ),
+    ),
+    Prediction(
+        name="start.sectors_stripes",
+        lab=LAB,
+        question="`stripes`: how many sectors does one request of a warp move?",
+        unit="sectors",
+        answer=4,
+        reason="32 neighbours of 4 bytes are 128 bytes, and 128 / 32 = 4.",
+    ),
+    Prediction(
+        name="start.floor",
+        lab=LAB,
+        question="The least time for 800 MB on an A100, in microseconds?",
+        unit="µs",
+        tolerance=0.05,
+        reason="Bytes over bandwidth: 800,000,000 B / (2,039 · 10⁹ B/s), times 10⁶ for microseconds.",
     ),
 )

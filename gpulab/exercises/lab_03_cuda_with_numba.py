@@ -52,7 +52,7 @@ from math import ceil
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Scalar, Shape, Sizes
+from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "03"
 THREADS = 256  # of a block in the exercises with a fixed launch shape
@@ -487,7 +487,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("300, 1 step", {"n": 300, "steps": 1}),
             Case("1025, 4 steps", {"n": 1025, "steps": 4}),
             Case("64, 9 steps", {"n": 64, "steps": 9}),
-            Case("100, 0 steps", {"n": 100, "steps": 0}),
+            Case("100, 2 steps", {"n": 100, "steps": 2}),
             Case("2, 3 steps", {"n": 2, "steps": 3}),
             Case("4096, 8 steps", {"n": 4096, "steps": 8}),
         ),
@@ -545,5 +545,77 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         section="8 · Copies",
+    ),
+)
+
+PREDICTIONS: tuple[Prediction, ...] = (
+    Prediction(
+        name="basics.blocks",
+        lab=LAB,
+        question="How many blocks of 256 threads cover 1,025 elements?",
+        unit="blocks",
+        answer=5,
+        reason="4 blocks have 1,024 threads, one too few; the fifth has 255 threads without an element.",
+    ),
+    Prediction(
+        name="basics.rounds",
+        lab=LAB,
+        question="98,304 elements on 16 blocks of 128 threads: how many elements does each thread get?",
+        unit="elements",
+        answer=48,
+        reason="16 · 128 = 2,048 threads, and 98,304 / 2,048 = 48.",
+    ),
+    Prediction(
+        name="basics.swapped",
+        lab=LAB,
+        question="`image[x, y]` of 96 × 256 pixels: how many sectors does one load request move?",
+        unit="sectors",
+        answer=32,
+        reason=(
+            "Threads that differ in x are a row apart, 256 · 4 = 1,024 bytes: a sector for each of the 32."
+        ),
+    ),
+    Prediction(
+        name="basics.blocks_3620",
+        lab=LAB,
+        question="How many blocks of (16, 16) cover a 3620 × 3620 matrix?",
+        unit="blocks",
+        answer=227 * 227,
+        reason="3620 / 16 = 226.25, rounded up on each axis: 227 · 227.",
+    ),
+    Prediction(
+        name="basics.uniform",
+        lab=LAB,
+        question="How many percent of the branches of `two_paths_by_lane` are uniform?",
+        unit="%",
+        answer=50,
+        tolerance=0.02,
+        reason=(
+            "Every warp meets two branches. All its threads pass the guard; the choice splits them 16 to 16."
+        ),
+    ),
+    Prediction(
+        name="basics.matmul_sectors",
+        lab=LAB,
+        question="How many sectors does a load request of the matrix product move on average?",
+        unit="sectors",
+        answer=2.5,
+        reason="One sector for the element of A that all threads share, four for 32 neighbours of B: 5 / 2.",
+    ),
+    Prediction(
+        name="basics.two_writes",
+        lab=LAB,
+        question="How many bytes are stored per cell and step, if the result is copied back each time?",
+        unit="B",
+        answer=8,
+        reason="The step writes each cell once, 4 bytes, and the copy writes each cell once more.",
+    ),
+    Prediction(
+        name="basics.copies",
+        lab=LAB,
+        question="Three kernels with two NumPy arrays each: how many copies?",
+        unit="copies",
+        answer=12,
+        reason="Each launch copies both arrays in and both back, 4 copies; two would do: x in and w out.",
     ),
 )

@@ -38,7 +38,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _case(n=700, steps=1),
         _case(n=2050, steps=3),
         _case(n=33, steps=8),
-        _case(n=50, steps=0),
+        _case(n=50, steps=2),
         _case(n=1, steps=2),
         _case(n=3072, steps=7),
     ),

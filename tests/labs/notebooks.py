@@ -1,0 +1,93 @@
+"""A lab's notebook as the tests use it: the cells that an answer needs, run with any answer in its place."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+from grading.graft import cells_to_run
+from grading.preprocessors import StableIds
+from grading.release import released_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@cache
+def notebook(lab: str, released: bool = False) -> NotebookNode:
+    """The notebook of a lab, with its solutions or as learners get it."""
+    source = ROOT / "solutions" / lab / f"{lab}.py"
+    if released:
+        return released_notebook(source)
+    return StableIds().preprocess(jupytext.read(source), {"unique_key": source.stem})[0]
+
+
+def checks(lab: str) -> dict[str, tuple[str, float]]:
+    """The test cells of a lab: exercise → (name of the learner's function, points of the cell)."""
+    found: dict[str, tuple[str, float]] = {}
+    for cell in notebook(lab).cells:
+        mark = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "code" and mark.get("grade"):
+            call = ast.parse(cell.source).body[0].value
+            name, function = call.args[0].value, call.args[1].id
+            found[name] = (function, float(mark["points"]))
+    return found
+
+
+def headings(lab: str) -> set[str]:
+    """All headings of a lab, without their marks."""
+    text = "\n".join(c.source for c in notebook(lab).cells if c.cell_type == "markdown")
+    return {m.group(1).strip() for m in re.finditer(r"^#+ (.*)$", text, re.M)}
+
+
+def answers(lab: str, released: bool = False) -> dict[str, Any]:
+    """The names that a lab's solution cells bind, with all that they need."""
+    return _run(
+        [c.source for c in cells_to_run(notebook(lab, released))],
+        f"{lab}, {'stub' if released else 'solution'}",
+    )
+
+
+def wrong_files(lab: str) -> list[Path]:
+    return sorted((ROOT / "solutions" / lab / "wrong").glob("*.py"))
+
+
+def wrong_header(path: Path) -> dict[str, str]:
+    """What the first line of a wrong submission says: exercise, fails, says."""
+    first = path.read_text().splitlines()[0]
+    match = re.fullmatch(r"# exercise: (?P<exercise>\S+)  fails: (?P<fails>.+?)  says: (?P<says>.+)", first)
+    assert match, (
+        f"{path.name}: its first line must read '# exercise: …  fails: …  says: …', two blanks between"
+    )
+    return match.groupdict()
+
+
+def wrong_answer(path: Path) -> dict[str, Any]:
+    """The names that a wrong submission binds."""
+    return _run([path.read_text()], str(path))
+
+
+def _run(sources: list[str], name: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "learner"}
+    for i, text in enumerate(_without_calls(source) for source in sources):
+        file = f"<{name}, cell {i}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec"), names)
+    return names
+
+
+def _without_calls(source: str) -> str:
+    """A cell without the lines that only greet."""
+    return "\n".join(line for line in source.splitlines() if not line.startswith("gpulab.start("))
+
+
+def parts(verdict: Any) -> Iterator[tuple[str, str]]:
+    """The labels of a verdict with their states."""
+    return ((part.label, part.state) for part in verdict.parts)
