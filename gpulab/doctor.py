@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -33,19 +33,30 @@ BWRAP = (
     "/dev",
 )
 
-State = Literal["ok", "no", "none"]
+State = Literal["ok", "no", "none"]  # none: absent and not missed
 STYLES: dict[State, str] = {"ok": "green", "no": "red", "none": "dim"}
+
+Result = tuple[State, str, str]  # the state, what was found, and what it means or what to do
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing to look at. When it is `needed`, a "no" stops the labs."""
+
+    name: str
+    look: Callable[[], Result]
+    needed: bool = False
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report. ``none``: absent, not missed. A ``no`` that is `needed` stops the labs."""
+    """One line of the report."""
 
     name: str
     found: str
     state: State
-    note: str = ""
-    needed: bool = False
+    note: str
+    needed: bool
 
 
 @dataclass(frozen=True)
@@ -80,17 +91,22 @@ class Diagnosis:
         yield Text("\n" + verdict, "green" if self.ok else "red")
 
 
-def diagnose(checks: Iterable[Callable[[], Finding]] | None = None) -> Diagnosis:
+def diagnose(checks: Iterable[Check] | None = None) -> Diagnosis:
     """Look at everything. A check that fails itself is a finding, not a crash."""
-    return Diagnosis(tuple(_guarded(check) for check in (CHECKS if checks is None else checks)))
+    return Diagnosis(tuple(map(_examine, CHECKS if checks is None else checks)))
 
 
-def _guarded(check: Callable[[], Finding]) -> Finding:
+def _examine(check: Check) -> Finding:
+    from gpulab.messages import Message
+
     try:
-        return check()
+        state, found, note = check.look()
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        return Finding(check.__name__.strip("_"), "", "no", f"{reason}. Run: make setup", check in NEEDED)
+        says = str(error).strip().partition("\n")[0]
+        speaks = isinstance(error, Message | LookupError)  # ours say what to do; others are named
+        cure = ". Run: make setup" if isinstance(error, ImportError) else ""
+        state, found, note = "no", "", (says if speaks else f"{type(error).__name__}: {says}") + cure
+    return Finding(check.name, found, state, note, check.needed)
 
 
 def _version(package: str) -> str:
@@ -101,148 +117,156 @@ def _version(package: str) -> str:
         return ""
 
 
-def _python() -> Finding:
+def _python() -> Result:
     version = platform.python_version()
     if sys.version_info >= OLDEST_PYTHON:
-        return Finding("Python", version, "ok", needed=True)
-    return Finding(
-        "Python", version, "no", "3.11 or newer is needed: make clean; make PYTHON=/path/to/python3", True
-    )
+        return "ok", version, ""
+    return "no", version, "3.11 or newer is needed. Run: make clean; make lab PYTHON=/path/to/python3"
 
 
-def _compiler() -> Finding:
+def _compiler() -> Result:
     from gpulab.compile import compiler_version, supported_capabilities
 
     version = compiler_version()
     if not version:
-        cure = "kernels cannot be compiled. Run: make setup, or pip install 'gpulab[cu13]'"
-        return Finding("compiler", "NVVM", "no", cure, True)
+        return "no", "NVVM", "kernels cannot be compiled. Run: make setup, or pip install 'gpulab[cu13]'"
     lowest, *_, highest = (f"{major}.{minor}" for major, minor in supported_capabilities())
-    note = f"kernels compile for compute capability {lowest} … {highest}"
-    return Finding("compiler", version, "ok", note, True)
+    return "ok", version, f"kernels compile for compute capability {lowest} … {highest}"
 
 
-def _gpu() -> Finding:
-    from numba import cuda
+def _gpu() -> Result:
+    from gpulab.device import current, has_gpu, uses_gpu
 
-    from gpulab.hardware import UnknownGPU, find
+    found, detail = "", ""
+    if has_gpu():
+        from numba import cuda
 
-    if cuda.is_available():
-        device = cuda.get_current_device()
-        name = device.name.decode() if isinstance(device.name, bytes) else device.name
-        capability = ".".join(map(str, device.compute_capability))
-        return Finding("GPU", name, "ok", f"compute capability {capability}; kernels run and are timed on it")
-    wanted = os.environ.get("GPULAB_GPU") or "A100"
-    try:
-        simulated = find(wanted).name
-    except UnknownGPU as error:
-        return Finding("GPU", "", "no", f"GPULAB_GPU: {error}", True)
+        gpu = cuda.get_current_device()
+        found = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
+        detail = "compute capability {}.{}; ".format(*gpu.compute_capability)
+    if uses_gpu():
+        return "ok", found, f"{detail}kernels run on it"
+    simulated = current().gpu.name
+    if found:
+        return "none", found, f"{detail}not used: GPULAB_GPU or GPULAB_SIMULATE asks for {simulated}"
     note = f"simulating: {simulated}; set GPULAB_GPU=H100 for another"
     if Path("/dev/nvidiactl").exists():
-        note = f"there is an NVIDIA device, but CUDA does not start: look at nvidia-smi. Until then {note}"
-    return Finding("GPU", "", "none", note)
+        note = f"there is an NVIDIA device, but CUDA does not start: see nvidia-smi. Until then {note}"
+    return "none", "", note
 
 
-def _pytorch() -> Finding:
-    return _optional("PyTorch", "torch", "labs 01, 08 and later use it. Run: make setup", _torch_note)
+def _first_kernel() -> Result:
+    """The whole way once: compile, launch, compare."""
+    import numpy as np
+
+    from gpulab import cuda
+
+    @cuda.jit
+    def add(a, b, out):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)  # type: ignore[attr-defined]
+        if i < out.size:
+            out[i] = a[i] + b[i]
+
+    a = np.arange(1000, dtype=np.float32)
+    out = np.zeros_like(a)
+    start = time.perf_counter()
+    add[4, 256](a, a, out)
+    seconds = time.perf_counter() - start
+    if np.array_equal(out, a + a):
+        return "ok", "", f"1,000 sums, right, compiled and run in {seconds:.1f} s"
+    return "no", "", "its sums are wrong: make test says more; then please report it with this table"
 
 
-def _torch_note() -> str:
+def _pytorch() -> Result:
+    version = _version("torch")
+    if not version:
+        return "no", "", "labs 01, 08 and later use it. Run: make setup"
     import torch
-    from numba import cuda
+
+    from gpulab.device import has_gpu
 
     if torch.cuda.is_available():
-        return f"with CUDA {torch.version.cuda}"
-    if cuda.is_available():
-        return (
-            "on the CPU only, though there is a GPU: install a build for its driver with "
-            "make setup TORCH_INDEX=URL, an index that PyTorch's install page names"
-        )
-    return "on the CPU"
+        return "ok", version, f"with CUDA {torch.version.cuda}"
+    if has_gpu():
+        cure = "Run: make setup TORCH_INDEX=URL, with an index of PyTorch's install page for your driver"
+        return "no", version, f"does not see the GPU, and so runs on the CPU. {cure}"
+    return "ok", version, "on the CPU"
 
 
-def _cupy() -> Finding:
-    from numba import cuda
+def _cupy() -> Result:
+    from gpulab.device import has_gpu
 
-    package = next((name for name in ("cupy-cuda13x", "cupy-cuda12x", "cupy") if _version(name)), "cupy")
-    if cuda.is_available():
-        return _optional("CuPy", package, "the CuPy lab uses it on a GPU. Run: make setup")
-    return Finding("CuPy", _version(package), "none", "not needed without a GPU")
-
-
-def _triton() -> Finding:
-    return _optional("Triton", "triton", "the labs in Triton compile with it (Linux only). Run: make setup")
+    version = next(filter(None, map(_version, ("cupy-cuda13x", "cupy-cuda12x", "cupy"))), "")
+    if not has_gpu():
+        return "none", version, "not needed without a GPU"
+    return ("ok", version, "") if version else ("no", "", "the CuPy lab uses it on a GPU. Run: make setup")
 
 
-def _optional(name: str, package: str, absent: str, note: Callable[[], str] = lambda: "") -> Finding:
-    version = _version(package)
-    return Finding(name, version, "ok", note()) if version else Finding(name, "", "no", absent)
+def _triton() -> Result:
+    version = _version("triton")
+    absent = "the labs in Triton compile with it (Linux only). Run: make setup"
+    return ("ok", version, "") if version else ("no", "", absent)
 
 
-def _jupyterlab() -> Finding:
+def _jupyterlab() -> Result:
     version = _version("jupyterlab")
-    if version:
-        return Finding("JupyterLab", version, "ok", "run: make lab", True)
-    return Finding("JupyterLab", "", "no", "notebooks cannot be opened. Run: make setup", True)
+    return (
+        ("ok", version, "run: make lab")
+        if version
+        else ("no", "", "notebooks cannot be opened. Run: make setup")
+    )
 
 
-def _sandbox() -> Finding:
-    name = "sandbox (instructors)"
+def _sandbox() -> Result:
     if not shutil.which(BWRAP[0]):
-        return Finding(name, "", "no", "grading needs bubblewrap: apt install bubblewrap")
+        return "no", "", "grading needs bubblewrap: apt install bubblewrap"
     tried = subprocess.run([*BWRAP, "--", "true"], capture_output=True, text=True, timeout=30, check=False)
     if tried.returncode == 0:
-        return Finding(name, "bubblewrap", "ok")
+        return "ok", "bubblewrap", ""
     reason = (tried.stderr.strip() or f"exit code {tried.returncode}").splitlines()[-1]
     cure = (
         "Inside Docker it needs --security-opt seccomp=unconfined; on Ubuntu 24.04 or newer "
         "an AppArmor profile that lets bwrap make user namespaces"
     )
-    return Finding(name, "bubblewrap", "no", f"does not start here ({reason}). {cure}")
+    return "no", "bubblewrap", f"does not start here ({reason}). {cure}"
 
 
-def _memory() -> Finding:
+def _memory() -> Result:
     free = _available_memory()
-    if free >= ENOUGH_MEMORY:
-        return Finding("memory", f"{free / 1e9:.1f} GB free", "ok")
-    return Finding(
-        "memory", f"{free / 1e9:.1f} GB free", "no", "a check may take 1.5 GB: close other notebooks"
+    found = f"{free / 1e9:.1f} GB free"
+    return (
+        ("ok", found, "")
+        if free >= ENOUGH_MEMORY
+        else ("no", found, "a check may take 1.5 GB: close other notebooks")
     )
 
 
 def _available_memory() -> float:
     """Bytes that a process may still take: what the machine has free, and what a container leaves it."""
-    kilobytes = next(
-        line.split()[1]
-        for line in Path("/proc/meminfo").read_text().splitlines()
-        if line.startswith("MemAvailable:")
-    )
-    free = float(kilobytes) * 1024
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    free = next(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
     if limit.exists() and limit.read_text().strip() != "max":
         free = min(free, float(limit.read_text()) - float(used.read_text()))
     return free
 
 
-def _disk() -> Finding:
+def _disk() -> Result:
     free = shutil.disk_usage(Path.cwd()).free
-    if free >= ENOUGH_DISK:
-        return Finding("disk", f"{free / 1e9:.0f} GB free", "ok")
-    return Finding(
-        "disk", f"{free / 1e9:.1f} GB free", "no", f"little is left in {Path.cwd()}: free some space"
-    )
+    found = f"{free / 1e9:.1f} GB free"
+    return ("ok", found, "") if free >= ENOUGH_DISK else ("no", found, f"free some space in {Path.cwd()}")
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (
-    _python,
-    _compiler,
-    _gpu,
-    _pytorch,
-    _cupy,
-    _triton,
-    _jupyterlab,
-    _sandbox,
-    _memory,
-    _disk,
+CHECKS = (
+    Check("Python", _python, needed=True),
+    Check("compiler", _compiler, needed=True),
+    Check("GPU", _gpu, needed=True),
+    Check("first kernel", _first_kernel, needed=True),
+    Check("PyTorch", _pytorch),
+    Check("CuPy", _cupy),
+    Check("Triton", _triton),
+    Check("JupyterLab", _jupyterlab, needed=True),
+    Check("sandbox (instructors)", _sandbox),
+    Check("memory", _memory),
+    Check("disk", _disk),
 )
-NEEDED = frozenset({_python, _compiler, _gpu, _jupyterlab})

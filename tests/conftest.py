@@ -19,14 +19,9 @@ hypothesis.settings.load_profile("gpulab")
 NO_GPU = "no NVIDIA GPU here"
 
 
-def has_gpu() -> bool:
-    """Whether a kernel can run on a GPU here."""
-    from numba import cuda
-
-    return bool(cuda.is_available())
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    from gpulab.device import has_gpu  # here, because tests of the set-up need no gpulab
+
     wants_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if wants_gpu and not has_gpu():
         for item in wants_gpu:

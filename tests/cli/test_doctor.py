@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from gpulab import doctor
-from gpulab.doctor import Diagnosis, Finding
+from gpulab.doctor import Check, Diagnosis, Finding
 
 
 def shown(diagnosis: Diagnosis, width: int = 100) -> str:
@@ -29,10 +29,12 @@ def test_every_no_says_what_to_do() -> None:
         assert finding.state != "no" or finding.note
 
 
-def test_the_labs_can_be_done_when_only_extras_are_missing() -> None:
-    assert Diagnosis(
-        (Finding("Python", "3.11", "ok", "", True), Finding("PyTorch", "", "no", "make setup"))
-    ).ok
+def test_only_a_no_that_is_needed_stops_the_labs() -> None:
+    def missing() -> doctor.Result:
+        return "no", "", "get it"
+
+    assert doctor.diagnose([Check("an extra", missing)]).ok
+    assert not doctor.diagnose([Check("the core", missing, needed=True)]).ok
 
 
 def test_the_labs_cannot_be_done_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,11 +45,11 @@ def test_the_labs_cannot_be_done_without_the_compiler(monkeypatch: pytest.Monkey
     assert "cannot be done" in shown(diagnosis)
 
 
-def test_a_package_that_is_broken_is_a_finding_and_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> Finding:
+def test_a_package_that_is_broken_is_a_finding_and_not_a_crash() -> None:
+    def broken() -> doctor.Result:
         raise ImportError("libsomething.so: cannot open shared object file\nand more")
 
-    finding = doctor.diagnose([broken]).findings[0]
+    finding = doctor.diagnose([Check("broken", broken)]).findings[0]
     assert finding.state == "no"
     assert finding.note == "ImportError: libsomething.so: cannot open shared object file. Run: make setup"
 
@@ -63,24 +65,29 @@ def test_an_extra_that_is_not_installed_is_named_with_its_cure(monkeypatch: pyte
 
 def test_a_sandbox_that_is_not_installed_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "apt install bubblewrap" in doctor._sandbox().note
+    assert "apt install bubblewrap" in doctor._sandbox()[2]
 
 
 def test_a_sandbox_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/" + name)
     failed = subprocess.CompletedProcess([], 1, "", "bwrap: No permissions to create a new namespace\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
-    finding = doctor._sandbox()
-    assert finding.state == "no"
-    assert "No permissions to create a new namespace" in finding.note
-    assert "seccomp" in finding.note
+    state, _, note = doctor._sandbox()
+    assert state == "no"
+    assert "No permissions to create a new namespace" in note
+    assert "seccomp" in note
 
 
-def test_little_memory_is_a_no_that_does_not_stop_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_memory_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_available_memory", lambda: 0.4e9)
-    assert doctor._memory() == Finding(
-        "memory", "0.4 GB free", "no", "a check may take 1.5 GB: close other notebooks"
-    )
+    assert doctor._memory() == ("no", "0.4 GB free", "a check may take 1.5 GB: close other notebooks")
+
+
+def test_a_kernel_with_a_wrong_result_stops_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numpy.array_equal", lambda *_: False)
+    diagnosis = doctor.diagnose()
+    assert find("first kernel", diagnosis).state == "no"
+    assert not diagnosis.ok
 
 
 def test_text_and_json_say_the_same() -> None:
