@@ -84,7 +84,7 @@ def _module_lines(module: Module) -> Iterator[str]:
         linkage = ".extern " if variable.extern else ""
         yield f"{linkage}{_print_variable(variable, module.functions.keys())};"
     numbers = {path: number for number, path in module.files.items()}
-    for function in module.functions.values():
+    for function in sorted(module.functions.values(), key=lambda function: function.entry):
         if not function.extern:
             yield ""
             yield from _function_lines(function, numbers)

@@ -13,7 +13,9 @@ from .operands import parse_integer
 from .text import blank_comments, error_at, found_at, parse_name, skip_blanks, skip_past
 
 _FILE = re.compile(r'^\s*\.file\s+(\d{1,9})\s+"([^"\n]*)"', re.ASCII | re.MULTILINE)
-_REST_OF_LINE = re.compile(r"[^\n]*")
+_VERSION = re.compile(r"(\d[\d.]*)", re.ASCII)
+_TARGET = re.compile(r"(\w+)(?:\s*,\s*\w+)*", re.ASCII)
+_REST_OF_LINE = re.compile(r"([^\n]*)")
 _SECTION = re.compile(r"\.section\s+[.\w]+\s*\{[^}]*\}", re.ASCII)
 _LINKAGES = frozenset({"visible", "weak", "extern", "common"})
 _SKIPPED_TO_SEMICOLON = frozenset({"pragma", "alias"})
@@ -63,12 +65,13 @@ def _directive_rule(source: str, position: int, parts: _Parts) -> int:
                 parts.outside.setdefault(symbol.name, (start, position))
         return position
     if word == "version":
-        position, parts.version = _rest_of_line(source, position)
+        position, parts.version = _match_rule(_VERSION, source, position)
     elif word == "target":
-        position, options = _rest_of_line(source, position)
-        parts.target = options.partition(",")[0].strip()
-    elif word in ("address_size", "file", "loc"):
-        position, _ = _rest_of_line(source, position)
+        position, parts.target = _match_rule(_TARGET, source, position)
+    elif word == "address_size":
+        position, _ = parse_integer(source, position)
+    elif word in ("file", "loc"):
+        position = _match_rule(_REST_OF_LINE, source, position)[0]
     elif word in _SKIPPED_TO_SEMICOLON:
         position = skip_past(source, position, ";")
     elif word == "section":
@@ -81,10 +84,12 @@ def _directive_rule(source: str, position: int, parts: _Parts) -> int:
     return position
 
 
-def _rest_of_line(source: str, position: int) -> tuple[int, str]:
-    match = _REST_OF_LINE.match(source, position)
-    assert match is not None
-    return match.end(), match.group().strip()
+def _match_rule(pattern: re.Pattern[str], source: str, position: int) -> tuple[int, str]:
+    """What the pattern's group matches at `position`."""
+    match = pattern.match(source, position)
+    if match is None:
+        raise error_at(source, position, f"expected a version or target, found {found_at(source, position)}")
+    return match.end(), match.group(1)
 
 
 def _add_variable(parts: _Parts, variable: Variable) -> None:

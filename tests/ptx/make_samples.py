@@ -100,7 +100,7 @@ def write_samples() -> None:
 
 
 def _without_machine(text: str) -> str:
-    """File names without folders, and only the head of each debug section: the rest spells folders in bytes."""
+    """File names without folders, debug sections without the bytes that spell folders."""
     text = re.sub(r'(\.file\s+\d+\s+")[^"\n]*/', r"\1", text)
     return re.sub(r"(\.section\s+\S+\s*\{(?:[^}\n]*\n){0,3})[^}]*\}", r"\1}", text)
 
