@@ -1,0 +1,18 @@
+"""A learner's function → PTX by the vendor's compiler, on any machine; and what ptxas says of the PTX."""
+
+from .kernel import CompiledKernel, CompileError
+from .numba_kernel import NumbaFunction, numba_kernel, without_driver
+from .ptxas import Resources, resources
+from .versions import compiler_version, supported_capabilities
+
+__all__ = [
+    "CompileError",
+    "CompiledKernel",
+    "NumbaFunction",
+    "Resources",
+    "compiler_version",
+    "numba_kernel",
+    "resources",
+    "supported_capabilities",
+    "without_driver",
+]

@@ -1,0 +1,58 @@
+"""Lets numba-cuda compile on a machine without a GPU or driver.
+
+numba-cuda asks the driver twice while it compiles: for the device's compute capability, when a kernel calls device
+functions, and for the driver's version, when it compiles CUDA C++. `compiling_for` answers instead, in this thread
+and for its own duration only: a GPU that is there is asked as ever by everyone else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from .cuda_c import RELOCATABLE, cuda_c_ptx
+
+_this_thread = threading.local()
+
+
+@contextmanager
+def compiling_for(cc: tuple[int, int]) -> Iterator[None]:
+    """While it is entered, numba-cuda believes that this thread's device has compute capability `cc`."""
+    _install()
+    before = getattr(_this_thread, "device", None)
+    _this_thread.device = SimpleNamespace(compute_capability=cc)
+    try:
+        yield
+    finally:
+        _this_thread.device = before
+
+
+def _install() -> None:
+    from numba.cuda import dispatcher
+    from numba.cuda.cudadrv import nvrtc
+
+    ask_the_driver, compile_with_driver = dispatcher.get_current_device, nvrtc.compile
+    if getattr(ask_the_driver, "is_ours", False):
+        return
+
+    def get_current_device() -> Any:
+        return getattr(_this_thread, "device", None) or ask_the_driver()
+
+    def compile(
+        src: str | bytes,
+        name: str,
+        cc: tuple,
+        ltoir: bool = False,
+        lineinfo: bool = False,
+        debug: bool = False,
+    ) -> tuple[Any, Any]:
+        if ltoir or getattr(_this_thread, "device", None) is None:
+            return compile_with_driver(src, name, cc, ltoir=ltoir, lineinfo=lineinfo, debug=debug)
+        text = src.decode() if isinstance(src, bytes) else src
+        return cuda_c_ptx(text, cc[:2], name, RELOCATABLE), ""
+
+    get_current_device.is_ours = True  # type: ignore[attr-defined]
+    dispatcher.get_current_device, nvrtc.compile = get_current_device, compile

@@ -1,0 +1,57 @@
+"""What a compiler hands over: PTX with a name, or an error in words."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+
+from gpulab.messages import Message
+
+Capability = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """One kernel for one set of argument types and one compute capability.
+
+    `name` is what the learner called it, `entry` its name in `ptx`, `compiler` e.g. ``NVVM 13.5``.
+    `max_registers` is the limit per thread that the learner asked for; it binds ptxas, not the PTX.
+    """
+
+    name: str
+    entry: str
+    ptx: str = field(repr=False)
+    cc: Capability
+    compiler: str
+    max_registers: int | None = None
+
+    @property
+    def digest(self) -> str:
+        """A hash of the PTX: equal PTX, equal behaviour."""
+        return hashlib.sha256(self.ptx.encode()).hexdigest()
+
+
+class CompileError(Message):
+    """A function that cannot become a kernel: `line` and its `text`, `why`, and the `cure`.
+
+    `file` is set when the line is not in the kernel's own file, but in a device function elsewhere.
+    """
+
+    def __init__(self, kernel: str, why: str, cure: str = "", line: int = 0, text: str = "", file: str = ""):
+        self.kernel, self.why, self.cure, self.line, self.text, self.file = (
+            kernel,
+            why,
+            cure,
+            line,
+            text,
+            file,
+        )
+        place = f", line {line}" if line else ""
+        if file:
+            place += f" of {os.path.basename(file)}"
+        source = f"    {line} │ {text}" if text else ""
+        super().__init__("\n".join(filter(None, [f"CompileError in {kernel}{place}", source, why, cure])))
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.kernel, self.why, self.cure, self.line, self.text, self.file)

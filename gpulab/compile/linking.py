@@ -1,0 +1,110 @@
+"""Puts PTX texts together, and names the learner's source lines in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from .cuda_c import RELOCATABLE, cuda_c_ptx
+from .kernel import Capability, CompileError
+
+# CUDA C++ of numba's own that kernels call without naming it: what they call → the file.
+NUMBAS_SOURCES = {
+    "numba_attempt_nocopy_reshape": "reshape_funcs.cu",
+    "nocopy_empty_reshape": "reshape_funcs.cu",
+}
+
+# What else PTX may call and nothing provides, with what the learner wrote.
+NOT_SIMULATED = {
+    "cudaCGGetIntrinsicHandle": "a sync of the whole grid, cuda.cg.this_grid().sync(),",
+    "cudaCGSynchronize": "a sync of the whole grid, cuda.cg.this_grid().sync(),",
+}
+
+EXTERN = r"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)\s*(?:\([^)]*\)\s*)?(?:\.noreturn\s*)?;"
+DEFINED = r"^(?:\.visible\s+|\.weak\s+)?\.func\s+(?:\([^)]*\)\s*)?([\w$]+)\s*\("
+HEADER = r"\A.*?^\.address_size\s+64\s*$"
+
+
+def link(kernel: str, ptx: str, codes: list[Any], cc: Capability) -> str:
+    """The PTX of a kernel together with what it calls: PTX texts, or numba's LinkableCode objects and file names.
+
+    Raises CompileError for code that is neither CUDA C++ nor PTX, and for calls that are not simulated.
+    """
+    parts = [as_ptx(kernel, code, cc) for code in codes]
+    called = set(re.findall(EXTERN, ptx))
+    for name in sorted({NUMBAS_SOURCES[name] for name in called & NUMBAS_SOURCES.keys()}):
+        parts.append(cuda_c_ptx(_numbas_source(name), cc, name, RELOCATABLE))
+    for name in sorted(called & NOT_SIMULATED.keys()):
+        raise CompileError(kernel, f"It uses {NOT_SIMULATED[name]} which is not simulated yet.")
+    return join(ptx, parts)
+
+
+def as_ptx(kernel: str, code: Any, cc: Capability) -> str:
+    """Any code that can be linked, as PTX."""
+    from numba.cuda.cudadrv.linkable_code import LinkableCode
+
+    if isinstance(code, str) and ".address_size" in code:
+        return code
+    code = LinkableCode.from_path_or_obj(code)
+    text = code.data.decode() if isinstance(code.data, bytes) else code.data
+    if code.kind == "cu":
+        return cuda_c_ptx(text, cc, code.name, RELOCATABLE)
+    if ".address_size" in text:
+        return text
+    raise CompileError(
+        kernel, f"It links {code.name}, which is machine code: the simulator runs CUDA C++ and PTX only."
+    )
+
+
+def join(ptx: str, others: list[str]) -> str:
+    """One module of all functions. The texts must not define the same name twice."""
+    for other in others:
+        defined = set(re.findall(DEFINED, other, re.MULTILINE))
+        ptx = re.sub(EXTERN, lambda m, here=defined: "" if m[1] in here else m[0], ptx)
+        declared = set(re.findall(EXTERN, ptx)) | set(re.findall(DEFINED, ptx, re.MULTILINE))
+        other = re.sub(HEADER, "", other, count=1, flags=re.DOTALL | re.MULTILINE)
+        ptx += "\n" + re.sub(EXTERN, lambda m, there=declared: "" if m[1] in there else m[0], other)
+    return ptx
+
+
+def with_learners_lines(ptx: str) -> str:
+    """The PTX with each inlined instruction of numba's own Python files put on the learner's line that called it.
+
+    Lines of the learner's own device functions stay as they are.
+    """
+    numbas = {
+        m[1] for m in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.MULTILINE) if _is_numbas(m[2])
+    }
+    if not numbas:
+        return ptx
+    called_from: dict[str, str] = {}  # place in numba's files → place that called it
+
+    def put(match: re.Match[str]) -> str:
+        place, caller = match["place"], match["caller"]
+        if place.split()[0] not in numbas:
+            return match[0]
+        called_from[place] = caller
+        while caller.split()[0] in numbas and caller in called_from and called_from[caller] != caller:
+            caller = called_from[caller]
+        return match["indent"] + caller
+
+    return re.sub(
+        r"^(?P<indent>\s*\.loc\s+)(?P<place>\d+ \d+ \d+), function_name [^,]*, inlined_at (?P<caller>\d+ \d+ \d+)",
+        put,
+        ptx,
+        flags=re.MULTILINE,
+    )
+
+
+def _is_numbas(file: str) -> bool:
+    from numba import cuda
+
+    return os.path.abspath(file).startswith(os.path.dirname(os.path.abspath(cuda.__file__)) + os.sep)
+
+
+def _numbas_source(name: str) -> str:
+    from numba import cuda
+
+    with open(os.path.join(os.path.dirname(cuda.__file__), name), encoding="utf-8") as file:
+        return file.read()

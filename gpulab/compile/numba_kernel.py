@@ -1,0 +1,108 @@
+"""A Python function → PTX through numba-cuda, with gpulab's stand-ins replaced and no driver needed."""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from .driverless import compiling_for
+from .kernel import Capability, CompiledKernel, CompileError
+from .linking import link, with_learners_lines
+from .numba_errors import in_words
+from .stand_ins import with_real_names
+from .versions import no_code_for, supported_capabilities, version_in
+
+if TYPE_CHECKING:
+    from numba.cuda.dispatcher import CUDADispatcher
+
+# Options of cuda.jit that reach the compiler of a kernel, and of a device function.
+KERNEL_OPTIONS = ("fastmath", "opt", "launch_bounds")
+DEVICE_OPTIONS = ("fastmath", "opt", "inline", "forceinline")
+
+
+@contextmanager
+def without_driver(fn: FunctionType, cc: Capability) -> Iterator[FunctionType]:
+    """Inside, numba-cuda compiles for `cc` on any machine; the value is `fn` as numba understands it."""
+    with compiling_for(cc), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Could not find source")  # a function made by exec
+        yield with_real_names(fn, cc)
+
+
+class NumbaFunction:
+    """A learner's function with the options of its `cuda.jit`: a kernel, or with ``device=True`` a device function.
+
+    Compiled once per argument types and compute capability. As with numba, globals and closure cells are
+    constants from then on. All options of `numba.cuda.jit` are taken; those that change no PTX change nothing.
+    A device function with `signatures` (argument types, return type) converts its arguments to one of them.
+    """
+
+    def __init__(self, fn: FunctionType, **options: Any):
+        self.fn = fn
+        self.options = options
+        self.signatures: list[tuple[tuple, Any]] = []
+        self._kernels: dict[tuple, CompiledKernel] = {}
+        self._dispatchers: dict[Capability, CUDADispatcher] = {}
+        self._lock = threading.RLock()
+
+    def kernel(self, argument_types: tuple, cc: Capability = (8, 0)) -> CompiledKernel:
+        """The kernel for arguments of these numba types. Raises CompileError."""
+        key = (tuple(argument_types), cc)
+        with self._lock:
+            if key not in self._kernels:
+                self._kernels[key] = _compile(self.fn, key[0], cc, self.options)
+            return self._kernels[key]
+
+    def dispatcher(self, cc: Capability) -> CUDADispatcher:
+        """numba's own device function, which kernels compiled for `cc` can call."""
+        from numba import cuda
+
+        def remember(copy: FunctionType) -> None:
+            chosen = {
+                name: self.options[name] for name in DEVICE_OPTIONS if self.options.get(name) is not None
+            }
+            self._dispatchers[cc] = cuda.jit(copy, device=True, lineinfo=True, **chosen)
+
+        with self._lock:
+            if cc not in self._dispatchers:
+                with_real_names(self.fn, cc, on_copy=remember)
+                for argument_types, result in self.signatures:
+                    self._dispatchers[cc].compile_device(argument_types, result)
+                self._dispatchers[cc].disable_compile(bool(self.signatures))
+            return self._dispatchers[cc]
+
+
+def numba_kernel(
+    fn: FunctionType, argument_types: tuple, cc: Capability = (8, 0), **options: Any
+) -> CompiledKernel:
+    """Compile `fn` as a kernel for arguments of these numba types; `options` are those of `numba.cuda.jit`.
+
+    Raises CompileError. Keep a `NumbaFunction` instead where the same function is compiled again and again.
+    """
+    return NumbaFunction(fn, **options).kernel(argument_types, cc)
+
+
+def _compile(
+    fn: FunctionType, argument_types: tuple, cc: Capability, options: dict[str, Any]
+) -> CompiledKernel:
+    from numba import cuda
+
+    if cc not in supported_capabilities():
+        raise CompileError(fn.__name__, no_code_for(cc))
+    chosen = {name: options[name] for name in KERNEL_OPTIONS if options.get(name) is not None}
+    try:
+        with without_driver(fn, cc) as copy:
+            (ptx, *called), _ = cuda.compile_all(
+                copy, argument_types, device=False, abi="numba", output="ptx", cc=cc, lineinfo=True, **chosen
+            )
+    except Exception as error:
+        raise in_words(error, fn) from None
+    ptx = link(fn.__name__, with_learners_lines(ptx), [*called, *options.get("link", ())], cc)
+    entry = re.search(r"\.entry\s+([\w$]+)", ptx)
+    assert entry, "numba made PTX without a kernel"
+    limit = options.get("max_registers")
+    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit)

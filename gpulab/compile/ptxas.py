@@ -1,0 +1,108 @@
+"""What ptxas makes of a kernel: registers, shared and local memory, spills. Needs no driver."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .kernel import Capability, CompileError
+from .versions import no_code_for, supported_capabilities
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one kernel takes. Registers and barriers are counts, all else is bytes.
+
+    `registers`, `local_bytes` (local arrays, and registers that did not fit) and `spill_bytes` (the stores and loads for
+    those registers) are per thread; `shared_bytes` is the static shared memory of a block, without what the
+    system reserves; `const_bytes` holds the arguments and constants.
+    """
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    spill_bytes: int = 0
+    const_bytes: int = 0
+    barriers: int = 0
+
+
+# From 9.0 on the linker's figure for shared memory includes what the system takes of every block.
+RESERVED_SHARED_BYTES = 1024
+RESERVED_SINCE: Capability = (9, 0)
+
+# The figures in the linker's log, behind the kernel's name.
+FIGURES = {
+    "registers": r"used (\d+) registers",
+    "barriers": r"used (\d+) barriers",
+    "shared_bytes": r"(\d+) bytes smem",
+    "const_bytes": r"(\d+) bytes cmem\[0\]",
+    "local_bytes": r"(\d+) stack",
+}
+SPILLS = r"(\d+) bytes spill stores, (\d+) bytes spill loads"
+
+
+@lru_cache(maxsize=256)
+def resources(
+    ptx: str, cc: Capability = (8, 0), entry: str | None = None, max_registers: int | None = None
+) -> Resources:
+    """What the kernel `entry` (the only one by default) of `ptx` takes on a GPU of compute capability `cc`.
+
+    Raises CompileError when ptxas refuses the PTX.
+    """
+    entry = entry or _only_entry(ptx)
+    log = _link(ptx, cc, max_registers)
+    used = _section(log, f"Function properties for '{entry}':")
+    found = {name: int(m[1]) for name, pattern in FIGURES.items() if (m := re.search(pattern, used))}
+    if "registers" not in found:
+        raise CompileError(entry, f"ptxas did not say what the kernel takes:\n{log.strip()}")
+    if cc >= RESERVED_SINCE and found["shared_bytes"]:
+        found["shared_bytes"] -= RESERVED_SHARED_BYTES
+    spilled = re.search(SPILLS, _section(log, f"Function properties for {entry}\n"))
+    return Resources(**found, spill_bytes=int(spilled[1]) + int(spilled[2]) if spilled else 0)
+
+
+def _only_entry(ptx: str) -> str:
+    names = re.findall(r"\.entry\s+([\w$]+)", ptx)
+    if len(names) != 1:
+        raise ValueError(f"say which kernel: the PTX holds {len(names)} ({', '.join(names)})")
+    return names[0]
+
+
+def _section(log: str, heading: str) -> str:
+    """The text behind a heading, up to the next one."""
+    _, _, rest = log.partition(heading)
+    return rest.split("Function properties", 1)[0]
+
+
+def _link(ptx: str, cc: Capability, max_registers: int | None) -> str:
+    """The log of linking `ptx` into machine code."""
+    from cuda.bindings import nvjitlink
+
+    if cc not in supported_capabilities():
+        raise CompileError(_first_entry(ptx), no_code_for(cc))
+    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-verbose"]
+    if max_registers:
+        options.append(f"-maxrregcount={max_registers}")
+    code = ptx.encode()
+    linker = nvjitlink.create(len(options), options)
+    try:
+        nvjitlink.add_data(linker, nvjitlink.InputType.PTX, code, len(code), "kernel.ptx")
+        nvjitlink.complete(linker)
+        return _text(nvjitlink.get_info_log, linker, nvjitlink.get_info_log_size(linker))
+    except nvjitlink.nvJitLinkError as error:
+        reason = _text(nvjitlink.get_error_log, linker, nvjitlink.get_error_log_size(linker)).strip()
+        raise CompileError(_first_entry(ptx), f"ptxas refuses the PTX: {reason or error}") from None
+    finally:
+        nvjitlink.destroy(linker)
+
+
+def _first_entry(ptx: str) -> str:
+    found = re.search(r"\.entry\s+([\w$]+)", ptx)
+    return found[1] if found else "a kernel"
+
+
+def _text(read: object, linker: int, size: int) -> str:
+    buffer = bytearray(size)
+    read(linker, buffer)  # type: ignore[operator]
+    return buffer.decode(errors="replace").rstrip("\0")

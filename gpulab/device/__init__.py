@@ -1,0 +1,18 @@
+"""The device in use: its memory, and the one door through which every launch goes."""
+
+from .checks import LaunchError, dimensions
+from .choice import current, has_gpu, simulate, uses_gpu
+from .launch import Executor, Launch
+from .simulated import SimulatedDevice
+
+__all__ = [
+    "Executor",
+    "Launch",
+    "LaunchError",
+    "SimulatedDevice",
+    "current",
+    "dimensions",
+    "has_gpu",
+    "simulate",
+    "uses_gpu",
+]
