@@ -70,6 +70,8 @@ def _lab(options: argparse.Namespace, rest: list[str]) -> int:
     # A container's user is often root, whom Jupyter turns away unless told otherwise.
     as_root = ["--allow-root"] if os.geteuid() == 0 else []
     command = [sys.executable, "-m", "jupyterlab", *as_root, *rest, str(folder)]
+    # A cell's `!gpulab doctor` finds the command although nobody activated the environment.
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     sys.stdout.flush()
     os.execv(sys.executable, command)  # Ctrl-C and the exit code are Jupyter's own from here
 

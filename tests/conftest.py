@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 
 # Before NumPy and matplotlib are imported: the tests run side by side, and no test opens a window.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Cells and scripts find `gpulab` and `jupyter` although nobody activated the environment.
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
 
 import hypothesis
 import pytest

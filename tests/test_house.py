@@ -237,3 +237,14 @@ def test_the_labs_are_what_their_sources_make_of_them() -> None:
         check=False,
     )
     assert check.returncode == 0, check.stdout + check.stderr
+
+
+def test_the_examples_of_contributing_md_are_in_the_code() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    quotes = re.findall(r"^From `(\S+)`:\n\n((?:    .*\n|\n)+)", text, re.MULTILINE)
+    assert len(quotes) >= 8
+    for file, quote in quotes:
+        source = (ROOT / file).read_text(encoding="utf-8")
+        for piece in quote.split("    …\n"):
+            lines = [line.removeprefix("    ") for line in piece.rstrip().splitlines()]
+            assert "\n".join(lines) in source, f"{file} no longer has what CONTRIBUTING.md quotes:\n{piece}"
