@@ -112,6 +112,8 @@ def _parse_kind(source: str, position: int) -> tuple[int, _Kind]:
         if word == "align":
             position, number = parse_integer(source, position)
             position = skip_blanks(source, position)
+            if number < 1 or number & (number - 1):
+                raise error_at(source, start, f"an alignment must be a power of two, not {number}")
             align = align if pointed_at else number
         elif word == "attribute":
             position = skip_blanks(source, skip_past(source, position, ")"))
@@ -154,6 +156,8 @@ def _parse_sizes(source: str, position: int) -> tuple[int, tuple[int, ...]]:
         size = 0
         if starts_number(source, position):
             position, size = parse_integer(source, position)
+        if size < 0:
+            raise error_at(source, position, "an array cannot have less than no elements")
         position = skip_character(source, position, "]")
         sizes.append(size)
     return position, tuple(sizes)
@@ -180,7 +184,7 @@ def _parse_initial(
         if isinstance(value, Symbol):
             pointers.append((offset, value))
         else:
-            data[offset : offset + width] = _to_bytes(value, kind.type, width)
+            data[offset : offset + width] = _to_bytes(source, start, value, kind.type)
     return position, shape, bytes(data), tuple(pointers)
 
 
@@ -237,8 +241,16 @@ def _cell_offset(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
     return offset
 
 
-def _to_bytes(value: Immediate, type_: str, width: int) -> bytes:
+def _to_bytes(source: str, position: int, value: Immediate, type_: str) -> bytes:
+    """The value as memory holds it; an integer is cut to its type, as ptxas does."""
+    width = WIDTHS[type_]
     if type_ in _PACKS and value.kind != type_:
-        return struct.pack(_PACKS[type_], value.value)
-    bits = int(value.value) if value.bits is None else value.bits
-    return (bits & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+        try:
+            return struct.pack(_PACKS[type_], value.value)
+        except OverflowError:
+            raise error_at(source, position, f"{value.value} is too large for `.{type_}`") from None
+    if value.bits is None:
+        return (int(value.value) & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+    if value.bits >> 8 * width:
+        raise error_at(source, position, f"{value.value} does not fit `.{type_}`")
+    return value.bits.to_bytes(width, "little")

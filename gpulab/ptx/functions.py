@@ -74,7 +74,9 @@ def parse_body(
         instructions.append(Instruction("ret", (), line=body.end_line, location=location))
     tables = {table.name: _resolve_table(source, table, body.labels) for table in body.tables}
     for statement, instruction in zip(body.statements, instructions, strict=False):
-        _check_branch(source, statement, instruction, body.labels, tables)
+        complaint = _check_labels(instruction, body.labels, tables)
+        if complaint:
+            raise error_at(source, statement.position, complaint)
     blocks, tables = split_blocks(instructions, body.labels, tables)
     function = replace(
         signature,
@@ -193,23 +195,20 @@ def _resolve_table(source: str, table: _Table, labels: Mapping[str, int]) -> tup
     return tuple(found)
 
 
-def _check_branch(
-    source: str,
-    statement: _Statement,
-    instruction: Instruction,
-    labels: Mapping[str, int],
-    tables: Mapping[str, tuple[str, ...]],
-) -> None:
-    kind = statement.opcode[:3]
-    if kind == "bra" and instruction.parts[0] == "bra":
+def _check_labels(
+    instruction: Instruction, labels: Mapping[str, int], tables: Mapping[str, tuple[str, ...]]
+) -> str | None:
+    """What is wrong: a branch needs a label that exists, and nothing else may name one."""
+    kind = instruction.opcode.partition(".")[0]
+    if kind == "bra":
         target = branch_target(instruction)
         if target is None:
-            raise error_at(source, statement.position, "`bra` needs a label")
-        if target not in labels:
-            raise error_at(source, statement.position, f"there is no label `{target}` in this function")
-    elif kind == "brx":
+            return "`bra` needs a label"
+        return None if target in labels else f"there is no label `{target}` in this function"
+    if kind == "brx":
         table = branch_table(instruction)
-        if table not in tables:
-            raise error_at(
-                source, statement.position, f"there is no list of labels `{table}` in this function"
-            )
+        return None if table in tables else f"there is no list of labels `{table}` in this function"
+    for operand in instruction.operands:
+        if isinstance(operand, Symbol) and operand.name in labels:
+            return f"only a branch may name the label `{operand.name}`"
+    return None

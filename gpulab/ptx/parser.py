@@ -12,7 +12,7 @@ from .literals import starts_number
 from .operands import parse_integer
 from .text import blank_comments, error_at, found_at, parse_name, skip_blanks, skip_past
 
-_FILE = re.compile(r'^\s*\.file\s+(\d{1,9})\s+"([^"\n]*)"', re.ASCII | re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"([^"\n]*)"', re.ASCII | re.MULTILINE)
 _VERSION = re.compile(r"(\d[\d.]*)", re.ASCII)
 _TARGET = re.compile(r"(\w+)(?:\s*,\s*\w+)*", re.ASCII)
 _REST_OF_LINE = re.compile(r"([^\n]*)")
