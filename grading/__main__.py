@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 
 from grading.course import Course
 from grading.errors import GradingError
 
+OPTIONAL = ("process limit",)  # grading goes on without it
 console = Console(highlight=False, soft_wrap=True)
 
 
@@ -32,6 +35,40 @@ def release(options: argparse.Namespace, course: Course) -> int:
     return 1 if stale else 0
 
 
+def grade(options: argparse.Namespace, course: Course) -> int:
+    """Grade a folder of submissions into the gradebook; exit status 1 where somebody is ungraded."""
+    from grading import classroom, screen
+    from grading.sandbox import Limits
+
+    began = time.monotonic()
+    limits = Limits(seconds=options.limit, patience=min(30.0, options.limit / 3))
+    with screen.progress_bar(console) as bar:
+        result = classroom.grade(
+            course,
+            options.lab,
+            options.folder or course.submitted,
+            limits=limits,
+            unsafe=options.unsafe,
+            workers=options.workers,
+            tell=bar,
+        )
+    result.seconds = time.monotonic() - began
+    screen.show(console, result)
+    console.print(f"wrote {course.grades} · feedback in {course.feedback}", markup=False)
+    return 0
+
+
+def doctor(options: argparse.Namespace, course: Course) -> int:
+    """Say whether this machine can grade."""
+    from grading.doctor import checks
+
+    well = True
+    for what, good, words in checks(course):
+        console.print(f"{what:<14} {'ok' if good else 'no':<4} {words}", markup=False)
+        well &= good or what in OPTIONAL
+    return 0 if well else 1
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="python -m grading", description=__doc__)
@@ -40,6 +77,26 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("lab", nargs="?", help="one lab, such as 04_memory_hierarchy (default: all)")
     command.add_argument("--check", action="store_true", help="change nothing; exit 1 where labs/ is stale")
     command.set_defaults(run=release)
+    command = commands.add_parser(
+        "grade", help="a folder of submissions → verdicts, gradebook, feedback, grades.csv"
+    )
+    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy")
+    command.add_argument(
+        "folder", nargs="?", type=Path, help="STUDENT/LAB/NAME.ipynb, STUDENT/NAME.ipynb or STUDENT.ipynb "
+        "(default: grading/submitted)",
+    )  # fmt: skip
+    command.add_argument(
+        "--limit", type=float, default=120, metavar="SECONDS", help="for one submission (default: 120)"
+    )
+    command.add_argument(
+        "--workers", type=int, default=0, metavar="N", help="at once (default: one per core)"
+    )
+    command.add_argument(
+        "--unsafe", action="store_true", help="without a sandbox: only for submissions that you trust"
+    )
+    command.set_defaults(run=grade)
+    command = commands.add_parser("doctor", help="can this machine grade?")
+    command.set_defaults(run=doctor)
     return top
 
 
@@ -50,6 +107,11 @@ def main(arguments: Sequence[str] | None = None, course: Course | None = None) -
         return int(options.run(options, course or Course()))
     except GradingError as error:
         console.print(f"{error}", style="red", markup=False)
+        return 1
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        console.print(f"{error.strerror}{where}. Verdicts so far are stored: mend it and run the same command again",
+                      style="red", markup=False)  # fmt: skip
         return 1
     except KeyboardInterrupt:
         console.print("stopped; nothing is lost: the same command continues where it was", markup=False)

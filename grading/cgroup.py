@@ -1,4 +1,4 @@
-"""A limit on all processes of a submission together, where this machine lets us make control groups (v1 or v2).
+"""A limit on all processes of a submission together, where this machine lets us make control groups.
 
 Without one the resource limits of each single process and the wall limit still hold.
 """
@@ -51,7 +51,7 @@ def obstacle() -> str:
 
 @contextlib.contextmanager
 def limited(processes: int, memory: int) -> Iterator[Callable[[int], None]]:
-    """A fresh control group; yields the function that puts a process into it. Does nothing where it cannot."""
+    """A fresh control group; yields the function that puts a process into it. Without groups it does nothing."""
     values = {"pids": processes, "memory": memory}
     groups: list[Path] = []
     for home in {path for path, _ in _homes().values()}:

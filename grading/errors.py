@@ -21,7 +21,3 @@ class SandboxError(GradingError):
 
 class TraceError(GradingError):
     """What came out of the sandbox is not a launch trace that can be replayed."""
-
-
-class Ungraded(GradingError):
-    """No verdict for one submission, with the reason. The others go on."""

@@ -21,7 +21,7 @@ from grading.notebooks import grade_id, source_of
 
 @dataclass(frozen=True)
 class Graft:
-    """A released notebook with a learner's answers in it; `notes` by grade id says what was odd about a cell."""
+    """The released notebook with a learner's answers in it; `notes` by grade id say what was odd."""
 
     notebook: NotebookNode
     notes: dict[str, str]

@@ -1,4 +1,4 @@
-"""nbgrader's configuration: run nbgrader and JupyterLab with this folder as the current one, or name this file."""
+"""nbgrader's configuration: run nbgrader and JupyterLab in this folder, or name this file with --config."""
 
 import sys
 from pathlib import Path

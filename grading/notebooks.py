@@ -121,5 +121,6 @@ def _checked(source: str, cell: str) -> tuple[str, str]:
     except SyntaxError:
         pass
     raise ReleaseError(
-        f"test cell '{cell}' must be the one statement gpulab.check(\"topic.exercise\", function), but is: {source!r}"
+        f"test cell '{cell}' must be the one statement gpulab.check(\"topic.exercise\", function), "
+        f"but is: {source!r}"
     )

@@ -27,7 +27,7 @@ KEPT = ("nbgrader", "tags")
 
 
 class StableIds(NbGraderPreprocessor):
-    """Cell ids that the text form lacks: the grade id, else a hash of notebook and source. Drops jupytext's notes."""
+    """Cell ids, which the text form lacks: the grade id, else a hash. Drops what jupytext notes for itself."""
 
     def preprocess(self, notebook: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         seen: dict[str, int] = {}

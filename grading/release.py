@@ -1,7 +1,7 @@
-"""Releasing a lab: `solutions/NN_name/*.py` → `labs/NN_name/*.ipynb`, without solutions, outputs or hidden tests.
+"""Releasing a lab: `solutions/NN_name/*.py` → `labs/NN_name/*.ipynb`, without solutions, outputs, hidden tests.
 
-nbgrader's own preprocessors do the work, so `nbgrader generate_assignment` writes the same bytes. The notebooks
-are made in memory and swapped in together at the end: a failure leaves the released lab as it was.
+nbgrader's own preprocessors do the work, so `nbgrader generate_assignment` writes the same bytes. The notebooks are
+made in memory and swapped in together at the end: a failure leaves the released lab as it was.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def released_notebook(source: Path) -> NotebookNode:
         notebook = jupytext.read(source)
     except Exception as error:  # jupytext and its YAML reader raise many kinds
         raise ReleaseError(f"{source.name} cannot be read as py:percent: {error}") from error
+    _refuse_unmarked(notebook, source)
     resources: dict[str, object] = {
         "unique_key": source.stem,
         "nbgrader": {"notebook": source.stem, "assignment": source.parent.name, "student": ".", "db_url": ""},
@@ -45,6 +46,17 @@ def released_notebook(source: Path) -> NotebookNode:
             raise ReleaseError(f"{source.name}: {step.__name__} refused it: {error}") from error
     _refuse_leaks(notebook, source)
     return notebook
+
+
+def _refuse_unmarked(notebook: NotebookNode, source: Path) -> None:
+    """A solution in a cell that is not marked as one would be released."""
+    for cell in notebook.cells:
+        if "BEGIN SOLUTION" in cell.source and not cell.metadata.get("nbgrader", {}).get("solution"):
+            first = next(line for line in cell.source.splitlines() if line.strip())
+            raise ReleaseError(
+                f'{source.name}: the cell that begins with "{first}" has a solution but is not marked as a solution '
+                'cell: add nbgrader={"solution": true, "grade": false, "grade_id": …} to its header'
+            )
 
 
 def _refuse_leaks(notebook: NotebookNode, source: Path) -> None:

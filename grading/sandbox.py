@@ -1,7 +1,7 @@
 """The one place where learners' code runs: a bubblewrap sandbox around a fresh Python.
 
-Inside: Python and its packages, `gpulab` without references, one script, all read-only; a private /tmp and home in
-memory; no network, no other process, no capability. What comes out is one file that exists beforehand and is
+Inside: Python and its packages, `gpulab` without references, one script, all read-only; a private /tmp and home
+in memory; no network, no other process, no capability. What comes out is one file that exists beforehand and is
 mounted on its own, so it can be neither a link nor a pipe nor larger than its limit.
 """
 
@@ -29,6 +29,7 @@ from grading.errors import SandboxError
 RECORDER = Path(__file__).with_name("recorder.py")
 REFERENCES = "gpulab/exercises/references"
 STDERR_KEPT = 4000
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ def obstacle() -> str:
         return ""
     said = trial.stderr.strip().splitlines()[-1:] or ["no reason given"]
     return (
-        f"bubblewrap cannot make a sandbox here ({said[0]}): user namespaces are blocked, as Docker's default "
-        "seccomp profile and Ubuntu's AppArmor do; allow them, or grade on another machine"
+        f"bubblewrap cannot make a sandbox here ({said[0]}): user namespaces are blocked, as by Docker's default "
+        "seccomp profile and by Ubuntu's AppArmor; allow them, or grade on another machine"
     )
 
 
@@ -158,6 +159,7 @@ def _run(
             start_new_session=True,
         )  # fmt: skip
         join(process.pid)
+        _running.add(process)
         assert process.stderr is not None
         said = bytearray()
         listener = threading.Thread(target=_listen, args=(process.stderr, said), daemon=True)
@@ -167,6 +169,7 @@ def _run(
         except subprocess.TimeoutExpired:
             return "stopped", ""
         finally:
+            _running.discard(process)
             _kill(process)
             listener.join(5)
     if code == 0:
@@ -193,6 +196,13 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     if process.stderr:
         process.stderr.close()
+
+
+def stop_all() -> None:
+    """End every recording that is under way; the threads that wait for them go on."""
+    for process in list(_running):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def describe() -> Iterator[tuple[str, bool, str]]:

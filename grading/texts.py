@@ -1,4 +1,4 @@
-"""Every sentence of a verdict, as a template: what, where, why, what to do. Learner's strings are cleaned first."""
+"""Every sentence of a verdict as a template. Learners' strings are cleaned before they go in."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ CELL_TWICE = "the solution cell '{cell}' is there {times} times; the last one th
 # While recording.
 CELL_FAILED = "the cell '{cell}' stopped with {error}"
 NO_FUNCTION = "`{function}` is not defined when the judge asks for it"
-NAME_OUTSIDE = "{error}. Only solution cells reach the judge: a helper in a cell of your own belongs into the cell '{cell}'"
+NAME_OUTSIDE = "{error}. Only solution cells reach the judge: a helper that stands in a cell of your own belongs into one"
 STUB = "not answered: the cell still says NotImplementedError"
-STOPPED = "stopped after {seconds:.0f} s in {where}"
-DIED = "the process ended in {where} ({how})"
-NOT_REACHED = "not reached: {why}"
-CALL_FAILED = "{function} stopped with {error} at {case}"
-NO_LAUNCH = "no kernel was launched at {case}"
+STOPPED = "stopped after {seconds:.0f} s"
+DIED = "the process ended ({how})"
+NOT_REACHED = "not reached: {why} in {where}"
 
 # While replaying.
 BAD_TRACE = "what was recorded cannot be replayed: {why}"
-TOO_MANY_UPLOADS = "uploads {size:,} bytes from the host at {case}; at most {limit:,} are allowed, so the GPU must compute it"
-INPUT_CHANGED = "the input `{array}` was changed at {case}; it must stay as it was"
+NO_RECORD = "nothing was recorded at {case}"
+OTHER_BUFFERS = "the arrays recorded at {case} are not those of the exercise"
+OTHER_SHAPE = "the launch recorded at {case} is not the one of the exercise: grid {grid}, block {block}"
+OTHER_GPU = "`{kernel}` was compiled for compute capability {cc}; exercises are judged on {gpu}"
+TOO_MANY_UPLOADS = "uploads {size:,} bytes from the host at {case}; at most {limit:,} are allowed, so a kernel must compute it"
+TOO_MANY_CONSTANTS = "`{kernel}` brings {size:,} bytes of constants; at most {limit:,} are allowed, so a kernel must compute it"
 UNDECIDED = (
-    "`{array}` depends on what was in memory before at {case}: element [{index}] was {first} in one run "
-    "and {second} in the next. Was every element written, and nothing read before it was written?"
+    "the result at {case} depends on what stood in memory before the run: {array}[{index}] was right once and is "
+    "{got} the next time. Is every element written, and nothing read before it is written?"
 )
-WRONG = "{array}[{index}] is {got}, should be {expected} at {case} · {wrong:,} of {size:,} elements wrong"
-ORDER_MATTERS = "right in lockstep, wrong when warps run one after another at {case}: {reason}"
-WRONG_ANSWER = "answer {number} of {count} at {case}: got {got}, should be {expected}"
-REPLAY_STOPPED = "the replay of {exercise} was stopped: {why}"
+REPLAY_STOPPED = "the replay was stopped after {seconds:.0f} s; does a kernel end at every size?"
+REPLAY_DIED = "the replay ended without a verdict ({how})"
+INSTEAD = "{label} {measured} instead of {limit}"
 
 # The verdict on a screen.
 UNGRADED = "ungraded: {reason}"

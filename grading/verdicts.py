@@ -1,4 +1,4 @@
-"""Verdicts as data, and the store that makes grading repeatable: same submission, tests and environment, same verdict."""
+"""Verdicts as data, and their store: same submission, same tests, same environment, same verdict."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ from grading import texts
 
 @dataclass(frozen=True)
 class Line:
-    """One thing that earns points: `right`, or a budget by its label."""
+    """One thing that earns points: `right`, or a budget by its label.
+
+    `summary` is the half line behind the points, `reason` says in the learner's words why points are lost,
+    `short` is the reason for a table of the class.
+    """
 
     label: str
     points: float
     of: float
-    measured: str = ""
-    reason: str = ""  # in the learner's words; empty when no point is lost
+    summary: str = ""
+    reason: str = ""
+    short: str = ""
 
     @property
     def passed(self) -> bool:
@@ -54,14 +59,8 @@ class ExerciseVerdict:
 
     @property
     def reason(self) -> str:
-        """The first reason for a lost point, for a table."""
-        return self.ungraded or next((_headline(line) for line in self.lines if line.reason), "")
-
-
-def _headline(line: Line) -> str:
-    if line.label == "right":
-        return line.reason
-    return f"{line.label} {line.measured}".strip()
+        """The first reason for a lost point, for a table of the class."""
+        return self.ungraded or next((line.short for line in self.lines if line.short), "")
 
 
 @dataclass(frozen=True)
@@ -97,13 +96,12 @@ def as_text(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
     rows = [f"{verdict.exercise}   {verdict.points:g} of {verdict.of:g}"]
     if verdict.ungraded or whole.ungraded:
         rows.append("  " + texts.UNGRADED.format(reason=texts.clean(verdict.ungraded or whole.ungraded)))
-    wide = max((len(f"{line.label} {line.measured}") for line in verdict.lines), default=0)
+    wide = max((len(line.label) for line in verdict.lines), default=0)
     for line in verdict.lines:
-        name = f"{line.label} {line.measured}".strip().ljust(wide)
-        first, *more = texts.wrap(line.reason) or [""]
-        rows.append(f"  {name}   {line.points:g} of {line.of:g}   {first}".rstrip())
-        indent = " " * (len(rows[-1]) - len(first))
-        rows += [indent + text for text in more]
+        head = f"  {line.label:<{wide}}   {line.points:g} of {line.of:g}   "
+        said = texts.wrap(line.summary) + texts.wrap(line.reason)
+        rows.append((head + "".join(said[:1])).rstrip())
+        rows += [" " * len(head) + text for text in said[1:]]
     rows += [f"  note: {texts.clean(note)}" for note in verdict.notes]
     if verdict.cases and whole.compiler:
         cases = texts.clean(" and ".join(verdict.cases))
@@ -151,19 +149,12 @@ def write_whole(path: Path, text: str) -> None:
 def from_json(record: dict[str, Any]) -> NotebookVerdict:
     """The inverse of `dataclasses.asdict` for verdicts."""
     exercises: Iterable[dict[str, Any]] = record["exercises"]
-    return NotebookVerdict(
-        **{
-            **record,
-            "exercises": tuple(
-                ExerciseVerdict(
-                    **{
-                        **e,
-                        "lines": tuple(Line(**line) for line in e["lines"]),
-                        "cases": tuple(e["cases"]),
-                        "notes": tuple(e["notes"]),
-                    }
-                )
-                for e in exercises
-            ),
-        }
+    return NotebookVerdict(**{**record, "exercises": tuple(map(exercise_from_json, exercises))})
+
+
+def exercise_from_json(record: dict[str, Any]) -> ExerciseVerdict:
+    """The inverse of `dataclasses.asdict` for one exercise's verdict."""
+    lines = tuple(Line(**line) for line in record["lines"])
+    return ExerciseVerdict(
+        **{**record, "lines": lines, "cases": tuple(record["cases"]), "notes": tuple(record["notes"])}
     )

@@ -1,0 +1,280 @@
+"""Grading a class: find, graft, judge in parallel, store, and one writer for the gradebook. Restartable at any point.
+
+A submission that cannot be judged gets its reason and never stops another one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from nbformat import NotebookNode
+
+from grading import environment, gradebook, sandbox, texts
+from grading.course import Course
+from grading.errors import NotebookError, ReleaseError, SandboxError
+from grading.graft import Graft, graft
+from grading.judge import Judge
+from grading.notebooks import Question, questions, read_released, read_submitted
+from grading.sandbox import Limits
+from grading.submissions import Submission, find_submissions
+from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A released lab, as the judge sees it."""
+
+    name: str
+    notebooks: dict[str, NotebookNode]
+    questions: dict[str, tuple[Question, ...]]
+
+
+@dataclass
+class Task:
+    """One notebook of one student on its way to a verdict."""
+
+    student: str
+    notebook: str
+    graft: Graft
+    key: str
+    verdict: NotebookVerdict | None = None
+    known: bool = False  # the verdict was in the store
+
+
+@dataclass
+class ClassResult:
+    """A graded class: tasks by student, and who was not looked at, with the reason."""
+
+    lab: Lab
+    tasks: dict[str, list[Task]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def points(self, student: str) -> float:
+        return round(sum(t.verdict.points for t in self.tasks[student] if t.verdict), 2)
+
+    def of(self) -> float:
+        return round(sum(q.points for asked in self.lab.questions.values() for q in asked), 2)
+
+    def reason(self, student: str) -> str:
+        """Why a student is ungraded, in whole or in part; empty for most."""
+        reasons: dict[str, list[str]] = {}  # and the exercises that each is about
+        for task in self.tasks[student]:
+            if task.verdict and task.verdict.ungraded:
+                reasons.setdefault(task.verdict.ungraded, [])
+            elif task.verdict:
+                for verdict in task.verdict.exercises:
+                    if verdict.ungraded:
+                        reasons.setdefault(verdict.ungraded, []).append(verdict.exercise)
+        return "; ".join(f"{', '.join(about)}: {why}" if about else why for why, about in reasons.items())
+
+
+def open_lab(course: Course, lab: str) -> Lab:
+    """Read a released lab; raises ReleaseError where it does not fit its exercises."""
+    paths = sorted((course.labs / lab).glob("*.ipynb"))
+    if not paths:
+        known = ", ".join(sorted(p.name for p in course.labs.glob("[0-9]*"))) or "none"
+        raise ReleaseError(f"no released lab '{lab}' in {course.labs}; there are: {known}")
+    notebooks = {p.stem: read_released(p) for p in paths}
+    asked = {name: questions(notebook) for name, notebook in notebooks.items()}
+    if not any(asked.values()):
+        raise ReleaseError(f"{lab} has no test cell, so there is nothing to grade")
+    return Lab(lab, notebooks, asked)
+
+
+def collect(course: Course, lab: Lab, folder: Path) -> list[Submission]:
+    """The submissions of a folder, copied to where nbgrader looks for them."""
+    found = find_submissions(folder, lab.name, list(lab.notebooks), course.roster)
+    if folder.resolve() == course.submitted.resolve():
+        return found
+    for submission in found:
+        for name, path in submission.notebooks.items():
+            target = course.submitted / submission.student / lab.name / f"{name}.ipynb"
+            if submission.refused or path.is_symlink() or not path.is_file():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists() or target.read_bytes() != path.read_bytes():
+                shutil.copyfile(path, target)
+        stamp = submission.folder / "timestamp.txt"
+        if submission.notebooks and not submission.refused and stamp.is_file() and not stamp.is_symlink():
+            shutil.copyfile(stamp, course.submitted / submission.student / lab.name / "timestamp.txt")
+    return found
+
+
+def plan(course: Course, lab: Lab, submissions: list[Submission], store: Store, environ: str) -> ClassResult:
+    """Graft every submission and look up what is known; nothing is run."""
+    result = ClassResult(lab)
+    for submission in submissions:
+        if submission.refused and not (submission.student and _can_be_a_student(submission)):
+            result.refused[submission.student] = submission.refused
+            continue
+        tasks = [_task(lab, submission, name, environ) for name in lab.notebooks]
+        for task in tasks:
+            if task.verdict is None:
+                stored = store.get(task.student, lab.name, task.notebook)
+                if stored is not None and stored.key == task.key:
+                    task.verdict, task.known = stored, True
+        result.tasks[submission.student] = tasks
+    return result
+
+
+def _can_be_a_student(submission: Submission) -> bool:
+    """A known student who handed in nothing of this lab gets 0 with the reason; a stranger gets no record."""
+    return not submission.notebooks and submission.refused.startswith(texts.NO_LAB.split("{")[0])
+
+
+def _task(lab: Lab, submission: Submission, name: str, environ: str) -> Task:
+    released = lab.notebooks[name]
+    try:
+        if name not in submission.notebooks:
+            expected = f"{submission.student}/{lab.name}/{name}.ipynb"
+            raise NotebookError(texts.NO_LAB.format(lab=lab.name, expected=expected))
+        grafted = graft(released, read_submitted(submission.notebooks[name]), name, lab.name)
+    except NotebookError as error:
+        empty = graft(released, list(released.cells), name, lab.name)
+        verdict = ungraded(lab.questions[name], str(error), empty.digest, f"{environ}-{error}")
+        return Task(submission.student, name, empty, verdict.key, verdict)
+    return Task(submission.student, name, grafted, f"{grafted.digest}-{environ}")
+
+
+def ungraded(asked: tuple[Question, ...], reason: str, submission: str, key: str) -> NotebookVerdict:
+    """No verdict on a whole notebook: 0 points, and the reason at each exercise."""
+    exercises = tuple(
+        ExerciseVerdict(q.exercise, q.cell, (Line("right", 0.0, q.points),), ungraded=reason) for q in asked
+    )
+    return NotebookVerdict(key, submission, exercises, ungraded=reason)
+
+
+def judge_all(
+    result: ClassResult, judge: Judge, store: Store, workers: int, tell: Callable[[Task], None]
+) -> None:
+    """Work out every missing verdict and store it at once. `tell` hears of each."""
+    todo = [t for tasks in result.tasks.values() for t in tasks if t.verdict is None]
+
+    def work(task: Task) -> NotebookVerdict:
+        return judge.verdict(task.graft, result.lab.questions[task.notebook], task.key)
+
+    with interruptible(), ThreadPoolExecutor(workers) as pool:
+        jobs: dict[Future[NotebookVerdict], Task] = {pool.submit(work, task): task for task in todo}
+        try:
+            for job in as_completed(jobs):
+                task = jobs[job]
+                task.verdict = job.result()
+                store.put(task.student, result.lab.name, task.notebook, task.verdict)
+                tell(task)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            sandbox.stop_all()
+            judge.stop()
+            raise
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """A polite end (SIGTERM) is treated as Ctrl-C: what was judged is stored, what runs is ended."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> int:
+    """Fill the gradebook, the feedback and grades.csv; says how many students were new or changed."""
+    lab, written = result.lab, 0
+    gradebook.register(course, lab.name, lab.notebooks)
+    rows: list[dict[str, object]] = []
+    for student, tasks in result.tasks.items():
+        graded = gradebook.Graded(
+            student,
+            {t.notebook: t.graft.notebook for t in tasks},
+            {t.notebook: t.verdict for t in tasks if t.verdict},
+            course.submitted / student / lab.name / "timestamp.txt",
+        )
+        for task in tasks:
+            if task.verdict and not task.known:
+                Store(course.verdicts).put(student, lab.name, task.notebook, task.verdict)
+        if not gradebook.is_written(course, lab.name, graded):
+            gradebook.write(course, lab.name, graded)
+            written += 1
+        tell(student)
+        rows.append(_row(result, student))
+    for student, reason in result.refused.items():
+        rows.append(
+            {
+                "student": student,
+                "lab": lab.name,
+                "points": "",
+                "of": "",
+                "state": "refused",
+                "reason": reason,
+            }
+        )
+    gradebook.write_grades(course, lab.name, rows)
+    return written
+
+
+def _row(result: ClassResult, student: str) -> dict[str, object]:
+    reason = result.reason(student)
+    return {
+        "student": student,
+        "lab": result.lab.name,
+        "points": result.points(student),
+        "of": result.of(),
+        "state": "ungraded" if reason else "graded",
+        "reason": texts.clean(reason),
+    }
+
+
+def grade(
+    course: Course,
+    lab_name: str,
+    folder: Path,
+    *,
+    limits: Limits | None = None,
+    unsafe: bool = False,
+    workers: int = 0,
+    tell: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> ClassResult:
+    """Grade a folder of submissions of one lab, from the files to the gradebook."""
+    limits = limits or Limits()
+    if not unsafe and sandbox.obstacle():
+        raise SandboxError(
+            f"{sandbox.obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe"
+        )
+    lab = open_lab(course, lab_name)
+    judge = Judge(environment.secret(course), limits, unsafe=unsafe)
+    store = Store(course.verdicts)
+    environ = environment.digest(course, [repr(limits), repr(lab.questions)])
+    result = plan(course, lab, collect(course, lab, folder), store, environ)
+    total = sum(len(tasks) for tasks in result.tasks.values())
+    done = sum(t.verdict is not None for tasks in result.tasks.values() for t in tasks)
+    tell("judging", done, total)
+
+    def judged(task: Task) -> None:
+        nonlocal done
+        done += 1
+        tell("judging", done, total)
+
+    judge_all(result, judge, store, workers or max(1, len(os.sched_getaffinity(0))), judged)
+    count = 0
+
+    def saved(student: str) -> None:
+        nonlocal count
+        count += 1
+        tell("gradebook", count, len(result.tasks))
+
+    save(course, result, saved)
+    return result

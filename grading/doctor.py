@@ -1,0 +1,32 @@
+"""`python -m grading doctor`: can this machine grade, and if not, what is missing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from importlib import metadata
+
+from grading import sandbox
+from grading.course import Course
+
+
+def checks(course: Course) -> Iterator[tuple[str, bool, str]]:
+    """Rows of (what, whether it is well, in words)."""
+    for package in ("nbgrader", "jupytext", "nbconvert"):
+        try:
+            yield package, True, metadata.version(package)
+        except metadata.PackageNotFoundError:
+            yield package, False, "missing: pip install 'gpulab[grading]'"
+    try:
+        from gpulab.compile import compiler_version
+
+        compiler = compiler_version()
+    except ImportError as error:
+        compiler, why = "", str(error)
+    else:
+        why = "no NVVM: install the extra cu12 or cu13"
+    yield "compiler", bool(compiler), compiler or why
+    yield from sandbox.describe()
+    free = shutil.disk_usage(course.root).free
+    yield "disk", free > 1 << 30, f"{free / 1e9:.1f} GB free"
+    yield "labs", bool(course.lab_names()), ", ".join(course.lab_names()) or "no lab in solutions/"

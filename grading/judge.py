@@ -1,0 +1,232 @@
+"""A grafted notebook → a verdict: record in the sandbox, replay in a limited child. Runs no learner's line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import time
+import traceback
+from dataclasses import asdict, replace
+from functools import cache
+from importlib import import_module
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from gpulab.compile import compiler_version
+from gpulab.exercises import cases as contents
+from gpulab.exercises import registry
+from gpulab.exercises.run import GPU
+from gpulab.exercises.spec import Array, Case, Exercise
+from grading import sandbox, texts
+from grading.environment import seed
+from grading.graft import Graft, cells_to_run, is_test
+from grading.notebooks import Question
+from grading.replay import ReplayJob, verdicts
+from grading.sandbox import Limits
+from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
+
+REPLAY_MEMORY = 6 << 30
+LARGEST_MESSAGE = 4 << 20
+
+
+@cache
+def own_cases() -> dict[str, tuple[Case, ...]]:
+    """The judge's own cases by exercise: all CASES of grading/cases/."""
+    names = sorted(p.stem for p in (Path(__file__).parent / "cases").glob("lab_*.py"))
+    modules = [import_module(f"grading.cases.{name}") for name in names]
+    return {exercise: tuple(chosen) for m in modules for exercise, chosen in m.CASES.items()}
+
+
+def judge_cases(exercise: Exercise) -> tuple[Case, ...]:
+    """Where the judge looks: at cases of its own, or the public ones (on other contents, in any case)."""
+    return own_cases().get(exercise.name, exercise.cases)
+
+
+class Judge:
+    """Judges notebooks of one course. `verdict` may be called from several threads."""
+
+    def __init__(self, secret: bytes, limits: Limits, *, unsafe: bool = False):
+        self.secret, self.limits, self.unsafe = secret, limits, unsafe
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["grading.replay"])
+        self._children: set[Any] = set()
+
+    def verdict(self, graft: Graft, questions: tuple[Question, ...], key: str) -> NotebookVerdict:
+        """The verdict on one notebook, whatever is in it. Raises SandboxError where there is no sandbox."""
+        began = time.monotonic()
+        chosen = {q.exercise: judge_cases(registry.find(q.exercise)) for q in questions}
+        seeds = {
+            (exercise, case.name): seed(self.secret, graft.digest, exercise, case.name)
+            for exercise, cases in chosen.items()
+            for case in cases
+        }
+        job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
+        outcome = sandbox.record(json.dumps(job, default=_plain).encode(), self.limits, unsafe=self.unsafe)
+        recorded = time.monotonic()
+        ends = {
+            "done": "",
+            "stopped": texts.STOPPED.format(seconds=self.limits.seconds),
+            "died": texts.DIED.format(how=texts.clean(outcome.how, 120)),
+        }
+        sources = {step["cell"]: step["source"] for step in job["steps"] if "source" in step}
+        replayed = self._replay(
+            ReplayJob(
+                outcome.content,
+                ends[outcome.end],
+                questions,
+                chosen,
+                seeds,
+                sources,
+                _notes(graft, questions),
+            )
+        )
+        return NotebookVerdict(
+            key,
+            graft.digest,
+            replayed,
+            compiler=compiler_version(),
+            device=f"{GPU} simulated",
+            seconds={"record": round(recorded - began, 2), "replay": round(time.monotonic() - recorded, 2)},
+        )
+
+    def _replay(self, job: ReplayJob) -> tuple[ExerciseVerdict, ...]:
+        """Every exercise gets a verdict: a child that dies costs the exercise that killed it, not the others."""
+        found: dict[str, ExerciseVerdict] = {}
+        while missing := tuple(q for q in job.questions if q.exercise not in found):
+            said, how = self._child(replace(job, questions=missing))
+            found |= said
+            first = next((q for q in missing if q.exercise not in found), None)
+            if first is not None:
+                found[first.exercise] = _no_verdict(first, job, how)
+        return tuple(found[q.exercise] for q in job.questions)
+
+    def _child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str]:
+        """What one child said before it ended, and how it ended."""
+        here, there = self._context.Pipe(duplex=False)
+        child = self._context.Process(
+            target=_in_child, args=(job, there, int(self.limits.seconds)), daemon=True
+        )
+        child.start()
+        self._children.add(child)
+        there.close()
+        found: dict[str, ExerciseVerdict] = {}
+        deadline = time.monotonic() + self.limits.seconds
+        how = ""
+        try:
+            while here.poll(max(0.0, deadline - time.monotonic())):
+                said = json.loads(here.recv_bytes(LARGEST_MESSAGE))
+                if "failed" in said:
+                    return found, texts.REPLAY_DIED.format(how=said["failed"])
+                verdict = exercise_from_json(said)
+                found[verdict.exercise] = verdict
+            how = texts.REPLAY_STOPPED.format(seconds=self.limits.seconds)
+        except (EOFError, OSError, ValueError):
+            child.join(5)
+            how = texts.REPLAY_DIED.format(how=f"exit status {child.exitcode}")
+        finally:
+            self._children.discard(child)
+            child.kill()
+            child.join()
+            here.close()
+        return found, how
+
+    def stop(self) -> None:
+        """End every replay that is under way."""
+        for child in list(self._children):
+            with contextlib.suppress(OSError, ValueError):
+                child.kill()
+
+
+def recording_job(
+    graft: Graft,
+    questions: tuple[Question, ...],
+    chosen: dict[str, tuple[Case, ...]],
+    seeds: dict[tuple[str, str], int],
+    patience: float,
+) -> dict[str, Any]:
+    """What the recorder is to do: the cells that answers need, in order, and each exercise where it is asked."""
+    needed = {c.id for c in cells_to_run(graft.notebook)}
+    asked = {q.cell: q for q in questions}
+    steps: list[dict[str, Any]] = []
+    for cell in graft.notebook.cells:
+        mark = cell.metadata.get("nbgrader", {})
+        if is_test(cell) and mark.grade_id in asked:
+            question = asked[mark.grade_id]
+            exercise = registry.find(question.exercise)
+            cases = [
+                _case(exercise, case, seeds[exercise.name, case.name]) for case in chosen[question.exercise]
+            ]
+            steps.append({"exercise": exercise.name, "function": question.function, "cases": cases})
+        elif cell.id in needed:
+            steps.append({"cell": mark.get("grade_id", cell.id), "source": cell.source})
+    return {"patience": patience, "steps": steps}
+
+
+def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
+    """One case as the sandbox gets it: questions, or sizes and types without contents."""
+    if exercise.evidence == "answered cases":
+        return {"name": case.name, "questions": contents.questions(exercise, case, number)}
+    assert exercise.arguments is not None
+    given = [
+        {"array": a.name, "shape": a.shape, "dtype": a.dtype, "role": a.role}
+        if isinstance(a, Array)
+        else {"scalar": a.name, "value": a.value, "dtype": a.dtype}
+        for a in exercise.arguments(case.sizes)
+    ]
+    if exercise.shape is None:
+        return {"name": case.name, "arguments": given}
+    shape = exercise.shape(case.sizes)
+    return {"name": case.name, "arguments": given, "launch": [shape.grid, shape.block, shape.shared_bytes]}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a question holds a {type(value).__name__}, which is no JSON")
+
+
+def _notes(graft: Graft, questions: tuple[Question, ...]) -> dict[str, str]:
+    """What was odd about the solution cell before each test cell."""
+    notes: dict[str, str] = {}
+    asked = {q.cell: q for q in questions}
+    before: list[str] = []
+    for cell in graft.notebook.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        if name in asked:
+            notes[asked[name].exercise] = "; ".join(before)
+            before = []
+        elif name in graft.notes:
+            before.append(graft.notes[name])
+    return notes
+
+
+def _no_verdict(question: Question, job: ReplayJob, how: str) -> ExerciseVerdict:
+    names = tuple(case.name for case in job.cases[question.exercise])
+    return ExerciseVerdict(
+        question.exercise, question.cell, (Line("right", 0.0, question.points),), names, ungraded=how
+    )
+
+
+def _in_child(job: ReplayJob, say: Connection, seconds: int) -> None:
+    """The child's work: verdicts, one message each, under limits that it cannot lift."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(quiet, stream)
+    resource.setrlimit(resource.RLIMIT_AS, (REPLAY_MEMORY, REPLAY_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.setrecursionlimit(5000)
+    try:
+        for verdict in verdicts(job):
+            say.send_bytes(json.dumps(asdict(verdict)).encode())
+    except Exception as error:  # a mistake of ours, or memory that ran out: the coordinator gets one line
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
+        say.send_bytes(json.dumps({"failed": texts.clean(why)}).encode())
+    say.close()

@@ -1,0 +1,286 @@
+"""Runs inside the sandbox, alone: a learner's cells, then each exercise's function on the judge's cases.
+
+Reads a job from standard input and writes one file, a line of JSON per fact, as it goes: what was recorded
+before a crash or a limit is kept. Nothing of this process is believed: a forged record is only another
+submission, replayed on contents that were not here. So this script defends nothing; the sandbox does.
+
+A job is {"patience": seconds, "steps": […]}. A step is a cell, {"cell": id, "source": text}, or an exercise,
+{"exercise": name, "function": name, "cases": […]}. A case is {"name": …} with "questions", a list of argument
+lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"}, and,
+where the function is a kernel, "launch": [grid, block, bytes of dynamic shared memory].
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import copy
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+FORMAT = 1
+
+
+class Impatient(BaseException):
+    """One cell or exercise took longer than its share. No Exception, so that `except Exception` lets it pass."""
+
+
+class Refused(Exception):
+    """The learner's function did what the exercise does not allow; the text says what and why."""
+
+
+class Record:
+    """The file that comes out."""
+
+    def __init__(self, path: str):
+        self.descriptor = os.open(path, os.O_WRONLY)
+        self.kernels: set[str] = set()  # digests of those that are in the file
+
+    def line(self, line: str, /, **facts: Any) -> None:
+        """Add one fact."""
+        text = json.dumps({"line": line, **facts}, default=_plain, separators=(",", ":"))
+        data = memoryview(text.encode() + b"\n")
+        while data:
+            data = data[os.write(self.descriptor, data) :]
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, for JSON."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (set, frozenset, range)):
+        return list(value)
+    raise TypeError(
+        f"an answer may hold numbers, strings, lists and dictionaries, not {type(value).__name__}"
+    )
+
+
+@contextlib.contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """Raise `Impatient` in the body when it takes too long."""
+
+    def lose_it(number: int, frame: object) -> None:
+        raise Impatient
+
+    signal.signal(signal.SIGALRM, lose_it)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def said(error: BaseException) -> str:
+    """An error in one line, with the line of the learner's cell that raised it."""
+    text = str(error).strip() or type(error).__name__
+    if isinstance(error, SyntaxError):
+        return f"SyntaxError: {error.msg} (line {error.lineno})"
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(("<cell", "<ipython"))
+    ]
+    where = f" (line {frames[-1].lineno}: {frames[-1].line})" if frames and frames[-1].line else ""
+    name = type(error).__name__
+    return (text if text.startswith(name) else f"{name}: {text}") + where
+
+
+def attempt(record: Record, seconds: float, facts: dict[str, Any], body: Callable[[], None]) -> None:
+    """Run `body`; whatever it raises becomes a line of the record and ends nothing else."""
+    try:
+        with patience(seconds):
+            body()
+    except Impatient:
+        record.line("failed", kind="stopped", error=f"stopped after {seconds:.0f} s", **facts)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        with contextlib.suppress(Exception):
+            record.line("failed", kind=type(error).__name__, error=said(error), **facts)
+
+
+def run_cell(shell: Any, step: dict[str, Any]) -> None:
+    """One cell, as a notebook would run it; its error is raised here."""
+    shell.gpulab_cell = step["cell"]  # the file name of the cell's code, in errors and in PTX
+    result = shell.run_cell(step["source"], store_history=False)
+    error = result.error_before_exec or result.error_in_exec
+    if error is not None:
+        raise error
+
+
+class Tracer:
+    """Stands at the device's door while an exercise is recorded: notes launches and uploads, runs nothing."""
+
+    def __init__(self, record: Record, allocations: list[Any], names: list[str], fixed: set[int]):
+        self.record = record
+        self.buffers = allocations  # kept, so that no address is used twice
+        self.names = names
+        self.fixed = fixed  # buffers that the host may not write
+        self.events: list[dict[str, Any]] = []
+        self.written: dict[int, Any] = {}  # by the host, since the last launch
+        self.used: set[int] = set()
+
+    def name(self, index: int) -> str:
+        return self.names[index] if index < len(self.names) else "an array of yours"
+
+    def number(self, allocation: Any) -> int:
+        """The number of a buffer; a new one gets the next."""
+        for index, known in enumerate(self.buffers):
+            if known is allocation:
+                return index
+        self.buffers.append(allocation)
+        return len(self.buffers) - 1
+
+    def host_access(self, device: Any, allocation: Any, writes: bool) -> None:
+        """The host wants to see or change device memory."""
+        index = self.number(allocation)
+        if not writes:
+            from gpulab.exercises import messages
+
+            raise Refused(messages.read_on_host(self.name(index)))
+        if index in self.fixed:
+            raise Refused(
+                f"your code writes to the input `{self.name(index)}` from the host; inputs stay as they are"
+            )
+        if index in self.used:
+            raise Refused(
+                f"your code writes to `{self.name(index)}` from the host between launches; "
+                "let kernels do the work, or write before the first launch"
+            )
+        self.written[index] = allocation
+
+    def launch(self, device: Any, launch: Any) -> None:
+        """Note a launch, and before it what the host wrote."""
+        self._note_uploads()
+        kernel = launch.kernel
+        if kernel.digest not in self.record.kernels:
+            self.record.kernels.add(kernel.digest)
+            self.record.line(
+                "kernel", digest=kernel.digest, name=kernel.name, entry=kernel.entry, ptx=kernel.ptx,
+                cc=kernel.cc, max_registers=kernel.max_registers, compiler=kernel.compiler,
+            )  # fmt: skip
+        arguments, pointers = bytearray(launch.arguments), []
+        for at in launch.pointers:
+            allocation = device.memory.find(int.from_bytes(arguments[at : at + 8], "little"))
+            if allocation is not None:
+                offset = int.from_bytes(arguments[at : at + 8], "little") - allocation.address
+                pointers.append([at, self.number(allocation), offset])
+                arguments[at : at + 8] = bytes(8)
+        self.used.update(buffer for _, buffer, _ in pointers)
+        self.events.append(
+            {
+                "kernel": kernel.digest,
+                "grid": launch.grid,
+                "block": launch.block,
+                "shared_bytes": launch.shared_bytes,
+                "arguments": arguments.hex(),
+                "pointers": pointers,
+                "labels": [self._label(device, label) for label in launch.arrays],
+            }
+        )
+
+    def _label(self, device: Any, label: Any) -> dict[str, Any]:
+        allocation = device.memory.find(label.address)
+        return {
+            "name": label.name,
+            "buffer": self.number(allocation),
+            "offset": label.address - allocation.address,
+            "shape": label.shape,
+            "strides": label.strides,
+            "dtype": label.dtype,
+            "itemsize": label.itemsize,
+        }
+
+    def _note_uploads(self) -> None:
+        for index, allocation in self.written.items():
+            data = allocation.data.tobytes()
+            same = bool(data) and data == data[:1] * len(data)
+            what = {"fill": data[0]} if same else {"data": base64.b64encode(data).decode()}
+            self.events.append({"buffer": index, **what})
+        self.written.clear()
+
+
+def trace_case(function: Callable[..., Any], record: Record, exercise: str, case: dict[str, Any]) -> None:
+    """Call the function on handles of the case's arrays."""
+    import numpy as np
+
+    from gpulab import cuda
+    from gpulab import device as devices
+
+    device = devices.current()
+    values, allocations, names, fixed = [], [], [], set()
+    for argument in case["arguments"]:
+        if "scalar" in argument:
+            values.append(np.dtype(argument["dtype"]).type(argument["value"]))
+            continue
+        if argument["role"] == "in":
+            fixed.add(len(names))
+        handle = cuda.device_array(tuple(argument["shape"]), argument["dtype"])
+        values.append(handle)
+        names.append(argument["array"])
+        allocations.append(device.memory.allocations[-1])
+    tracer = Tracer(record, allocations, names, fixed)
+    if "launch" in case:
+        grid, block, shared = case["launch"]
+        if not hasattr(function, "py_func"):
+            from gpulab.exercises import messages
+
+            raise Refused(messages.not_a_kernel(getattr(function, "__name__", "this")))
+        function = function[tuple(grid), tuple(block), 0, shared]
+    with device.executed_by(tracer):
+        function(*values)
+    record.line(
+        "case",
+        exercise=exercise,
+        case=case["name"],
+        buffers=[allocation.nbytes for allocation in tracer.buffers],
+        events=tracer.events,
+    )
+
+
+def record_exercise(function: Callable[..., Any], record: Record, step: dict[str, Any]) -> None:
+    """All cases of one exercise."""
+    for case in step["cases"]:
+        if "questions" in case:
+            answers = [function(*copy.deepcopy(question)) for question in case["questions"]]
+            record.line("answers", exercise=step["exercise"], case=case["name"], answers=answers)
+        else:
+            trace_case(function, record, step["exercise"], case)
+
+
+def about() -> dict[str, str]:
+    """What the kernels are compiled with, and for which GPU."""
+    from gpulab import compile, device
+
+    return {"compiler": compile.compiler_version(), "gpu": str(device.current().gpu)}
+
+
+def main(path: str) -> None:
+    """Do the job."""
+    job = json.load(sys.stdin)
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance(colors="nocolor")
+    shell.showtraceback = shell.showsyntaxtraceback = lambda *args, **keywords: None
+    shell.enable_gui = lambda gui=None: None  # %matplotlib asks for one
+    shell.compile.get_code_name = lambda raw, code, number: f"<cell {shell.gpulab_cell}>"
+    record = Record(path)
+    record.line("start", format=FORMAT, **about())
+    for step in job["steps"]:
+        where = {key: step[key] for key in ("cell", "exercise") if key in step}
+        record.line("at", **where)
+        if "source" in step:
+            attempt(record, job["patience"], where, lambda step=step: run_cell(shell, step))
+            continue
+        function = shell.user_ns.get(step["function"])
+        if function is None:
+            record.line("failed", kind="missing", error=step["function"], **where)
+            continue
+        attempt(record, job["patience"], where, lambda f=function, s=step: record_exercise(f, record, s))
+    record.line("done")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
+    os._exit(0)  # threads and handlers that a learner left behind have no say

@@ -1,0 +1,290 @@
+"""Runs in a limited child: a record → verdicts, on contents that did not exist when it was made.
+
+A record is turned back into something that `gpulab.exercises` can examine: an object that launches what was
+recorded when it is called. So the judge says what the learner's check says, at other sizes, on other contents.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest import mock
+
+from gpulab import device as devices
+from gpulab import simt
+from gpulab.compile import CompiledKernel
+from gpulab.exercises import cases, checking, compare, messages, registry, run, traces
+from gpulab.exercises.spec import Budget, Case, Exercise
+from gpulab.exercises.verdict import Detail, Part
+from gpulab.messages import Message
+from gpulab.simulated_cuda.arrays import DeviceArray
+from grading import texts
+from grading.errors import TraceError
+from grading.notebooks import Question
+from grading.traces import CaseTrace, Kernel, RecordedLaunch, Trace, Upload, read_trace
+from grading.verdicts import ExerciseVerdict, Line
+
+MOST_UPLOADED = 4096  # bytes that host code may bring along, in all: tables of weights, not of answers
+MOST_CONSTANT = 16384  # … and the constants of one kernel
+
+
+@dataclass(frozen=True)
+class ReplayJob:
+    """All that a child needs. `seeds` are by exercise and case; `sources` by cell, for messages."""
+
+    content: bytes
+    end: str  # how the recording ended: nothing, or why it was cut short
+    questions: tuple[Question, ...]
+    cases: dict[str, tuple[Case, ...]]
+    seeds: dict[tuple[str, str], int]
+    sources: dict[str, str]
+    notes: dict[str, str]  # by exercise: what was odd about its cell
+
+
+class Refused(Message):
+    """A record that breaks a rule; the text says which."""
+
+
+def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
+    """The verdict on each exercise, in order."""
+    try:
+        trace = read_trace(job.content)
+    except TraceError as error:
+        trace = Trace()
+        trace.failures = {q.exercise: _failure(str(error)) for q in job.questions}
+    for cell, source in job.sources.items():
+        name = f"<cell {cell}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    for question in job.questions:
+        exercise = judged(registry.find(question.exercise), job.cases[question.exercise])
+        seeds = {case.name: job.seeds[question.exercise, case.name] for case in exercise.cases}
+        parts = _parts(exercise, question, trace, seeds, job.end)
+        notes = tuple(filter(None, [job.notes.get(question.exercise)]))
+        names = tuple(case.name for case in exercise.cases)
+        lines = tuple(map(_line, parts))
+        yield ExerciseVerdict(question.exercise, question.cell, lines, names, notes)
+
+
+def _failure(error: str) -> Any:
+    from grading.traces import Failure
+
+    return Failure("record", error)
+
+
+def judged(exercise: Exercise, chosen: tuple[Case, ...]) -> Exercise:
+    """An exercise at the judge's cases. A budget on a public case is counted at the last one."""
+    names = {case.name for case in chosen}
+
+    def moved(budget: Budget) -> Budget:
+        return budget if budget.case in names else replace(budget, case=None)
+
+    race = exercise.race_case if exercise.race_case in names else None
+    return replace(exercise, cases=chosen, budgets=tuple(map(moved, exercise.budgets)), race_case=race)
+
+
+def _parts(
+    exercise: Exercise, question: Question, trace: Trace, seeds: dict[str, int], end: str
+) -> tuple[Part, ...]:
+    if why := why_not(exercise, question, trace, end):
+        return checking.no_points(exercise, "", (Detail(why),))
+    reference = registry.reference(exercise.name)
+    contents = Contents(seeds)
+    with contents.in_use():
+        if exercise.evidence == "answered cases":
+            return checking.examine(exercise, replayed_answers(exercise, question, trace), reference)
+        fn = Replayed(exercise, question.function, trace, contents)
+        try:
+            parts = checking.examine(exercise, fn, reference)
+            if parts[0].state == "pass" and (why := undecided(exercise, fn, contents, reference)):
+                return checking.no_points(exercise, "", (Detail(why),))
+        except Refused as error:
+            return checking.no_points(exercise, "", (Detail(str(error)),))
+    return parts
+
+
+def why_not(exercise: Exercise, question: Question, trace: Trace, end: str) -> str:
+    """Why there is nothing to examine; empty if there is."""
+    recorded = trace.answers if exercise.evidence == "answered cases" else trace.cases
+    missing = [c.name for c in exercise.cases if c.name not in recorded.get(exercise.name, {})]
+    failure = trace.failures.get(exercise.name)
+    if failure is not None and failure.kind == "missing":
+        cells = [f for f in trace.cell_failures.values() if f.kind != "NotImplementedError"]
+        why = texts.NO_FUNCTION.format(function=question.function)
+        return f"{why}: {cells[0].error}" if cells else why
+    if failure is not None and failure.kind == "NotImplementedError":
+        return texts.STUB
+    if failure is not None and failure.kind == "NameError":
+        return texts.NAME_OUTSIDE.format(error=failure.error)
+    if failure is not None:
+        return failure.error
+    if missing and not trace.done:
+        return end if trace.last == exercise.name else texts.NOT_REACHED.format(why=end, where=trace.last)
+    return texts.NO_RECORD.format(case=missing[0]) if missing else ""
+
+
+class Contents:
+    """Takes the place of the public contents while the judge looks: other seeds, and a choice of poison."""
+
+    def __init__(self, seeds: dict[str, int]):
+        self.seeds = seeds
+        self.pattern = cases.POISON[0]
+        self.case = ""
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        arguments, questions = cases.arguments, cases.questions
+
+        def fresh(exercise: Exercise, case: Case, *_: Any) -> tuple[cases.Argument, ...]:
+            self.case = case.name
+            return arguments(exercise, case, self.seeds[case.name], self.pattern)
+
+        def asked(exercise: Exercise, case: Case, *_: Any) -> list[tuple]:
+            return questions(exercise, case, self.seeds[case.name])
+
+        with mock.patch.object(cases, "arguments", fresh), mock.patch.object(cases, "questions", asked):
+            yield
+
+
+class Replayed:
+    """Launches what was recorded, with the arrays that it is called with in the place of the handles."""
+
+    def __init__(self, exercise: Exercise, name: str, trace: Trace, contents: Contents):
+        self.exercise, self.trace, self.contents = exercise, trace, contents
+        self.records = trace.cases[exercise.name]
+        self.shape: tuple[Any, ...] | None = None
+
+        def stand_in() -> None:
+            """Gives messages the learner's name of the function."""
+
+        stand_in.__name__ = self.__name__ = name
+        if exercise.shape is not None:
+            self.py_func = stand_in
+
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Replayed:
+        self.shape = configuration
+        return self
+
+    def __call__(self, *values: Any) -> None:
+        record, case = self.records[self.contents.case], texts.clean(self.contents.case)
+        device = devices.current()
+        allocations = [
+            device.memory.find(v.address) or device.allocate(0) for v in values if isinstance(v, DeviceArray)
+        ]
+        if record.buffers[: len(allocations)] != tuple(a.nbytes for a in allocations):
+            raise Refused(texts.OTHER_BUFFERS.format(case=case))
+        if record.uploaded > MOST_UPLOADED:
+            raise Refused(texts.TOO_MANY_UPLOADS.format(size=record.uploaded, case=case, limit=MOST_UPLOADED))
+        self._check_shape(record, case)
+        for nbytes in record.buffers[len(allocations) :]:
+            scratch = device.allocate(nbytes)
+            scratch.data[:] = self.contents.pattern
+            allocations.append(scratch)
+        for event in record.events:
+            if isinstance(event, Upload):
+                target = allocations[event.buffer].data
+                target[:] = event.fill if event.fill is not None else list(event.data)
+            else:
+                self._launch(device, event, allocations)
+
+    def _check_shape(self, record: CaseTrace, case: str) -> None:
+        if self.shape is None:
+            return
+        grid, block, _, shared = self.shape
+        wanted = (*map(_three, (grid, block)), shared)
+        for launch in record.launches:
+            if (launch.grid, launch.block, launch.shared_bytes) != wanted or len(record.events) > 1:
+                raise Refused(texts.OTHER_SHAPE.format(case=case, grid=launch.grid, block=launch.block))
+
+    def _launch(
+        self, device: devices.SimulatedDevice, launch: RecordedLaunch, allocations: list[simt.Allocation]
+    ) -> None:
+        kernel = self.trace.kernels[launch.kernel]
+        arguments = bytearray(launch.arguments)
+        for at, buffer, offset in launch.pointers:
+            arguments[at : at + 8] = (allocations[buffer].address + offset).to_bytes(8, "little")
+        labels = tuple(
+            simt.ArrayLabel(
+                x.name, allocations[x.buffer].address + x.offset, x.shape, x.strides, x.dtype, x.itemsize
+            )
+            for x in launch.labels
+        )
+        device.launch(
+            compiled(kernel, device, self.trace.about.get("compiler", "")),
+            launch.grid,
+            launch.block,
+            bytes(arguments),
+            shared_bytes=launch.shared_bytes,
+            pointers=tuple(at for at, _, _ in launch.pointers),
+            arrays=labels,
+        )
+
+
+def compiled(kernel: Kernel, device: devices.SimulatedDevice, compiler: str) -> CompiledKernel:
+    """The kernel for the device, after the judge's rules on it."""
+    if kernel.cc != device.cc:
+        name = texts.clean(kernel.name, 60)
+        raise Refused(texts.OTHER_GPU.format(kernel=name, cc="{}.{}".format(*kernel.cc), gpu=device.gpu))
+    size = constant_bytes(device, kernel)
+    if size > MOST_CONSTANT:
+        name = texts.clean(kernel.name, 60)
+        raise Refused(texts.TOO_MANY_CONSTANTS.format(kernel=name, size=size, limit=MOST_CONSTANT))
+    return CompiledKernel(
+        texts.clean(kernel.name, 60), kernel.entry, kernel.ptx, kernel.cc, compiler, kernel.max_registers
+    )
+
+
+def constant_bytes(device: devices.SimulatedDevice, kernel: Kernel) -> int:
+    """Bytes of data that the PTX brings along."""
+    plain = CompiledKernel(kernel.name, kernel.entry, kernel.ptx, kernel.cc, "", kernel.max_registers)
+    variables = device.program(plain).module.variables.values()
+    return sum(len(v.initial.rstrip(b"\0")) for v in variables if v.initial)
+
+
+def _three(size: Any) -> tuple[int, int, int]:
+    items = tuple(size) if isinstance(size, tuple | list) else (size,)
+    x, y, z = (*(int(n) for n in items), 1, 1)[:3]
+    return x, y, z
+
+
+def undecided(exercise: Exercise, fn: Replayed, contents: Contents, reference: Callable[..., Any]) -> str:
+    """A second replay over other garbage must be right too; says where it is not."""
+    contents.pattern = cases.POISON[1]
+    with run.reference_device():
+        for case in exercise.cases:
+            outcome = run.run(exercise, case, fn, cases.arguments(exercise, case))
+            if outcome.trouble:
+                return outcome.trouble[0].text
+            wrong = traces.first_mismatch(exercise, case, outcome, reference)
+            if wrong is not None:
+                index = ", ".join(map(str, wrong.first))
+                got = compare.value_words(wrong.got[wrong.first])
+                return texts.UNDECIDED.format(case=case.name, array=wrong.array, index=index, got=got)
+    return ""
+
+
+def replayed_answers(exercise: Exercise, question: Question, trace: Trace) -> Callable[..., Any]:
+    """A function that gives the recorded answers, one after the other."""
+    recorded = trace.answers[exercise.name]
+    answers = iter([answer for case in exercise.cases for answer in recorded[case.name]])
+
+    def replayed(*arguments: Any) -> Any:
+        return next(answers, None)
+
+    replayed.__name__ = question.function
+    return replayed
+
+
+def _line(part: Part) -> Line:
+    """A part of a check's verdict as a line of ours."""
+    details = "\n".join(f"line {d.line}: {d.text}" if d.line else d.text for d in part.details)
+    short = ""
+    if part.points < part.of and part.state != "wait":
+        if part.metric:
+            amounts = [messages.number_of(part.metric, v) for v in (part.measured, part.budget)]
+            short = texts.INSTEAD.format(label=part.label, measured=amounts[0], limit=amounts[1])
+        else:
+            short = part.details[0].text.splitlines()[0] if part.details else part.summary
+    return Line(part.label, part.points, part.of, part.summary, details, short)

@@ -1,0 +1,104 @@
+"""What an instructor sees while a class is graded, and at its end (mock-up 7)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import mean, median
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from grading import texts
+from grading.classroom import ClassResult
+from grading.verdicts import ExerciseVerdict
+
+
+class Bar:
+    """One bar for each step of the work, with the time left and submissions per second."""
+
+    def __init__(self, progress: Progress):
+        self.progress = progress
+        self.steps: dict[str, object] = {}
+        self.began: dict[str, tuple[float, int]] = {}
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if step not in self.steps:
+            self.steps[step] = self.progress.add_task(step, total=total, rate="")
+            self.began[step] = (time.monotonic(), done)
+        since, first = self.began[step]
+        seconds = time.monotonic() - since
+        rate = f"{(done - first) / seconds:.1f}/s" if done > first and seconds > 0 else ""
+        self.progress.update(self.steps[step], completed=done, total=total, rate=rate)  # type: ignore[arg-type]
+
+
+@contextmanager
+def progress_bar(console: Console) -> Iterator[Bar]:
+    """A progress bar on a terminal; nothing elsewhere."""
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[rate]}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield Bar(progress)
+
+
+def show(console: Console, result: ClassResult) -> None:
+    """The table per exercise, and one line for everybody who is ungraded."""
+    graded = [s for s in result.tasks if not result.reason(s)]
+    console.print(_summary(result, graded))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, side in (
+        ("exercise", "left"),
+        ("pass", "right"),
+        ("mean", "right"),
+        ("most frequent reason", "left"),
+    ):
+        table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
+    for verdicts in _by_exercise(result):
+        table.add_row(*(Text(cell) for cell in _row(verdicts)))
+    console.print(table)
+    for student in result.tasks:
+        if reason := result.reason(student):
+            console.print(Text(f"ungraded  {student}  {texts.clean(reason, 200)}"))
+    for student, reason in result.refused.items():
+        console.print(Text(f"refused   {texts.clean(student, 64)}  {texts.clean(reason, 200)}"))
+
+
+def _summary(result: ClassResult, graded: list[str]) -> str:
+    points = [result.points(s) for s in graded]
+    middle = f"   median {median(points):g} of {result.of():g}" if points else ""
+    known = sum(t.known for tasks in result.tasks.values() for t in tasks)
+    again = f"   unchanged {known}" if known else ""
+    minutes, seconds = divmod(round(result.seconds), 60)
+    others = len(result.tasks) - len(graded) + len(result.refused)
+    missing = f"   ungraded {others} (see below)" if others else ""
+    return f"graded {len(graded)}{middle}{missing}{again}   {minutes}:{seconds:02d}"
+
+
+def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:
+    for asked in result.lab.questions.values():
+        for question in asked:
+            yield [
+                e
+                for tasks in result.tasks.values()
+                for task in tasks
+                if task.verdict and not task.verdict.ungraded
+                for e in task.verdict.exercises
+                if e.exercise == question.exercise
+            ] or [ExerciseVerdict(question.exercise, question.cell, ())]
+
+
+def _row(verdicts: list[ExerciseVerdict]) -> tuple[str, ...]:
+    share = mean(v.passed for v in verdicts)
+    points = mean(v.points for v in verdicts)
+    reasons = Counter(texts.clean(v.reason, 60) for v in verdicts if v.reason)
+    often = [f"{reason} ({count})" for reason, count in reasons.most_common(1)]
+    return verdicts[0].exercise, f"{share:.0%}", f"{points:.1f}/{verdicts[0].of:g}", *(often or [""])
