@@ -182,6 +182,18 @@ def blur_bytes(sizes: Sizes) -> int:
     return 4 * with_halo(int(sizes["cols"]), width) * with_halo(int(sizes["rows"]), height)
 
 
+def nine_loads_bytes(sizes: Sizes) -> int:
+    """The bytes of nine loads for each output of a 3 × 3 stencil, less those outside the image."""
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return 4 * max(0, 3 * rows - 2) * max(0, 3 * cols - 2)
+
+
+def reread_bytes(sizes: Sizes) -> int:
+    """The bytes that loading every row of each window anew takes; the first windows are shorter."""
+    rows = int(sizes["rows"])
+    return 4 * int(sizes["cols"]) * sum(min(row + 1, WINDOW) for row in range(rows))
+
+
 TRANSPOSE_CASES = tuple(
     _matrix(*size) for size in ((64, 64), (32, 96), (96, 128), (33, 31), (1, 70), (1025, 33), (0, 5))
 )
@@ -409,7 +421,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 lambda sizes: int(1.1 * blur_bytes(sizes)),
                 3,
                 "loaded bytes",
-                naive=lambda sizes: 36 * _elements(sizes),
+                naive=nine_loads_bytes,
                 why="tile and halo once",
                 advice="Nine threads use each element. How many of them load it from global memory?",
             ),
@@ -439,7 +451,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 lambda sizes: 4 * _elements(sizes),
                 0.9,
                 "loaded bytes",
-                naive=lambda sizes: 4 * WINDOW * _elements(sizes),
+                naive=reread_bytes,
                 why="each element once",
                 advice="The thread loaded the last three rows a moment ago. Where could it have kept them?",
             ),

@@ -589,13 +589,13 @@ gpulab.predict("memory.rows_of_34", 2)
 {length: ways([4 * length * lane for lane in range(32)], 4) for length in range(30, 38)}
 
 # %% [markdown]
-# **Do.** Your `transpose` reads its tile down a column. Write it again as `transpose_padded`, with no bank
+# **Do.** Your `transpose` reads its tile down a column. Write it again as `padded`, with no bank
 # conflict. **Budget:** 4 sectors per store request, and 1 wavefront where 1 is enough. One number changes.
 
 
 # %% nbgrader={"grade": false, "grade_id": "padded", "locked": false, "schema_version": 3, "solution": true, "task": false}
 @cuda.jit
-def transpose_padded(a, out):
+def padded(a, out):
     ### BEGIN SOLUTION
     tile = cuda.shared.array((32, 33), np.float32)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -611,7 +611,7 @@ def transpose_padded(a, out):
 
 
 # %% nbgrader={"grade": true, "grade_id": "padded-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-gpulab.check("memory.padded", transpose_padded)
+gpulab.check("memory.padded", padded)
 
 # %% [markdown]
 # **See.** One read of the tile: which bank each lane asks. On the left your `transpose`, on the right the
@@ -619,7 +619,7 @@ gpulab.check("memory.padded", transpose_padded)
 
 # %%
 gpulab.show("memory.transpose", transpose)
-gpulab.show("memory.padded", transpose_padded)
+gpulab.show("memory.padded", padded)
 
 # %% [markdown]
 # **Why.** With rows of 33 words a step down a column is a step of one bank. The 33rd column holds nothing. It

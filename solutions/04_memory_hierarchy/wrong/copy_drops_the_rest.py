@@ -1,0 +1,9 @@
+# exercise: memory.copy  fails: right  says: first wrong at 100
+from gpulab import cuda
+
+
+@cuda.jit
+def copy(a, b):
+    step = cuda.gridsize(1)
+    for k in range(a.size // step):
+        b[cuda.grid(1) + k * step] = a[cuda.grid(1) + k * step]

@@ -1,0 +1,169 @@
+"""Lab 04: stubs and wrong files fail for their reason, solutions pass, naive kernels cost what the table says."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab.exercises import cases, find, of_lab, registry
+from gpulab.exercises.references.lab_04_memory_hierarchy import sectors, ways
+from gpulab.plot import Request
+from grading.cases.lab_04_memory_hierarchy import CASES
+from tests.labs import notebooks
+
+LAB = "04_memory_hierarchy"
+EXERCISES = [exercise.name for exercise in of_lab(LAB)]
+WRONG = notebooks.wrong_files(LAB)
+
+
+@pytest.fixture(autouse=True)
+def progress(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@pytest.fixture(scope="module")
+def solutions():
+    return notebooks.answers(LAB)
+
+
+@pytest.fixture(scope="module")
+def stubs():
+    return notebooks.answers(LAB, released=True)
+
+
+def function(exercise: str) -> str:
+    return notebooks.checks(LAB)[exercise][0]
+
+
+def missed(verdict) -> list[str]:
+    return [label for label, state in notebooks.parts(verdict) if state in ("fail", "part")]
+
+
+# ---------------------------------------------------------------- the notebook
+
+
+def test_every_exercise_has_its_test_cell_and_points():
+    found = notebooks.checks(LAB)
+    assert {e.name: e.points for e in of_lab(LAB)} == {name: points for name, (_, points) in found.items()}
+
+
+def test_hints_end_at_a_heading_that_is_there():
+    there = notebooks.headings(LAB)
+    for exercise in of_lab(LAB):
+        assert exercise.section in there, exercise.name
+        assert all(exercise.hints)
+
+
+def test_every_prediction_is_asked_for():
+    source = "\n".join(c.source for c in notebooks.notebook(LAB).cells if c.cell_type == "code")
+    for prediction in registry.predictions().values():
+        if registry.lab_number(prediction.lab) == "04":
+            assert f'gpulab.predict("{prediction.name}", ' in source, prediction.name
+            measured = f'gpulab.predict("{prediction.name}", measured=' in source
+            assert measured == (prediction.answer is None), prediction.name
+
+
+# ---------------------------------------------------------------- solutions, stubs, wrong submissions
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_solution_passes_in_time(exercise, solutions):
+    start = time.perf_counter()
+    verdict = gpulab.check(exercise, solutions[function(exercise)])
+    assert verdict.passed, str(verdict)
+    assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_solution_passes_at_the_judges_sizes(exercise, solutions):
+    judged = dataclasses.replace(find(exercise), cases=CASES[exercise])
+    verdict = gpulab.check(judged, solutions[function(exercise)])
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_stub_fails_with_a_message(exercise, stubs):
+    verdict = gpulab.check(exercise, stubs[function(exercise)])
+    assert verdict.points == 0
+    assert "Traceback" not in str(verdict)
+    assert "empty" in str(verdict) or "wrote" in str(verdict), str(verdict)
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+def test_a_wrong_submission_fails_for_its_reason_and_no_other(path):
+    header = notebooks.wrong_header(path)
+    answer = notebooks.wrong_answer(path)[function(header["exercise"])]
+    verdict = gpulab.check(header["exercise"], answer)
+    assert ", ".join(missed(verdict)) == header["fails"], str(verdict)
+    assert header["says"].lower() in " ".join(str(verdict).lower().split()), str(verdict)
+
+
+def test_two_wrong_submissions_for_every_exercise():
+    headers = [notebooks.wrong_header(path)["exercise"] for path in WRONG]
+    assert {name for name in EXERCISES if headers.count(name) < 2} == set()
+
+
+# ---------------------------------------------------------------- what the table was derived to say
+
+
+@pytest.mark.parametrize(
+    "stem, label",
+    [
+        ("copy_blocked", "load sectors"),
+        ("transpose_plain", "store sectors"),
+        ("padded_not_padded", "bank conflicts"),
+        ("unpack_plain", "load sectors"),
+        ("blur_plain", "loaded bytes"),
+        ("smooth_reads_again", "loaded bytes"),
+    ],
+)
+def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, label):
+    path = next(path for path in WRONG if path.stem == stem)
+    exercise = notebooks.wrong_header(path)["exercise"]
+    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[function(exercise)])
+    part = next(part for part in verdict.parts if part.label == label)
+    assert part.measured == part.naive
+    assert part.points == 0
+
+
+@pytest.mark.parametrize("size", [4, 8, 16])
+def test_the_references_agree_with_the_geometry_that_is_drawn(size):
+    generator = np.random.default_rng(size)
+    for spread in (32, 100, 3000):
+        addresses = [int(a) * size for a in generator.integers(0, spread, 32)]
+        active = generator.random(32) < 0.8
+        asked = [a for a, on in zip(addresses, active, strict=True) if on]
+        request = Request(addresses, active, size)
+        assert sectors(asked, size) == len(request.sectors)
+        assert ways([a if on else None for a, on in zip(addresses, active, strict=True)], size) == (
+            request.wavefronts
+        )
+
+
+# ---------------------------------------------------------------- slow
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_solution_passes_for_other_contents(exercise, seed, solutions, monkeypatch):
+    monkeypatch.setattr(cases, "PUBLIC_SEED", int(np.random.default_rng(seed).integers(1 << 30)))
+    assert gpulab.check(exercise, solutions[function(exercise)]).passed
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_from_top_to_bottom(tmp_path):
+    from nbclient import NotebookClient
+
+    start = time.perf_counter()
+    client = NotebookClient(
+        notebooks.notebook(LAB).copy(), timeout=120, resources={"metadata": {"path": tmp_path}}
+    )
+    ran = client.execute()
+    assert time.perf_counter() - start < 90
+    outputs = str([output for cell in ran.cells for output in cell.get("outputs", [])])
+    assert outputs.count("image/png") >= 3
