@@ -1,7 +1,8 @@
 """numba.cuda's API, as a learner imports it: ``from gpulab import cuda``.
 
-On a machine with a GPU this name *is* numba.cuda. Elsewhere it is `gpulab.simulated_cuda`, where the same code compiles
-with the same compiler and runs on a simulated GPU. `gpulab.device.choice` says which of the two, and how to choose.
+On a machine with a GPU this name *is* numba.cuda. Elsewhere it is `gpulab.simulated_cuda`, where the same
+code compiles with the same compiler and runs on a simulated GPU. `gpulab.device.choice` says which of the
+two, and how to choose.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ class Message(Exception):
 
 
 def shorten(error: BaseException) -> BaseException:
-    """The same error without the frames and causes it came through, and shown in a notebook by its text alone.
+    """The same error without the frames that it came through, and shown in a notebook by its text alone.
 
     For errors of other rooms that already speak to a learner. Use as ``raise shorten(error) from None``.
     """

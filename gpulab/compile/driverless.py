@@ -1,8 +1,8 @@
 """Lets numba-cuda compile on a machine without a GPU or driver.
 
-numba-cuda asks the driver twice while it compiles: for the device's compute capability, when a kernel calls device
-functions, and for the driver's version, when it compiles CUDA C++. `compiling_for` answers instead, in this thread
-and for its own duration only: a GPU that is there is asked as ever by everyone else.
+numba-cuda asks the driver twice while it compiles: for the device's compute capability, when a kernel calls
+device functions, and for the driver's version, when it compiles CUDA C++. `compiling_for` answers instead,
+in this thread and for its own duration only: a GPU that is there is asked as ever by everyone else.
 """
 
 from __future__ import annotations

@@ -21,13 +21,18 @@ NOT_SIMULATED = {
     "cudaCGSynchronize": "a sync of the whole grid, cuda.cg.this_grid().sync(),",
 }
 
-EXTERN = r"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)\s*(?:\([^)]*\)\s*)?(?:\.noreturn\s*)?;"
-DEFINED = r"^(?:\.visible\s+|\.weak\s+)?\.func\s+(?:\([^)]*\)\s*)?([\w$]+)\s*\("
-HEADER = r"\A.*?^\.address_size\s+64\s*$"
+NAME = r"(?P<name>[\w$]+)"
+EXTERN = rf"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*(?:\([^)]*\)\s*)?(?:\.noreturn\s*)?;"
+DEFINED = rf"(?m)^(?:\.visible\s+|\.weak\s+)?\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*\("
+HEADER = r"(?ms)\A.*?^\.address_size\s+64\s*$"
+PLACE = r"\d+ \d+ \d+"  # file, line, column
+INLINED = (
+    rf"(?m)^(?P<indent>\s*\.loc\s+)(?P<place>{PLACE}), function_name [^,]*, inlined_at (?P<caller>{PLACE})"
+)
 
 
 def link(kernel: str, ptx: str, codes: list[Any], cc: Capability) -> str:
-    """The PTX of a kernel together with what it calls: PTX texts, or numba's LinkableCode objects and file names.
+    """The PTX of a kernel and what it calls: PTX texts, or numba's LinkableCode objects and file names.
 
     Raises CompileError for code that is neither CUDA C++ nor PTX, and for calls that are not simulated.
     """
@@ -60,16 +65,18 @@ def as_ptx(kernel: str, code: Any, cc: Capability) -> str:
 def join(ptx: str, others: list[str]) -> str:
     """One module of all functions. The texts must not define the same name twice."""
     for other in others:
-        defined = set(re.findall(DEFINED, other, re.MULTILINE))
-        ptx = re.sub(EXTERN, lambda m, here=defined: "" if m[1] in here else m[0], ptx)
-        declared = set(re.findall(EXTERN, ptx)) | set(re.findall(DEFINED, ptx, re.MULTILINE))
-        other = re.sub(HEADER, "", other, count=1, flags=re.DOTALL | re.MULTILINE)
-        ptx += "\n" + re.sub(EXTERN, lambda m, there=declared: "" if m[1] in there else m[0], other)
+        ptx = _without_declarations(ptx, set(re.findall(DEFINED, other)))
+        known = {*re.findall(EXTERN, ptx), *re.findall(DEFINED, ptx)}
+        ptx += "\n" + _without_declarations(re.sub(HEADER, "", other, count=1), known)
     return ptx
 
 
+def _without_declarations(ptx: str, names: set[str]) -> str:
+    return re.sub(EXTERN, lambda match: "" if match["name"] in names else match[0], ptx)
+
+
 def with_learners_lines(ptx: str) -> str:
-    """The PTX with each inlined instruction of numba's own Python files put on the learner's line that called it.
+    """The PTX in which instructions inlined from numba's own files lie on the learner's line above them.
 
     Lines of the learner's own device functions stay as they are.
     """
@@ -89,12 +96,7 @@ def with_learners_lines(ptx: str) -> str:
             caller = called_from[caller]
         return match["indent"] + caller
 
-    return re.sub(
-        r"^(?P<indent>\s*\.loc\s+)(?P<place>\d+ \d+ \d+), function_name [^,]*, inlined_at (?P<caller>\d+ \d+ \d+)",
-        put,
-        ptx,
-        flags=re.MULTILINE,
-    )
+    return re.sub(INLINED, put, ptx)
 
 
 def _is_numbas(file: str) -> bool:

@@ -1,7 +1,7 @@
 """numba's compile errors in a learner's words: which line, why, and what to do.
 
-numba explains a failed kernel by its own machinery, in dozens of lines and often without the place. `RULES` maps what it
-says to what it means; the place is where the compiler stood when it gave up.
+numba explains a failed kernel by its own machinery, in dozens of lines and often without the place. `RULES`
+maps what it says to what it means; the place is where the compiler stood when it gave up.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ Found = dict[str, str]
 Words = str | Callable[[Found, FunctionType], str]
 
 OPERATORS = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
     "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-    "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "neg": "-", "not_": "not", "invert": "~",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "matmul": "@",
+    "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+    "neg": "-", "not_": "not", "invert": "~",
 }  # fmt: skip
 
 
@@ -195,7 +196,8 @@ RULES = (
     Rule(
         r"Cannot bind 'args=\((?P<arguments>.*)\) kws=.*' to signature '(?P<signature>\(.*?\))'",
         lambda found, fn: (
-            f"The function takes {found['signature']}, but gets {_counted(_split(found['arguments']), 'argument')}."
+            f"The function takes {found['signature']}, but gets "
+            f"{_counted(_split(found['arguments']), 'argument')}."
         ),
     ),
     Rule(
@@ -267,7 +269,7 @@ def _filled(words: Words, found: Found, fn: FunctionType) -> str:
     return _capital(words.format(**(found | types)))
 
 
-# Where ---------------------------------------------------------------------------------------------------------
+# ---- where
 
 
 def _named_place(said: str) -> tuple[str, int] | None:
@@ -281,13 +283,7 @@ def _place(error: BaseException) -> tuple[str, int] | None:
     last = None
     for frame in _frames(error):
         for value in list(frame.values()):
-            loc = (
-                value
-                if _is_location(value)
-                else vars(value).get("loc")
-                if hasattr(value, "__dict__")
-                else None
-            )
+            loc: Any = value if _is_location(value) else getattr(value, "__dict__", {}).get("loc")
             if _is_location(loc) and not _is_numbas(loc.filename) and loc.line:
                 last = (loc.filename, loc.line)
     return last
@@ -331,7 +327,7 @@ def _first_line(said: str, fn: FunctionType) -> int:
     return first
 
 
-# Words ---------------------------------------------------------------------------------------------------------
+# ---- words
 
 
 def in_english(numba_type: str) -> str:

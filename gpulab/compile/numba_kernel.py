@@ -34,11 +34,12 @@ def without_driver(fn: FunctionType, cc: Capability) -> Iterator[FunctionType]:
 
 
 class NumbaFunction:
-    """A learner's function with the options of its `cuda.jit`: a kernel, or with ``device=True`` a device function.
+    """A learner's function with the options of its `cuda.jit`: a kernel or a device function.
 
     Compiled once per argument types and compute capability. As with numba, globals and closure cells are
-    constants from then on. All options of `numba.cuda.jit` are taken; those that change no PTX change nothing.
-    A device function with `signatures` (argument types, return type) converts its arguments to one of them.
+    constants from then on. All options of `numba.cuda.jit` are taken; those that change no PTX change
+    nothing. A device function with `signatures` (argument types, return type) converts its arguments to one
+    of them.
     """
 
     def __init__(self, fn: FunctionType, **options: Any):

@@ -14,9 +14,9 @@ from .versions import no_code_for, supported_capabilities
 class Resources:
     """What one kernel takes. Registers and barriers are counts, all else is bytes.
 
-    `registers`, `local_bytes` (local arrays, and registers that did not fit) and `spill_bytes` (the stores and loads for
-    those registers) are per thread; `shared_bytes` is the static shared memory of a block, without what the
-    system reserves; `const_bytes` holds the arguments and constants.
+    `registers`, `local_bytes` (local arrays, and registers that did not fit) and `spill_bytes` (the stores
+    and loads for those registers) are per thread; `shared_bytes` is the static shared memory of a block,
+    without what the system reserves; `const_bytes` holds the arguments and constants.
     """
 
     registers: int

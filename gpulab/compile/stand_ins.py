@@ -1,13 +1,14 @@
 """Copies of functions in which gpulab's stand-ins are replaced by what they stand for.
 
-numba recognises `cuda.shared`, `cuda.grid` … by identity, so a kernel whose global `cuda` is gpulab's face does not
-compile. Its copy does, in which that global is numba.cuda. A stand-in is an object or a module with a function
-``__stands_for__(cc)`` that returns the real thing.
+numba recognises `cuda.shared`, `cuda.grid` … by identity, so a kernel whose global `cuda` is gpulab's face
+does not compile. Its copy does, in which that global is numba.cuda. A stand-in is an object or a module
+with a function ``__stands_for__(cc)`` that returns the real thing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -31,10 +32,8 @@ def with_real_names(
     find = _Finder(names, cc)
     scope.update({name: find.real(scope[name]) for name in names & scope.keys()})
     for old, new in zip(fn.__closure__ or (), cells, strict=True):
-        try:
+        with suppress(ValueError):  # an empty cell: its name is bound later, or never
             new.cell_contents = find.real(old.cell_contents)
-        except ValueError:
-            pass  # an empty cell: its name is bound later, or never
     return copy
 
 
@@ -47,7 +46,7 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 
 class _Finder:
-    """Finds what values stand for. Looks into modules, but only under `names`: those written in the function."""
+    """Finds what values stand for. Looks into modules only under `names`, those written in the function."""
 
     def __init__(self, names: set[str], cc: Capability):
         self.names, self.cc = names, cc

@@ -19,7 +19,7 @@ class LaunchError(Message, ValueError):
 
 
 def dimensions(size: Any, what: str, kernel: str) -> Dim3:
-    """`size` (an integer or up to three) as (x, y, z); `what` is ``grid`` or ``block``. Raises LaunchError."""
+    """`size`, one to three integers, as (x, y, z); `what` is ``grid`` or ``block``. Raises LaunchError."""
     items = tuple(size) if isinstance(size, tuple | list) else (size,)
     if not 1 <= len(items) <= 3:
         raise LaunchError(
@@ -63,7 +63,8 @@ def check_shape(kernel: str, grid: Dim3, block: Dim3, gpu: GPU) -> None:
         for axis, given, allowed in zip(AXES, size, most, strict=True):
             if given > allowed:
                 raise LaunchError(
-                    f"{kernel}: the {what} {_shape(size)} is too large in {axis}: {given:,}, at most {allowed:,}. {cure}"
+                    f"{kernel}: the {what} {_shape(size)} is too large in {axis}: {given:,}, "
+                    f"at most {allowed:,}. {cure}"
                 )
 
 
@@ -78,7 +79,8 @@ def check_shared(kernel: str, static: int, dynamic: int, gpu: GPU) -> None:
         raise LaunchError(
             f"{kernel}: {static:,} bytes of cuda.shared.array; a block has at most "
             f"{limits.shared_per_block_static:,}. Take a smaller tile, or dynamic shared memory "
-            f"(cuda.shared.array(0, dtype)), of which a block of the {gpu} has up to {limits.shared_per_block_optin:,}."
+            f"(cuda.shared.array(0, dtype)), of which a block has up to {limits.shared_per_block_optin:,} "
+            f"on the {gpu}."
         )
     if static + dynamic > limits.shared_per_block_optin:
         parts = f" ({static:,} static + {dynamic:,} dynamic)" if static else ""
@@ -96,8 +98,9 @@ def check_registers(kernel: str, threads: int, registers: int, gpu: GPU) -> None
     needed = per_warp * -(-warps // limits.partitions) * limits.partitions
     if needed > limits.registers_per_block:
         raise LaunchError(
-            f"{kernel}: {registers} registers for each of {threads:,} threads make {needed:,} per block; the {gpu} has "
-            f"{limits.registers_per_block:,}. Take smaller blocks, or @cuda.jit(max_registers=…)."
+            f"{kernel}: {registers} registers for each of {threads:,} threads make {needed:,} per block; "
+            f"the {gpu} has {limits.registers_per_block:,}. "
+            "Take smaller blocks, or @cuda.jit(max_registers=…)."
         )
 
 
@@ -105,8 +108,8 @@ def check_bounds(kernel: str, threads: int, bound: int) -> None:
     """Raises LaunchError for more threads per block than the kernel was compiled for (`launch_bounds`)."""
     if threads > bound:
         raise LaunchError(
-            f"{kernel}: blocks of {threads:,} threads, but launch_bounds promised the compiler at most {bound:,}. "
-            "Take smaller blocks or a larger bound."
+            f"{kernel}: blocks of {threads:,} threads, but launch_bounds promised the compiler at most "
+            f"{bound:,}. Take smaller blocks or a larger bound."
         )
 
 

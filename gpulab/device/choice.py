@@ -1,8 +1,9 @@
 """Which device a learner's code runs on.
 
-``GPULAB_GPU`` names the GPU to simulate (A100 unless told otherwise). ``GPULAB_SIMULATE`` says whether to simulate:
-``1`` always, ``0`` only where there is no GPU. Unset it is 1 where GPULAB_GPU names a GPU and 0 otherwise, so that
-on a machine with a GPU nothing need be set to use it, and naming another GPU is enough to see that one.
+``GPULAB_GPU`` names the GPU to simulate (A100 unless told otherwise). ``GPULAB_SIMULATE`` says whether to
+simulate: ``1`` always, ``0`` only where there is no GPU. Unset it is 1 where GPULAB_GPU names a GPU and 0
+otherwise, so that on a machine with a GPU nothing need be set to use it, and naming another GPU is enough
+to see that one.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def uses_gpu() -> bool:
 
 @cache
 def has_gpu() -> bool:
-    """Whether this machine has an NVIDIA GPU with a working driver. Asks the driver itself: numba takes longer."""
+    """Whether there is an NVIDIA GPU with a working driver. Asks the driver itself: numba takes longer."""
     for name in DRIVERS:
         try:
             driver = ctypes.CDLL(name)

@@ -18,8 +18,8 @@ Dim3 = tuple[int, int, int]
 class Launch:
     """One kernel launch that passed all checks.
 
-    `arguments` is the packed parameter buffer; `pointers` are the byte offsets in it that hold device addresses.
-    `arrays` says what the learner calls the arrays. `shared_bytes` is the dynamic shared memory.
+    `arguments` is the packed parameter buffer; `pointers` are the byte offsets in it that hold device
+    addresses. `arrays` says what the learner calls the arrays. `shared_bytes` is the dynamic shared memory.
     """
 
     kernel: CompiledKernel
@@ -32,7 +32,7 @@ class Launch:
 
 
 class Executor(Protocol):
-    """Who carries out launches and lets the host touch device memory; the simulator unless another one stands in.
+    """Who carries out launches and lets the host touch device memory: the simulator, or one in its place.
 
     A recorder's `launch` notes the launch and runs nothing, and its `host_access` refuses reads, in words.
     """

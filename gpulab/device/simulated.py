@@ -50,7 +50,8 @@ class Simulator:
 class SimulatedDevice:
     """A GPU of the catalogue, simulated. `gpu` may be changed at any time; memory is one and stays.
 
-    New memory holds bytes 0xFF: NaN as a float, -1 as an integer, so that an element that no thread wrote shows.
+    New memory holds bytes 0xFF: NaN as a float, -1 as an integer, so that an element that no thread wrote
+    shows.
     """
 
     def __init__(self, gpu: GPU):

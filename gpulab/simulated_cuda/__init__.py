@@ -1,7 +1,8 @@
 """numba.cuda's API on the simulated device.
 
-What runs on the host is implemented here. Names for kernels (`grid`, `shared`, `atomic` …) stand for numba's own, and
-all else that numba.cuda has, such as its types, is handed through. numba itself is loaded when it is first needed.
+What runs on the host is implemented here. Names for kernels (`grid`, `shared`, `atomic` …) stand for
+numba's own, and all else that numba.cuda has, such as its types, is handed through. numba itself is loaded
+when it is first needed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import importlib
 import sys
 from typing import Any
 
-from .arguments import pack
 from .arrays import ArrayError, DeviceArray, MappedArray
 from .compiling import (
     compile,
@@ -71,6 +71,69 @@ from .transfers import (
     is_cuda_array,
     to_device,
 )
+
+__all__ = [
+    "ArrayError",
+    "Device",
+    "DeviceArray",
+    "Event",
+    "ForAll",
+    "In",
+    "InOut",
+    "Kernel",
+    "LaunchConfiguration",
+    "MappedArray",
+    "MemoryInfo",
+    "NoClock",
+    "OnlyInKernel",
+    "Out",
+    "Stream",
+    "as_cuda_array",
+    "auto_device",
+    "close",
+    "compile",
+    "compile_all",
+    "compile_for_current_device",
+    "compile_ptx",
+    "compile_ptx_for_current_device",
+    "cuda_error",
+    "current_context",
+    "default_stream",
+    "defer_cleanup",
+    "detect",
+    "device_array",
+    "device_array_like",
+    "event",
+    "event_elapsed_time",
+    "external_stream",
+    "from_cuda_array_interface",
+    "get_current_device",
+    "gpus",
+    "is_available",
+    "is_bfloat16_supported",
+    "is_cuda_array",
+    "is_float16_supported",
+    "is_fp8_supported",
+    "is_supported_version",
+    "jit",
+    "legacy_default_stream",
+    "list_devices",
+    "managed_array",
+    "mapped",
+    "mapped_array",
+    "mapped_array_like",
+    "per_thread_default_stream",
+    "pinned",
+    "pinned_array",
+    "pinned_array_like",
+    "profile_start",
+    "profile_stop",
+    "profiling",
+    "select_device",
+    "stream",
+    "synchronize",
+    "to_device",
+]
 
 implementation = "gpulab"
 

@@ -1,7 +1,8 @@
 """Python arguments of a launch → the parameter buffer of the kernel, as numba lays it out.
 
-An array becomes seven or more numbers: two null pointers that only numba's CPU side uses, the number of elements,
-the size of one, the address, then the shape and the strides in bytes. Each number lies at a multiple of its size.
+An array becomes seven or more numbers: two null pointers that only numba's CPU side uses, the number of
+elements, the size of one, the address, then the shape and the strides in bytes. Each number lies at a
+multiple of its size.
 """
 
 from __future__ import annotations

@@ -202,17 +202,17 @@ class DeviceArray:
         self[key] = value
 
     def _field(self, name: str) -> Any:
-        field_dtype, offset = self.dtype.fields[name][:2]  # type: ignore[index]
+        field_dtype, offset = self.dtype.fields[name][:2]
         base, shape = field_dtype.subdtype or (field_dtype, ())
         field = DeviceArray(shape, base, None, "C", self.stream, self._buffer, self._offset + offset)
         return field if shape or base.names else field._view()[()]
 
-    def reshape(self, *newshape: Any, order: str = "C") -> DeviceArray:
+    def reshape(self, *newshape: Any, order: Any = "C") -> DeviceArray:
         """A view with another shape. Raises ArrayError where that would need a copy."""
         shape = newshape[0] if len(newshape) == 1 and isinstance(newshape[0], tuple | list) else newshape
         layout = self._layout_of()
         try:
-            return self._like(layout, np.reshape(layout, shape, order=order, copy=False))  # type: ignore[call-overload]
+            return self._like(layout, np.reshape(layout, shape, order=order, copy=False))
         except ValueError as error:
             raise ArrayError(f"cannot reshape {self.shape} to {tuple(shape)}: {error}.") from None
 
@@ -277,23 +277,23 @@ class DeviceArray:
 class MappedArray(np.ndarray):
     """A NumPy array that kernels see too: what one side writes, the other reads without a copy."""
 
-    device: DeviceArray | None = None
+    on_device: DeviceArray | None = None
 
     def __array_finalize__(self, parent: Any) -> None:
         # A view of a mapped array is an ordinary array: it does not know its place on the device.
-        self.device = None
+        self.on_device = None
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        if self.device is None:
+        if self.on_device is None:
             raise AttributeError("__cuda_array_interface__")
-        return self.device.__cuda_array_interface__
+        return self.on_device.__cuda_array_interface__
 
 
 def mapped(array: DeviceArray) -> MappedArray:
     """The host's side of a device array."""
     host = array._view(writes=True).view(MappedArray)
-    host.device = array
+    host.on_device = array
     return host
 
 

@@ -11,13 +11,13 @@ from gpulab.compile import without_driver
 def _compile(how: str, pyfunc: Any, sig: Any, cc: tuple[int, int] | None, options: dict[str, Any]) -> Any:
     from numba import cuda
 
-    cc = tuple(cc or devices.current().cc)  # type: ignore[assignment]
-    with without_driver(getattr(pyfunc, "py_func", pyfunc), cc) as copy:
-        return getattr(cuda, how)(copy, sig, cc=cc, **options)
+    target = cc or devices.current().cc
+    with without_driver(getattr(pyfunc, "py_func", pyfunc), target) as copy:
+        return getattr(cuda, how)(copy, sig, cc=target, **options)
 
 
 def compile(pyfunc: Any, sig: Any, cc: Any = None, **options: Any) -> tuple[Any, Any]:
-    """Compile to PTX (or LTO-IR with ``output="ltoir"``); (code, return type). A device function by default."""
+    """To PTX, or to LTO-IR with ``output="ltoir"``: (code, return type). By default a device function."""
     return _compile("compile", pyfunc, sig, cc, options)
 
 

@@ -1,4 +1,4 @@
-"""Names of numba.cuda that mean something only inside a kernel: `cuda.grid`, `cuda.threadIdx`, `cuda.atomic.add` …"""
+"""Names of numba.cuda that mean something only in a kernel: `cuda.grid`, `cuda.threadIdx`, `cuda.atomic` …"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DeviceOnly:
 
     def _explain(self, rest: str = "") -> NoReturn:
         raise OnlyInKernel(
-            f"cuda.{self._path}{rest} exists only inside a kernel, where there are threads; this is host code."
+            f"cuda.{self._path}{rest} exists only in a kernel, where there are threads; this is host code."
         )
 
     def __dir__(self) -> list[str]:

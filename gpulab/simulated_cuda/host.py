@@ -30,9 +30,9 @@ def device_array_like(ary: Any, stream: Stream | int = 0) -> DeviceArray:
     return DeviceArray(ary.shape, ary.dtype, None, _order_of(ary), stream)
 
 
-def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> np.ndarray:
+def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C") -> np.ndarray:
     """An ordinary NumPy array: page-locked memory only matters to the speed of real copies."""
-    return np.ndarray(shape, dtype, strides=strides, order=order)  # type: ignore[call-overload]
+    return np.ndarray(shape, dtype, strides=strides, order=order)
 
 
 def pinned_array_like(ary: np.ndarray) -> np.ndarray:
@@ -350,7 +350,7 @@ def close() -> None:
 
 
 def is_available() -> bool:
-    """True: kernels can run, as under numba's own simulator. `gpulab.device.has_gpu` tells whether a GPU is there."""
+    """True: kernels can run, as under numba's own simulator. `gpulab.device.has_gpu` asks for a real one."""
     return True
 
 

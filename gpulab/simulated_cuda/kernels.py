@@ -1,4 +1,4 @@
-"""`cuda.jit` and what it makes: kernels and device functions that compile without a driver and run simulated."""
+"""`cuda.jit` and what it makes: kernels and device functions that compile and run without a GPU."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Kernel:
 
     def __init__(self, fn: FunctionType, options: dict[str, Any], signatures: Iterable[Any] = ()):
         functools.update_wrapper(self, fn)
+        self.name = fn.__name__
         self.py_func = fn
         self.targetoptions = options
         self.function = NumbaFunction(fn, **options)
@@ -55,7 +56,7 @@ class Kernel:
                 continue
             if result is not None and str(result) not in ("none", "void"):
                 raise CompileError(
-                    self.__name__,
+                    self.name,
                     f"The signature says that the kernel returns {result}; a kernel returns nothing.",
                     "Write it as void(…), or add device=True for a device function.",
                 )
@@ -72,28 +73,29 @@ class Kernel:
     def __getitem__(self, configuration: Any) -> LaunchConfiguration:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
             raise LaunchError(
-                f"{self.__name__}[…]: give the grid and the block, as in {self.__name__}[blocks, threads_per_block]; "
-                "a stream and a number of bytes of shared memory may follow."
+                f"{self.name}[…]: give the grid and the block, as in "
+                f"{self.name}[blocks, threads_per_block]; a stream and the bytes of shared memory may follow."
             )
         return self.configure(*configuration)
 
     def configure(
         self, griddim: Any, blockdim: Any, stream: Stream | int = 0, sharedmem: int = 0
     ) -> LaunchConfiguration:
-        """The kernel with the shape of its launch; the same as ``kernel[griddim, blockdim, stream, sharedmem]``."""
+        """The kernel with the shape of its launch: ``kernel[griddim, blockdim, stream, sharedmem]``."""
         if self.is_device_function:
             raise LaunchError(
-                f"{self.__name__} is a device function (device=True): only a kernel can call it, and nothing launches it."
+                f"{self.name} is a device function (device=True): a kernel can call it, "
+                "but it cannot be launched."
             )
-        grid = devices.dimensions(griddim, "grid", self.__name__)
-        block = devices.dimensions(blockdim, "block", self.__name__)
+        grid = devices.dimensions(griddim, "grid", self.name)
+        block = devices.dimensions(blockdim, "block", self.name)
         return LaunchConfiguration(self, grid, block, stream, sharedmem)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        name = self.__name__
+        name = self.name
         if self.is_device_function:
             raise LaunchError(
-                f"{name} is a device function: only a kernel can call it. On the host, call {name}.py_func(…)."
+                f"{name} is a device function: only a kernel can call it. On the host call {name}.py_func(…)."
             )
         raise LaunchError(
             f"{name} is a kernel: say how many blocks and threads, as in {name}[blocks, threads_per_block]"
@@ -103,7 +105,7 @@ class Kernel:
     def forall(self, ntasks: int, tpb: int = 0, stream: Stream | int = 0, sharedmem: int = 0) -> ForAll:
         """The kernel, launched with at least `ntasks` threads in one dimension, `tpb` per block."""
         if ntasks < 0:
-            raise LaunchError(f"{self.__name__}.forall({ntasks}): the number of tasks cannot be negative.")
+            raise LaunchError(f"{self.name}.forall({ntasks}): the number of tasks cannot be negative.")
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -112,7 +114,7 @@ class Kernel:
     # Compiling
 
     def compile(self, signature: Any) -> CompiledKernel:
-        """Compile for argument types or a signature such as ``"void(float32[:], int32)"``. Raises CompileError."""
+        """Compile for argument types or a signature, ``"void(float32[:], int32)"``. Raises CompileError."""
         types, _ = _normalised(signature)
         if types not in self.overloads:
             self.overloads[types] = self.function.kernel(types, devices.current().cc)
@@ -131,7 +133,7 @@ class Kernel:
         if len(args) != len(names):
             given = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
             raise LaunchError(
-                f"{self.__name__} takes {len(names)} ({', '.join(names)}), but was launched with {given}"
+                f"{self.name} takes {len(names)} ({', '.join(names)}), but was launched with {given}"
                 + (f": {', '.join(names[len(args) :])} missing." if len(args) < len(names) else ".")
             )
         types = []
@@ -143,8 +145,8 @@ class Kernel:
             if numba_type is None or _is_host_only(numba_type):
                 cure = " Make it an array with np.array(…)." if isinstance(value, list) else ""
                 raise LaunchError(
-                    f"{self.__name__}: argument `{name}` is {_a(type(value).__name__)}; a kernel takes numbers, "
-                    f"tuples of numbers, and arrays.{cure}"
+                    f"{self.name}: argument `{name}` is {_a(type(value).__name__)}; a kernel takes "
+                    f"numbers, tuples of numbers, and arrays.{cure}"
                 )
             types.append(numba_type)
         return tuple(types)
@@ -157,8 +159,8 @@ class Kernel:
         chosen = _best_match(self, types)
         if chosen is None:
             raise LaunchError(
-                f"{self.__name__} is compiled for {' or '.join(map(_signature, self.overloads))} only, "
-                f"but was launched with {_signature(types)}. Convert the arguments, or leave out the signature."
+                f"{self.name} is compiled for {' or '.join(map(_signature, self.overloads))} only, "
+                f"but was launched with {_signature(types)}. Convert the arguments, or omit the signature."
             )
         return chosen, self._for_this_gpu(chosen)
 
@@ -212,7 +214,7 @@ class Kernel:
 
     def __repr__(self) -> str:
         kind = "device function" if self.is_device_function else "kernel"
-        return f"<{kind} {self.__name__}({', '.join(self._parameters)})>"
+        return f"<{kind} {self.name}({', '.join(self._parameters)})>"
 
 
 class LaunchConfiguration:
@@ -234,7 +236,7 @@ class LaunchConfiguration:
     def _launch(self, args: tuple) -> None:
         kernel = self.kernel
         types, compiled = kernel.overload_for(args)
-        packed: Packed = pack(kernel.__name__, kernel._parameters, types, args)
+        packed: Packed = pack(kernel.name, kernel._parameters, types, args)
         devices.current().launch(
             compiled,
             self.grid,
@@ -248,7 +250,7 @@ class LaunchConfiguration:
             finish()
 
     def __repr__(self) -> str:
-        return f"<{self.kernel.__name__}[{self.grid}, {self.block}]; call it with the arguments to launch>"
+        return f"<{self.kernel.name}[{self.grid}, {self.block}]; call it with the arguments to launch>"
 
 
 class ForAll:
@@ -295,10 +297,11 @@ def jit(
     cache: bool = False,
     **options: Any,
 ) -> Any:
-    """Make a function a kernel, or with ``device=True`` a device function. Takes all options of numba's `cuda.jit`.
+    """Make a function a kernel, or with ``device=True`` a device function. Takes all options of numba's.
 
-    With a signature or a list of them it is compiled at once and for these types only. `debug`, `lineinfo` and
-    `cache` change nothing: the simulator always checks, always knows the source line, and keeps no files.
+    With a signature or a list of them it is compiled at once and for these types only. `debug`, `lineinfo`
+    and `cache` change nothing: the simulator always checks, always knows the source line, and keeps no
+    files.
     """
     if options.get("extensions"):
         raise SimulationGap("cuda.jit(extensions=…) is not simulated; it needs a GPU.")
@@ -331,7 +334,7 @@ def jit(
     return decorate
 
 
-# Types ---------------------------------------------------------------------------------------------------------
+# ---- types
 
 
 def _normalised(signature: Any) -> tuple[tuple, Any]:

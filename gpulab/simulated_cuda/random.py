@@ -1,4 +1,4 @@
-"""numba.cuda.random on the simulated device: its generators run in kernels, their states are made on the host.
+"""numba.cuda.random on the simulated device: generators run in kernels, their states are made on the host.
 
 Imported under two names (``gpulab.cuda.random`` too), so it shares the rest of the face by absolute imports.
 """

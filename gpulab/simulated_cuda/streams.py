@@ -1,4 +1,4 @@
-"""Streams and events. On the simulated device all work is done when a call returns, so they only keep order."""
+"""Streams and events. On the simulated device all work is done when a call returns; they only keep order."""
 
 from __future__ import annotations
 

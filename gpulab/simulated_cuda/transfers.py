@@ -79,7 +79,7 @@ def as_device_array(obj: Any) -> DeviceArray | None:
     if isinstance(obj, DeviceArray):
         return obj
     if isinstance(obj, MappedArray):
-        return obj.device
+        return obj.on_device
     if hasattr(obj, "__cuda_array_interface__"):
         return from_cuda_array_interface(obj.__cuda_array_interface__, owner=obj)
     return None
@@ -93,7 +93,7 @@ class _Borrowed(Buffer):
 
 
 def from_cuda_array_interface(desc: dict[str, Any], owner: Any = None, sync: bool = True) -> DeviceArray:
-    """A device array on memory that another object describes. Raises ArrayError for memory of another device."""
+    """A device array on memory that another object describes. Raises ArrayError for memory elsewhere."""
     if desc.get("mask") is not None:
         raise ArrayError("device arrays with a mask are not supported.")
     shape, dtype = tuple(desc["shape"]), np.dtype(desc["typestr"])
@@ -104,8 +104,8 @@ def from_cuda_array_interface(desc: dict[str, Any], owner: Any = None, sync: boo
     allocation = devices.current().memory.find(address)
     if allocation is None:
         raise ArrayError(
-            f"address 0x{address:x} is not in the memory of the simulated device: the array lives on a real GPU, "
-            "or was freed. Copy it to the host first."
+            f"address 0x{address:x} is not in the memory of the simulated device: the array lives on a real "
+            "GPU, or was freed. Copy it to the host first."
         )
     return DeviceArray(
         shape, dtype, strides, buffer=_Borrowed(allocation, owner), offset=address - allocation.address
