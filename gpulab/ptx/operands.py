@@ -51,6 +51,16 @@ def parse_operands(text: str, scope: Scope) -> tuple[Operand, ...]:
 
 
 def _remember(known: dict[str, Operand], piece: str, scope: Scope) -> Operand:
+    """Read the operand that is all of `piece`, and keep it."""
+    operand: Operand | None = look_up(scope, piece.strip()) if "%" in piece else None
+    # Most are registers; what is more than a name is not found like this.
+    if not isinstance(operand, Register):
+        operand = _parse_whole(piece, scope)
+    known[piece] = operand
+    return operand
+
+
+def _parse_whole(piece: str, scope: Scope) -> Operand:
     position = skip_blanks(piece, 0)
     if position == len(piece):
         raise error_at(piece, 0, "an operand is missing")
@@ -58,7 +68,6 @@ def _remember(known: dict[str, Operand], piece: str, scope: Scope) -> Operand:
     position = skip_blanks(piece, position)
     if position != len(piece):
         raise error_at(piece, position, f"expected `,` or `;` but found {found_at(piece, position)}")
-    known[piece] = operand
     return operand
 
 
