@@ -1,3 +1,44 @@
-"""gpulab: a course on GPU acceleration that needs no GPU."""
+"""gpulab: a course on GPU acceleration that needs no GPU.
+
+What a notebook uses, all loaded when first asked for:
+`start`, `check`, `hint`, `show`, `profile`, `predict`, `recap`, and the modules `cuda`, `plot`, `hardware`.
+`profile` is both: a package, and what one calls.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from . import cuda, hardware, plot, profile
+    from .exercises.checking import check
+    from .exercises.face import predict, show
+    from .exercises.hints import hint
+    from .exercises.predictions import recap
+    from .exercises.start import start
+
+_MODULES = ("cuda", "hardware", "plot", "profile")
+_FUNCTIONS = {
+    "check": "exercises.checking",
+    "hint": "exercises.hints",
+    "predict": "exercises.face",
+    "recap": "exercises.predictions",
+    "show": "exercises.face",
+    "start": "exercises.start",
+}
+
+__all__ = ["check", "cuda", "hardware", "hint", "plot", "predict", "profile", "recap", "show", "start"]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name in _FUNCTIONS:
+        return getattr(import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -101,7 +101,11 @@ def _where_on_axes(wrong: np.ndarray) -> str:
         others = tuple(a for a in range(wrong.ndim) if a != axis)
         touched = np.flatnonzero(wrong.any(axis=others))
         if len(touched) == 1:
-            return f"all in {name} {int(touched[0]):,}" if wrong.ndim == 2 else f"all with {name} = {int(touched[0]):,}"
+            return (
+                f"all in {name} {int(touched[0]):,}"
+                if wrong.ndim == 2
+                else f"all with {name} = {int(touched[0]):,}"
+            )
     for axis, name in enumerate(names):
         others = tuple(a for a in range(wrong.ndim) if a != axis)
         touched = np.flatnonzero(wrong.any(axis=others))
@@ -109,7 +113,9 @@ def _where_on_axes(wrong: np.ndarray) -> str:
         first, last = int(touched[0]), int(touched[-1])
         run = last - first + 1 == len(touched)
         if run and last == shape[axis] - 1 and first > 0:
-            return f"{'all of' if whole else 'all in'} {name}s {first:,} to {last:,}, the last {len(touched):,}"
+            return (
+                f"{'all of' if whole else 'all in'} {name}s {first:,} to {last:,}, the last {len(touched):,}"
+            )
         if whole and run and len(touched) < shape[axis]:
             return f"all of {name}s {first:,} to {last:,}"
     if wrong.ndim == 2:

@@ -13,6 +13,11 @@ def some(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def a(noun: str) -> str:
+    """``a list``, ``an int``."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def listed(names: Sequence[str], word: str = "or") -> str:
     """``a``, ``a or b``, ``a, b or c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
@@ -40,11 +45,11 @@ def unknown_lab(lab: object, close: Sequence[str]) -> str:
 
 
 def not_a_function(exercise: str, what: str) -> str:
-    return f"`gpulab.check({exercise!r}, …)` takes your function itself; it got {what}"
+    return f'`gpulab.check("{exercise}", …)` takes your function itself; it got {what}'
 
 
 def launched_already(exercise: str) -> str:
-    return f"pass the kernel without its launch shape: `gpulab.check({exercise!r}, kernel)`. The check chooses the shapes"
+    return f'pass the kernel without its launch shape: `gpulab.check("{exercise}", kernel)`. The check chooses the shapes'
 
 
 def not_a_kernel(name: str) -> str:
@@ -76,6 +81,10 @@ def raised(kind: str, text: str, line: int) -> str:
     return f"{kind}{where}: {text}" if text else f"{kind}{where}"
 
 
+def ours(kind: str, text: str) -> str:
+    return f"something inside gpulab broke, not your code ({kind}: {text}). Please report it with this exercise's name"
+
+
 def read_on_host(array: str) -> str:
     return (
         f"your code reads `{array}` on the host. The judge hands out arrays without contents there: "
@@ -90,20 +99,24 @@ def points_of(got: float, of: float) -> str:
     return f"{points(got)} of {points(of)} {'point' if of == 1 else 'points'}"
 
 
-def all_right(cases: Sequence[str]) -> str:
-    return f"{len(cases)} of {some(len(cases), 'size')} ({_range(cases)})"
+def not_checked() -> str:
+    return "not run yet"
+
+
+def all_right(cases: Sequence[str], what: str = "size") -> str:
+    return f"{len(cases)} of {some(len(cases), what)} ({_range(cases)})"
 
 
 def _range(cases: Sequence[str]) -> str:
     return cases[0] if len(cases) == 1 else f"{cases[0]} {'and' if len(cases) == 2 else '…'} {cases[-1]}"
 
 
-def first_wrong(right: int, total: int, case: str) -> str:
-    return f"{right} of {some(total, 'size')}; first wrong at {case}"
+def first_wrong(right: int, total: int, case: str, what: str = "size") -> str:
+    return f"{right} of {some(total, what)}; first wrong at {case}"
 
 
-def stopped_at(right: int, total: int, case: str) -> str:
-    return f"{right} of {some(total, 'size')}; stopped at {case}"
+def stopped_at(right: int, total: int, case: str, what: str = "size") -> str:
+    return f"{right} of {some(total, what)}; stopped at {case}"
 
 
 def element(where: str, got: str, expected: str, unwritten: bool) -> str:
@@ -121,6 +134,10 @@ def written_by(thread: str, line: int) -> str:
 
 def nobody_wrote(many: bool, why: str) -> str:
     return f"no thread wrote {'them' if many else 'it'}" + (f": {why}" if why else "")
+
+
+def guarded_away() -> str:
+    return "the grid has threads for all of them. Does the guard let the right ones through?"
 
 
 def grid_covers(covered: int, total: int, what: str) -> str:
@@ -152,13 +169,28 @@ def more_answers(count: int, total: int) -> str:
 
 
 def odd_answer(call: str, kind: str) -> str:
-    return f"`{call}` returns a {kind}; return numbers, text, lists or dictionaries"
+    return f"`{call}` returns {a(kind)}; return numbers, text, lists or dictionaries"
 
 
-def both_schedules_differ(array: str, where: str, one: str, other: str, case: str) -> str:
+def while_answering(call: str) -> str:
+    return f"`{call}` stopped:"
+
+
+def order_matters(case: str, where: str, right: str, other: str) -> str:
     return (
-        f"The result depends on the order of the warps (at {case}): `{where}` is {one} when warps step together "
-        f"and {other} when they run one after the other. Two threads use `{array}` or shared memory without agreeing who is first."
+        f"At {case} `{where}` is {right} when all warps step together, "
+        f"and {other} when they run one after the other. Which threads must wait for which?"
+    )
+
+
+def trouble_in_other_order(case: str) -> str:
+    return f"At {case} it stops when warps run one after the other:"
+
+
+def also_wrong(where: str, right: str, other: str) -> str:
+    return (
+        f"Under this schedule the result is right; with warps one after the other "
+        f"`{where}` is {other} instead of {right}."
     )
 
 
@@ -174,9 +206,12 @@ def amount(metric: str, value: float | None) -> str:
     if value is None:
         return "nothing to count"
     m = METRICS[metric]
-    whole = int(value) if float(value).is_integer() and (m.terms or m.fact) and m.unit != "%" else float(value)
-    unit = "" if m.unit in ("×",) else m.unit
-    return number(whole, unit)
+    whole = (
+        int(value) if float(value).is_integer() and (m.terms or m.fact) and m.unit != "%" else float(value)
+    )
+    if m.unit == "sectors/request":
+        return f"{number(whole)} per request"
+    return number(whole, "" if m.unit == "×" else m.unit)
 
 
 def budget(metric: str, value: float | None, limit: float, naive: float | None, sense: str, why: str) -> str:
@@ -191,7 +226,7 @@ def number_of(metric: str, value: float) -> str:
     """A limit without its unit: the measured value beside it has it."""
     unit = METRICS[metric].unit
     text = amount(metric, value)
-    return text if unit == "%" else text.removesuffix(f" {unit}")
+    return text if unit == "%" else text.removesuffix(f" {unit}").removesuffix(" per request")
 
 
 def not_looked_at(until: str) -> str:
@@ -206,8 +241,8 @@ def until_met(label: str) -> str:
     return f"`{label}` has improved"
 
 
-def share_of_line(percent: float, what: str) -> str:
-    return f"this line causes {percent:.0f} % of it" if not what else f"this line causes {percent:.0f} % of all {what}"
+def share_of_line(percent: float) -> str:
+    return f"this line causes {percent:.0f} % of it"
 
 
 # ---------------------------------------------------------------- address patterns
@@ -251,9 +286,9 @@ def banks(verb: str, ways: int) -> str:
 # ---------------------------------------------------------------- the foot of a check, hints
 
 
-def attempt(count: int, name: str, hint_left: bool) -> str:
-    more = f" · gpulab.hint({name!r}) has {'a next step' if count > 1 else 'a first step'}" if hint_left else ""
-    return f"attempt {count}{more}"
+def attempt(count: int, name: str, hint_left: bool, hints_shown: int) -> str:
+    step = "a next step" if hints_shown else "a first step"
+    return f"attempt {count}" + (f' · gpulab.hint("{name}") has {step}' if hint_left else "")
 
 
 def passed(count: int, lab: str, done: int, total: int) -> str:
@@ -265,7 +300,9 @@ def not_saved(path: str) -> str:
 
 
 def interrupted(name: str) -> str:
-    return f"the check of {name} was stopped: it does not count as an attempt; run the cell again when you like"
+    return (
+        f"the check of {name} was stopped: it does not count as an attempt; run the cell again when you like"
+    )
 
 
 def hint_heading(step: int, total: int) -> str:
@@ -276,19 +313,42 @@ def hint_wait() -> str:
     return "The next step comes after another failed check."
 
 
-def hint_try_next(name: str) -> str:
-    return f"Try it, then check again: gpulab.check({name!r}, …)"
+def hint_try(name: str) -> str:
+    return f'Try it, then check again: gpulab.check("{name}", …)'
 
 
 def hint_over(section: str) -> str:
     return f"These were all hints. Read again: {section}" if section else "These were all hints."
 
 
-def no_hints(name: str) -> str:
-    return f"{name} has no hints"
+def no_hints(name: str, section: str) -> str:
+    return f"{name} has no hints." + (f" Read again: {section}" if section else "")
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def unknown_view(view: str, views: Sequence[str]) -> str:
+    return f"there is no view {view!r}; did you mean {listed(list(views))}?"
+
+
+def cannot_show(kind: str) -> str:
+    return f"gpulab.show draws a report, a launch with its arguments, or an exercise with your function; it got {a(kind)}"
+
+
+def show_exercise(name: str) -> str:
+    return f'gpulab.show("{name}", …) needs your function, and an exercise that launches kernels'
+
+
+def nothing_to_show(view: str) -> str:
+    return f"this run has nothing to draw{f' for {view!r}' if view else ''}"
 
 
 # ---------------------------------------------------------------- predictions, start
+
+
+def write_a_number() -> str:
+    return "write your number in the place of the three dots"
 
 
 def noted(value: str) -> str:
@@ -303,16 +363,33 @@ def prediction_off(value: str, measured: str) -> str:
     return f"you wrote {value}; it is {measured}"
 
 
-def not_predicted(name: str, measured: str) -> str:
-    return f"it is {measured}; you wrote nothing down for {name}"
+def not_predicted(measured: str) -> str:
+    return f"it is {measured}; you wrote nothing down"
 
 
 def not_a_prediction(name: str, value: object) -> str:
     return f"gpulab.predict({name!r}, …) takes one finite number; it got {value!r}"
 
 
+def recap_heading(lab: str) -> str:
+    return f"lab {lab}: what you wrote down, and what came out"
+
+
+def predictions_right(right: int, total: int) -> str:
+    return f"{right} of {total}"
+
+
 def nothing_predicted(lab: str) -> str:
     return f"Nothing is written down for {lab} yet."
+
+
+def simulating(gpu: str, gpu_here: bool) -> str:
+    article = "an" if gpu[:1] in "AEFHILMNORSX" else "a"  # by the sound of the letter
+    return f"simulating {article} {gpu} ({'although a GPU is here' if gpu_here else 'no GPU here'})"
+
+
+def on_gpu(counted_as: str) -> str:
+    return f"running on your GPU, counting as {counted_as}"
 
 
 def start(version: str, device: str, compiler: str, lab: str, done: int, total: int) -> str:

@@ -92,7 +92,7 @@ def of_exercise(data: dict[str, Any], name: str) -> dict[str, Any]:
     return record
 
 
-def done(names: Iterator[str] | tuple[str, ...]) -> int:
+def done(names: tuple[str, ...]) -> int:
     """How many of the exercises have been passed."""
     records = load()["exercises"]
     return sum(bool(records.get(name, {}).get("passed")) for name in names)

@@ -42,7 +42,9 @@ def _of_modules() -> dict[str, tuple[Exercise, str]]:
     for module in lab_modules():
         for exercise in getattr(import_module(f"{__package__}.{module}"), "EXERCISES", ()):
             if exercise.name in found:
-                raise ValueError(f"two exercises are called {exercise.name}: in {found[exercise.name][1]}, {module}")
+                raise ValueError(
+                    f"two exercises are called {exercise.name}: in {found[exercise.name][1]}, {module}"
+                )
             found[exercise.name] = (exercise, module)
     return found
 

@@ -27,7 +27,9 @@ class Score:
 def score(budget: Budget, value: float | None, sizes: Sizes) -> Score:
     """The score of a measured value."""
     limit, naive = budget.limit_for(sizes), budget.naive_for(sizes)
-    return Score(None if value is None else float(value), limit, naive, share(budget.sense, value, limit, naive))
+    return Score(
+        None if value is None else float(value), limit, naive, share(budget.sense, value, limit, naive)
+    )
 
 
 def share(sense: str, value: float | None, limit: float, naive: float | None) -> float:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gpulab.profile.display import Card, Code, Heading, Note, Piece, Row, Shown, Span, points
+from gpulab.profile.display import Block, Card, Code, Heading, Note, Piece, Row, Shown, Span, points
 
 from . import messages
+from .spec import Exercise
 
 FORMAT = 1  # of `to_dict`
 
@@ -21,6 +22,12 @@ class Detail:
 
     text: str
     line: int = 0
+
+    def piece(self) -> Piece:
+        """How it is shown."""
+        if self.line:
+            return Code(self.line, self.text)
+        return Block(self.text) if "\n" in self.text else Note(self.text, inset=True)
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,18 @@ class Verdict(Shown):
         for part in self.parts:
             right = "" if part.state == "wait" else points(part.points)
             pieces.append(Row(part.label, part.summary, right, part.state))
-            for detail in part.details:
-                pieces.append(Code(detail.line, detail.text) if detail.line else Note(detail.text, inset=True))
-        pieces += [Note((Span("", "dim"), note)) for note in self.notes]
+            pieces += [detail.piece() for detail in part.details]
+        pieces += [Note(Span(note, "dim")) for note in self.notes]
         return Card(tuple(pieces))
+
+
+def no_points(exercise: Exercise, summary: str, details: tuple[Detail, ...]) -> tuple[Part, ...]:
+    """A verdict without points: the result is not right, and the budgets wait for it."""
+    right = Part("right", "fail", 0.0, exercise.correct_points, summary, details)
+    return (right, *waiting(exercise))
+
+
+def waiting(exercise: Exercise) -> tuple[Part, ...]:
+    """The budgets of a result that is not right."""
+    why = messages.not_looked_at(messages.until_right())
+    return tuple(Part(b.label, "wait", 0.0, b.points, why, metric=b.metric) for b in exercise.budgets)

@@ -1,16 +1,21 @@
-"""Records the first requests of each memory instruction as plain data: what figures draw and advice looks at."""
+"""Records the first requests of each memory instruction, and the passes of one warp, as plain data.
+
+Figures draw it and advice looks at it; `Recording` is JSON-able and travels with a report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
-from gpulab.simt.events import Access, Observer
-from gpulab.simt.errors import ArrayLabel, source_text
+from gpulab.simt import Access, ArrayLabel, Chunk, Observer, Program
+from gpulab.simt.errors import source_text
 
 WARP = 32
+PASSES = 200  # of the first warp that are kept
 
 Index = tuple[int, int, int]
 
@@ -60,6 +65,44 @@ class Request:
         return unravel(self.warp * WARP + lane, block_shape)
 
 
+@dataclass(frozen=True)
+class Pass:
+    """Instructions that the first warp ran one after the other with the same lanes: `lanes` has 32 entries,
+    `lines` the source lines in order, `instructions` their number."""
+
+    lanes: tuple[bool, ...]
+    lines: tuple[int, ...]
+    instructions: int
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a `Recorder` kept of one launch. `passes` are those of warp 0 of block 0."""
+
+    requests: tuple[Request, ...] = ()
+    passes: tuple[Pass, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Recording:
+        """The inverse of `to_dict`, before or after a trip through JSON."""
+        return cls(
+            tuple(_request(r) for r in data["requests"]),
+            tuple(Pass(tuple(p["lanes"]), tuple(p["lines"]), p["instructions"]) for p in data["passes"]),
+        )
+
+
+def _request(data: Mapping[str, Any]) -> Request:
+    label = data["array"] and ArrayLabel(
+        **(data["array"] | {name: tuple(data["array"][name]) for name in ("shape", "strides")})
+    )
+    tuples = {name: tuple(data[name]) for name in ("block", "addresses")}
+    return Request(**(dict(data) | tuples | {"array": label}))
+
+
 class Recorder(Observer):
     """Keeps the first `limit` requests of each memory instruction, in the order in which they ran.
 
@@ -74,9 +117,34 @@ class Recorder(Observer):
         self.grid: Index = (1, 1, 1)
         self.block: Index = (1, 1, 1)
         self._kept: dict[int, int] = {}
+        self._passes: list[tuple[tuple[bool, ...], list[int], int]] = []
+        self._lines: tuple[int, ...] = ()
+
+    @property
+    def recording(self) -> Recording:
+        """What was kept so far."""
+        passes = (Pass(lanes, tuple(dict.fromkeys(lines)), n) for lanes, lines, n in self._passes)
+        return Recording(tuple(self.requests), tuple(passes))
 
     def start(self, program: object, grid: Index, block: Index) -> None:
-        self.kernel, self.grid, self.block = getattr(program, "name", ""), grid, block
+        assert isinstance(program, Program)
+        self.kernel, self.grid, self.block = program.display_name, grid, block
+        self._lines = tuple(i.location.line if i.location else 0 for i in program.instructions)
+
+    def executed(self, first: int, stop: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        if chunk.blocks[0] != 0:
+            return
+        on = tuple(lane < chunk.threads_per_block for lane in range(WARP))
+        if lanes is not None:
+            on = tuple(bool(b) for b in np.broadcast_to(lanes[0], chunk.lanes_per_block)[:WARP])
+        if not any(on):
+            return
+        lines = [line for line in self._lines[first:stop] if line]
+        if self._passes and self._passes[-1][0] == on:
+            _, before, count = self._passes[-1]
+            self._passes[-1] = (on, list(dict.fromkeys(before + lines)), count + stop - first)
+        elif len(self._passes) < PASSES:
+            self._passes.append((on, lines, stop - first))
 
     def access(self, access: Access) -> None:
         room = self.limit - self._kept.get(access.index, 0)

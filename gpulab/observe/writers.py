@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpulab.ptx import Instruction, Location
-from gpulab.simt.events import Access, Observer
+from gpulab.simt import Access, Observer, Program
 
 from .recorder import Index, unravel
 
@@ -49,16 +49,27 @@ class _Launch:
 class Writers(Observer):
     """Watches named ranges of global memory over any number of launches."""
 
-    def __init__(self, ranges: Mapping[str, Range]) -> None:
-        self.ranges = dict(ranges)
+    def __init__(self, ranges: Mapping[str, Range] | None = None) -> None:
+        self.ranges: dict[str, Range] = {}
         self.launches: list[_Launch] = []
-        self._last = {name: np.full(r.count, NOBODY, np.int64) for name, r in self.ranges.items()}
-        self._site = {name: np.zeros(r.count, np.int32) for name, r in self.ranges.items()}
+        self._last: dict[str, np.ndarray] = {}
+        self._site: dict[str, np.ndarray] = {}
+        self._times: dict[str, np.ndarray] = {}
+        self.watch(ranges or {})
         self._sites: list[tuple[int, Instruction]] = []  # (launch, instruction)
         self._known: dict[tuple[int, int], int] = {}  # (launch, instruction's index) → place in _sites
 
+    def watch(self, ranges: Mapping[str, Range]) -> None:
+        """Watch these, too."""
+        for name, r in ranges.items():
+            self.ranges[name] = r
+            self._last[name] = np.full(r.count, NOBODY, np.int64)
+            self._site[name] = np.zeros(r.count, np.int32)
+            self._times[name] = np.zeros(r.count, np.int32)
+
     def start(self, program: object, grid: Index, block: Index) -> None:
-        self.launches.append(_Launch(getattr(program, "name", ""), grid, block))
+        assert isinstance(program, Program)
+        self.launches.append(_Launch(program.display_name, grid, block))
 
     def access(self, access: Access) -> None:
         if access.space != "global" or access.kind == "load":
@@ -78,6 +89,7 @@ class Writers(Observer):
                 inside = (element >= 0) & (element <= last) & (element < r.count)
                 self._last[name][element[inside]] = who[inside]
                 self._site[name][element[inside]] = self._place(access)
+                np.add.at(self._times[name], element[inside], 1)
 
     def _place(self, access: Access) -> int:
         key = (len(self.launches) - 1, access.index)
@@ -89,6 +101,19 @@ class Writers(Observer):
     def written(self, name: str) -> np.ndarray:
         """True where some thread wrote the element; 1-D, in memory order."""
         return self._last[name] != NOBODY
+
+    def times(self, name: str) -> np.ndarray:
+        """How often each element was written; 1-D, in memory order."""
+        return self._times[name]
+
+    def threads(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """The linear block and the linear thread in it that wrote each element last, -1 where nobody did.
+
+        For arrays that one launch wrote, or launches with blocks of one size.
+        """
+        last = self._last[name]
+        lanes = max((launch.lanes for launch in self.launches), default=1) or 1
+        return np.where(last == NOBODY, NOBODY, last // lanes), np.where(last == NOBODY, NOBODY, last % lanes)
 
     def of(self, name: str, element: int) -> Writer | None:
         """The thread that wrote an element last (`element` in memory order); None if nobody did."""

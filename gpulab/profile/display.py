@@ -7,6 +7,7 @@ In the words of a piece, `` `backticks` `` mark code.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -54,7 +55,7 @@ MARKS = {
     "pass": Span("✔", "good"),
     "part": Span("◐", "partly"),
     "fail": Span("✘", "bad"),
-    "wait": Span("·", "dim"),
+    "wait": Span("○", "dim"),
 }
 
 
@@ -93,6 +94,13 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Lines whose layout counts, such as source lines beside each other, under the row before."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Table:
     """Columns with names; `left` holds the columns that are text, the others are numbers."""
 
@@ -101,7 +109,7 @@ class Table:
     left: frozenset[int] = frozenset({0})
 
 
-Piece = Heading | Row | Note | Code | Table
+Piece = Heading | Row | Note | Code | Block | Table
 
 
 @dataclass(frozen=True)
@@ -150,6 +158,17 @@ class Shown:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         card = self.card()
         return {"text/plain": card.text(), "text/html": card.html()}
+
+
+def present(thing: Any) -> None:
+    """Show a thing now, wherever the call stands in a cell: rich in a notebook, as text elsewhere."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        print(thing)
+    else:
+        from IPython.display import display
+
+        display(thing)  # type: ignore[no-untyped-call]
 
 
 # ---------------------------------------------------------------- words
@@ -258,6 +277,9 @@ class _Layout:
                         yield [Span(" " * indent), *line]
                 case Code():
                     yield [Span(" " * INDENT), Span(f"line {piece.line}   ", "dim"), Span(piece.text, "code")]
+                case Block():
+                    for text in piece.text.splitlines():
+                        yield [Span(" " * INDENT), *spans(text)]
                 case Table():
                     yield from self._table(piece)
 
@@ -326,6 +348,9 @@ def _html_piece(piece: Piece, has_marks: bool) -> str:
         case Code():
             line = _html_words(Span(f"line {piece.line}", "dim"))
             return _cell(f"{line} &nbsp; {_html_words(Span(piece.text, 'code'))}", f"{first} / -1")
+        case Block():
+            css = f"{STYLES['code'].css};white-space:pre;overflow-x:auto"
+            return _cell(_html_words(piece.text), f"{first} / -1", css)
         case Table():
             return _cell(_html_table(piece), "1 / -1", "overflow-x:auto")
 

@@ -39,8 +39,10 @@ class Metric:
 
     Exactly one of three says how it is worked out: `terms` (a sum of counts), `ratio` (names of numerator and
     denominator, times `scale`) or `fact` (a value that each launch brings along; `combine` says how several launches
-    make one). `ncu` is Nsight Compute's name where it has one; its instruction counts are of machine code (SASS), ours of PTX.
-    A ratio over nothing has no value (None).
+    make one). A ratio over nothing has no value (None).
+
+    `ncu` is Nsight Compute's name where it has one; it counts machine code (SASS), we count PTX.
+    `blame` is the sum whose largest part a source line is blamed for; the numerator of a ratio by default.
     """
 
     name: str
@@ -53,6 +55,16 @@ class Metric:
     combine: Literal["sum", "max", "min"] = "sum"
     way: Way = "counted"
     ncu: str = ""
+    blame: str = ""
+
+    @property
+    def cause(self) -> Metric | None:
+        """The sum of counts in which to look for the costliest line; None for facts of a launch."""
+        if self.blame:
+            return METRICS[self.blame]
+        if self.ratio:
+            return METRICS[self.ratio[0]].cause
+        return self if self.terms else None
 
     @property
     def derivation(self) -> str:
@@ -81,9 +93,9 @@ def _ratio(
     over: tuple[str, str],
     scale: float = 1,
     ncu: str = "",
-    way: Way = "counted",
+    blame: str = "",
 ) -> Metric:
-    return Metric(name, unit, meaning, ratio=over, scale=scale, ncu=ncu, way=way)
+    return Metric(name, unit, meaning, ratio=over, scale=scale, ncu=ncu, blame=blame)
 
 
 def _traffic(space: str, kind: str, tag: str) -> tuple[Metric, ...]:
@@ -211,6 +223,7 @@ _TABLE: tuple[Metric, ...] = (
         "lanes that take part in an instruction, of 32",
         ("thread_instructions", "instructions"),
         ncu="smsp__thread_inst_executed_per_inst_executed.ratio",
+        blame="divergent_branches",
     ),
     _sum("flops", "FLOP", "floating-point operations; a fused multiply-add is two", Term("flops")),
     # global and local memory
@@ -258,12 +271,14 @@ _TABLE: tuple[Metric, ...] = (
         "FLOP/B",
         "floating-point operations per byte that the threads asked of global memory",
         ("flops", "global_bytes"),
+        blame="global_bytes",
     ),
     _ratio(
         "sector_intensity",
         "FLOP/B",
         "floating-point operations per byte of the sectors touched in global memory",
         ("flops", "global_sector_bytes"),
+        blame="global_sector_bytes",
     ),
     _sum(
         "local_bytes",
@@ -310,6 +325,7 @@ _TABLE: tuple[Metric, ...] = (
         "ways",
         "shared memory: passes per pass needed; 1 is no conflict",
         ("shared_wavefronts", "shared_wavefronts_ideal"),
+        blame="bank_conflicts",
     ),
     # threads together
     _sum(
@@ -377,6 +393,7 @@ _TABLE: tuple[Metric, ...] = (
         "share of the branches with a condition whose lanes all went one way",
         ("uniform_branches", "branches"),
         scale=100,
+        blame="divergent_branches",
         ncu="smsp__sass_average_branch_targets_threads_uniform.pct",
     ),
     # the launches themselves

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any, overload
 
+from gpulab.observe.recorder import Recording
+
 from .display import Card, Shown
 from .metrics import METRICS, Value, combine, find_metric, value
 from .tally import Place, Tally, total
@@ -18,7 +20,7 @@ FORMAT = 1  # of `to_dict`
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Resident warps per SM. `warps` of `limit`; `limited_by` says what stops more: warps, blocks, registers, shared memory."""
+    """Resident warps per SM: `warps` of `limit`. `limited_by` says what stops more (warps, registers, …)."""
 
     warps: int
     limit: int
@@ -31,10 +33,14 @@ class Occupancy:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Where the run lies under the roofline of a GPU. `intensity` and `ridge` in FLOP/B of requested global memory,
-    `ceiling` in FLOP/s: the most that the data sheet allows at this intensity; `bound` is ``memory`` or ``compute``."""
+    """Where the run lies under the roofline of a GPU for a dtype.
+
+    `intensity` and `ridge` are in FLOP/B of requested global memory, `ceiling` in FLOP/s: the most that the data
+    sheet allows at this intensity. `bound` is ``memory`` or ``compute``.
+    """
 
     intensity: float
+    dtype: str
     ridge: float
     ceiling: float
     bound: str
@@ -46,6 +52,7 @@ class Launch:
 
     `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread) and
     `occupancy` are None where ptxas was not to be had. `seconds` is the time of the simulation, not of a GPU.
+    `recording` holds the first requests of each memory instruction, for figures.
     """
 
     kernel: str
@@ -57,6 +64,7 @@ class Launch:
     registers: int | None = None
     spill_bytes: int | None = None
     occupancy: Occupancy | None = None
+    recording: Recording = Recording()
 
     @property
     def facts(self) -> dict[str, Value]:
@@ -86,14 +94,20 @@ class Launch:
             "spill_bytes": self.spill_bytes,
             "occupancy": vars(self.occupancy) if self.occupancy else None,
             "tally": self.tally.to_list(),
+            "recording": self.recording.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Launch:
         """The inverse of `to_dict`."""
-        shape = {name: tuple(data[name]) for name in ("grid", "block")}
-        occupancy = Occupancy(**data["occupancy"]) if data["occupancy"] else None
-        return cls(**(dict(data) | shape | {"occupancy": occupancy, "tally": Tally.from_list(data["tally"])}))
+        read = {
+            "grid": tuple(data["grid"]),
+            "block": tuple(data["block"]),
+            "occupancy": Occupancy(**data["occupancy"]) if data["occupancy"] else None,
+            "tally": Tally.from_list(data["tally"]),
+            "recording": Recording.from_dict(data["recording"]),
+        }
+        return cls(**(dict(data) | read))
 
 
 class Metrics(Mapping[str, Value]):

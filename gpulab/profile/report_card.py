@@ -227,7 +227,7 @@ def _roofline(report: Report) -> Row | None:
         return None
     side = "left" if r.bound == "memory" else "right"
     words = (
-        f"{side} of the ridge at {number(r.ridge)} FLOP/B: {r.bound} bound, "
+        f"{side} of the ridge at {number(r.ridge)} FLOP/B ({r.dtype}): {r.bound} bound, "
         f"at most {_rate(r.ceiling)} without help of the caches"
     )
     return Row("roofline", words, Span("modelled", "dim"))

@@ -39,7 +39,7 @@ class Tally:
         columns = {name: counts.table[name] for name in COLUMNS if name in counts.table}
         for i, (instruction, (kind, space)) in enumerate(zip(counts.instructions, counts.kinds, strict=True)):
             location = instruction.location
-            if kind == "branch" and instruction.guard is None:
+            if kind == "branch" and instruction.guard is None and "idx" not in instruction.parts:
                 kind = "jump"
             key = Key(location.file if location else "", location.line if location else 0, kind, space)
             row = rows.setdefault(key, dict.fromkeys(columns, 0))

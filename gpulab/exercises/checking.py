@@ -1,0 +1,83 @@
+"""`gpulab.check`: is it right, does it stay right when warps run in another order, and what does it cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpulab import compile
+from gpulab.messages import Message
+
+from . import answers, messages, progress, registry, traces
+from .run import GPU, name_of, reference_device
+from .spec import Exercise
+from .verdict import Detail, Part, Verdict, no_points
+
+
+class Stopped(Message):
+    """The learner stopped a check; nothing was recorded."""
+
+
+def check(exercise: str | Exercise, fn: Callable[..., Any]) -> Verdict:
+    """Check a learner's function against an exercise, by name as in ``gpulab.check("basics.saxpy", saxpy)``.
+
+    Returns a verdict that shows itself. Whatever the function does wrong, raises or breaks is said in the verdict.
+    Raises UnknownExercise for a name that does not exist, NoReference where the expected results are not installed,
+    Stopped on Ctrl-C; then nothing is recorded.
+    """
+    exercise = registry.find(exercise) if isinstance(exercise, str) else exercise
+    reference = registry.reference(exercise.name)
+    try:
+        parts = examine(exercise, fn, reference)
+    except KeyboardInterrupt:
+        raise Stopped(messages.interrupted(exercise.name)) from None
+    verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=compile.compiler_version())
+    return record(exercise, verdict)
+
+
+def examine(exercise: Exercise, fn: Any, reference: registry.Reference) -> tuple[Part, ...]:
+    """The parts of a verdict. Records nothing."""
+    if problem := hand_in_problem(exercise, fn):
+        return no_points(exercise, messages.not_checked(), (Detail(problem),))
+    if exercise.evidence == "answered cases":
+        return answers.examine(exercise, fn, reference)
+    with reference_device():
+        return traces.examine(exercise, fn, reference)
+
+
+def hand_in_problem(exercise: Exercise, fn: Any) -> str:
+    """What is wrong with the thing itself that was handed in; empty if it can be run."""
+    if hasattr(fn, "griddim"):  # kernel[grid, block]
+        return messages.launched_already(exercise.name)
+    if not callable(fn):
+        return messages.not_a_function(
+            exercise.name, messages.a(type(fn).__name__) if fn is not None else "None"
+        )
+    kernel, name = hasattr(fn, "py_func"), name_of(fn)
+    if exercise.evidence == "answered cases":
+        return messages.a_kernel_for_answers(name) if kernel else ""
+    if exercise.shape is not None:
+        return "" if kernel else messages.not_a_kernel(name)
+    return messages.a_kernel(name) if kernel else ""
+
+
+def record(exercise: Exercise, verdict: Verdict) -> Verdict:
+    """Count the attempt, keep the best, and say at the foot what to do next."""
+    with progress.change() as data:
+        mine = progress.of_exercise(data, exercise.name)
+        mine["attempts"] += 1
+        mine["failed"] += not verdict.passed
+        mine["passed"] = mine["passed"] or verdict.passed
+        mine["best"] = max(mine["best"], verdict.points)
+        mine["last"] = verdict.to_dict()
+        attempt, hints_shown = mine["attempts"], mine["hints"]
+    if verdict.passed:
+        lab = registry.of_lab(exercise.lab)
+        done = progress.done(tuple(e.name for e in lab))
+        notes = [messages.passed(attempt, registry.lab_number(exercise.lab), done, len(lab))]
+    else:
+        left = any(exercise.hints) and hints_shown < len(exercise.hints)
+        notes = [messages.attempt(attempt, exercise.name, left, hints_shown)]
+    if not progress.saved():
+        notes.append(messages.not_saved(str(progress.place())))
+    return Verdict(verdict.exercise, verdict.parts, attempt, tuple(notes), verdict.device, verdict.compiler)

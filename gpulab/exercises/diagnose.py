@@ -1,0 +1,112 @@
+"""Why is a result wrong: which elements, who wrote them and where, or why nobody did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gpulab.observe.writers import Writers
+from gpulab.simt.errors import source_text
+
+from . import messages
+from .compare import Mismatch, index_words, value_words, where
+from .verdict import Detail
+
+
+def wrong_result(mismatch: Mismatch, writers: Writers | None) -> tuple[Detail, ...]:
+    """What to say about wrong elements of an output. `writers` watched the run, if somebody did."""
+    name, first = mismatch.array, mismatch.first
+    flat = _flat(first, mismatch.wrong.shape)
+    writer = writers.of(name, flat) if writers else None
+    unwritten = writers is not None and writer is None
+    got = mismatch.got[first]
+    sentence = messages.element(
+        index_words(name, first), value_words(got), value_words(_as_shown(mismatch, first)), unwritten
+    )
+    if mismatch.count > 1:
+        sentence += f" · {messages.more_elements(mismatch.count - 1, where(mismatch.wrong))}"
+    details = [Detail(sentence)]
+    if writers is not None and writer is None:
+        alike = mismatch.wrong & ~writers.written(name).reshape(mismatch.wrong.shape)
+        details.append(Detail(messages.nobody_wrote(int(alike.sum()) > 1, _coverage(alike, writers))))
+    elif writer is not None:
+        line = writer.location.line if writer.location else 0
+        details.append(Detail(messages.written_by(str(writer), line)))
+        details += source(writer.location)
+        if (kind := _odd(got)) and not _odd(mismatch.expected[first]):
+            details.append(Detail(messages.not_a_number_inside(kind)))
+    return tuple(details)
+
+
+def changed_input(
+    name: str, before: np.ndarray, after: np.ndarray, writers: Writers | None
+) -> tuple[Detail, ...]:
+    """What to say about an input that is not as it was."""
+    changed = before.view(np.uint8).reshape(*before.shape, -1) != after.view(np.uint8).reshape(
+        *after.shape, -1
+    )
+    places = changed.any(axis=-1)
+    first = tuple(int(i) for i in np.argwhere(places)[0])
+    writer = writers.of(name, _flat(first, before.shape)) if writers else None
+    line = writer.location.line if writer and writer.location else 0
+    words = messages.input_changed(
+        name, int(places.sum()), index_words(name, first), str(writer) if writer else "", line
+    )
+    return (Detail(words), *(source(writer.location) if writer else ()))
+
+
+def source(location: Any) -> tuple[Detail, ...]:
+    """The text of a source line as a detail, where it is to be had."""
+    text = source_text(location)
+    return (Detail(text, location.line),) if text else ()
+
+
+def _as_shown(mismatch: Mismatch, index: tuple[int, ...]) -> Any:
+    """The expected element in the type of the result: 3, not 3.0, in an array of integers."""
+    expected = mismatch.expected[index]
+    if mismatch.got.dtype.kind in "iub" and float(expected).is_integer():
+        return int(expected)
+    return expected.astype(mismatch.got.dtype) if mismatch.got.dtype.kind == "f" else expected
+
+
+def _flat(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    return int(np.ravel_multi_index(index, shape)) if shape else 0
+
+
+def _odd(value: Any) -> str:
+    number = float(np.real(value))
+    return "nan" if math.isnan(number) else "inf" if math.isinf(number) else ""
+
+
+def _coverage(unwritten: np.ndarray, writers: Writers) -> str:
+    """Why nobody wrote these elements, as far as the shape of the launches explains it."""
+    shapes = {(launch.grid, launch.block) for launch in writers.launches}
+    if len(shapes) != 1:
+        return ""
+    grid, block = next(iter(shapes))
+    extents = [g * b for g, b in zip(grid, block, strict=True)]
+    if math.prod(extents) >= unwritten.size and unwritten.ndim == 1:
+        return messages.guarded_away()
+    if unwritten.ndim == 1:
+        threads = math.prod(extents)
+        first = int(np.flatnonzero(unwritten)[0])
+        return messages.grid_has(threads, unwritten.size) if first == threads else ""
+    if unwritten.ndim == 2:
+        for axis, word in enumerate(("row", "column")):
+            touched = np.flatnonzero(unwritten.any(axis=1 - axis))
+            first, total = int(touched[0]), unwritten.shape[axis]
+            if first in extents and int(touched[-1]) == total - 1:
+                return messages.grid_covers(first, total, word)
+        if all(
+            extent >= size for extent, size in zip(sorted(extents[:2]), sorted(unwritten.shape), strict=True)
+        ):
+            return messages.guarded_away()
+    return ""
+
+
+def nothing_written(writers: Writers, outputs: Iterable[str]) -> bool:
+    """No thread wrote to any of the outputs."""
+    return not any(writers.written(name).any() for name in outputs if name in writers.ranges)

@@ -1,0 +1,196 @@
+"""Examines exercises that launch kernels: every size against the reference, another order of warps, the budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gpulab import device as devices
+from gpulab.observe.recorder import Recorder
+from gpulab.observe.writers import Writers
+from gpulab.profile import METRICS, Report
+from gpulab.profile.watch import Watch
+
+from . import cases, diagnose, messages, orders, patterns
+from .compare import Mismatch
+from .registry import Reference
+from .results import changed_input, first_mismatch
+from .run import Outcome, name_of, run
+from .scoring import Score, score
+from .spec import Budget, Case, Exercise
+from .verdict import Detail, Part, no_points
+
+Fn = Callable[..., Any]
+
+
+def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...]:
+    """All parts: right at every size and under another schedule, then the budgets in order."""
+    reports: dict[str, Report] = {}
+    counted = {_case_of(exercise, budget).name for budget in exercise.budgets}
+    right = 0
+    failure: _Failure | None = None
+    for case in exercise.cases:
+        found = _at(exercise, case, fn, reference, reports if case.name in counted else None)
+        if found is None:
+            right += 1
+        elif failure is None:
+            failure = found
+        if found is not None and found.stopped:
+            break
+    if failure is not None:
+        said = messages.stopped_at if failure.stopped else messages.first_wrong
+        summary = said(right, len(exercise.cases), failure.case.name)
+        return no_points(exercise, summary, failure.explain(exercise, fn))
+    if race := orders.examine(exercise, fn, reference):
+        return no_points(exercise, messages.right_by_luck(len(exercise.cases)), race)
+    of = exercise.correct_points
+    first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases]))
+    return (first, *_budgets(exercise, fn, reports))
+
+
+# ---------------------------------------------------------------- right?
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What is wrong at one case: `trouble` in words, or an input that changed, or a wrong output."""
+
+    case: Case
+    outcome: Outcome
+    changed: str = ""
+    wrong: Mismatch | None = None
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.outcome.trouble)
+
+    def explain(self, exercise: Exercise, fn: Fn) -> tuple[Detail, ...]:
+        """Sentences. The case runs once more, with somebody who notes who writes what."""
+        if self.stopped:
+            return self.outcome.trouble
+        before = cases.arguments(exercise, self.case)
+        writers = Writers()
+        again = run(exercise, self.case, fn, before, writers=writers)
+        watcher = None if again.trouble else writers
+        if self.changed:
+            old = next(a.value for a in before if a.name == self.changed)
+            return diagnose.changed_input(self.changed, old, self.outcome.after[self.changed], watcher)
+        assert self.wrong is not None
+        if self.outcome.launches == 0:
+            return (Detail(messages.no_launch(name_of(fn))),)
+        outputs = [a.name for a in before if a.role in ("out", "inout")]
+        if watcher and diagnose.nothing_written(watcher, outputs):
+            return (Detail(messages.not_written(name_of(fn))),)
+        return diagnose.wrong_result(self.wrong, watcher)
+
+
+def _at(
+    exercise: Exercise, case: Case, fn: Fn, reference: Reference, reports: dict[str, Report] | None
+) -> _Failure | None:
+    """Run one case and compare. Where `reports` is given the launches are counted into it."""
+    before = cases.arguments(exercise, case)
+    watch = Watch(devices.current())
+    outcome = run(exercise, case, fn, before, watch.standing() if reports is not None else None)
+    if outcome.trouble:
+        return _Failure(case, outcome)
+    if changed := changed_input(outcome):
+        return _Failure(case, outcome, changed=changed)
+    if wrong := first_mismatch(exercise, case, outcome, reference):
+        return _Failure(case, outcome, wrong=wrong)
+    if reports is not None and watch.launches:
+        reports[case.name] = watch.report(name_of(fn))
+    return None
+
+
+# ---------------------------------------------------------------- what does it cost?
+
+
+def _case_of(exercise: Exercise, budget: Budget) -> Case:
+    """The case that a budget is counted at. Raises ValueError for a name that is none: a mistake in the lab."""
+    if budget.case is None:
+        return exercise.cases[-1]
+    for case in exercise.cases:
+        if case.name == budget.case:
+            return case
+    raise ValueError(f"{exercise.name}: the budget on {budget.metric} names no case: {budget.case!r}")
+
+
+def _budgets(exercise: Exercise, fn: Fn, reports: dict[str, Report]) -> tuple[Part, ...]:
+    """One part per budget. One that earns nothing keeps the later ones waiting: its cure changes them anyway."""
+    parts: list[Part] = []
+    until = ""
+    for budget in exercise.budgets:
+        if until:
+            why = messages.not_looked_at(messages.until_met(until))
+            parts.append(Part(budget.label, "wait", 0.0, budget.points, why, metric=budget.metric))
+            continue
+        case = _case_of(exercise, budget)
+        report = reports.get(case.name)
+        value = report[budget.metric] if report else None
+        got = score(budget, value, case.sizes)
+        details = () if got.met or report is None else _advice(exercise, case, fn, budget, report)
+        parts.append(_part(budget, case, got, details))
+        until = budget.label if got.share == 0 else ""
+    return tuple(parts)
+
+
+def _part(budget: Budget, case: Case, got: Score, details: tuple[Detail, ...]) -> Part:
+    return Part(
+        label=budget.label,
+        state="pass" if got.met else "part" if got.share > 0 else "fail",
+        points=round(budget.points * got.share, 2),
+        of=budget.points,
+        summary=messages.budget(budget.metric, got.value, got.limit, got.naive, budget.sense, budget.why),
+        details=details,
+        metric=budget.metric,
+        case=case.name,
+        measured=got.value,
+        budget=got.limit,
+        naive=got.naive,
+    )
+
+
+def _advice(exercise: Exercise, case: Case, fn: Fn, budget: Budget, report: Report) -> tuple[Detail, ...]:
+    """The line that costs most, how its threads lie in memory, and the question that leads on."""
+    details: list[Detail] = []
+    cause = METRICS[budget.metric].cause
+    line = report.lines.costliest(cause.name) if cause else None
+    sentences = []
+    if cause and line and line.text:
+        details.append(Detail(line.text, line.line))
+        if line.share(cause.name) < 0.95:
+            sentences.append(messages.share_of_line(100 * line.share(cause.name)) + ".")
+        accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
+        if accesses and (said := _pattern(exercise, case, fn, line.line, accesses)):
+            sentences.append(said + ".")
+    sentences.append(budget.advice)
+    details += [Detail(" ".join(s for s in sentences if s))] if any(sentences) else []
+    return tuple(details)
+
+
+def _pattern(exercise: Exercise, case: Case, fn: Fn, line: int, accesses: set[tuple[str | None, str]]) -> str:
+    """What the costliest request of a source line looks like; empty if there is nothing to say."""
+    recorders: list[Recorder] = []
+
+    def record(launch: devices.Launch) -> Recorder:
+        recorders.append(Recorder(limit=2, arrays=launch.arrays))
+        return recorders[-1]
+
+    run(exercise, case, fn, cases.arguments(exercise, case), devices.current().observed(record))
+    fitting = [
+        (request, recorder.block)
+        for recorder in recorders
+        for request in recorder.requests
+        if request.line == line
+        and any(s == request.space and k in (None, _kind(request.kind)) for k, s in accesses)
+    ]
+    found = patterns.worst(request for request, _ in fitting)
+    if found is None:
+        return ""
+    return patterns.describe(found, next(block for request, block in fitting if request is found))
+
+
+def _kind(kind: str) -> str:
+    """The kind as the counts call it."""
+    return "atomic" if kind == "reduction" else kind
