@@ -127,7 +127,7 @@ def _guess(name: str, record: dict[str, Any], asked: Prediction | None, note: st
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and type(value) is not bool and math.isfinite(value)
+    return type(value) is not bool and isinstance(value, Real) and math.isfinite(value)
 
 
 def _short(value: float | None) -> float | int | None:

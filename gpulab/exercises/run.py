@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-import gpulab
 from gpulab import device as devices
 from gpulab.device.simulated import Simulator
 from gpulab.hardware import find as find_gpu
@@ -153,7 +152,7 @@ def _last_line(error: BaseException, fn: Callable[..., Any]) -> tuple[str, int]:
 def _is_ours(error: BaseException) -> bool:
     """It was raised inside gpulab, where nothing should be."""
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename.startswith(str(Path(gpulab.__file__).parent))
+    return bool(frames) and frames[-1].filename.startswith(str(Path(__file__).parents[1]))
 
 
 def python_function(fn: Any) -> Any:

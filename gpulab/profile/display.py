@@ -168,7 +168,7 @@ def present(thing: Any) -> None:
     else:
         from IPython.display import display
 
-        display(thing)  # type: ignore[no-untyped-call]
+        display(thing)
 
 
 # ---------------------------------------------------------------- words
