@@ -20,7 +20,7 @@ def bank_grid(request: Request, ax: Axes | None = None) -> style.Picture:
     cells = request.bank_cells
     rows = request.wavefronts
     needed = max(1, request.size * LANES // (WORD * BANKS))
-    ax, given = style.begin(ax, BANKS * style.CELL + 1.2, max(1.9, rows * style.CELL + 1.4))
+    ax, given = style.begin(ax, BANKS * style.CELL + 1.2, rows * style.CELL + 1.2)
     style.source_line(ax, request.line, request.text)
     for row in range(min(rows, ROWS)):
         for bank in range(BANKS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
@@ -26,10 +27,12 @@ def bars(
     if not counts:
         raise ValueError("there is nothing to compare: no count was given")
     ax, given = style.begin(ax, 6.4, 1.0 + 0.45 * len(counts))
+    shown = [value for value in (*counts.values(), *([] if budget is None else [budget])) if value > 0]
+    highest = max(shown, default=1)
     start = 0.0
     if log:
         ax.set_xscale("log")
-        start = min(value for value in (*counts.values(), budget or 1) if value > 0) / 2
+        start = min(shown, default=1) / 2
     missed = []
     for row, (name, value) in enumerate(counts.items()):
         misses = budget is not None and (value < budget if more_is_better else value > budget)
@@ -37,30 +40,39 @@ def bars(
             missed.append(name)
         fill = style.BAD if misses else style.GOOD
         style.cell(ax, start, row - 0.3, "", fill, width=max(value - start, 0), height=0.6, wrong=misses)
+        where = _label_at(max(value, start), budget, start, highest, log)
         ax.annotate(
-            f"{value:,.4g}", (max(value, start), row), xytext=(5, 0), textcoords="offset points", va="center",
+            style.number(value), (where, row), xytext=(5, 0), textcoords="offset points", va="center",
             fontsize=style.TEXT, color=style.INK,
         )  # fmt: skip
-    highest = max([*counts.values(), budget or 0]) or 1
     ax.set_xlim(start, highest * (1.6 if log else 1.12))
     ax.set_ylim(len(counts) - 0.5, -0.75 if budget is not None else -0.5)
     ax.set_yticks(range(len(counts)), list(counts))
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(unit, color=style.INK)
+    verdict = ""
     if budget is not None:
+        limit = style.number(budget)
         ax.axvline(budget, color=style.INK, linewidth=1.2, linestyle="--")
         ax.annotate(
-            f"budget {budget:,g}", (budget, -0.72), xytext=(4, 0), textcoords="offset points", va="top",
+            f"budget {limit}", (budget, -0.72), xytext=(4, 0), textcoords="offset points", va="top",
             fontsize=8, color=style.INK,
         )  # fmt: skip
-    said = ", ".join(f"{name} {value:,.4g}" for name, value in counts.items())
-    verdict = ""
-    if missed:
-        verdict = f"; {' and '.join(missed)} miss{'es' if len(missed) == 1 else ''} the budget of {budget:,g}"
-    elif budget is not None:
-        verdict = f"; all within the budget of {budget:,g}"
+        miss = "misses" if len(missed) == 1 else "miss"
+        verdict = (
+            f"; {' and '.join(missed)} {miss} the budget of {limit}" if missed else "; all within budget"
+        )
+    said = ", ".join(f"{name} {style.number(value)}" for name, value in counts.items())
     return style.finish(ax, f"{unit[:1].upper()}{unit[1:]}: {said}{verdict}.", given)
+
+
+def _label_at(end: float, budget: float | None, start: float, highest: float, log: bool) -> float:
+    """Where a bar's number starts: behind the bar, or behind the budget's line where it would cross that."""
+    if budget is None or budget <= end:
+        return end
+    gap = math.log(budget / end) / math.log(highest / start) if log else (budget - end) / highest
+    return budget if gap < 0.2 else end
 
 
 def sample() -> style.Picture:

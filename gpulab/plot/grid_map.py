@@ -53,13 +53,16 @@ def grid_map(coverage: Coverage, ax: Axes | None = None) -> style.Picture:
 
 def _colours(block: np.ndarray) -> dict[int, str]:
     """A colour per block; neighbours differ because consecutive blocks take consecutive colours."""
-    return {int(b): style.SERIES[i % 4] for i, b in enumerate(b for b in np.unique(block) if b >= 0)}
+    return {
+        int(b): style.SERIES[i % len(style.SERIES)]
+        for i, b in enumerate(b for b in np.unique(block) if b >= 0)
+    }
 
 
 def _told(coverage: Coverage, times: np.ndarray) -> str:
     bare, twice = int((times == 0).sum()), int((times > 1).sum())
     size = " × ".join(map(str, times.shape))
-    told = f"Threads on {coverage.array} ({size}), coloured by block: "
+    told = f"Threads on '{coverage.array}' of {size}, coloured by block: "
     problems = []
     if bare:
         problems.append(

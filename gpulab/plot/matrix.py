@@ -12,7 +12,7 @@ from . import style
 from .records import SECTOR, Request
 
 WINDOW = 40  # rows and columns shown at most
-ORDER = ("1st", "2nd", "3rd", "4th", "5th")
+ORDER = ("1st", "2nd", "3rd", "4th")
 
 Spot = tuple[int, int]
 
@@ -22,7 +22,7 @@ def matrix(
 ) -> style.Picture:
     """Draw the elements of a row-major array of `shape`; a colour is a request of the warp, a number a lane.
 
-    Up to five requests, in the order in which the warp makes them. Thick outlines are the sectors that the
+    Up to four requests, in the order in which the warp makes them. Thick outlines are the sectors that the
     first one moves. What lies far from the touched elements is cropped. Raises ValueError without a
     request.
     """
@@ -31,7 +31,7 @@ def matrix(
     first = requests[0]
     touched = [_spots(request, shape[1], itemsize) for request in requests[: len(ORDER)]]
     rows, columns = (
-        min(WINDOW, size, 8 + max(spot[axis] for spots in touched for spot in spots))
+        min(WINDOW, size, 6 + max(spot[axis] for spots in touched for spot in spots))
         for axis, size in enumerate(shape)
     )
     ax, given = style.begin(ax, max(6.0, (columns + 4) * style.CELL), (rows + 2) * style.CELL + 0.8)

@@ -140,11 +140,16 @@ class Pass:
 
 @dataclass(frozen=True)
 class Point:
-    """A kernel in the roofline: intensity in FLOP/B; rate in FLOP/s, None when no time is known."""
+    """A kernel in the roofline.
+
+    `intensity` in FLOP per byte of DRAM traffic; `rate` in FLOP/s, None when no time is known; `dtype` says
+    which roof the kernel is under.
+    """
 
     label: str
     intensity: float
     rate: float | None = None
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,47 +14,62 @@ from gpulab.hardware import GPU, Roofline, amount
 from . import style
 from .records import Point
 
+SIDES = {"memory": "the slope, bound by memory", "compute": "the flat part, bound by arithmetic"}
+
 
 def roofline(
-    points: Sequence[Point], gpu: GPU | str, ax: Axes | None = None, *, dtypes: Sequence[str] = ("float32",)
+    points: Sequence[Point], gpu: GPU | str, ax: Axes | None = None, *, dtypes: Sequence[str] = ()
 ) -> style.Picture:
-    """Draw kernels at their intensity (FLOP/B) and rate (FLOP/s) below the roof of a GPU, one roof per dtype.
+    """Draw kernels at their intensity (FLOP/B) and rate (FLOP/s) below the roof of a GPU.
 
-    A kernel whose rate is unknown is a hollow mark on the first roof: the most that it can reach.
+    There is one roof for each of `dtypes` and of the points' dtypes (float32 when there are none). A kernel
+    whose rate is unknown is a hollow mark on its roof: the most that it can reach.
+    Raises what `hardware.roofline` raises.
     """
-    roofs = [hardware.roofline(gpu, dtype) for dtype in dtypes]
-    roof = roofs[0]
+    wanted = dict.fromkeys([*dtypes, *(point.dtype for point in points)]) or {"float32": None}
+    roofs = {dtype: hardware.roofline(gpu, dtype) for dtype in wanted}
+    highest_roof = max(roofs.values(), key=lambda roof: roof.peak)
+    left = min([0.25, *(p.intensity / 2 for p in points if p.intensity > 0)])
+    right = max([8 * highest_roof.ridge, *(2 * p.intensity for p in points)])
+    floor = min([highest_roof.attainable(left), *(p.rate / 2 for p in points if p.rate)])
+
     ax, given = style.begin(ax, 7.2, 4.2)
-    lowest = min([0.25, *(p.intensity / 2 for p in points if p.intensity > 0)])
-    highest = max([8 * max(r.ridge for r in roofs), *(2 * p.intensity for p in points)])
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
-    floor = min([roof.attainable(lowest), *(p.rate / 2 for p in points if p.rate)])
-    ax.set_xlim(lowest, highest)
-    ax.set_ylim(floor, 2.5 * max(r.peak for r in roofs))
-    top = max(r.ridge for r in roofs)
-    ax.plot([lowest, top], [lowest * roof.bandwidth, top * roof.bandwidth], color=style.INK, linewidth=2)
-    for each in roofs:
-        ax.plot([each.ridge, highest], [each.peak, each.peak], color=style.INK, linewidth=2)
-        said = f"{amount(each.peak, 'FLOP/s')} {each.dtype}"
-        ax.text(highest, each.peak * 1.08, said, ha="right", va="bottom", fontsize=8, color=style.INK)
-    sixth = floor * (roof.peak / floor) ** (1 / 6)  # a short line: labels of points stand above it
-    ax.plot([roof.ridge] * 2, [floor, sixth], color=style.INK, linewidth=0.8, linestyle=":")
-    for side, where, ha in (("memory", 1 / 1.1, "right"), ("arithmetic", 1.1, "left")):
-        ax.text(roof.ridge * where, floor * 1.2, f"bound by {side}", ha=ha, fontsize=8, color=style.INK)
+    ax.set_xlim(left, right)
+    ax.set_ylim(floor, 2.5 * highest_roof.peak)
+    ax.set_xlabel("arithmetic intensity, FLOP per byte of DRAM traffic", color=style.INK)
+    ax.set_ylabel("rate, FLOP/s", color=style.INK)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}" if value >= 1 else f"1/{1 / value:g}")
+    ax.yaxis.set_major_formatter(lambda value, _: amount(value, "FLOP/s").removesuffix("FLOP/s").strip())
+    ax.minorticks_off()
+    for roof in roofs.values():
+        _roof(ax, roof, left, right)
+    if len(roofs) == 1:
+        _sides(ax, highest_roof, floor)
+    for index, point in enumerate(points):
+        _mark(ax, point, roofs[point.dtype], style.SERIES[index % len(style.SERIES)])
+    _along_the_slope(ax, min(roofs.values(), key=lambda roof: roof.peak), left)
+    return style.finish(ax, _told(points, roofs), given)
+
+
+def _roof(ax: Axes, roof: Roofline, left: float, right: float) -> None:
+    x = [left, roof.ridge, right]
+    ax.plot(x, [roof.attainable(intensity) for intensity in x], color=style.INK, linewidth=2)
+    said = f"{amount(roof.peak, 'FLOP/s')} {roof.dtype}"
+    ax.text(right, roof.peak * 1.08, said, ha="right", va="bottom", fontsize=8, color=style.INK)
     ax.annotate(
         f"ridge {roof.ridge:.3g} FLOP/B", (roof.ridge, roof.peak), xytext=(-4, 8), textcoords="offset points",
         ha="right", fontsize=8, color=style.INK,
     )  # fmt: skip
-    for index, point in enumerate(points):
-        _mark(ax, point, roof, style.SERIES[index % len(style.SERIES)])
-    ax.set_xlabel("arithmetic intensity, FLOP per byte of DRAM traffic", color=style.INK)
-    ax.set_ylabel("rate, FLOP/s", color=style.INK)
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}" if value >= 1 else f"1/{1 / value:g}")
-    ax.yaxis.set_major_formatter(lambda value, _: amount(value, "FLOP/s").removesuffix("FLOP/s").strip())
-    ax.minorticks_off()
-    _along_the_slope(ax, roof, lowest)
-    return style.finish(ax, _told(points, roof), given)
+
+
+def _sides(ax: Axes, roof: Roofline, floor: float) -> None:
+    """Say at the foot of the figure what binds on which side of the ridge."""
+    top = floor * (roof.peak / floor) ** (1 / 6)  # a short line: labels of points stand above it
+    ax.plot([roof.ridge] * 2, [floor, top], color=style.INK, linewidth=0.8, linestyle=":")
+    for side, where, ha in (("memory", 1 / 1.1, "right"), ("arithmetic", 1.1, "left")):
+        ax.text(roof.ridge * where, floor * 1.2, f"bound by {side}", ha=ha, fontsize=8, color=style.INK)
 
 
 def _mark(ax: Axes, point: Point, roof: Roofline, colour: str) -> None:
@@ -62,72 +77,52 @@ def _mark(ax: Axes, point: Point, roof: Roofline, colour: str) -> None:
     rate = point.rate or limit
     ax.plot([point.intensity] * 2, [rate, limit], color=colour, linewidth=1.2, linestyle="--")
     ax.plot(
-        point.intensity,
-        rate,
-        marker="o",
-        markersize=8,
-        color=colour,
-        markerfacecolor=colour if point.rate else "none",
-        markeredgewidth=1.8,
-    )
+        point.intensity, rate, marker="o", markersize=8, color=colour,
+        markerfacecolor=colour if point.rate else "none", markeredgewidth=1.8,
+    )  # fmt: skip
     ax.annotate(
-        point.label,
-        (point.intensity, rate),
-        xytext=(8, -4),
-        textcoords="offset points",
-        va="top",
-        fontsize=style.TEXT,
-        color=style.INK,
-    )
+        point.label, (point.intensity, rate), xytext=(8, -4), textcoords="offset points", va="top",
+        fontsize=style.TEXT, color=style.INK,
+    )  # fmt: skip
 
 
-def _along_the_slope(ax: Axes, roof: Roofline, lowest: float) -> None:
+def _along_the_slope(ax: Axes, roof: Roofline, left: float) -> None:
     """Write the bandwidth along the roof that it makes; the angle is known once the figure is laid out."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
-    middle = math.sqrt(lowest * roof.ridge)
-    ends = ax.transData.transform([(x, x * roof.bandwidth) for x in (lowest, roof.ridge)])
+    middle = math.sqrt(left * roof.ridge)
+    ends = ax.transData.transform([(x, x * roof.bandwidth) for x in (left, roof.ridge)])
     angle = float(np.degrees(np.arctan2(*(ends[1] - ends[0])[::-1])))
     ax.text(
-        middle,
-        middle * roof.bandwidth * 1.15,
-        f"{amount(roof.bandwidth, 'B/s')} of DRAM",
-        rotation=angle,
-        rotation_mode="anchor",
-        ha="center",
-        va="bottom",
-        fontsize=8,
-        color=style.INK,
-    )
+        middle, middle * roof.bandwidth * 1.15, f"{amount(roof.bandwidth, 'B/s')} of DRAM",
+        rotation=angle, rotation_mode="anchor", ha="center", va="bottom", fontsize=8, color=style.INK,
+    )  # fmt: skip
 
 
-def _told(points: Sequence[Point], roof: Roofline) -> str:
-    said = f"The roof of an {roof.gpu}" if roof.gpu[0] in "AHL" else f"The roof of a {roof.gpu}"
-    sides = {
-        side: [p.label for p in points if roof.bound(p.intensity) == side] for side in ("memory", "compute")
-    }
-    parts = []
-    if sides["memory"]:
-        parts.append(f"{_names(sides['memory'])} under the slope, bound by memory")
-    if sides["compute"]:
-        parts.append(f"{_names(sides['compute'])} under the flat part, bound by arithmetic")
-    return (
-        f"{said}: {'; '.join(parts)}."
-        if parts
-        else f"{said}, bound by memory left of {roof.ridge:.3g} FLOP/B."
-    )
+def _told(points: Sequence[Point], roofs: Mapping[str, Roofline]) -> str:
+    roof = next(iter(roofs.values()))
+    article = "an" if roof.gpu[0] in "AHLR" else "a"
+    bound = {side: [p.label for p in points if roofs[p.dtype].bound(p.intensity) == side] for side in SIDES}
+    parts = [f"{_names(labels)} under {SIDES[side]}" for side, labels in bound.items() if labels]
+    told = "; ".join(parts) or f"left of {roof.ridge:.3g} FLOP/B memory binds, right of it arithmetic"
+    return f"The roof of {article} {roof.gpu}: {told}."
 
 
 def _names(labels: list[str]) -> str:
-    listed = " and ".join([", ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
-    return f"{listed} {'lies' if len(labels) == 1 else 'lie'}"
+    if len(labels) == 1:
+        return f"{labels[0]} lies"
+    return f"{', '.join(labels[:-1])} and {labels[-1]} lie"
 
 
 def sample() -> style.Picture:
     """Three made-up kernels on an A100."""
     return roofline(
-        [Point("saxpy", 1 / 6), Point("tiled matmul", 8, 9e12), Point("matmul, larger tiles", 32, 14e12)],
+        [
+            Point("saxpy", 1 / 6),
+            Point("tiled matmul", 8, 9e12),
+            Point("matmul with larger tiles", 32, 14e12),
+        ],
         "A100",
     )
 

@@ -1,8 +1,9 @@
 """How all figures look, and how they are shown.
 
-Colours stay apart for colour-blind eyes (after M. Okabe and K. Ito, "Color Universal Design", 2008); in grey
-print a hatch marks what is wrong. Backgrounds are transparent and axes mid-grey, so that a figure reads on a
-light and on a dark page; text inside a coloured cell is black or white, whichever reads better.
+Colours stay apart for colour-blind eyes (from M. Okabe and K. Ito, "Color Universal Design", 2008, with the
+lightness spread further); in grey print a hatch marks what is wrong. Backgrounds are transparent and axes
+mid-grey, so that a figure reads on a light and on a dark page; text inside a coloured cell is black or
+white, whichever reads better.
 """
 
 from __future__ import annotations
@@ -22,14 +23,13 @@ from matplotlib.patches import Rectangle
 
 INK = "#767676"  # 4.5 : 1 on white, 4.2 : 1 on a dark notebook
 FAINT = "#9b9b9b55"
-DEEP = "#0072b2"
+DEEP = "#0064a4"
 AMBER = "#e69f00"
 LEAF = "#009e73"
-ROSE = "#cc79a7"
-SKY = "#56b4e9"
+ROSE = "#dd9fc4"
 ALARM = "#d55e00"
 
-SERIES = (DEEP, AMBER, LEAF, ROSE, SKY)
+SERIES = (DEEP, AMBER, LEAF, ROSE)
 GOOD, BAD = DEEP, ALARM
 HATCH = "////"
 
@@ -84,7 +84,7 @@ def begin(ax: Axes | None, width: float, height: float) -> tuple[Axes, bool]:
         ax = figure.add_subplot()
     ax.patch.set_alpha(0)
     ax.set_anchor("W")  # pictures with square cells start where the caption starts
-    ax.tick_params(colors=INK, labelsize=TEXT)
+    ax.tick_params(which="both", colors=INK, labelsize=TEXT)
     for side, spine in ax.spines.items():
         spine.set_color(INK)
         spine.set_visible(side in ("left", "bottom"))
@@ -144,7 +144,8 @@ def cell(
         box.set_edgecolor((0, 0, 0, 0.45) if fill else BAD)
     if dashed:
         box.set_linestyle("--")
-    ax.add_patch(box)
+    box.set_in_layout(False)  # nor let it move the limits, as add_patch would: a grid has a thousand cells
+    ax.add_artist(box)
     if text:
         middle = (x + width / 2, y + height / 2)
         label = ax.text(*middle, text, ha="center", va="center", fontsize=size, color=on(fill), clip_on=True)
@@ -173,9 +174,14 @@ def quoted(name: str) -> str:
     return f" of '{name}'" if name else ""
 
 
-def plural(number: float, word: str) -> str:
+def number(value: float) -> str:
+    """A count without an exponent: ``33,554,432``, ``4``, ``0.125``."""
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.4g}"
+
+
+def plural(count: float, word: str) -> str:
     """``1 sector``, ``32 sectors``."""
-    return f"{number:,g} {word}{'' if number == 1 else 's'}"
+    return f"{number(count)} {word}{'' if count == 1 else 's'}"
 
 
 def demo(sample: Callable[[], Picture]) -> None:

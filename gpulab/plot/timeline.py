@@ -17,12 +17,12 @@ def timeline(spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None) -
     Raises ValueError without a span.
     """
     if not spans:
-        raise ValueError("there is nothing on the timeline: no span was given")
+        raise ValueError("there is nothing to draw: no span was given")
     rows = list(dict.fromkeys(span.row for span in spans))
     kinds = [kind for kind in dict.fromkeys(span.kind for span in spans) if kind != "wait"]
     end = max(span.stop for span in spans)
     ax, given = style.begin(ax, 7.6, 1.0 + 0.45 * len(rows))
-    ax.set_xlim(0, end * 1.01)
+    ax.set_xlim(0, end * 1.01 or 1)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     for span in spans:
         wait = span.kind == "wait"

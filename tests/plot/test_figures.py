@@ -1,0 +1,224 @@
+"""Every figure draws its sample, says in one sentence what to see, and reads on light and dark pages."""
+
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgb
+from PIL import Image
+
+from gpulab import hardware, plot
+from gpulab.plot import Coverage, Pass, Picture, Point, Request, Span, style
+
+MODULES = (
+    "accesses",
+    "bank_grid",
+    "bars",
+    "divergence",
+    "grid_map",
+    "matrix",
+    "occupancy",
+    "roofline",
+    "stride_sweep",
+    "timeline",
+)
+LANE = np.arange(32)
+
+
+@cache
+def sample(name: str) -> Picture:
+    picture = importlib.import_module(f"gpulab.plot.{name}").sample()
+    assert isinstance(picture, Picture)
+    return picture
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_sample_is_drawn_with_its_caption_in_the_image(name: str, tmp_path: Path) -> None:
+    picture = sample(name)
+    picture.save(tmp_path / "sample.png")
+    with Image.open(tmp_path / "sample.png") as image:
+        assert image.info["Description"] == picture.caption
+        alpha = np.asarray(image)[..., 3]
+    assert alpha[0, 0] == 0, "the background is transparent"
+    assert alpha.any(), "something is drawn"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_caption_is_one_sentence(name: str) -> None:
+    caption = sample(name).caption
+    assert caption.endswith(".") and ". " not in caption and "\n" not in caption
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_notebook_gets_an_image_whose_alt_text_is_the_caption(name: str) -> None:
+    picture = sample(name)
+    html = picture._repr_html_()
+    assert html is not None and html.startswith('<img alt="') and 'src="data:image/png;base64,' in html
+    assert re.sub("&#x27;", "'", html).startswith(f'<img alt="{picture.caption}"')
+
+
+def test_a_module_can_be_run_to_save_its_sample(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "gpulab.plot.bars", str(tmp_path / "bars.png")], capture_output=True, text=True
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert (tmp_path / "bars.png").stat().st_size > 1000
+    assert run.stdout.startswith(str(tmp_path / "bars.png"))
+
+
+def test_gpulab_itself_does_not_import_matplotlib() -> None:
+    code = "import sys, gpulab, gpulab.hardware; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_figures_on_given_axes_leave_showing_to_their_owner() -> None:
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained")
+    before = plot.bars({"naive": 32}, "sectors per request", left)
+    plot.bars({"yours": 4}, "sectors per request", right)
+    assert before._repr_html_() is None
+    assert before.axes is left
+    assert figure.get_supxlabel() == "Sectors per request: naive 32.\nSectors per request: yours 4."
+    plt.close(figure)
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2, from the relative luminance of both colours."""
+
+    def luminance(colour: str) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+        return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#111111"])
+def test_axes_and_text_read_on_a_light_and_on_a_dark_page(page: str) -> None:
+    assert contrast(style.INK, page) >= 4
+
+
+@pytest.mark.parametrize("fill", [*style.SERIES, style.BAD, style.GOOD])
+def test_text_in_a_cell_reads_on_its_fill(fill: str) -> None:
+    assert contrast(style.on(fill), fill) >= 4.5
+
+
+# Severe blindness as matrices on linear RGB, from G. M. Machado, M. M. Oliveira and L. A. F. Fernandes,
+# IEEE Transactions on Visualization and Computer Graphics 15 (6), 2009, at severity 1.
+BLINDNESS = {
+    "none": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+
+
+def lab(linear: np.ndarray) -> np.ndarray:
+    """CIE L*a*b* of linear sRGB under D65 (IEC 61966-2-1, CIE 15)."""
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
+    t = xyz / (0.9505, 1.0, 1.089)
+    f = np.where(t > 0.008856, np.cbrt(t), 7.787 * t + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("kind", BLINDNESS)
+def test_colours_stay_apart_for_all_eyes(kind: str) -> None:
+    """A distance of 20 in L*a*b* is many times what the eye can just tell apart (about 2)."""
+    rgb = [np.array(to_rgb(colour)) for colour in style.SERIES]
+    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in rgb]
+    seen = [lab(np.clip(np.array(BLINDNESS[kind]) @ c, 0, 1)) for c in linear]
+    assert min(np.linalg.norm(a - b) for i, a in enumerate(seen) for b in seen[:i]) >= 20
+
+
+def test_the_captions_name_what_was_drawn() -> None:
+    wide = plot.accesses(Request(384 * LANE, array="out", kind="store"))
+    assert wide.caption == (
+        "This store of 'out' moves 32 sectors of 32 bytes (1,024 B) "
+        "for the 128 B that its 32 lanes asked for; hollow cells travel unused."
+    )
+    assert plot.accesses(Request(4 * LANE)).caption.endswith("nothing travels unused.")
+    assert "takes 32 wavefronts where one would do" in plot.bank_grid(Request(128 * LANE)).caption
+    assert "takes 2 wavefronts: no bank" in plot.bank_grid(Request(8 * LANE, size=8)).caption
+    assert (
+        plot.divergence([Pass("all", LANE >= 0)]).caption
+        == "Lanes of one warp over time: no lane ever waits."
+    )
+    assert (
+        "50 % of the lane slots wait"
+        in plot.divergence([Pass("if", LANE < 16), Pass("else", LANE >= 16)]).caption
+    )
+
+
+def test_elements_that_nobody_or_several_touch_are_told() -> None:
+    block = np.where(np.arange(100) < 96, np.arange(100) // 32, -1)
+    assert "4 elements (hatched) are touched by nobody" in plot.grid_map(Coverage(block, block)).caption
+    times = np.ones(33, int)
+    times[32] = 2
+    told = plot.grid_map(Coverage(np.zeros(33, int), np.arange(33), times, outside=31)).caption
+    assert "1 element is touched more than once; 31 threads fall outside" in told
+
+
+def test_an_impossible_launch_is_drawn_with_its_reason() -> None:
+    picture = plot.occupancy(hardware.occupancy("A100", 1024, 80))
+    assert picture.caption.startswith("This launch cannot run: 80 registers")
+    assert picture.png()
+
+
+def test_each_dtype_has_its_roof() -> None:
+    picture = plot.roofline([Point("gemm", 400, 8e14, "float16"), Point("softmax", 1, 2e12)], "H100")
+    texts = {text.get_text() for text in picture.axes.texts}
+    assert texts >= {"989.4 TFLOP/s float16", "66.91 TFLOP/s float32", "ridge 20 FLOP/B", "ridge 295 FLOP/B"}
+    assert "gemm lies under the flat part" in picture.caption
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plot.bars({}, "sectors"),
+        lambda: plot.timeline([]),
+        lambda: plot.divergence([]),
+        lambda: plot.matrix([], (4, 4)),
+        lambda: plot.stride_sweep({"yours": []}, "sectors"),
+    ],
+)
+def test_nothing_to_draw_is_said_in_one_line(draw: Callable[[], Picture]) -> None:
+    with pytest.raises(ValueError, match=r"nothing to|no request"):
+        draw()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plot.bars({"none": 0}, "conflicts", budget=0),
+        lambda: plot.bars({"none": 0, "many": 1e9}, "conflicts", log=True),
+        lambda: plot.grid_map(Coverage(np.full(1, -1), np.zeros(1))),
+        lambda: plot.grid_map(Coverage(np.zeros((300, 2), int), np.zeros((300, 2), int))),
+        lambda: plot.matrix([Request(4 * LANE)], (1, 32)),
+        lambda: plot.matrix([Request(8 * LANE, size=8)], (4, 16), itemsize=8),
+        lambda: plot.accesses(Request(LANE * 10_000, size=16)),
+        lambda: plot.divergence([Pass("loop", k % 33 > LANE, 2) for k in range(500)]),
+        lambda: plot.roofline([Point("copy", 0.0, 0.0), Point("huge", 1e5)], "T4"),
+        lambda: plot.stride_sweep({"yours": [(1, 4)]}, "sectors", ideal=4),
+        lambda: plot.timeline([Span("copy", 0, 0)]),
+    ],
+)
+def test_odd_data_is_drawn_all_the_same(draw: Callable[[], Picture]) -> None:
+    assert draw().png()
