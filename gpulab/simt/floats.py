@@ -59,10 +59,25 @@ def fma_error(a: Array, b: Array, c: Array, nearest: Array) -> Array:
         s, e = _two_sum(product, c.astype(np.float64))
         rest = s - nearest.astype(np.float64)
         return _finite_error(np.where(rest == 0, e, rest), nearest)
-    product = a * b
-    low = fma()(a, b, -product)
-    s, t = _two_sum(product, c)
-    return _finite_error((s - nearest) + (t + low), nearest)
+    return np.where(np.isinf(nearest) & np.isfinite(a * 0 + b * 0 + c), -nearest, _scaled_error(a, b, c, nearest))
+
+
+def _scaled_error(a: Array, b: Array, c: Array, nearest: Array) -> Array:
+    """Sign of (a·b + c) − nearest in float64, whatever the exponents: the largest term is brought near 1 first."""
+    (ma, ea), (mb, eb) = np.frexp(a), np.frexp(b)
+    product = ma * mb
+    low = fma()(ma, mb, -product)
+    lowest = np.int32(-(2**20))
+    exponents = [
+        np.where(product != 0, ea + eb, lowest),
+        *(np.where(x != 0, np.frexp(x)[1], lowest) for x in (c, nearest)),
+    ]
+    top = np.maximum(np.maximum(exponents[0], exponents[1]), exponents[2])
+    shift = ea + eb - top
+    s, t = _two_sum(np.ldexp(product, shift), np.ldexp(c, -top))
+    error = (s - np.ldexp(nearest, -top)) + (t + np.ldexp(low, shift))
+    lost = np.where(shift < -900, product, np.where(exponents[1] - top < -900, c, 0.0))  # too small to show
+    return _finite_error(np.where(error == 0, lost, error), nearest)
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
@@ -89,6 +104,21 @@ def rounded(function: Function, error: Function, mode: str) -> Function:
     def run(*operands: Array) -> Array:
         nearest = function(*operands)
         return round_toward(nearest, error(*operands, nearest), mode)
+
+    return run
+
+
+def rounded_sum(function: Function, error: Function, terms: Function, mode: str) -> Function:
+    """As `rounded`, for sums: toward minus infinity terms that cancel give −0. `terms(*operands)` are the two."""
+    inner = rounded(function, error, mode)
+    if mode != "rm":
+        return inner
+
+    def run(*operands: Array) -> Array:
+        result = inner(*operands)
+        a, b = terms(*operands)
+        cancelled = (result == 0) & (np.signbit(a) | np.signbit(b))
+        return np.where(cancelled & (error(*operands, np.abs(result)) == 0), -np.abs(result), result)
 
     return run
 

@@ -21,8 +21,6 @@ from .types import BOOL, DTYPES, I32, U32
 Array = np.ndarray
 Function = Callable[..., "Array | tuple[Array, ...]"]
 
-ROUNDINGS = frozenset({"rn", "rz", "rm", "rp"})
-
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -95,7 +93,7 @@ def _plain(run: Function, sources: int) -> Callable[[Opcode], Operation | None]:
 
 
 def _add(op: Opcode) -> Operation | None:
-    return _sum(op, np.add, integers.add_carry, integers.add_saturated, floats.add_error)
+    return _sum(op, np.add, integers.add_carry, integers.add_saturated, floats.add_error, lambda a, b: (a, b))
 
 
 def _subtract(op: Opcode) -> Operation | None:
@@ -105,11 +103,12 @@ def _subtract(op: Opcode) -> Operation | None:
         integers.subtract_borrow,
         integers.subtract_saturated,
         lambda a, b, r: floats.add_error(a, -b, r),
+        lambda a, b: (a, -b),
     )
 
 
 def _sum(
-    op: Opcode, run: Function, chained: Function, saturated: Function, error: Function
+    op: Opcode, run: Function, chained: Function, saturated: Function, error: Function, terms: Function
 ) -> Operation | None:
     carries = op.name.endswith("c")
     if carries or "cc" in op.modifiers:
@@ -121,7 +120,8 @@ def _sum(
             return Operation(partial(_drop_carry, step), kinds, (op.dtype,), carry_in=carries)
         return Operation(step, kinds, (op.dtype,), carry_in=carries, carry_out=True)
     if op.is_float:
-        run = _with_rounding(run, error, op)
+        mode = _directed(op)
+        run = floats.rounded_sum(run, error, terms, mode) if mode else run
     elif "sat" in op.modifiers:
         run = saturated
     return _same(op, run, 2, flops=1)
@@ -138,8 +138,13 @@ def _drop_carry(step: Function, *operands: Array) -> Array:
     return step(*operands)[0]
 
 
+def _directed(op: Opcode) -> str | None:
+    """The rounding mode where it is not to nearest."""
+    return next(iter(op.modifiers & {"rz", "rm", "rp"}), None)
+
+
 def _with_rounding(run: Function, error: Function, op: Opcode) -> Function:
-    mode = next(iter(op.modifiers & (ROUNDINGS - {"rn"})), None)
+    mode = _directed(op)
     return floats.rounded(run, error, mode) if mode else run
 
 
@@ -183,7 +188,10 @@ def _multiply_add(op: Opcode) -> Operation | None:
 def _fused(op: Opcode) -> Operation | None:
     if not op.is_float:
         return None
-    run = _with_rounding(floats.fused, floats.fma_error, op)
+    mode = _directed(op)
+    run: Function = floats.fused
+    if mode:
+        run = floats.rounded_sum(floats.fused, floats.fma_error, lambda a, b, c: (a * b, c), mode)
     if "relu" in op.modifiers:
         inner = run
         run = lambda a, b, c: np.maximum(inner(a, b, c), a.dtype.type(0))  # noqa: E731
@@ -193,7 +201,7 @@ def _fused(op: Opcode) -> Operation | None:
 def _divide(op: Opcode) -> Operation | None:
     if not op.is_float:
         return _same(op, integers.divide, 2)
-    mode = next(iter(op.modifiers & (ROUNDINGS - {"rn"})), None)
+    mode = _directed(op)
     run: Function = np.divide
     if mode:
         # The remainder a − q·b has the sign of the error, seen from b's side.
@@ -202,7 +210,7 @@ def _divide(op: Opcode) -> Operation | None:
 
 
 def _root(op: Opcode) -> Operation | None:
-    mode = next(iter(op.modifiers & (ROUNDINGS - {"rn"})), None)
+    mode = _directed(op)
     run: Function = np.sqrt
     if "approx" in op.modifiers and op.dtype.itemsize == 4:
         run = floats.APPROXIMATE["sqrt"]
@@ -212,7 +220,7 @@ def _root(op: Opcode) -> Operation | None:
 
 
 def _reciprocal(op: Opcode) -> Operation | None:
-    mode = next(iter(op.modifiers & (ROUNDINGS - {"rn"})), None)
+    mode = _directed(op)
     run: Function = np.reciprocal
     if "approx" in op.modifiers and op.dtype.itemsize == 8:
         run = _coarse_reciprocal
@@ -277,18 +285,7 @@ def _funnel(op: Opcode) -> Operation | None:
     def step(a: Array, b: Array, n: Array) -> Array:
         return run(a, b, n & np.uint32(31) if "wrap" in op.modifiers else np.minimum(n, np.uint32(32)))
 
-    if "l" in op.modifiers:
-        # funnel_left keeps the upper word, which is (b:a) << n, cut to 64 bits first.
-        return Operation(lambda a, b, n: _upper(a, b, _amount(n, op)), (U32, U32, U32), (U32,))
     return Operation(step, (U32, U32, U32), (U32,))
-
-
-def _amount(n: Array, op: Opcode) -> Array:
-    return n & np.uint32(31) if "wrap" in op.modifiers else np.minimum(n, np.uint32(32))
-
-
-def _upper(a: Array, b: Array, n: Array) -> Array:
-    return integers.funnel_left(a, b, n)
 
 
 def _logic(run: Function, sources: int) -> Callable[[Opcode], Operation | None]:

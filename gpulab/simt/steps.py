@@ -11,6 +11,7 @@ from gpulab.ptx import Instruction, Pair, Register, Special, Symbol, Vector, wri
 
 from . import accesses, atomics, printing, warps
 from .errors import Trap, UnsupportedInstruction
+from .floats import canonical
 from .meetings import make_meeting
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .operations import Opcode, operation
@@ -100,6 +101,8 @@ def _adapter(decoder: _Decoder, slot: int | None, dtype: np.dtype) -> Callable[[
     if slot is None or decoder.dtypes[slot] == dtype:
         return None
     have = decoder.dtypes[slot]
+    if dtype == np.float16 and have.itemsize == 2:  # half floats live in integer registers
+        return lambda x: canonical(x).view(have)
     if have.itemsize == dtype.itemsize and have.kind != "b":
         return lambda x: x.view(have)
     return lambda x: x.astype(have)
