@@ -12,6 +12,7 @@ from rich.console import Console
 
 from grading.course import Course
 from grading.errors import GradingError
+from grading.texts import clean
 
 OPTIONAL = ("process limit",)  # grading goes on without it
 console = Console(highlight=False, soft_wrap=True)
@@ -32,7 +33,22 @@ def release(options: argparse.Namespace, course: Course) -> int:
         else:
             state = "released" if release_module.release(course, lab) else "already up to date"
         console.print(f"{lab:<24} {state}", markup=False)
+        if options.prove:
+            stale += not _show_proofs(course, lab)
     return 1 if stale else 0
+
+
+def _show_proofs(course: Course, lab: str) -> bool:
+    from grading.prove import prove
+
+    proofs = prove(course, lab)
+    for proof in proofs:
+        points = f"{proof.verdict.points:g}/{proof.verdict.of:g}"
+        state = f"✘ {proof.problem}" if proof.problem else f"✔ {clean(proof.verdict.reason, 90)}".rstrip()
+        console.print(f"  {proof.exercise:<22} {proof.variant:<34} {points:>7}  {state}", markup=False)
+    bad = sum(bool(proof.problem) for proof in proofs)
+    console.print(f"  {len(proofs) - bad} of {len(proofs)} proofs hold")
+    return not bad
 
 
 def grade(options: argparse.Namespace, course: Course) -> int:
@@ -76,6 +92,9 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("release", help="solutions/ → labs/, and the proofs of each exercise")
     command.add_argument("lab", nargs="?", help="one lab, such as 04_memory_hierarchy (default: all)")
     command.add_argument("--check", action="store_true", help="change nothing; exit 1 where labs/ is stale")
+    command.add_argument(
+        "--prove", action="store_true", help="judge stubs, solutions and wrong/*: all as they should?"
+    )
     command.set_defaults(run=release)
     command = commands.add_parser(
         "grade", help="a folder of submissions → verdicts, gradebook, feedback, grades.csv"

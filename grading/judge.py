@@ -9,13 +9,15 @@ import os
 import resource
 import sys
 import time
-import traceback
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import cache
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from nbformat import NotebookNode
 
 from gpulab.compile import compiler_version
 from gpulab.exercises import cases as contents
@@ -26,7 +28,7 @@ from grading import sandbox, texts
 from grading.environment import seed
 from grading.graft import Graft, cells_to_run, is_test
 from grading.notebooks import Question
-from grading.replay import ReplayJob, verdicts
+from grading.replay import Broken, ReplayJob, verdicts
 from grading.sandbox import Limits
 from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
 
@@ -66,7 +68,7 @@ class Judge:
             for case in cases
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
-        outcome = sandbox.record(json.dumps(job, default=_plain).encode(), self.limits, unsafe=self.unsafe)
+        outcome = sandbox.record(job_bytes(job), self.limits, unsafe=self.unsafe)
         recorded = time.monotonic()
         ends = {
             "done": "",
@@ -127,7 +129,7 @@ class Judge:
             how = texts.REPLAY_STOPPED.format(seconds=self.limits.seconds)
         except (EOFError, OSError, ValueError):
             child.join(5)
-            how = texts.REPLAY_DIED.format(how=f"exit status {child.exitcode}")
+            how = how or texts.REPLAY_DIED.format(how=f"exit status {child.exitcode}")
         finally:
             self._children.discard(child)
             child.kill()
@@ -150,21 +152,35 @@ def recording_job(
     patience: float,
 ) -> dict[str, Any]:
     """What the recorder is to do: the cells that answers need, in order, and each exercise where it is asked."""
-    needed = {c.id for c in cells_to_run(graft.notebook)}
     asked = {q.cell: q for q in questions}
     steps: list[dict[str, Any]] = []
-    for cell in graft.notebook.cells:
-        mark = cell.metadata.get("nbgrader", {})
-        if is_test(cell) and mark.grade_id in asked:
-            question = asked[mark.grade_id]
-            exercise = registry.find(question.exercise)
-            cases = [
-                _case(exercise, case, seeds[exercise.name, case.name]) for case in chosen[question.exercise]
-            ]
-            steps.append({"exercise": exercise.name, "function": question.function, "cases": cases})
-        elif cell.id in needed:
-            steps.append({"cell": mark.get("grade_id", cell.id), "source": cell.source})
+    for step in steps_of(graft.notebook):
+        if "cell" in step:
+            steps.append(step)
+        elif question := asked.get(step["test"]):
+            cases = chosen[question.exercise]
+            numbers = [seeds[question.exercise, case.name] for case in cases]
+            steps.append(exercise_step(question, registry.find(question.exercise), cases, numbers))
     return {"patience": patience, "steps": steps}
+
+
+def steps_of(notebook: NotebookNode) -> Iterator[dict[str, Any]]:
+    """The cells that answers need, ``{"cell", "source"}``, and where the tests stand, ``{"test"}``, in order."""
+    needed = {cell.id for cell in cells_to_run(notebook)}
+    for cell in notebook.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id", cell.id)
+        if is_test(cell):
+            yield {"test": name}
+        elif cell.id in needed:
+            yield {"cell": name, "source": cell.source}
+
+
+def exercise_step(
+    question: Question, exercise: Exercise, cases: Iterable[Case], seeds: Iterable[int]
+) -> dict[str, Any]:
+    """Record the answer to one question at these cases."""
+    given = [_case(exercise, case, number) for case, number in zip(cases, seeds, strict=True)]
+    return {"exercise": question.exercise, "function": question.function, "cases": given}
 
 
 def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
@@ -184,10 +200,9 @@ def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
     return {"name": case.name, "arguments": given, "launch": [shape.grid, shape.block, shape.shared_bytes]}
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"a question holds a {type(value).__name__}, which is no JSON")
+def job_bytes(job: dict[str, Any]) -> bytes:
+    """A job as the recorder reads it; NumPy's numbers become Python's."""
+    return json.dumps(job, default=lambda value: value.tolist()).encode()
 
 
 def _notes(graft: Graft, questions: tuple[Question, ...]) -> dict[str, str]:
@@ -225,8 +240,7 @@ def _in_child(job: ReplayJob, say: Connection, seconds: int) -> None:
     try:
         for verdict in verdicts(job):
             say.send_bytes(json.dumps(asdict(verdict)).encode())
-    except Exception as error:  # a mistake of ours, or memory that ran out: the coordinator gets one line
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        why = f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
+    except (Broken, MemoryError) as error:  # not the learner's mistake: the coordinator gets one line
+        why = f"{error}" or type(error).__name__
         say.send_bytes(json.dumps({"failed": texts.clean(why)}).encode())
     say.close()

@@ -7,9 +7,11 @@ recorded when it is called. So the judge says what the learner's check says, at 
 from __future__ import annotations
 
 import linecache
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -24,7 +26,7 @@ from gpulab.simulated_cuda.arrays import DeviceArray
 from grading import texts
 from grading.errors import TraceError
 from grading.notebooks import Question
-from grading.traces import CaseTrace, Kernel, RecordedLaunch, Trace, Upload, read_trace
+from grading.traces import CaseTrace, Failure, Kernel, RecordedLaunch, Trace, Upload, read_trace
 from grading.verdicts import ExerciseVerdict, Line
 
 MOST_UPLOADED = 4096  # bytes that host code may bring along, in all: tables of weights, not of answers
@@ -42,10 +44,18 @@ class ReplayJob:
     seeds: dict[tuple[str, str], int]
     sources: dict[str, str]
     notes: dict[str, str]  # by exercise: what was odd about its cell
+    tolerance: float = 1.0  # times the exercise's; a proof asks for less than a learner must keep
 
 
 class Refused(Message):
     """A record that breaks a rule; the text says which."""
+
+
+class Broken(BaseException):
+    """The simulator or the judge failed, which is no learner's fault: no verdict, and a person looks at it.
+
+    No Exception, so that nothing on the way takes it for a mistake in the submission.
+    """
 
 
 def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
@@ -54,12 +64,12 @@ def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
         trace = read_trace(job.content)
     except TraceError as error:
         trace = Trace()
-        trace.failures = {q.exercise: _failure(str(error)) for q in job.questions}
+        trace.failures = {q.exercise: Failure("record", str(error)) for q in job.questions}
     for cell, source in job.sources.items():
         name = f"<cell {cell}>"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     for question in job.questions:
-        exercise = judged(registry.find(question.exercise), job.cases[question.exercise])
+        exercise = judged(exercise_of(question.exercise), job.cases[question.exercise], job.tolerance)
         seeds = {case.name: job.seeds[question.exercise, case.name] for case in exercise.cases}
         parts = _parts(exercise, question, trace, seeds, job.end)
         notes = tuple(filter(None, [job.notes.get(question.exercise)]))
@@ -68,13 +78,12 @@ def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
         yield ExerciseVerdict(question.exercise, question.cell, lines, names, notes)
 
 
-def _failure(error: str) -> Any:
-    from grading.traces import Failure
+def exercise_of(name: str) -> Exercise:
+    """The exercise of a question; ``memory.copy@plain`` is the variant `plain` of memory.copy (see `prove`)."""
+    return registry.find(name.partition("@")[0])
 
-    return Failure("record", error)
 
-
-def judged(exercise: Exercise, chosen: tuple[Case, ...]) -> Exercise:
+def judged(exercise: Exercise, chosen: tuple[Case, ...], tolerance: float = 1.0) -> Exercise:
     """An exercise at the judge's cases. A budget on a public case is counted at the last one."""
     names = {case.name for case in chosen}
 
@@ -82,7 +91,14 @@ def judged(exercise: Exercise, chosen: tuple[Case, ...]) -> Exercise:
         return budget if budget.case in names else replace(budget, case=None)
 
     race = exercise.race_case if exercise.race_case in names else None
-    return replace(exercise, cases=chosen, budgets=tuple(map(moved, exercise.budgets)), race_case=race)
+    return replace(
+        exercise,
+        cases=chosen,
+        budgets=tuple(map(moved, exercise.budgets)),
+        race_case=race,
+        rtol=exercise.rtol * tolerance,
+        atol=exercise.atol * tolerance,
+    )
 
 
 def _parts(
@@ -95,7 +111,7 @@ def _parts(
     with contents.in_use():
         if exercise.evidence == "answered cases":
             return checking.examine(exercise, replayed_answers(exercise, question, trace), reference)
-        fn = Replayed(exercise, question.function, trace, contents)
+        fn = Replayed(exercise, question, trace, contents)
         try:
             parts = checking.examine(exercise, fn, reference)
             if parts[0].state == "pass" and (why := undecided(exercise, fn, contents, reference)):
@@ -108,8 +124,8 @@ def _parts(
 def why_not(exercise: Exercise, question: Question, trace: Trace, end: str) -> str:
     """Why there is nothing to examine; empty if there is."""
     recorded = trace.answers if exercise.evidence == "answered cases" else trace.cases
-    missing = [c.name for c in exercise.cases if c.name not in recorded.get(exercise.name, {})]
-    failure = trace.failures.get(exercise.name)
+    missing = [c.name for c in exercise.cases if c.name not in recorded.get(question.exercise, {})]
+    failure = trace.failures.get(question.exercise)
     if failure is not None and failure.kind == "missing":
         cells = [f for f in trace.cell_failures.values() if f.kind != "NotImplementedError"]
         why = texts.NO_FUNCTION.format(function=question.function)
@@ -121,7 +137,7 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, end: str) -> s
     if failure is not None:
         return failure.error
     if missing and not trace.done:
-        return end if trace.last == exercise.name else texts.NOT_REACHED.format(why=end, where=trace.last)
+        return end if trace.last == question.exercise else texts.NOT_REACHED.format(why=end, where=trace.last)
     return texts.NO_RECORD.format(case=missing[0]) if missing else ""
 
 
@@ -151,15 +167,15 @@ class Contents:
 class Replayed:
     """Launches what was recorded, with the arrays that it is called with in the place of the handles."""
 
-    def __init__(self, exercise: Exercise, name: str, trace: Trace, contents: Contents):
-        self.exercise, self.trace, self.contents = exercise, trace, contents
-        self.records = trace.cases[exercise.name]
+    def __init__(self, exercise: Exercise, question: Question, trace: Trace, contents: Contents):
+        self.trace, self.contents = trace, contents
+        self.records = trace.cases[question.exercise]
         self.shape: tuple[Any, ...] | None = None
 
         def stand_in() -> None:
             """Gives messages the learner's name of the function."""
 
-        stand_in.__name__ = self.__name__ = name
+        stand_in.__name__ = self.__name__ = question.function
         if exercise.shape is not None:
             self.py_func = stand_in
 
@@ -168,6 +184,16 @@ class Replayed:
         return self
 
     def __call__(self, *values: Any) -> None:
+        try:
+            self._run(values)
+        except (Message, simt.SimulationError):
+            raise
+        except Exception as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(frame.filename).name}, line {frame.lineno}"
+            raise Broken(f"{type(error).__name__}: {error} ({where})") from error
+
+    def _run(self, values: tuple[Any, ...]) -> None:
         record, case = self.records[self.contents.case], texts.clean(self.contents.case)
         device = devices.current()
         allocations = [
@@ -267,7 +293,7 @@ def undecided(exercise: Exercise, fn: Replayed, contents: Contents, reference: C
 
 def replayed_answers(exercise: Exercise, question: Question, trace: Trace) -> Callable[..., Any]:
     """A function that gives the recorded answers, one after the other."""
-    recorded = trace.answers[exercise.name]
+    recorded = trace.answers[question.exercise]
     answers = iter([answer for case in exercise.cases for answer in recorded[case.name]])
 
     def replayed(*arguments: Any) -> Any:

@@ -104,9 +104,15 @@ def as_text(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
         rows += [" " * len(head) + text for text in said[1:]]
     rows += [f"  note: {texts.clean(note)}" for note in verdict.notes]
     if verdict.cases and whole.compiler:
-        cases = texts.clean(" and ".join(verdict.cases))
+        cases = texts.clean(_range(verdict.cases))
         rows.append("  " + texts.JUDGED.format(compiler=whole.compiler, device=whole.device, cases=cases))
     return "\n".join(rows) + "\n"
+
+
+def _range(cases: tuple[str, ...]) -> str:
+    if len(cases) <= 2:
+        return " and ".join(cases)
+    return f"{len(cases)} sizes ({cases[0]} … {cases[-1]})"
 
 
 class Store:
