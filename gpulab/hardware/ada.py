@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import ADA_PAPER, GUIDE, L4_BRIEF, L4_SHEET, LUO_2025
+from .sources import ADA_PAPER, GUIDE, L4_BRIEF, L4_SHEET, LUO_2025, RRZE
 
 _P = ADA_PAPER
 _S = L4_SHEET
+_BOARD = "measured on an L40, the same architecture at 2.49 GHz"
 
 L4 = GPU(
     name="L4",
@@ -49,6 +50,9 @@ L4 = GPU(
         "int8": Figure(485e12, "OP/s", _S),
     },
     stated={"float32": Figure(30.3e12, "FLOP/s", _S)},
+    l1_latency=Figure(34, "cycles", RRZE, _BOARD),
+    l2_latency=Figure(274, "cycles", RRZE, _BOARD),
+    dram_latency=Figure(624, "cycles", RRZE, _BOARD),
 )
 
 RTX4090 = GPU(
@@ -95,6 +99,7 @@ RTX4090 = GPU(
         "int4": Figure(2642.4e12, "OP/s", _P),
     },
     stated={"float32": Figure(82.6e12, "FLOP/s", _P), "int32": Figure(41.3e12, "OP/s", _P)},
+    l1_latency=Figure(34, "cycles", RRZE, _BOARD),
     l2_latency=Figure(273, "cycles", LUO_2025),
     dram_latency=Figure(571, "cycles", LUO_2025),
     aliases=("rtx4090", "4090", "geforce rtx 4090"),

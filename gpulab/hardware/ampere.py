@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import A100_SHEET, ABDELKHALIK_2022, AMPERE_PAPER, LUO_2025
+from .sources import A100_SHEET, ABDELKHALIK_2022, AMPERE_PAPER, RRZE
 
 _P = AMPERE_PAPER
 _S = A100_SHEET
@@ -26,6 +26,8 @@ A100 = GPU(
     l2_bytes=Figure(40 * MIB, "B", _P),
     dram_bytes=Figure(80e9, "B", _S),
     dram_bandwidth=Figure(2039e9, "B/s", _S),
+    dram_seen=Figure(1737e9, "B/s", RRZE),
+    l2_seen=Figure(5.4e12, "B/s", RRZE),
     tdp=Figure(400, "W", _S),
     tensor_fma={
         "float64": Figure(64, "FMA/clock/SM", _P),
@@ -56,10 +58,8 @@ A100 = GPU(
         "int32": Figure(19.5e12, "OP/s", _P),
     },
     shared_latency=Figure(23, "cycles", ABDELKHALIK_2022),
-    l1_latency=Figure(33, "cycles", ABDELKHALIK_2022),
-    l2_latency=Figure(
-        208, "cycles", LUO_2025, "the near half of the L2; 356.6 in the far half; A100 PCIe 40 GB"
-    ),
-    dram_latency=Figure(566, "cycles", LUO_2025, "measured on an A100 PCIe 40 GB"),
+    l1_latency=Figure(33, "cycles", RRZE),
+    l2_latency=Figure(206, "cycles", RRZE, "the near half of the L2; about twice as long in the far half"),
+    dram_latency=Figure(552, "cycles", RRZE),
     aliases=("a100-80gb", "a100-80", "a100-sxm4-80gb", "a100-sxm"),
 )

@@ -49,6 +49,7 @@ ROWS: tuple[tuple[str, Callable[[GPU], Cell]], ...] = (
     ("DRAM", lambda gpu: f"{float(gpu.dram_bytes) / 1e9:g} GB"),
     ("DRAM bandwidth, peak", lambda gpu: gpu.dram_bandwidth),
     ("DRAM bandwidth, seen", lambda gpu: gpu.dram_seen),
+    ("L2 bandwidth, seen", lambda gpu: gpu.l2_seen),
     ("L1 latency", lambda gpu: gpu.l1_latency),
     ("L2 latency", lambda gpu: gpu.l2_latency),
     ("DRAM latency", lambda gpu: gpu.dram_latency),

@@ -18,8 +18,9 @@ class GPU:
 
     `tensor_fma` is the number of dense fused multiply-adds per clock and SM, by dtype; `tensor_dense` and
     `tensor_sparse` (2:4 structured) are the vendor's rates, accumulated in float32 (int32 for integers).
-    `stated` are the vendor's rates of the ordinary lanes. Peaks are computed by `peak`; the stated rates are
-    there to check it. dtypes: float64, float32, float16, bfloat16, tfloat32, float8, int32, int8, int4.
+    `stated` are the vendor's rates of the ordinary lanes. Peaks are computed by `peak`; the stated rates
+    are there to check it. `dram_seen` and `l2_seen` are bandwidths that a benchmark reached. dtypes:
+    float64, float32, float16, bfloat16, tfloat32, float8, int32, int8, int4.
     """
 
     name: str
@@ -44,6 +45,7 @@ class GPU:
     tensor_sparse: Mapping[str, Figure] = field(default_factory=dict)
     stated: Mapping[str, Figure] = field(default_factory=dict)
     dram_seen: Figure | None = None
+    l2_seen: Figure | None = None
     shared_latency: Figure | None = None
     l1_latency: Figure | None = None
     l2_latency: Figure | None = None

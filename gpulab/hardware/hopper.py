@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import H100_SHEET, H200_SHEET, HOPPER_PAPER, LUO_2025
+from .sources import H100_SHEET, H200_SHEET, HOPPER_PAPER, LUO_2025, RRZE
 
 _P = HOPPER_PAPER
 _S = H100_SHEET
 _HALF = "half of the sheet's figure, which is with sparsity"
-_BOARD = "measured on an H800 PCIe, the same architecture at 1.755 GHz"
+_BOARD = "measured on a GH200, the same architecture at 1.98 GHz"
 
 H100 = GPU(
     name="H100",
@@ -63,10 +63,10 @@ H100 = GPU(
         "float64": Figure(33.5e12, "FLOP/s", _P),
         "int32": Figure(33.5e12, "OP/s", _P),
     },
-    shared_latency=Figure(29, "cycles", LUO_2025, _BOARD),
-    l1_latency=Figure(32, "cycles", LUO_2025, _BOARD),
-    l2_latency=Figure(258, "cycles", LUO_2025, f"the near half of the L2; 414.1 in the far half; {_BOARD}"),
-    dram_latency=Figure(656, "cycles", LUO_2025, _BOARD),
+    shared_latency=Figure(29, "cycles", LUO_2025, "measured on an H800 PCIe, the same architecture"),
+    l1_latency=Figure(32, "cycles", RRZE, _BOARD),
+    l2_latency=Figure(280, "cycles", RRZE, f"the near half of the L2; {_BOARD}"),
+    dram_latency=Figure(688, "cycles", RRZE, _BOARD),
     aliases=("h100-sxm", "h100-sxm5", "h100-80gb"),
 )
 

@@ -51,4 +51,10 @@ LUO_2025 = Source(
     2025,
     "arxiv.org/abs/2501.12084",
 )
+RRZE = Source(
+    "gpu-benches: gpu-latency, gpu-stream (scale kernel, full occupancy), gpu-l2-cache",
+    "Erlangen National High Performance Computing Center",
+    2025,
+    "github.com/RRZE-HPC/gpu-benches",
+)
 ARITHMETIC = Source("computed from the other figures of the same record", "gpulab", 2025)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import JIA_2018, VOLTA_PAPER
+from .sources import JIA_2018, RRZE, VOLTA_PAPER
 
 _P = VOLTA_PAPER
 
@@ -25,13 +25,14 @@ V100 = GPU(
     l2_bytes=Figure(6 * MIB, "B", _P),
     dram_bytes=Figure(16e9, "B", _P),
     dram_bandwidth=Figure(900e9, "B/s", _P),
-    dram_seen=Figure(750e9, "B/s", JIA_2018),
+    dram_seen=Figure(809e9, "B/s", RRZE),
     tdp=Figure(300, "W", _P),
     tensor_fma={"float16": Figure(512, "FMA/clock/SM", _P)},
     tensor_dense={"float16": Figure(125e12, "FLOP/s", _P)},
     stated={"float32": Figure(15.7e12, "FLOP/s", _P), "float64": Figure(7.8e12, "FLOP/s", _P)},
     shared_latency=Figure(19, "cycles", JIA_2018),
-    l1_latency=Figure(28, "cycles", JIA_2018),
-    l2_latency=Figure(193, "cycles", JIA_2018),
+    l1_latency=Figure(28, "cycles", RRZE),
+    l2_latency=Figure(212, "cycles", RRZE),
+    dram_latency=Figure(434, "cycles", RRZE),
     aliases=("tesla v100", "v100-sxm2", "v100-16gb"),
 )

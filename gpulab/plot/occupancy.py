@@ -30,6 +30,7 @@ def occupancy(result: Occupancy, ax: Axes | None = None) -> style.Picture:
     for slot in range(slots):
         fill = style.SERIES[slot // per_block % 2] if slot < result.active_warps else None
         style.cell(ax, slot, -1.55, "", fill, height=0.8, faint=fill is None)
+    ax.axvline(slots, color=style.INK, linewidth=1)
     for row, name in enumerate(FULL):
         limit = result.limits[name]
         binds = name in result.limited_by
@@ -39,24 +40,15 @@ def occupancy(result: Occupancy, ax: Axes | None = None) -> style.Picture:
             ax, 0, row - 0.3, "", fill, width=length, height=0.6, faint=limit is None,
             wrong=binds and not full,
         )  # fmt: skip
-        inside = length > 0.8 * slots
-        label = ax.text(
-            length + (-0.01 if inside else 0.01) * slots,
-            row,
-            "sets no limit" if limit is None else style.plural(limit, "block"),
-            ha="right" if inside else "left",
-            va="center",
-            fontsize=8,
-            color=style.on(fill) if inside and binds else style.INK,
-        )
-        if inside and binds:
-            label.set_bbox({"facecolor": fill, "edgecolor": "none", "pad": 1})
-    ax.axvline(slots, color=style.INK, linewidth=1)
+        ax.text(
+            length + 0.01 * slots, row, "sets no limit" if limit is None else style.plural(limit, "block"),
+            va="center", fontsize=8, color=style.INK,
+        )  # fmt: skip
     ax.set_yticks([-1.15, *range(len(FULL))], ["warps resident", *(f"by {name}" for name in FULL)])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xticks([*range(0, slots, 8), slots])
-    ax.set_xlim(0, slots * 1.02)
+    ax.set_xlim(0, slots * 1.15)  # room for the bars' labels
     ax.set_ylim(len(FULL) - 0.4, -1.8)
     ax.set_xlabel(f"warps per SM (compute capability {result.capability} holds {slots})", color=style.INK)
     return style.finish(ax, _told(result, per_block, full), given)

@@ -29,7 +29,7 @@ def test_what_no_source_states_is_a_dash() -> None:
 
 
 def test_html_gives_the_source_of_a_figure_as_its_tooltip() -> None:
-    assert 'title="Jia et al., Dissecting the NVIDIA Volta GPU' in compare("V100")._repr_html_()
+    assert 'title="Erlangen National High Performance Computing' in compare("V100")._repr_html_()
 
 
 def test_without_names_all_gpus_are_shown() -> None:
