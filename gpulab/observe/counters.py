@@ -80,12 +80,9 @@ class Counters(Observer):
         if taken.shape[1] == 1:  # one decision for a whole block
             self._table["uniform"][index] += warps
             return
-        taken = _rows(taken, chunk)
-        there = None if lanes is None else _rows(lanes, chunk)
-        if there is None:
-            split = taken.any(axis=1) & ~taken.all(axis=1)
-        else:
-            split = (taken & there).any(axis=1) & (~taken & there).any(axis=1)
+        went = _rows(taken if lanes is None else taken & lanes, chunk)
+        stayed = _rows(~taken if lanes is None else ~taken & lanes, chunk)
+        split = went.any(axis=1) & stayed.any(axis=1)
         times = chunk.blocks.size if len(split) == chunk.warps_per_block else 1
         self._table["uniform"][index] += warps - int(split.sum()) * times
 
@@ -142,9 +139,12 @@ class Counters(Observer):
         if lanes is last and blocks == chunk.blocks.size:
             return warps, threads
         if lanes is None:
-            warps, threads = chunk.blocks.size * chunk.warps_per_block, chunk.blocks.size * chunk.lanes_per_block
+            warps, threads = (
+                chunk.blocks.size * chunk.warps_per_block,
+                chunk.blocks.size * chunk.lanes_per_block,
+            )
         else:
-            rows = _rows(lanes, chunk)
+            rows: Array = _rows(lanes, chunk)
             times = chunk.blocks.size if len(rows) == chunk.warps_per_block else 1
             warps, threads = int(rows.any(axis=1).sum()) * times, int(rows.sum()) * times
         self._last = (lanes, chunk.blocks.size, warps, threads)

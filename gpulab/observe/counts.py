@@ -15,7 +15,8 @@ COLUMNS = (
     "requests",  # memory instructions: warps with at least one lane whose guard held
     "bytes",  # memory: bytes that the lanes asked for
     "sectors",  # global and local memory: distinct 32-byte sectors, summed over requests
-    "ideal_sectors",  # … had the same lanes asked for the same number of bytes without gaps, overlaps counted once
+    # … had the same lanes asked for the same number of bytes without gaps, overlaps counted once
+    "ideal_sectors",
     "wavefronts",  # shared memory: passes that the banks need
     "ideal_wavefronts",  # … without bank conflicts
     "flops",  # floating-point operations (an fma is two), by lanes whose guard held
@@ -29,7 +30,8 @@ class Counts:
     """Counts of one launch, int64.
 
     `table[column][i]` belongs to `instructions[i]`; `kinds[i]` is ``(kind, space)`` with kind one of
-    load, store, atomic, branch, barrier, warp_sync, arithmetic, other, and space global, shared, local, const, param or "".
+    load, store, atomic, branch, barrier, warp_sync, arithmetic, other, and space global, shared, local,
+    const, param or "".
     """
 
     kernel: str

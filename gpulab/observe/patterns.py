@@ -1,7 +1,9 @@
-"""How many sectors, wavefronts and distinct addresses the lanes of a warp touch. Rows are warps, columns its 32 lanes.
+"""How many sectors, wavefronts and distinct addresses the lanes of a warp touch. Rows are warps, columns its
+32 lanes.
 
 All functions take int64 byte addresses (N, 32) and a boolean mask of the same shape or None (all lanes), and
-return int64 (N,). The usual patterns — unit stride, one address for all — are recognised before anything is sorted.
+return int64 (N,). The usual patterns — unit stride, one address for all — are recognised before anything is
+sorted.
 """
 
 from __future__ import annotations
@@ -66,8 +68,9 @@ def local_sectors(offset: Array, size: int, lanes: Array | None) -> tuple[Array,
 def wavefronts(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Array]:
     """(passes that the 32 banks need, passes without bank conflicts) of a shared-memory access.
 
-    4-byte accesses are served for 32 lanes at once, 8-byte ones for 16, 16-byte ones for 8; in each such group
-    the number of passes is the largest number of distinct words that fall into one bank. Lanes that read the same word share it.
+    4-byte accesses are served for 32 lanes at once, 8-byte ones for 16, 16-byte ones for 8; in each such
+    group the number of passes is the largest number of distinct words that fall into one bank. Lanes that
+    read the same word share it.
     """
     words = max(size // WORD, 1)
     word = (offset // WORD)[:, :, None] + np.arange(words)

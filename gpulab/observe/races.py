@@ -1,7 +1,7 @@
 """Data races in shared memory: two threads of a block, one word, at least one write, nothing in between.
 
-Accesses are ordered by the barriers of the block, and between lanes of one warp by ``syncwarp``. The detector does not need
-the race to go wrong: it remembers who touched each word last, and since which barrier.
+Accesses are ordered by the barriers of the block, and between lanes of one warp by ``syncwarp``. The detector
+does not need the race to go wrong: it remembers who touched each word last, and since which barrier.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Touch:
 
 @dataclass(frozen=True)
 class Race:
-    """Two touches of one word of shared memory that nothing orders. `element` counts in elements of `size` bytes."""
+    """Two touches of one word of shared memory that nothing orders. `element` counts in elements of `size`
+    bytes."""
 
     kernel: str
     block: Index
@@ -63,8 +64,8 @@ class Race:
         touches = sorted((self.first, self.second), key=lambda t: t.line)
         width = max(len(source_text(t.location)) for t in touches)
         rows = [
-            f"    {t.line:4} │ {source_text(t.location):<{width}}   thread {t.linear_thread} of block {_short(self.block)} "
-            f"{VERBS[t.kind]} {word}"
+            f"    {t.line:4} │ {source_text(t.location):<{width}}   "
+            f"thread {t.linear_thread} of block {_short(self.block)} {VERBS[t.kind]} {word}"
             for t in touches
         ]
         same_warp = self.first.linear_thread // 32 == self.second.linear_thread // 32
@@ -89,7 +90,8 @@ class _Shadow:
         shape = (blocks, granules)
         self.epoch = np.zeros(blocks, np.int32)
         self.warp_epoch = np.zeros((blocks, warps), np.int32)
-        # last writer, first reader, a reader of another warp than the first: thread, epochs and instruction of each
+        # last writer, first reader, a reader of another warp than the first: thread, epochs and instruction
+        # of each
         self.thread = np.full((3, *shape), NOBODY, np.int32)
         self.since = np.zeros((3, *shape), np.int32)
         self.warp_since = np.zeros((3, *shape), np.int32)
@@ -106,7 +108,7 @@ class Races(Observer):
 
     def __init__(self) -> None:
         self.findings: list[Race] = []
-        self._seen: set[tuple[int, int]] = set()
+        self._seen: set[tuple[object, ...]] = set()
         self._shadows: dict[int, tuple[Chunk, _Shadow]] = {}
 
     def start(self, program: object, grid: Index, block: Index) -> None:
@@ -151,7 +153,8 @@ class Races(Observer):
             self._touch(access, shadow, row, thread.astype(np.int32), start + i, kind, value)
 
     def _values(self, access: Access, granule: int, granules: int, shape: tuple[int, int]) -> Array:
-        """What each lane writes into its granule, as an integer, to tell harmless from harmful double writes."""
+        """What each lane writes into its granule, as an integer, to tell harmless from harmful double
+        writes."""
         per_value = max(granules // max(len(access.values), 1), 1)
         value = access.values[min(granule // per_value, len(access.values) - 1)]
         bits = np.ascontiguousarray(value).view(f"i{value.dtype.itemsize}").astype(np.int64)
@@ -164,7 +167,8 @@ class Races(Observer):
         return self._shadows[id(chunk)][1]
 
     def _grown(self, chunk: Chunk, granules: int) -> _Shadow:
-        """The chunk's shadow with room for at least so many granules: dynamic shared memory has no size in the program."""
+        """The chunk's shadow with room for at least so many granules: dynamic shared memory has no size in
+        the program."""
         shadow = self._shadow(chunk)
         have = shadow.kind.shape[1]
         if granules > have:
@@ -211,13 +215,15 @@ class Races(Observer):
         s.kind[row, place] = kind
         self._note(access, s, WRITER, row, thread, place, now, warp_now)
 
-    def _note(self, access: Access, s: _Shadow, role: int, row, thread, place, now, warp_now) -> None:
+    def _note(self, access: Access, s: _Shadow, role: int, *where: Array) -> None:
+        row, thread, place, now, warp_now = where
         s.thread[role, row, place] = thread
         s.since[role, row, place] = now
         s.warp_since[role, row, place] = warp_now
         s.index[role, row, place] = access.index
 
-    def _note_readers(self, access: Access, s: _Shadow, row, thread, place, now, warp_now) -> None:
+    def _note_readers(self, access: Access, s: _Shadow, *where: Array) -> None:
+        row, thread, place, now, warp_now = where
         fresh = (s.thread[READER, row, place] == NOBODY) | (s.since[READER, row, place] != now)
         self._note(access, s, READER, row[fresh], thread[fresh], place[fresh], now[fresh], warp_now[fresh])
         other = s.thread[READER, row, place] // 32 != thread // 32
@@ -246,18 +252,10 @@ class Races(Observer):
             )
 
     def _report(
-        self, access: Access, s: _Shadow, role: int, before: int, row, thread, place, kind: int
+        self, access: Access, s: _Shadow, role: int, before: int, row: int, thread: int, place: int, kind: int
     ) -> None:
-        self._add(
-            access,
-            int(s.index[role, row, place]),
-            int(row),
-            int(s.thread[role, row, place]),
-            before,
-            int(thread),
-            kind,
-            int(place),
-        )
+        first, first_index = int(s.thread[role, row, place]), int(s.index[role, row, place])
+        self._add(access, first_index, int(row), first, before, int(thread), kind, int(place))
 
     def _add(
         self,
@@ -270,11 +268,11 @@ class Races(Observer):
         second_kind: int,
         place: int,
     ) -> None:
-        pair = (first_index, access.index)
-        if pair in self._seen:
-            return
-        self._seen.add(pair)
         instructions = self._program.instructions
+        places = tuple(instructions[i].location or i for i in (first_index, access.index))
+        if places in self._seen:  # an unrolled loop has many instructions of one line
+            return
+        self._seen.add(places)
         byte = place * self._granule
         start = max((o for o, _ in self._program.shared_variables.values() if o <= byte), default=0)
         size = max(access.size // max(len(access.values), 1), 1)

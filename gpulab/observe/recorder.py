@@ -24,11 +24,12 @@ Index = tuple[int, int, int]
 class Request:
     """One warp's execution of one memory instruction.
 
-    `index` is the instruction's, `file`, `line` and `text` its place in the source. `kind` is load, store, atomic or
-    reduction; `space` global, shared, local or const. `size` is bytes per lane. `block` is the block's index (x, y, z),
-    `warp` the number of the warp in it. `addresses` has 32 entries, None for lanes that did not take part: bytes in the
-    global space, or offsets into the block's shared or the thread's local memory. `array` is the label of the array
-    that holds the first address of a global request, None elsewhere.
+    `index` is the instruction's, `file`, `line` and `text` its place in the source. `kind` is load, store,
+    atomic or reduction; `space` global, shared, local or const. `size` is bytes per lane. `block` is the
+    block's index (x, y, z),
+    `warp` the number of the warp in it. `addresses` has 32 entries, None for lanes that did not take part:
+    bytes in the global space, or offsets into the block's shared or the thread's local memory. `array` is the
+    label of the array that holds the first address of a global request, None elsewhere.
     """
 
     index: int
@@ -55,7 +56,8 @@ class Request:
 
     @property
     def sectors(self) -> int:
-        """Distinct 32-byte sectors that the request touches; what they are worth outside global and local memory is
+        """Distinct 32-byte sectors that the request touches; what they are worth outside global and local
+        memory is
         for others to say."""
         touched = {s for a in self.asked for s in range(a // 32, (a + self.size - 1) // 32 + 1)}
         return len(touched)

@@ -6,7 +6,7 @@ the thread's own window.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,8 @@ def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, coun
 
 
 def store(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
-    """Write `values` (one array per vector element, of the memory's element type) for the lanes of the group."""
+    """Write `values` (one array per vector element, of the memory's element type) for the lanes of the
+    group."""
     if space == "generic":
         for part, lanes, offset in _spaces(run, address):
             with run.only(lanes):
@@ -53,8 +54,8 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
     run.idle = 0
     lanes = run.lanes
     if space == "global" or space == "const":
-        for view, places, part in _global_places(run, index, address, dtype, count, writing=True):
-            _scatter(view, places, values, _both(lanes, part))
+        for view, places, mine in _global_places(run, index, address, dtype, count, writing=True):
+            _scatter(view, places, values, _both(lanes, mine))
         return
     _check_window(run, index, space, address, dtype.itemsize * count, dtype.itemsize * count)
     view, places = _window_places(run, space, address, dtype)
@@ -93,8 +94,8 @@ def atomic(
         targets: list[tuple[Array, Array, Array | None]] = [(view, places, None)]
     else:
         targets = _global_places(run, index, address, dtype, 1, writing=True)
-    for view, places, part in targets:
-        chosen = _both(lanes, part)
+    for view, places, mine in targets:
+        chosen = _both(lanes, mine)
         selected = slice(None) if chosen is None else np.flatnonzero(np.broadcast_to(chosen, shape))
         flat = np.broadcast_to(places, shape).reshape(-1)[selected]
         values = tuple(np.broadcast_to(o, shape).reshape(-1)[selected] for o in operands)
@@ -111,7 +112,7 @@ def atomic(
     return old if keep else None
 
 
-# ---- global memory ------------------------------------------------------------------------------------------------
+# ---- global memory -------------------------------------------------------------------------------
 
 
 def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
@@ -122,8 +123,8 @@ def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: i
     values: list[Array] = []
     for i in range(count):
         value = np.zeros((1, 1), dtype)
-        for view, places, part in parts:
-            value = np.where(part, view.take(places + i, mode="clip"), value)
+        for view, places, part in parts:  # where several allocations are hit, each part has its lanes
+            value = np.where(part, view.take(places + i, mode="clip"), value)  # type: ignore[arg-type]
         values.append(value)
     return values
 
@@ -131,7 +132,8 @@ def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: i
 def _global_places(
     run: Run, index: int, address: Array, dtype: np.dtype, count: int, writing: bool
 ) -> list[tuple[Array, Array, Array | None]]:
-    """(elements of an allocation, index of each lane's element, lanes that it concerns) for each allocation hit."""
+    """(elements of an allocation, index of each lane's element, lanes that it concerns) for each allocation
+    hit."""
     size = dtype.itemsize * count
     address = _inside(run, address)
     low, high = int(address.min()), int(address.max())
@@ -202,7 +204,7 @@ def _both(lanes: Array | None, part: Array | None) -> Array | None:
     return lanes & part
 
 
-# ---- shared and local memory: windows of the block and of the thread ---------------------------------------------------
+# ---- shared and local memory: windows of the block and of the thread -----------------------------
 
 
 def _load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
@@ -237,8 +239,8 @@ def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tup
     if space == "shared":
         view = run.shared.view(dtype)
         return view.reshape(-1), (address >> shift) + run.block_rows * view.shape[1]
-    view = run.local.view(dtype)
-    return view.reshape(-1), (address >> shift) + run.lane_rows * view.shape[2]
+    own = run.local.view(dtype)
+    return own.reshape(-1), (address >> shift) + run.lane_rows * own.shape[2]
 
 
 def _check_window(run: Run, index: int, space: str, address: Array, size: int, align: int) -> None:
@@ -261,7 +263,7 @@ def _check_window(run: Run, index: int, space: str, address: Array, size: int, a
         )
 
 
-# ---- generic addresses ---------------------------------------------------------------------------------------------
+# ---- generic addresses ---------------------------------------------------------------------------
 
 
 def _spaces(run: Run, address: Array) -> list[tuple[str, Array, int]]:
@@ -288,7 +290,7 @@ def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: 
     return values
 
 
-# ---- telling ---------------------------------------------------------------------------------------------------------
+# ---- telling -------------------------------------------------------------------------------------
 
 
 def _tell(
@@ -334,7 +336,7 @@ def _holds(run: Run, address: int, size: int, did: str) -> bool:
     return address + size <= allocation.address + allocation.nbytes
 
 
-def describe(run: Run, address: int, size: int, did: str) -> dict[str, str]:
+def describe(run: Run, address: int, size: int, did: str) -> dict[str, Any]:
     """What was touched, in the learner's names: array, index, size."""
     if abs(address) < GUARD:
         return {

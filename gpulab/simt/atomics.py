@@ -98,7 +98,8 @@ def _one_address(run: Callable[..., Array], memory: Array, place: int, operands:
 
 
 def _swap_chain(memory: Array, place: int, expected: Array, value: Array) -> Array:
-    """Compare-and-swap of many lanes on one word: jump from one success to the next instead of lane by lane."""
+    """Compare-and-swap of many lanes on one word: jump from one success to the next instead of lane by
+    lane."""
     old = np.empty(len(expected), memory.dtype)
     current, first = memory[place], 0
     while first < len(expected):

@@ -1,8 +1,8 @@
 """Runs a program: blocks in chunks, lanes in groups, groups in a fair order.
 
-A group is a segment and the lanes that are about to run it. Registers are arrays broadcastable to (B blocks, T lanes).
-Lanes outside the running group may be left with garbage in a register, unless a waiting group still needs it:
-those registers are `protected` and merged.
+A group is a segment and the lanes that are about to run it. Registers are arrays broadcastable to (B blocks,
+T lanes). Lanes outside the running group may be left with garbage in a register, unless a waiting group still
+needs it: those registers are `protected` and merged.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,9 @@ from . import warps
 from .errors import ArrayLabel, DivergentBarrier, Endless, Trap
 from .events import Chunk, Observer
 from .meetings import Meeting
-from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Memory
+from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation, Memory
 from .program import Program, Segment
+from .types import size_of
 
 Array = np.ndarray
 Index = tuple[int, int, int]
@@ -35,7 +37,8 @@ LIMIT = 3_000_000  # instructions of one chunk of blocks before a kernel counts 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Which lanes go first. Without a seed: all together, lowest program counter first. With one: warp after warp."""
+    """Which lanes go first. Without a seed: all together, lowest program counter first. With one: warp after
+    warp."""
 
     seed: int | None = None
 
@@ -65,9 +68,10 @@ def launch(
 ) -> None:
     """Run a kernel to its end; what it leaves behind is in `memory`.
 
-    `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer; `shared_bytes` the dynamic shared
-    memory; `resident_blocks` how many blocks the device could hold at once; `limit` the instructions after which a
-    chunk of blocks counts as endless; `write` gets what the kernel prints. Raises `KernelFault`.
+    `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer; `shared_bytes` the dynamic
+    shared memory; `resident_blocks` how many blocks the device could hold at once; `limit` the instructions
+    after which a chunk of blocks counts as endless; `write` gets what the kernel prints. Raises
+    `KernelFault`.
     """
     frame = _Frame(
         program,
@@ -149,7 +153,8 @@ _ZERO = _Zeros()
 
 
 def place_variables(program: Program, memory: Memory, arguments: bytes = b"") -> dict[str, int]:
-    """Addresses of a module's global and constant variables, made at the first launch into `memory` and kept there."""
+    """Addresses of a module's global and constant variables, made at the first launch into `memory` and kept
+    there."""
     places = memory.modules.get(id(program.module))
     if places is None:
         wanted = [v for v in program.module.variables.values() if v.space in ("global", "const")]
@@ -172,9 +177,7 @@ def place_variables(program: Program, memory: Memory, arguments: bytes = b"") ->
     return addresses
 
 
-def _new_variable(memory: Memory, variable: Variable):
-    from .types import size_of
-
+def _new_variable(memory: Memory, variable: Variable) -> Allocation:
     nbytes = size_of(variable.type) * variable.count
     allocation = memory.allocate(nbytes, variable.name, fill=None)
     if variable.initial is not None:
@@ -236,7 +239,7 @@ class Run:
         lane = np.arange(frame.lanes_per_block)
         full = frame.lanes_per_block == frame.threads
         self.alive: Array | None = None if full else (lane < frame.threads)[None, :]
-        self.lanes: Array | None = self.alive
+        self.lanes: Any = self.alive  # None, or a mask broadcastable to (B, T)
         self.protected = 0
         self.nearby: dict = {}
         self.idle = 0  # looks at shared state since anything changed
@@ -250,7 +253,7 @@ class Run:
         self._hear(frame.observers)
         self._fill_specials(lane)
 
-    # ---- set-up ------------------------------------------------------------------------------------------------
+    # ---- set-up ----------------------------------------------------------------------------------
 
     def _warp_order(self) -> Array | None:
         if self.frame.schedule.seed is None:
@@ -309,10 +312,12 @@ class Run:
                 else value.astype(self.program.dtypes[slot])
             )
 
-    # ---- what steps use ----------------------------------------------------------------------------------------
+    # ---- what steps use --------------------------------------------------------------------------
 
-    def put(self, slot: int, value: Array) -> None:
-        """Write a register for the lanes of the group."""
+    def put(self, slot: int | None, value: Array) -> None:
+        """Write a register for the lanes of the group; None is the sink."""
+        if slot is None:
+            return
         if self.protected >> slot & 1:
             value = np.where(self.lanes, value, self.registers[slot])
         self.registers[slot] = value
@@ -389,7 +394,7 @@ class Run:
             "others": int(lanes.sum()) - 1,
         }
 
-    # ---- the loop ----------------------------------------------------------------------------------------------
+    # ---- the loop --------------------------------------------------------------------------------
 
     def execute(self) -> Iterator[None]:
         """Run the chunk to its end; yields whenever it can only wait for another chunk."""
@@ -410,10 +415,9 @@ class Run:
                 self.protected = self._needed()
             self.lanes = lanes
             self._run_segment(segments[number], number, lanes)
-            if self.idle >= PATIENCE:
-                if self._only_waiters():
-                    self.idle = 0
-                    yield
+            if self._only_waiters():
+                self.idle = 0
+                yield
         self._finish()
 
     def _only_waiters(self) -> bool:
@@ -544,7 +548,7 @@ class Run:
         for key in {self.program.segments[n].meet.key for n in self.at_warp}:  # type: ignore[attr-defined]
             self._release_warps(key)
 
-    # ---- meetings ------------------------------------------------------------------------------------------------
+    # ---- meetings --------------------------------------------------------------------------------
 
     def _alone(self) -> bool:
         return not self.ready and len(self.at_barrier) + len(self.at_warp) == 1
@@ -631,7 +635,8 @@ class Run:
 
     def _release_warps(self, key: str) -> None:
         """Let those lanes go on whose partners have all come to an operation of the same kind."""
-        numbers = [n for n in self.at_warp if self.program.segments[n].meet.key == key]  # type: ignore[attr-defined]
+        # type: ignore[attr-defined]
+        numbers = [n for n in self.at_warp if self.program.segments[n].meet.key == key]
         if not numbers:
             return
         if self._alone():
@@ -701,7 +706,7 @@ class Run:
             mask = np.take_along_axis(wide, leader, axis=-1)
             members = warps.unpack(mask[..., 0]) & self.by_warp(self.full(lanes))
             new = meeting.compute(*given, members)  # type: ignore[misc]
-            mine = remaining & (members | (warps.LANE == leader))
+            mine = remaining & (members | (leader == warps.LANE))
             if first and not (remaining & ~mine).any():
                 results = new
                 break
@@ -729,7 +734,7 @@ class Run:
             masks = np.where(here, self._members(number), masks)
         return [self.by_warp(m) for m in merged], self.by_warp(masks)
 
-    # ---- the end ---------------------------------------------------------------------------------------------------
+    # ---- the end ---------------------------------------------------------------------------------
 
     def _finish(self) -> None:
         """Nothing can run any more: either all lanes have exited, or some wait for what cannot come."""

@@ -1,4 +1,5 @@
-"""What a kernel can do wrong, as messages to a person: kernel, line with its text, block, thread, array, index."""
+"""What a kernel can do wrong, as messages to a person: kernel, line with its text, block, thread, array,
+index."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class ArrayLabel:
         return sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)) + self.itemsize
 
     def index_of(self, address: int) -> tuple[int, ...]:
-        """The index whose element holds `address`. Outside the array it is the outermost index that runs over."""
+        """The index whose element holds `address`. Outside the array it is the outermost index that runs
+        over."""
         rest = address - self.address
         index = [0] * len(self.shape)
         for axis in sorted(range(len(self.strides)), key=lambda a: -self.strides[a]):
@@ -71,7 +73,7 @@ class UnsupportedInstruction(SimulationError):
             + (f" {hint}" if hint else "")
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return type(self), (self.opcode, self.kernel, self.location, self.line, self.hint)
 
 
@@ -92,7 +94,7 @@ class KernelFault(SimulationError):
     def __post_init__(self) -> None:
         Exception.__init__(self, str(self))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         fields = (self.kernel, self.location, self.what, self.block, self.thread, self.others, self.advice)
         return type(self), fields
 

@@ -32,9 +32,9 @@ class Chunk:
 class Access:
     """One memory instruction of one group of lanes.
 
-    `index` is the instruction's index in the program. `space` is global, shared, local or const; `kind` is load,
-    store, atomic or reduction. `address` is in bytes: an address of the global space, or an offset into the
-    block's shared / the thread's local window. `size` is bytes per lane (a vector access counts whole).
+    `index` is the instruction's index in the program. `space` is global, shared, local or const; `kind` is
+    load, store, atomic or reduction. `address` is in bytes: an address of the global space, or an offset into
+    the block's shared / the thread's local window. `size` is bytes per lane (a vector access counts whole).
     `values` is what was loaded or stored (None where an observer did not ask), one array per vector element.
     """
 

@@ -1,8 +1,10 @@
-"""Floating-point arithmetic as PTX asks for it: fused, in four rounding modes, flushed, saturated, approximate."""
+"""Floating-point arithmetic as PTX asks for it: fused, in four rounding modes, flushed, saturated,
+approximate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +12,11 @@ from .fused import fma
 from .types import SIGNED
 
 Array = np.ndarray
-Function = Callable[..., Array]
+Function = Callable[..., Any]
 
 CANONICAL_NAN = {2: 0x7FFF, 4: 0x7FFF_FFFF, 8: 0x7FF8_0000_0000_0000}
 
-# ---- rounding -----------------------------------------------------------------------------------
+# ---- rounding ------------------------------------------------------------------------------------
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -59,11 +61,14 @@ def fma_error(a: Array, b: Array, c: Array, nearest: Array) -> Array:
         s, e = _two_sum(product, c.astype(np.float64))
         rest = s - nearest.astype(np.float64)
         return _finite_error(np.where(rest == 0, e, rest), nearest)
-    return np.where(np.isinf(nearest) & np.isfinite(a * 0 + b * 0 + c), -nearest, _scaled_error(a, b, c, nearest))
+    return np.where(
+        np.isinf(nearest) & np.isfinite(a * 0 + b * 0 + c), -nearest, _scaled_error(a, b, c, nearest)
+    )
 
 
 def _scaled_error(a: Array, b: Array, c: Array, nearest: Array) -> Array:
-    """Sign of (a·b + c) − nearest in float64, whatever the exponents: the largest term is brought near 1 first."""
+    """Sign of (a·b + c) − nearest in float64, whatever the exponents: the largest term is brought near 1
+    first."""
     (ma, ea), (mb, eb) = np.frexp(a), np.frexp(b)
     product = ma * mb
     low = fma()(ma, mb, -product)
@@ -89,7 +94,8 @@ def fused(a: Array, b: Array, c: Array) -> Array:
 
 
 def round_to_odd(nearest: Array, error: Array) -> Array:
-    """float64 sums rounded to odd, so that a second rounding to a narrower type is the only one that counts."""
+    """float64 sums rounded to odd, so that a second rounding to a narrower type is the only one that
+    counts."""
     bits = np.broadcast_to(nearest, np.broadcast_shapes(nearest.shape, error.shape)).copy().view(np.int64)
     inexact = (error != 0) & np.isfinite(nearest)
     away = inexact & ((error > 0) != (nearest > 0)) & (nearest != 0)
@@ -109,7 +115,8 @@ def rounded(function: Function, error: Function, mode: str) -> Function:
 
 
 def rounded_sum(function: Function, error: Function, terms: Function, mode: str) -> Function:
-    """As `rounded`, for sums: toward minus infinity terms that cancel give −0. `terms(*operands)` are the two."""
+    """As `rounded`, for sums: toward minus infinity terms that cancel give −0. `terms(*operands)` are the
+    two."""
     inner = rounded(function, error, mode)
     if mode != "rm":
         return inner
@@ -123,7 +130,7 @@ def rounded_sum(function: Function, error: Function, terms: Function, mode: str)
     return run
 
 
-# ---- modifiers ------------------------------------------------------------------------------------
+# ---- modifiers -----------------------------------------------------------------------------------
 
 
 def flush(x: Array) -> Array:
@@ -164,7 +171,7 @@ def canonical(x: Array) -> Array:
     return np.where(nans, bits.dtype.type(CANONICAL_NAN[x.dtype.itemsize]), bits).view(x.dtype)
 
 
-# ---- comparisons that know about NaN and signed zero -----------------------------------------------------
+# ---- comparisons that know about NaN and signed zero ---------------------------------------------
 
 
 def minimum(a: Array, b: Array) -> Array:
@@ -189,7 +196,7 @@ def maximum_nan(a: Array, b: Array) -> Array:
     return np.where(np.isnan(a) | np.isnan(b), a + b, maximum(a, b))
 
 
-# ---- functions of the special function unit ------------------------------------------------------------
+# ---- functions of the special function unit ------------------------------------------------------
 # Evaluated in float64 and rounded to float32 once: at most 0.5 ulp from the exact value, where the PTX manual
 # promises 1 to 2 ulp (rcp, sqrt, rsqrt, ex2) or an absolute error (lg2, sin, cos: 2^-20.5 and less).
 

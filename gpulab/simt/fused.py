@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -13,19 +14,20 @@ def fma() -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """A NumPy ufunc (a, b, c) → a·b + c for float32 and float64.
 
     LLVM's fma becomes the processor's own instruction, or a call of libm's where there is none. Made at first
-    use, because importing the compiler takes longer than most kernels run, and kept on disk where there is one.
+    use, because importing the compiler takes longer than most kernels run, and kept on disk where there is
+    one.
     """
     import numba
     from numba.extending import intrinsic
 
     @intrinsic
-    def llvm_fma(typing_context, a, b, c):
-        def build(context, builder, signature, arguments):
+    def llvm_fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.fma(*arguments)
 
         return a(a, b, c), build
 
-    def multiply_add(a, b, c):
+    def multiply_add(a: Any, b: Any, c: Any) -> Any:
         return llvm_fma(a, b, c)
 
     signatures = ["float32(float32, float32, float32)", "float64(float64, float64, float64)"]

@@ -55,7 +55,8 @@ def flatten(module: Module, entry: str) -> Body:
 def _emit(
     module: Module, function: Function, prefix: str, body: Body, path: tuple[str, ...]
 ) -> tuple[int, list[int]]:
-    """Append `function`; returns its first block and the blocks that end in a return (kernels return nothing)."""
+    """Append `function`; returns its first block and the blocks that end in a return (kernels return
+    nothing)."""
     body.registers.update({prefix + name: type_ for name, type_ in function.registers.items()})
     local = {v.name for v in function.variables if v.space in ("local", "shared")}
     body.variables += [

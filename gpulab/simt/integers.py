@@ -55,7 +55,8 @@ def shift_left(a: Array, n: Array) -> Array:
 
 
 def shift_right(a: Array, n: Array) -> Array:
-    """Arithmetic for signed types, logical for unsigned; a shift by the width or more leaves only the sign."""
+    """Arithmetic for signed types, logical for unsigned; a shift by the width or more leaves only the
+    sign."""
     return (
         np.right_shift(a, n.astype(a.dtype)) if a.dtype.itemsize >= 4 else _narrow_shift(np.right_shift, a, n)
     )
@@ -88,7 +89,7 @@ def subtract_saturated(a: Array, b: Array) -> Array:
     return np.clip(a.astype(np.int64) - b, -(2**31), 2**31 - 1).astype(np.int32)
 
 
-# ---- chains with a carry. The carry is a boolean array -----------------------------------------------------
+# ---- chains with a carry. The carry is a boolean array -------------------------------------------
 
 
 def add_carry(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
@@ -107,7 +108,7 @@ def subtract_borrow(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
     return total.view(a.dtype), (x < y) | (first < borrow.astype(x.dtype))
 
 
-# ---- bits --------------------------------------------------------------------------------------------------
+# ---- bits ----------------------------------------------------------------------------------------
 
 
 def population(x: Array) -> Array:
@@ -140,7 +141,8 @@ def highest_bit(x: Array) -> Array:
 
 
 def extract_field(a: Array, start: Array, length: Array) -> Array:
-    """``bfe``: `length` bits of a from bit `start`, sign-extended for signed types; out of range reads the sign."""
+    """``bfe``: `length` bits of a from bit `start`, sign-extended for signed types; out of range reads the
+    sign."""
     bits = a.dtype.itemsize * 8
     start, length = start & np.int32(0xFF), length & np.int32(0xFF)
     x = _unsigned(a)
@@ -184,7 +186,8 @@ def bit_mask(start: Array, length: Array, clamp: bool) -> Array:
 
 
 def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
-    """``prmt``: each nibble of the selector picks a byte of b:a; its top bit spreads that byte's sign. uint32."""
+    """``prmt``: each nibble of the selector picks a byte of b:a; its top bit spreads that byte's sign.
+    uint32."""
     both = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
     result = np.zeros(np.broadcast_shapes(both.shape, selector.shape), np.uint32)
     for i in range(4):

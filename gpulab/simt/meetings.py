@@ -1,7 +1,7 @@
 """Where lanes wait for each other: block barriers and the ``*.sync`` operations of a warp.
 
-A meeting reads its inputs from the registers of the lanes that came, computes once for all of them, and writes
-the results back. The lanes may have come through different instructions of the same kind.
+A meeting reads its inputs from the registers of the lanes that came, computes once for all of them, and
+writes the results back. The lanes may have come through different instructions of the same kind.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpulab.ptx import Immediate, Pair
+from gpulab.ptx import Immediate, Operand, Pair
 
 from . import warps
 from .errors import UnsupportedInstruction
@@ -29,10 +29,11 @@ Getter = tuple[int, Callable | None]
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """`key` tells which meetings may join; `mask` is the operand with the members of a warp, or a barrier's number.
+    """`key` tells which meetings may join; `mask` is the operand with the members of a warp, or a barrier's
+    number.
 
-    `compute(inputs…, members)` works on arrays of shape (B, W, 32) for a warp, (B, T) for a block, and returns one array
-    for each of `outputs` (register slot, dtype of the result).
+    `compute(inputs…, members)` works on arrays of shape (B, W, 32) for a warp, (B, T) for a block, and
+    returns one array for each of `outputs` (register slot, dtype of the result).
     """
 
     key: str
@@ -53,6 +54,11 @@ class Meeting:
                     same = result.dtype.itemsize == dtype.itemsize and dtype.kind != "b"
                     result = result.view(dtype) if same else result.astype(dtype)
                 run.put(slot, result)
+
+
+def targets_of(destination: Operand) -> list[Operand]:
+    """The one or two registers of a destination."""
+    return [destination.first, destination.second] if isinstance(destination, Pair) else [destination]
 
 
 def _get(run: Run, source: Getter) -> Array:
@@ -112,8 +118,7 @@ def _barrier(decoder: _Decoder, op: Opcode) -> Meeting:
 
 def _shuffle(decoder: _Decoder, op: Opcode) -> Meeting:
     destination, a, b, c, members = op.instruction.operands
-    pair = isinstance(destination, Pair)
-    targets = [destination.first, destination.second] if pair else [destination]
+    targets = targets_of(destination)
     mode = next((m for m in ("up", "down", "bfly", "idx") if m in op.modifiers), None)
     if mode is None or "sync" not in op.modifiers:
         raise _unknown(decoder, op)
@@ -150,8 +155,7 @@ def _match(decoder: _Decoder, op: Opcode) -> Meeting:
     if "any" in op.modifiers:
         slot = decoder.destination(destination)
         return Meeting("match.any", mask, (source,), ((slot, U32),), lambda x, who: [warps.match_any(x, who)])
-    pair = isinstance(destination, Pair)
-    targets = [destination.first, destination.second] if pair else [destination]
+    targets = targets_of(destination)
     outputs = tuple(zip([decoder.destination(t) for t in targets], (U32, BOOL), strict=False))
     return Meeting(
         "match.all", mask, (source,), outputs, lambda x, who: list(warps.match_all(x, who))[: len(targets)]
@@ -176,12 +180,12 @@ def _reduce(decoder: _Decoder, op: Opcode) -> Meeting:
 
 def _elect(decoder: _Decoder, op: Opcode) -> Meeting:
     destination, members = op.instruction.operands
-    targets = [destination.first, destination.second] if isinstance(destination, Pair) else [destination]
+    targets = targets_of(destination)
     outputs = tuple(zip([decoder.destination(t) for t in targets], (I32, BOOL), strict=False))
 
     def choose(who: Array) -> list[Array]:
         leader = who.argmax(axis=-1)[..., None].astype(np.int32)
-        return [leader, warps.LANE == leader][: len(targets)]
+        return [leader, leader == warps.LANE][: len(targets)]
 
     return Meeting("elect", decoder.source(members, U32), (), outputs, choose)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +20,15 @@ from .conversions import conversion
 from .types import BOOL, DTYPES, I32, U32
 
 Array = np.ndarray
-Function = Callable[..., "Array | tuple[Array, ...]"]
+Function = Callable[..., Any]  # arrays → an array, or a tuple of them
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One arithmetic operation bound to its types: `run(*sources)` → one array, or a tuple of them.
 
-    `flops` is what one lane's execution counts as. `carry_in`, `carry_out`: uses the carry flag as last source / last result.
+    `flops` is what one lane's execution counts as. `carry_in`, `carry_out`: uses the carry flag as last
+    source / last result.
     """
 
     run: Function
@@ -78,7 +80,7 @@ def operation(instruction: Instruction) -> Operation | None:
     return build(op)
 
 
-# ---- builders: how a family of opcodes becomes an operation -----------------------------------------------------
+# ---- builders: how a family of opcodes becomes an operation --------------------------------------
 
 
 def _same(op: Opcode, run: Function, sources: int, flops: int = 0) -> Operation:
@@ -369,7 +371,7 @@ def _multiply24(op: Opcode) -> Operation | None:
 
 
 def _convert(op: Opcode) -> Operation | None:
-    if op.name == "cvt" and "pack" in op.modifiers or len(op.types) != 2:
+    if "pack" in op.modifiers or len(op.types) != 2:
         return None
     target, source = op.types
     return Operation(conversion(target, source, op.modifiers), (DTYPES[source],), (DTYPES[target],))
@@ -384,7 +386,7 @@ def _select_by_sign(op: Opcode) -> Operation | None:
     return Operation(lambda a, b, c: np.where(c >= 0, a, b), (value, value, sign), (value,))
 
 
-# ---- comparisons -----------------------------------------------------------------------------------------------
+# ---- comparisons ---------------------------------------------------------------------------------
 
 ORDERED: dict[str, Function] = {
     "eq": np.equal,
@@ -482,7 +484,7 @@ def _copy_sign(op: Opcode) -> Operation | None:
     return _same(op, lambda a, b: np.copysign(b, a), 2)
 
 
-# ---- the table ---------------------------------------------------------------------------------------------------
+# ---- the table -----------------------------------------------------------------------------------
 
 ROWS: dict[str, Callable[[Opcode], Operation | None]] = {
     "add": _add,

@@ -6,7 +6,8 @@ import re
 import struct
 
 SPECIFIER = re.compile(
-    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d+)?(?P<length>hh|h|ll|l|z)?(?P<kind>[%diouxXeEfFgGcsp])"
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d+)?"
+    r"(?P<length>hh|h|ll|l|z)?(?P<kind>[%diouxXeEfFgGcsp])"
 )
 
 

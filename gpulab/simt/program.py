@@ -1,4 +1,5 @@
-"""A parsed kernel made ready to run: registers numbered, operands bound, blocks cut where lanes may have to wait.
+"""A parsed kernel made ready to run: registers numbered, operands bound, blocks cut where lanes may have to
+wait.
 
 Decoding happens once per kernel. What a run changes lives in `engine.Run`; a program is never changed.
 """
@@ -95,7 +96,8 @@ class Program:
 def load(module: Module, entry: str | None = None, display_name: str = "") -> Program:
     """Make kernel `entry` of `module` ready (the only kernel by default).
 
-    Raises `UnsupportedInstruction` for an instruction that the simulator does not know, KeyError for an unknown entry.
+    Raises `UnsupportedInstruction` for an instruction that the simulator does not know, KeyError for an
+    unknown entry.
     """
     name = entry or module.entries[0]
     return _Decoder(module, name, display_name or name).decode()
@@ -127,7 +129,7 @@ class _Decoder:
             name for block in self.body.blocks for instruction in block for name in reads(instruction)
         }
 
-    # ---- slots -----------------------------------------------------------------------------------------------
+    # ---- slots -----------------------------------------------------------------------------------
 
     def _new_slot(self, dtype: np.dtype) -> int:
         self.dtypes.append(dtype)
@@ -170,15 +172,15 @@ class _Decoder:
             self.parameter_slots[key] = self._new_slot(dtype)
         return self.parameter_slots[key]
 
-    # ---- operands --------------------------------------------------------------------------------------------
+    # ---- operands --------------------------------------------------------------------------------
 
     def source(
         self, operand: Operand, dtype: np.dtype, canonical: bool = False
     ) -> tuple[int, Callable | None]:
         """(slot, function that turns its content into `dtype`, or None where it has that type already).
 
-        `canonical` makes every NaN that arithmetic may have left in a float register PTX's own; so does reading
-        the register's bits as an integer.
+        `canonical` makes every NaN that arithmetic may have left in a float register PTX's own; so does
+        reading the register's bits as an integer.
         """
         match operand:
             case Immediate():
@@ -234,7 +236,7 @@ class _Decoder:
             raise UnsupportedInstruction(f"destination {operand}", self.display_name)
         return None if operand.name == "_" else self.slot(operand.name)
 
-    # ---- the whole -----------------------------------------------------------------------------------------------
+    # ---- the whole -------------------------------------------------------------------------------
 
     def decode(self) -> Program:
         from .steps import (
@@ -263,9 +265,9 @@ class _Decoder:
                     segment.steps.append(step)
         for number, segment in enumerate(segments):
             segment.end = ("next", number + 1) if number + 1 < len(segments) else ("exit",)
-        for block, last in enumerate(lasts):
+        for number, last in enumerate(lasts):
             segment = segments[last]
-            targets = [starts[s] for s in self.body.successors[block]]
+            targets = [starts[s] for s in self.body.successors[number]]
             final = instructions[segment.stop - 1] if segment.stop > segment.first else None
             segment.end = self._end(final, targets)
         _find_live(self, instructions, segments)

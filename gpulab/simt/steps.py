@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpulab.ptx import Instruction, Pair, Register, Special, Symbol, Vector, writes
+from gpulab.ptx import Address, Instruction, Operand, Register, Special, Symbol, Vector, writes
 
 from . import accesses, atomics, printing, warps
 from .errors import Trap, UnsupportedInstruction
 from .floats import canonical
-from .meetings import make_meeting
+from .meetings import Getter, make_meeting, targets_of
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
-from .operations import Opcode, operation
+from .operations import Function, Opcode, operation
 from .program import CARRY, MEETING, Segment, Step, is_volatile
 from .types import BOOL, DTYPES, I64, SIGNED, size_of
 
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from .program import _Decoder
 
 Array = np.ndarray
+Adapter = Callable[[Array], Array] | None
 SPACES = {"global", "shared", "local", "const", "param"}
 WINDOW_OF = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
 def make_step(decoder: _Decoder, op: Opcode, index: int, segment: Segment) -> Step | None:
-    """The step of one instruction. None for those that need none (jumps, hints, and meetings, kept on the segment)."""
+    """The step of one instruction. None for those that need none (jumps, hints, and meetings, kept on the
+    segment)."""
     if op.name in MEETING:
         segment.meet = make_meeting(decoder, op, index)
         return None
@@ -71,7 +73,7 @@ def _guarded(decoder: _Decoder, instruction: Instruction, index: int, step: Step
     return run_guarded
 
 
-# ---- arithmetic --------------------------------------------------------------------------------------------------------
+# ---- arithmetic ----------------------------------------------------------------------------------
 
 
 def _arithmetic(decoder: _Decoder, op: Opcode, index: int) -> Step:
@@ -80,7 +82,7 @@ def _arithmetic(decoder: _Decoder, op: Opcode, index: int) -> Step:
         raise unsupported(decoder, op)
     destination, *operands = op.instruction.operands
     sources = [decoder.source(o, t) for o, t in zip(operands, meaning.reads, strict=True)]
-    targets = _targets(destination)
+    targets = targets_of(destination)
     slots: list[int | None] = [decoder.destination(t) for t in targets]
     if meaning.carry_in:
         sources.append((decoder.slot(CARRY), None))
@@ -92,11 +94,7 @@ def _arithmetic(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return _one_result(meaning.run, sources, slots[0], adapters[0])
 
 
-def _targets(destination: object) -> list:
-    return [destination.first, destination.second] if isinstance(destination, Pair) else [destination]
-
-
-def _adapter(decoder: _Decoder, slot: int | None, dtype: np.dtype) -> Callable[[Array], Array] | None:
+def _adapter(decoder: _Decoder, slot: int | None, dtype: np.dtype) -> Adapter:
     """From an operation's result type to the register's type."""
     if slot is None or decoder.dtypes[slot] == dtype:
         return None
@@ -108,7 +106,7 @@ def _adapter(decoder: _Decoder, slot: int | None, dtype: np.dtype) -> Callable[[
     return lambda x: x.astype(have)
 
 
-def _one_result(run_operation, sources, slot: int | None, adapt) -> Step:
+def _one_result(run_operation: Function, sources: list[Getter], slot: int | None, adapt: Adapter) -> Step:
     """Specialised by the number of sources: this is where a run spends its time."""
     if slot is None:
         return lambda run: None
@@ -153,18 +151,19 @@ def _one_result(run_operation, sources, slot: int | None, adapt) -> Step:
     return step
 
 
-def _many_results(run_operation, sources, slots, adapters) -> Step:
+def _many_results(
+    run_operation: Function, sources: list[Getter], slots: list[int | None], adapters: list[Adapter]
+) -> Step:
     def step(run: Run) -> None:
         registers = run.registers
         values = run_operation(*[registers[s] if v is None else v(registers[s]) for s, v in sources])
         for slot, value, adapt in zip(slots, values, adapters, strict=True):
-            if slot is not None:
-                run.put(slot, value if adapt is None else adapt(value))
+            run.put(slot, value if adapt is None else adapt(value))
 
     return step
 
 
-# ---- moves -------------------------------------------------------------------------------------------------------------
+# ---- moves ---------------------------------------------------------------------------------------
 
 
 def _move(decoder: _Decoder, op: Opcode, index: int) -> Step:
@@ -183,7 +182,7 @@ def _move(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return _one_result(lambda x: x, [decoder.source(source, have)], slot, None)
 
 
-def _pack(decoder: _Decoder, destination, source: Vector, op: Opcode) -> Step:
+def _pack(decoder: _Decoder, destination: Operand, source: Vector, op: Opcode) -> Step:
     """``mov.b64 %rd, {%r1, %r2}``: the first item is the lowest."""
     slot = decoder.destination(destination)
     whole = size_of(op.type)
@@ -201,7 +200,7 @@ def _pack(decoder: _Decoder, destination, source: Vector, op: Opcode) -> Step:
     return _one_result(join, sources, slot, adapt)
 
 
-def _unpack(decoder: _Decoder, destination: Vector, source, op: Opcode) -> Step:
+def _unpack(decoder: _Decoder, destination: Vector, source: Operand, op: Opcode) -> Step:
     whole = size_of(op.type)
     part = whole // len(destination.items)
     slots = [decoder.destination(item) for item in destination.items]
@@ -238,7 +237,7 @@ def _is_space(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return _one_result(test, [decoder.source(source, I64)], decoder.destination(destination), None)
 
 
-# ---- memory ------------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 
 
 def _space(op: Opcode) -> str:
@@ -281,14 +280,14 @@ def _load(decoder: _Decoder, op: Opcode, index: int) -> Step:
         run.idle += waits
         values = accesses.load(run, index, told, address(run.registers), dtype, count)
         for slot, value, adapt in zip(slots, values, adapters, strict=True):
-            if slot is not None:
-                run.put(slot, value if adapt is None else adapt(value))
+            run.put(slot, value if adapt is None else adapt(value))
 
     return load
 
 
-def _parameter_slots(decoder: _Decoder, source, dtype: np.dtype, count: int) -> list[int] | None:
+def _parameter_slots(decoder: _Decoder, source: Operand, dtype: np.dtype, count: int) -> list[int] | None:
     """Slots that the launch fills from the argument buffer; None for an address computed at run time."""
+    assert isinstance(source, Address)
     if not isinstance(source.base, Symbol) or source.base.name not in decoder.kernel_parameters:
         return None
     start = decoder.kernel_parameters[source.base.name] + source.base.offset + source.offset
@@ -351,7 +350,7 @@ def _atomic(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-# ---- the rest ------------------------------------------------------------------------------------------------------------
+# ---- the rest ------------------------------------------------------------------------------------
 
 
 def _nothing(decoder: _Decoder, op: Opcode, index: int) -> None:

@@ -20,7 +20,8 @@ def unpack(masks: Array) -> Array:
 
 
 def shuffle(mode: str, value: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """``shfl.sync``: (value of the source lane, whether it was in range). b, c int32, as the PTX manual defines them."""
+    """``shfl.sync``: (value of the source lane, whether it was in range). b, c int32, as the PTX manual
+    defines them."""
     b, clamp, segment = b & 31, c & 31, (c >> 8) & 31
     top = (LANE & segment) | (clamp & ~segment)
     bottom = LANE & segment

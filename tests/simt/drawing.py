@@ -1,4 +1,5 @@
-"""Columns of operands: random bits, small values, and the edges of the type. Hypothesis draws only the seed."""
+"""Columns of operands: random bits, small values, and the edges of the type. Hypothesis draws only the
+seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Run snippets of PTX on every engine: `assert_runs(body, inputs, expected)`. Tests never choose an engine."""
+"""Run snippets of PTX on every engine: `assert_runs(body, inputs, expected)`. Tests never choose an
+engine."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def _register(name: str, array: np.ndarray) -> str:
 
 
 def snippet(body: str, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray], n: int) -> str:
-    """A kernel: thread i loads element i of each input into %name, runs `body`, stores element i of each output."""
+    """A kernel: thread i loads element i of each input into %name, runs `body`, stores element i of each
+    output."""
     names = [*inputs, *outputs]
     arrays = {**inputs, **outputs}
     lines = [".version 8.0", ".target sm_80", ".address_size 64", ".visible .entry snippet("]
@@ -100,7 +102,8 @@ def results(body: str, inputs: dict[str, np.ndarray], outputs: dict[str, np.dtyp
 
 
 def assert_runs(body: str, inputs: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    """`body` computes `expected` from `inputs`, bit for bit, on every engine. Arrays are 1-D and equally long."""
+    """`body` computes `expected` from `inputs`, bit for bit, on every engine. Arrays are 1-D and equally
+    long."""
     n = len(next(iter(inputs.values())))
     blank = {name: np.zeros(n, array.dtype) for name, array in expected.items()}
     text = snippet(body, inputs, blank, n)
@@ -112,6 +115,6 @@ def assert_runs(body: str, inputs: dict[str, np.ndarray], expected: dict[str, np
                 at = int((~same).argmax())
                 given = {k: v[at] for k, v in inputs.items()}
                 raise AssertionError(
-                    f"{body} ({engine}): element {at} of {name} is {found[name][at]!r}, should be {array[at]!r}; "
-                    f"inputs {given}; {int((~same).sum())} of {n} differ"
+                    f"{body} ({engine}): element {at} of {name} is {found[name][at]!r}, "
+                    f"should be {array[at]!r}; inputs {given}; {int((~same).sum())} of {n} differ"
                 )

@@ -1,4 +1,5 @@
-"""PTX arithmetic once more, on single Python numbers and exact fractions: slow, plain, and written independently."""
+"""PTX arithmetic once more, on single Python numbers and exact fractions: slow, plain, and written
+independently."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def test_fma_rounds_once_in_every_mode(form, mode):
         expected = [multiply_add(*row, form, mode) for row in rows(inputs)]
         if form == "f64":  # which NaN is not promised
             expected = [0.0 if math.isnan(e) else e for e in expected]
-            body = f"fma.{mode}.f64 %r, %a, %b, %c; testp.notanumber.f64 %p1, %r; selp.f64 %r, 0d0000000000000000, %r, %p1;"
+            body = f"fma.{mode}.f64 %r, %a, %b, %c; testp.notanumber.f64 %p1, %r; "
+            body += "selp.f64 %r, 0d0000000000000000, %r, %p1;"
         else:
             body = f"fma.{mode}.{form} %r, %a, %b, %c;"
         assert_runs(body, inputs, {"r": bits_of(expected, DTYPE[form])})
