@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpulab.observe import patterns
 from gpulab.plot import Coverage, Request
 
 LANE = np.arange(32)
@@ -80,6 +81,18 @@ def test_every_lane_is_served_once_by_its_own_bank(words: list[int], active: lis
     cells = Request(4 * np.array(words), active, space="shared").bank_cells
     served = [(lane, bank) for (_, bank), lanes in cells.items() for lane in lanes]
     assert sorted(served) == [(lane, words[lane] % 32) for lane in range(32) if active[lane]]
+
+
+@given(
+    st.sampled_from([1, 2, 4, 8, 16]),
+    st.lists(st.integers(0, 200), min_size=32, max_size=32),
+    st.lists(st.booleans(), min_size=32, max_size=32).filter(any),
+)
+def test_a_figure_shows_what_the_report_counts(size: int, elements: list[int], active: list[bool]) -> None:
+    request = Request(size * np.array(elements), active, size=size)
+    address, lanes = np.array([request.addresses]), np.array([request.active])
+    assert len(request.sectors) == patterns.sectors(address, size, lanes)[0][0]
+    assert request.wavefronts == patterns.wavefronts(address, size, lanes)[0][0]
 
 
 @pytest.mark.parametrize(
