@@ -83,7 +83,7 @@ class Counters(Observer):
         went = _rows(taken if lanes is None else taken & lanes, chunk)
         stayed = _rows(~taken if lanes is None else ~taken & lanes, chunk)
         split = went.any(axis=1) & stayed.any(axis=1)
-        times = chunk.blocks.size if len(split) == chunk.warps_per_block else 1
+        times = chunk.blocks.size if split.shape[0] == chunk.warps_per_block else 1
         self._table["uniform"][index] += warps - int(split.sum()) * times
 
     def access(self, access: Access) -> None:

@@ -449,7 +449,7 @@ class Run:
             return
         if segment.kind == "warp":
             self._arrive(self.at_warp, number, lanes)
-            self._release_warps(segment.meet.key)  # type: ignore[attr-defined]
+            self._release_warps(segment.meet.key)
             return
         for hear in self.on_executed:
             hear(segment.first, segment.stop, lanes, self.chunk)
@@ -545,7 +545,7 @@ class Run:
             return
         self.alive = self.full(self.alive) & ~self.full(lanes)
         self._release_barriers()
-        for key in {self.program.segments[n].meet.key for n in self.at_warp}:  # type: ignore[attr-defined]
+        for key in {self.program.segments[n].meet.key for n in self.at_warp}:
             self._release_warps(key)
 
     # ---- meetings --------------------------------------------------------------------------------
@@ -562,13 +562,13 @@ class Run:
         if self._alone():
             ((number, lanes),) = self.at_barrier.items()
             segment = self.program.segments[number]
-            if segment.meet.count is None:  # type: ignore[attr-defined]
+            if segment.meet.count is None:
                 self.at_barrier.clear()
                 self._pass_barrier(segment, lanes)
                 return
         names: dict[int, list[int]] = {}
         for number in self.at_barrier:
-            meeting: Meeting = self.program.segments[number].meet  # type: ignore[assignment]
+            meeting: Meeting = self.program.segments[number].meet
             slot, view = meeting.mask
             value = self.registers[slot] if view is None else view(self.registers[slot])
             names.setdefault(int(value.flat[0]), []).append(number)
@@ -579,7 +579,7 @@ class Run:
         arrived = np.zeros(self.shape, bool)
         for number in numbers:
             arrived = arrived | self.full(self.at_barrier[number])
-        meeting: Meeting = self.program.segments[numbers[0]].meet  # type: ignore[assignment]
+        meeting: Meeting = self.program.segments[numbers[0]].meet
         if meeting.count is None:
             complete = (arrived | ~self.full(self.alive)).all(axis=1) & arrived.any(axis=1)
         else:
@@ -627,7 +627,7 @@ class Run:
         for hear in self.on_barrier:
             hear(segment.first, lanes, self.chunk)
         self._spend(segment)
-        meeting: Meeting = segment.meet  # type: ignore[assignment]
+        meeting: Meeting = segment.meet
         if meeting.compute is not None:
             values = [np.broadcast_to(v, self.shape) for v in meeting.given(self)]
             meeting.hand_out(self, meeting.compute(*values, self.full(lanes)))
@@ -635,7 +635,7 @@ class Run:
 
     def _release_warps(self, key: str) -> None:
         """Let those lanes go on whose partners have all come to an operation of the same kind."""
-        # type: ignore[attr-defined]
+      
         numbers = [n for n in self.at_warp if self.program.segments[n].meet.key == key]
         if not numbers:
             return
@@ -666,7 +666,7 @@ class Run:
         self._pass_warp({n: part for n, part in parts.items() if part.any()}, complete)
 
     def _members(self, number: int) -> Array:
-        meeting: Meeting = self.program.segments[number].meet  # type: ignore[assignment]
+        meeting: Meeting = self.program.segments[number].meet
         slot, view = meeting.mask
         return self.registers[slot] if view is None else view(self.registers[slot])
 
@@ -677,7 +677,7 @@ class Run:
         for number in parts:
             others |= segments[number].live if len(parts) > 1 else 0
         self.protected = others
-        meeting: Meeting = segments[next(iter(parts))].meet  # type: ignore[assignment]
+        meeting: Meeting = segments[next(iter(parts))].meet
         if meeting.compute is not None:
             self._exchange(parts, lanes, meeting)
         for number, part in parts.items():
@@ -720,7 +720,7 @@ class Run:
         flat = [np.ascontiguousarray(np.broadcast_to(f, (f.shape[0], self.shape[1]))) for f in flat]
         for number, part in parts.items():
             self.lanes = part
-            self.program.segments[number].meet.hand_out(self, flat)  # type: ignore[attr-defined]
+            self.program.segments[number].meet.hand_out(self, flat)
 
     def _gathered(self, parts: dict[int, Array | None]) -> tuple[list[Array], Array]:
         """Inputs and masks of lanes that came through different instructions."""
@@ -728,7 +728,7 @@ class Run:
         masks = np.zeros(self.shape, np.uint32)
         for number, part in parts.items():
             here = self.full(part)
-            meeting: Meeting = self.program.segments[number].meet  # type: ignore[assignment]
+            meeting: Meeting = self.program.segments[number].meet
             given = meeting.given(self)
             merged = [np.where(here, v, m) for v, m in zip(given, merged, strict=True)] if merged else given
             masks = np.where(here, self._members(number), masks)

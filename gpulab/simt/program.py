@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Segment:
     steps: list[Step] = field(default_factory=list)
     end: tuple = ("exit",)
     live: int = 0
-    meet: object = None  # what a barrier or warp operation does; see engine and meetings
+    meet: Any = None  # what a barrier or warp operation does; see engine and meetings
 
 
 @dataclass(slots=True)
