@@ -501,6 +501,20 @@ PREDICTIONS: tuple[Prediction, ...] = (
         tolerance=0.05,
     ),
     _prediction(
+        "effective",
+        "The effective bandwidth of the copy",
+        "GB/s",
+        reason="Every element is read once and written once: 2 · 4 · 2²⁸ bytes, over the time.",
+        tolerance=0.02,
+    ),
+    _prediction(
+        "utilisation",
+        "The utilisation of the copy",
+        "%",
+        reason="Effective bandwidth over the peak of the data sheet.",
+        tolerance=0.02,
+    ),
+    _prediction(
         "stride_2",
         "One load request of 4-byte words with a stride of 2 moves",
         "sectors",

@@ -1,4 +1,4 @@
-"""Lab 04: stubs and wrong files fail for their reason, solutions pass, naive kernels cost what the table says."""
+"""Lab 04: stubs and wrong files fail for their reason, solutions pass, naive kernels cost what was said."""
 
 from __future__ import annotations
 
