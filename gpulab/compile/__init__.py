@@ -3,6 +3,7 @@
 from .kernel import CompiledKernel, CompileError
 from .numba_kernel import NumbaFunction, numba_kernel, without_driver
 from .ptxas import Resources, resources
+from .stand_ins import copy_with
 from .versions import compiler_version, supported_capabilities
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "NumbaFunction",
     "Resources",
     "compiler_version",
+    "copy_with",
     "numba_kernel",
     "resources",
     "supported_capabilities",

@@ -63,12 +63,17 @@ def as_ptx(kernel: str, code: Any, cc: Capability) -> str:
 
 
 def join(ptx: str, others: list[str]) -> str:
-    """One module of all functions. The texts must not define the same name twice."""
-    for other in others:
-        ptx = _without_declarations(ptx, set(re.findall(DEFINED, other)))
-        known = {*re.findall(EXTERN, ptx), *re.findall(DEFINED, ptx)}
-        ptx += "\n" + _without_declarations(re.sub(HEADER, "", other, count=1), known)
-    return ptx
+    """One module of all functions: those of `others` first, for PTX is read once from top to bottom.
+
+    The texts must not define the same name twice.
+    """
+    header = re.match(HEADER, ptx)
+    assert header, "PTX without a header"
+    joined, known = header[0], set[str]()
+    for text in (*others, ptx):
+        joined += "\n" + _without_declarations(re.sub(HEADER, "", text, count=1), known)
+        known |= {*re.findall(EXTERN, text), *re.findall(DEFINED, text)}
+    return joined
 
 
 def _without_declarations(ptx: str, names: set[str]) -> str:

@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from .kernel import CompileError
+from .stand_ins import names_in
 
 Found = dict[str, str]
 Words = str | Callable[[Found, FunctionType], str]
@@ -45,9 +46,9 @@ def _called(found: Found, fn: FunctionType) -> str:
     if name in OPERATORS:
         return f"`{OPERATORS[name]}` is not possible with {_listed(arguments)}."
     if name == "getitem":
-        return f"{_capital(arguments[0])} cannot be indexed with {_listed(arguments[1:])}."
+        return _capital(f"{arguments[0]} cannot be indexed with {_listed(arguments[1:])}.")
     if name == "setitem":
-        return f"{_capital(arguments[2])} cannot be stored in an element of {arguments[0]}."
+        return _capital(f"{arguments[2]} cannot be stored in an element of {arguments[0]}.")
     return (
         f"`{name}` does not take {_listed(arguments)} in a kernel."
         if arguments
@@ -85,6 +86,8 @@ def _no_attribute(found: Found, fn: FunctionType) -> str:
 
 
 def _outside(found: Found, fn: FunctionType) -> str:
+    if _is_name_of_cuda(found["name"], fn):
+        return f"`{found['name']}` cannot stand alone in a kernel: numba knows it behind a dot only."
     return {
         "function": f"`{found['name']}` is an ordinary Python function, which a GPU cannot call.",
         "builtin_function_or_method": f"Python's `{found['name']}` does not exist on a GPU.",
@@ -93,15 +96,32 @@ def _outside(found: Found, fn: FunctionType) -> str:
 
 
 def _outside_cure(found: Found, fn: FunctionType) -> str:
+    if _is_name_of_cuda(found["name"], fn):
+        return "Import cuda and write it whole, as in cuda.threadIdx.x or cuda.atomic.add(…)."
     return {
         "function": "Put @cuda.jit(device=True) above it.",
         "builtin_function_or_method": "",
         "type": "",
     }.get(
         found["type"],
-        "From outside, a kernel can use numbers, tuples of numbers and NumPy arrays (as constants).",
+        _NUMBERS_ONLY,
     )
 
+
+def _is_name_of_cuda(name: str, fn: FunctionType) -> bool:
+    """Whether the learner's name stands for a class of numba.cuda, such as threadIdx."""
+    value = fn.__globals__.get(name)
+    return hasattr(type(value), "__stands_for__") or getattr(value, "__module__", "") == "numba.cuda.stubs"
+
+
+def _frozen_list(found: Found, fn: FunctionType) -> str:
+    """numba does not say which list, set or dict it met; the function's globals do."""
+    names = [n for n in names_in(fn.__code__) if isinstance(fn.__globals__.get(n), list | set | dict)]
+    which = f"`{names[0]}` is" if names else "This uses"
+    return f"{which} a {found['type'].lower()}, which does not exist on a GPU."
+
+
+_NUMBERS_ONLY = "From outside, a kernel can use numbers, tuples of numbers and NumPy arrays (as constants)."
 
 _WHOLE_ARRAY = Rule(
     r"_ol_array_allocate|NRT required|Only accept returning of array|NRT_Allocate",
@@ -112,6 +132,7 @@ _WHOLE_ARRAY = Rule(
 
 RULES = (
     _WHOLE_ARRAY,
+    Rule(r"OverloadSelector object.*\((?:Reflected)?(?P<type>List|Set|Dict)", _frozen_list, _NUMBERS_ONLY),
     Rule(
         r"Untyped global name '(?P<name>[^']+)':.*?<class '(?:[\w.]+\.)?(?P<type>\w+)'>",
         _outside,
@@ -138,7 +159,7 @@ RULES = (
         r"Function\(<function (?P<space>shared|local)\.array",
         "The shape of cuda.{space}.array must be known to the compiler.",
         lambda found, fn: (
-            "Write a number, or a name that is set to a number outside the kernel."
+            "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name too)."
             + (
                 " For a size chosen at the launch: cuda.shared.array(0, dtype) and "
                 "kernel[grid, block, stream, bytes]."
@@ -242,7 +263,7 @@ def in_words(error: Exception, fn: FunctionType) -> CompileError:
         return error
     said = _stripped(str(error))
     own_file = fn.__code__.co_filename
-    file, line = _named_place(said) or _place(error) or (own_file, _first_line(said, fn))
+    file, line = _told_place(said, fn) or _place(error) or (own_file, _first_line(said, fn))
     why, cure = _why(said, error, fn)
     return CompileError(
         fn.__name__, why, cure, line, linecache.getline(file, line).strip(), file if file != own_file else ""
@@ -272,10 +293,17 @@ def _filled(words: Words, found: Found, fn: FunctionType) -> str:
 # ---- where
 
 
-def _named_place(said: str) -> tuple[str, int] | None:
-    """The place of a variable that numba names: better than that of the whole function, where it gives up."""
-    named = re.search(r"for '[^']+', defined at (.+) \((\d+)\)", said)
-    return (named[1], int(named[2])) if named else None
+def _told_place(said: str, fn: FunctionType) -> tuple[str, int] | None:
+    """The place that numba's text names: of a variable, else of what it was doing first of all."""
+    told = re.findall(r"(?:for '[^']+', defined|During: .*?) at (.+?) \((\d+)\)", said)
+    for file, line in told:
+        if not _is_numbas(file):
+            return file, int(line)
+    # Some errors have a short file name only.
+    short = re.search(r'^File "(.+?)", line (\d+):', said, re.MULTILINE)
+    if short and os.path.basename(short[1]) == os.path.basename(fn.__code__.co_filename):
+        return fn.__code__.co_filename, int(short[2])
+    return None
 
 
 def _place(error: BaseException) -> tuple[str, int] | None:

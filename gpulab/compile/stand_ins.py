@@ -1,4 +1,4 @@
-"""Copies of functions in which gpulab's stand-ins are replaced by what they stand for.
+"""Copies of functions in which some of the names mean something else.
 
 numba recognises `cuda.shared`, `cuda.grid` … by identity, so a kernel whose global `cuda` is gpulab's face
 does not compile. Its copy does, in which that global is numba.cuda. A stand-in is an object or a module
@@ -14,11 +14,28 @@ from typing import Any
 
 from .kernel import Capability
 
+Replace = Callable[[Any], Any]
+
 
 def with_real_names(
-    fn: FunctionType, cc: Capability, on_copy: Callable[[FunctionType], None] = lambda copy: None
+    fn: FunctionType, cc: Capability, on_copy: Callable[[FunctionType], None] | None = None
 ) -> FunctionType:
-    """A copy of `fn` whose globals, closure cells and modules hold no stand-ins.
+    """A copy of `fn` whose globals, closure cells and modules hold no stand-ins."""
+
+    def replace(value: Any) -> Any:
+        holder = value if isinstance(value, ModuleType) else type(value)
+        stands_for = vars(holder).get("__stands_for__")
+        if stands_for is None:
+            return value
+        return stands_for(cc) if holder is value else stands_for(value, cc)
+
+    return copy_with(fn, replace, on_copy)
+
+
+def copy_with(
+    fn: FunctionType, replace: Replace, on_copy: Callable[[FunctionType], None] | None = None
+) -> FunctionType:
+    """A copy of `fn` in which all values that its names lead to went through `replace`.
 
     `on_copy` gets the copy before its names are looked at, so that a function that calls itself can be found.
     """
@@ -28,12 +45,13 @@ def with_real_names(
     copy = FunctionType(fn.__code__, scope, fn.__name__, fn.__defaults__, cells or None)
     copy.__kwdefaults__ = fn.__kwdefaults__
     copy.__qualname__, copy.__module__, copy.__doc__ = fn.__qualname__, fn.__module__, fn.__doc__
-    on_copy(copy)
-    find = _Finder(names, cc)
-    scope.update({name: find.real(scope[name]) for name in names & scope.keys()})
+    if on_copy is not None:
+        on_copy(copy)
+    find = _Finder(names, replace)
+    scope.update({name: find(scope[name]) for name in names & scope.keys()})
     for old, new in zip(fn.__closure__ or (), cells, strict=True):
         with suppress(ValueError):  # an empty cell: its name is bound later, or never
-            new.cell_contents = find.real(old.cell_contents)
+            new.cell_contents = find(old.cell_contents)
     return copy
 
 
@@ -46,32 +64,33 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 
 class _Finder:
-    """Finds what values stand for. Looks into modules only under `names`, those written in the function."""
+    """Applies `replace` to a value, to what tuples hold, and to what modules hold under `names`.
 
-    def __init__(self, names: set[str], cc: Capability):
-        self.names, self.cc = names, cc
-        self.modules: dict[ModuleType, ModuleType] = {}
+    Those are the names written in the function, so that no module is searched for what is not used.
+    """
 
-    def real(self, value: Any) -> Any:
+    def __init__(self, names: set[str], replace: Replace):
+        self.names, self.replace = names, replace
+        self.modules: dict[ModuleType, Any] = {}
+
+    def __call__(self, value: Any) -> Any:
         if isinstance(value, ModuleType):
-            return self.real_module(value)
+            return self.module(value)
         if type(value) is tuple:
-            items = tuple(self.real(item) for item in value)
+            items = tuple(map(self, value))
             return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-        stands_for = getattr(type(value), "__stands_for__", None)
-        return stands_for(value, self.cc) if stands_for else value
+        return self.replace(value)
 
-    def real_module(self, module: ModuleType) -> ModuleType:
-        """numba.cuda for its face; for a helper module that holds stand-ins, a copy that holds none."""
+    def module(self, module: ModuleType) -> Any:
+        """What stands in place of a module; a helper module that holds something to replace is copied."""
         if module not in self.modules:
             self.modules[module] = module  # modules may hold each other
-            contents = vars(module)
-            if "__stands_for__" in contents:
-                self.modules[module] = contents["__stands_for__"](self.cc)
-            else:
-                found = {name: self.real(contents[name]) for name in self.names & contents.keys()}
-                if any(new is not contents[name] for name, new in found.items()):
-                    copy = ModuleType(module.__name__, module.__doc__)
-                    copy.__dict__.update(contents | found)
-                    self.modules[module] = copy
+            new = self.replace(module)
+            if new is module:
+                contents = vars(module)
+                found = {name: self(contents[name]) for name in self.names & contents.keys()}
+                if any(value is not contents[name] for name, value in found.items()):
+                    new = ModuleType(module.__name__, module.__doc__)
+                    new.__dict__.update(contents | found)
+            self.modules[module] = new
         return self.modules[module]

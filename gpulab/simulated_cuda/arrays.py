@@ -112,6 +112,13 @@ class DeviceArray:
     def is_f_contiguous(self) -> bool:
         return _is_contiguous(self.shape[::-1], self.strides[::-1], self.dtype.itemsize)
 
+    def _has_gaps(self) -> bool:
+        # As numba: dimensions that only repeat (stride 0) do not count.
+        shape = tuple(1 if s == 0 else n for n, s in zip(self.shape, self.strides, strict=True))
+        itemsize = self.dtype.itemsize
+        forwards = _is_contiguous(shape, self.strides, itemsize)
+        return not (forwards or _is_contiguous(shape[::-1], self.strides[::-1], itemsize))
+
     def bind(self, stream: Stream | int = 0) -> DeviceArray:
         """The same array, bound to a stream."""
         return DeviceArray(self.shape, self.dtype, self.strides, "C", stream, self._buffer, self._offset)
@@ -128,8 +135,17 @@ class DeviceArray:
         return ary
 
     def copy_to_device(self, ary: Any, stream: Stream | int = 0) -> None:
-        """Copy `ary`, a host or device array of the same shape and dtype, into this array."""
+        """Copy `ary`, a host or device array of the same shape and dtype, into this array.
+
+        Raises ArrayError for device arrays with gaps: a GPU copies one piece of memory.
+        """
         source = ary._view() if isinstance(ary, DeviceArray) else np.asanyarray(ary)
+        for array in (self, ary):
+            if isinstance(array, DeviceArray) and array._has_gaps():
+                raise ArrayError(
+                    f"a device array with gaps (shape {array.shape}, strides {array.strides}) cannot be "
+                    "copied in one piece; assign with a[…] = b, or use a kernel."
+                )
         self._check_match(source, "copy from")
         self._view(writes=True)[...] = source.reshape(self.shape)
 
@@ -236,6 +252,8 @@ class DeviceArray:
         """The transpose of a 2-D array: a new array, as in numba, where a kernel makes it."""
         if axes is not None and tuple(axes) == tuple(range(self.ndim)):
             return self
+        if axes is not None and set(axes) != set(range(self.ndim)):
+            raise ArrayError(f"the axes {tuple(axes)} are not those of a {self.ndim}-D array.")
         if self.ndim != 2:
             raise ArrayError(
                 f"only 2-D device arrays can be transposed; this one has {self.ndim} dimensions."

@@ -20,6 +20,9 @@ from .arguments import Packed, pack
 from .not_simulated import SimulationGap
 from .streams import Stream
 
+NOT_SIMULATED = frozenset(
+    {"inspect_llvm", "inspect_sass", "inspect_sass_cfg", "inspect_lto_ptx", "inspect_types"}
+)
 FORALL_BLOCKS = (1024, 512, 256, 128, 64, 32)  # block sizes that forall chooses from
 
 
@@ -211,6 +214,11 @@ class Kernel:
         if self.specialized:
             return tell(next(iter(self.overloads.values())))
         return {types: tell(kernel) for types, kernel in self.overloads.items()}
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute in NOT_SIMULATED:
+            raise SimulationGap(f"kernel.{attribute} is not simulated; kernel.inspect_asm() shows the PTX.")
+        raise AttributeError(f"a kernel has no attribute {attribute!r}", name=attribute, obj=self)
 
     def __repr__(self) -> str:
         kind = "device function" if self.is_device_function else "kernel"
