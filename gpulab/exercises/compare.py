@@ -142,11 +142,12 @@ def index_words(array: str, index: tuple[int, ...]) -> str:
 
 
 def value_words(value: Any) -> str:
-    """One element as a person reads it, seven significant digits: ``0.7300000``, ``-12``, ``nan``."""
+    """One element as a person reads it, up to seven significant digits: ``0.73``, ``2.0``, ``-12``, ``nan``."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float):
-        return f"{value:.7g}" if math.isfinite(value) and value != int(value) else str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        text = f"{value:.7g}"
+        return text if set(text) & set(".e") else f"{text}.0"
     return str(value)
 
 

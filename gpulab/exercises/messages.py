@@ -8,6 +8,9 @@ from gpulab.profile.display import number, points
 from gpulab.profile.metrics import METRICS
 
 
+ROOM = 40  # characters for the names of cases
+
+
 def some(count: int, one: str, many: str = "") -> str:
     """``1 element``, ``33 elements``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
@@ -49,7 +52,7 @@ def not_a_function(exercise: str, what: str) -> str:
 
 
 def launched_already(exercise: str) -> str:
-    return f'pass the kernel without its launch shape: `gpulab.check("{exercise}", kernel)`. The check chooses the shapes'
+    return f'pass the kernel without its launch shape: `gpulab.check("{exercise}", kernel)`. The check chooses the shapes.'
 
 
 def not_a_kernel(name: str) -> str:
@@ -62,6 +65,10 @@ def a_kernel(name: str) -> str:
 
 def a_kernel_for_answers(name: str) -> str:
     return f"`{name}` is a kernel. This exercise asks for plain Python: leave out `@cuda.jit`"
+
+
+def no_result() -> str:
+    return "no result yet"
 
 
 def not_written(name: str) -> str:
@@ -108,7 +115,9 @@ def all_right(cases: Sequence[str], what: str = "size") -> str:
 
 
 def _range(cases: Sequence[str]) -> str:
-    return cases[0] if len(cases) == 1 else f"{cases[0]} {'and' if len(cases) == 2 else '…'} {cases[-1]}"
+    """All names where they fit, else the first and the last."""
+    names = ", ".join(cases)
+    return names if len(names) <= ROOM else f"{cases[0]} … {cases[-1]}"
 
 
 def first_wrong(right: int, total: int, case: str, what: str = "size") -> str:
@@ -137,7 +146,7 @@ def nobody_wrote(many: bool, why: str) -> str:
 
 
 def guarded_away() -> str:
-    return "the grid has threads for all of them. Does the guard let the right ones through?"
+    return "the grid has threads enough. Does the guard let the right ones through?"
 
 
 def grid_covers(covered: int, total: int, what: str) -> str:
@@ -150,7 +159,7 @@ def grid_has(threads: int, elements: int) -> str:
 
 def input_changed(array: str, count: int, where: str, thread: str, line: int) -> str:
     who = f": {thread} wrote to it" + (f" in line {line}" if line else "") if thread else ""
-    return f"your code changed {some(count, 'element')} of the input `{array}` (first `{where}`){who}. Only outputs may change"
+    return f"your code changed {some(count, 'element')} of the input `{array}` (first `{where}`){who}. Only outputs may change."
 
 
 def not_a_number_inside(kind: str) -> str:
@@ -211,7 +220,14 @@ def amount(metric: str, value: float | None) -> str:
     )
     if m.unit == "sectors/request":
         return f"{number(whole)} per request"
-    return number(whole, "" if m.unit == "×" else m.unit)
+    return number(
+        whole, "" if m.unit == "×" else _one(m.unit) if whole == 1 and isinstance(whole, int) else m.unit
+    )
+
+
+def _one(unit: str) -> str:
+    """The unit of a single one: ``launch``, ``request``; ``FLOP`` and ``B`` as they are."""
+    return unit.removesuffix("es") if unit.endswith("ches") else unit.removesuffix("s")
 
 
 def budget(metric: str, value: float | None, limit: float, naive: float | None, sense: str, why: str) -> str:
@@ -226,7 +242,9 @@ def number_of(metric: str, value: float) -> str:
     """A limit without its unit: the measured value beside it has it."""
     unit = METRICS[metric].unit
     text = amount(metric, value)
-    return text if unit == "%" else text.removesuffix(f" {unit}").removesuffix(" per request")
+    if unit == "%":
+        return text
+    return text.removesuffix(f" {unit}").removesuffix(f" {_one(unit)}").removesuffix(" per request")
 
 
 def not_looked_at(until: str) -> str:

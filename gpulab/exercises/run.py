@@ -28,6 +28,7 @@ from .spec import Case, Exercise
 from .verdict import Detail
 
 GPU = "A100"  # what counts are taken on everywhere, so that a budget means the same on every machine
+LIMIT = 400_000  # instructions of one chunk of blocks: many times what an exercise needs, and a few seconds
 
 Arrays = Mapping[str, DeviceArray]
 
@@ -85,6 +86,7 @@ def run(
             around or contextlib.nullcontext(),
             device.observed(count),
             device.observed(lambda launch: writers),
+            device.using(limit=LIMIT),
         ):
             if exercise.shape is not None:
                 shape = exercise.shape(case.sizes)

@@ -40,8 +40,10 @@ def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...
             break
     if failure is not None:
         said = messages.stopped_at if failure.stopped else messages.first_wrong
-        summary = said(right, len(exercise.cases), failure.case.name)
-        return no_points(exercise, summary, failure.explain(exercise, fn))
+        summary, details = said(right, len(exercise.cases), failure.case.name), failure.explain(exercise, fn)
+        if details[0].text in (messages.no_launch(name_of(fn)), messages.not_written(name_of(fn))):
+            summary = messages.no_result()  # an empty array is right without any work: not worth a mention
+        return no_points(exercise, summary, details)
     if race := orders.examine(exercise, fn, reference):
         return no_points(exercise, messages.right_by_luck(len(exercise.cases)), race)
     of = exercise.correct_points

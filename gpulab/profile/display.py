@@ -246,6 +246,9 @@ def _wrap(words: Words, width: int) -> list[list[Span]]:
             else:
                 lines[-1].append(Span(token, span.style))
                 used += len(token)
+    for line in lines:
+        while line and line[-1].text.isspace():
+            line.pop()
     return lines
 
 

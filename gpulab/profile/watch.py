@@ -151,5 +151,5 @@ def profile(run: Callable[..., Any], *args: Any) -> Report:
         run(*args)
     name = getattr(run, "__name__", "")
     if not watch.launches:
-        raise NothingLaunched(f"`{name or run!r}` launched no kernel, so there is nothing to report.")
+        raise NothingLaunched(f"`{name or repr(run)}` launched no kernel, so there is nothing to report.")
     return watch.report(name if len(watch.launches) > 1 else "")

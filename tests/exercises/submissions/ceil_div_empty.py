@@ -1,0 +1,3 @@
+# toy.ceil_div: the stub as released
+def answer(n, size):
+    pass

@@ -1,0 +1,4 @@
+# toy.ceil_div: fails on the way
+def answer(n, size):
+    parts = [n] * 3
+    return parts[size]

@@ -1,0 +1,3 @@
+# toy.ceil_div: rounds down
+def answer(n, size):
+    return n // size

@@ -1,0 +1,7 @@
+# toy.double: three dots
+from gpulab import cuda
+
+
+@cuda.jit
+def answer(a, out):
+    ...

@@ -1,0 +1,2 @@
+# toy.double: None
+answer = None

@@ -1,0 +1,3 @@
+# toy.fill: does nothing
+def answer(a, out):
+    pass

@@ -1,0 +1,135 @@
+"""Metrics from counts written by hand; each derivation stands beside its number."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpulab.profile import METRICS, UnknownMetric
+from gpulab.profile.metrics import find_metric
+from gpulab.profile.tally import Tally
+from tests.profile.by_hand import TRANSPOSE, counts, launch, report
+
+# Two requests to shared memory without conflict, two that are 32-way: 2 + 64 wavefronts where 4 would do.
+SHARED = (
+    (
+        "st.shared.f32",
+        3,
+        "store",
+        "shared",
+        {"warps": 2, "requests": 2, "bytes": 256, "wavefronts": 2, "ideal_wavefronts": 2},
+    ),
+    (
+        "ld.shared.f32",
+        5,
+        "load",
+        "shared",
+        {"warps": 2, "requests": 2, "bytes": 256, "wavefronts": 64, "ideal_wavefronts": 2},
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("instructions", 5 * 384),
+        ("thread_instructions", 5 * 12288),
+        ("guarded_thread_instructions", 4 * 12288),
+        ("lanes_active", 32),  # 12,288 lanes in 384 warps
+        ("global_load_requests", 384),
+        ("global_load_sectors", 384 * 4),
+        ("global_load_sectors_per_request", 4),
+        ("global_store_sectors_per_request", 32),
+        ("global_store_excess", 8),  # 32 instead of 4
+        ("global_sectors", 384 * 36),
+        ("global_sectors_per_request", 18),  # (4 + 32) / 2
+        ("global_bytes", 2 * 96 * 128 * 4),
+        ("global_sector_bytes", 384 * 36 * 32),
+        ("branches", 384),  # the jump at the end has no condition and is none
+        ("branch_efficiency", 100),
+        ("divergent_branches", 0),
+        ("flops", 0),
+        ("arithmetic_intensity", 0),
+        ("shared_wavefronts", 0),
+        ("bank_conflict_ways", None),  # nothing to divide by
+        ("local_load_sectors_per_request", None),
+        ("launches", 1),
+        ("blocks", 12),
+        ("warps", 12 * 32),
+        ("threads", 12 * 1024),
+        ("registers", 16),
+        ("occupancy", 100),
+    ],
+)
+def test_the_transpose_has_these_metrics(name: str, value: float | None) -> None:
+    assert report()[name] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("shared_wavefronts", 66),
+        ("shared_wavefronts_ideal", 4),
+        ("bank_conflict_ways", 16.5),
+        ("bank_conflicts", 62),
+        ("shared_load_bank_conflict_ways", 32),
+        ("shared_store_bank_conflict_ways", 1),
+        ("shared_requests", 4),
+    ],
+)
+def test_shared_memory_has_these_metrics(name: str, value: float) -> None:
+    assert report(launch(SHARED))[name] == value
+
+
+def test_metrics_of_several_launches_are_those_of_the_sums_and_not_means() -> None:
+    """3 transposes and one with 4 sectors a store: (3 · 12,288 + 1,536) / (4 · 384) = 25."""
+    coalesced = tuple(
+        (*row[:4], row[4] | {"sectors": 1536}) if row[0].startswith("st") else row for row in TRANSPOSE
+    )
+    several = report(*[launch()] * 3, launch(coalesced))
+    assert several["global_store_sectors_per_request"] == 25
+    assert several["launches"] == 4
+    assert several["registers"] == 16
+
+
+def test_a_fact_that_one_launch_lacks_has_no_value() -> None:
+    from dataclasses import replace
+
+    assert report(launch(), replace(launch(), registers=None))["registers"] is None
+
+
+def test_arithmetic_intensity_is_flops_over_requested_bytes() -> None:
+    """An fma for each of 32 lanes that loads 4 bytes: 64 FLOP / 128 B."""
+    rows = (
+        ("ld.global.f32", 1, "load", "global", {"requests": 1, "bytes": 128, "sectors": 4}),
+        ("fma.rn.f32", 1, "arithmetic", "", {"flops": 64}),
+    )
+    assert report(launch(rows))["arithmetic_intensity"] == 0.5
+
+
+def test_an_unknown_metric_is_answered_with_the_closest() -> None:
+    with pytest.raises(UnknownMetric, match=r"there is no metric 'sectors_per_requests'; did you mean"):
+        find_metric("sectors_per_requests")
+    with pytest.raises(UnknownMetric, match="METRICS lists them all"):
+        report()["???"]
+
+
+def test_every_metric_has_a_unit_a_meaning_and_one_way_to_work_it_out() -> None:
+    for metric in METRICS.values():
+        assert metric.unit, metric.name
+        assert metric.meaning and metric.meaning[-1] != ".", metric.name
+        assert [bool(metric.terms), bool(metric.ratio), bool(metric.fact)].count(True) == 1, metric.name
+        assert metric.derivation
+        assert metric.cause is None or metric.cause.terms
+
+
+def test_tallies_add_up_and_survive_a_list() -> None:
+    one = Tally.of(counts(TRANSPOSE))
+    both = one + one
+    assert both.total("sectors", "store", "global") == 2 * 12288
+    assert one.total("sectors", "store", "global") == 12288
+    assert Tally.from_list(both.to_list()) == both
+
+
+def test_instructions_without_a_source_line_stand_under_line_zero() -> None:
+    tally = Tally.of(counts((("ret", 0, "other", "", {"warps": 3}),)))
+    assert list(tally.by_place()) == [("", 0)]
