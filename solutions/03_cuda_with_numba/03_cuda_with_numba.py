@@ -25,12 +25,12 @@
 # 5. plan which data must cross between host and device, and when the GPU is worth the trip.
 
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 from numba import float32
 
 import gpulab
 from gpulab import cuda, hardware
+from gpulab.plot import Point, bars, occupancy, roofline, style
 
 gpulab.start("03")
 
@@ -134,7 +134,8 @@ def saxpy(alpha, x, y):
 gpulab.check("basics.saxpy", saxpy)
 
 # %% [markdown]
-# **See.** Your kernel and the chunked one, on the same data and under the same launch.
+# **See.** One load and one store of a warp in your kernel; then your kernel beside the chunked one, on the
+# same data and under the same launch.
 
 
 # %%
@@ -149,7 +150,6 @@ def saxpy_chunks(alpha, x, y):
 x, y = np.ones(98_304, np.float32), np.zeros(98_304, np.float32)
 chunked = gpulab.profile(saxpy_chunks[16, 128], float32(2.0), x, y)
 strided = gpulab.profile(saxpy[16, 128], float32(2.0), x, y)
-gpulab.show(chunked)
 gpulab.show(strided)
 
 # %%
@@ -197,7 +197,14 @@ def brighten(image, gain, out):
 gpulab.check("basics.brighten", brighten)
 
 # %% [markdown]
-# **See.** The same image under both orders of the indices.
+# **See.** Which thread writes which pixel of a small image (the colour is the block), and one load and one
+# store of a warp.
+
+# %%
+gpulab.show("basics.brighten", brighten)
+
+# %% [markdown]
+# The other order of the indices gives the same picture on a square image, and these counts:
 
 
 # %%
@@ -212,8 +219,8 @@ image = np.random.default_rng(3).random((256, 256), dtype=np.float32)
 bright = np.zeros_like(image)
 good = gpulab.profile(brighten[(8, 32), (32, 8)], image, float32(1.5), bright)
 swapped = gpulab.profile(brighten_swapped[(8, 32), (32, 8)], image, float32(1.5), bright)
-gpulab.show(good)
-gpulab.show(swapped)
+metric = "global_sectors_per_request"
+bars({"image[y, x]": good[metric], "image[x, y]": swapped[metric]}, "sectors per request", budget=4)
 
 # %% [markdown]
 # **Why.** With x on the columns a warp touches 128 neighbouring bytes, 4 sectors. With x on the rows its
@@ -223,8 +230,8 @@ gpulab.show(swapped)
 # %% [markdown]
 # ## 4 · Choosing the launch
 #
-# The number of blocks follows from the problem: round up on each axis. A 3620 × 3620 matrix in blocks of (16,
-# 16) needs 227 × 227 of them, since 226 · 16 = 3616 is 4 short.
+# The number of blocks follows from the problem: divide by the size of a block and round up, on each axis by
+# itself.
 #
 # The size of a block is yours, within limits: at most 1,024 threads, and at most 65,535 blocks along y and z.
 # How many blocks an SM holds at once depends on their threads, registers and shared memory; warps per SM over
@@ -261,35 +268,37 @@ def plan_launch(rows, cols, block, slots):
 gpulab.check("basics.plan_launch", plan_launch)
 
 # %% [markdown]
-# **See.** Square matrices of growing size on an A100, in blocks of (16, 16): which share of the slots has
-# work, over all waves.
+# **See.** What an SM of an A100 holds of blocks of 256 threads of your `brighten`; then, for square matrices
+# of growing size, which share of all slots has work, over all waves.
 
 # %%
 a100 = hardware.find("A100")
-held = hardware.occupancy(a100, 16 * 16, registers=report["registers"])
-slots = int(a100.sms) * held.active_blocks
-print(f"{int(a100.sms)} SMs × {held.active_blocks} blocks = {slots} slots; occupancy: {held}")
+held = hardware.occupancy(a100, 256, registers=good["registers"])
+occupancy(held)
 
-sides = np.arange(64, 2400, 8)
+# %%
+slots = int(a100.sms) * held.active_blocks
+sides = np.arange(64, 2400, 16)
 plans = [plan_launch(int(n), int(n), [16, 16], slots) for n in sides]
 share = [100 * gx * gy / (waves * slots) for gx, gy, _, waves in plans]
-fig, ax = plt.subplots(figsize=(7, 2.6))
-ax.plot(sides, share, color="#2f6f9f")
-ax.set(xlabel="rows = columns", ylabel="slots with work (%)", ylim=(0, 105))
-ax.annotate(
-    "one wave is full",
-    (sides[int(np.argmax(share))], 100),
-    xytext=(18, -28),
-    textcoords="offset points",
-    arrowprops={"arrowstyle": "-", "color": "#777777"},
+ax, _ = style.begin(None, 7, 3)
+ax.plot(sides, share, color=style.DEEP)
+ax.set(xlabel="rows = columns", ylabel="slots with work (%)", ylim=(0, 118))
+for wave in (1, 2):
+    full = 16 * int((wave * slots) ** 0.5)
+    ax.annotate(
+        f"{wave} full", (full, 100), xytext=(0, 4), textcoords="offset points", ha="center", color=style.INK
+    )
+style.finish(
+    ax, f"With {slots} slots the share drops by half when one more block starts a second wave.", False
 )
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
 
 # %% [markdown]
 # **Why.** Right after a wave is full, a few more blocks start another one and the share drops by half; the
-# more waves there are, the less it matters. This picture assumes that all blocks take equally long. The order
-# in which blocks are handed to SMs is not documented, and a kernel must not depend on it.
+# more waves there are, the less it matters. This picture assumes that all blocks take equally long. Blocks
+# are handed to SMs as these become free; the order is not documented, and a kernel must not depend on it.
+# From compute capability 9.0 on a launch may ask for **clusters**: blocks that run at the same time on
+# neighbouring SMs.
 #
 # Threads per block, blocks, registers, shared memory, the order of indices, the number type: these knobs act
 # on each other, and no formula sets them all. Start with 128 or 256 threads, a multiple of 32; count; change
@@ -352,7 +361,7 @@ before
 # %% [markdown]
 # **Do.** Write `two_paths(a, out)` with the same result, so that no warp takes both paths. The launch has
 # enough blocks of 256 threads for all elements, and the array may end in the middle of a run. Use `grow` and
-# `decay` as they are. Budget: 99 % of the branches uniform, and at most 250 warp instructions per 32
+# `decay` as they are. Budget: 99 % of the branches uniform, and at most 285 warp instructions per 32
 # elements. About 10 lines.
 
 
@@ -380,16 +389,17 @@ after = gpulab.profile(two_paths[64, 256], np.full(16_384, 0.5, np.float32), np.
 before.compare(after)
 
 # %% [markdown]
-# **See.** How many of its 32 lanes each source line runs with.
+# **See.** The 32 lanes of one warp from start to end: coloured lanes run, hollow ones wait.
 
 # %%
-gpulab.show(before)
-gpulab.show(after)
+gpulab.show(before, view="lanes")
+gpulab.show(after, view="lanes")
 
 # %% [markdown]
-# **Why.** The work per element is the same, and each warp issues about half the instructions. Runs of 16
-# float32 numbers are 64 bytes, two whole sectors, so the new order costs no extra traffic; count it.
-# Computing both paths and choosing one would make every branch uniform too, and still cost both paths.
+# **Why.** The work per element is the same, and a warp issues 192 instructions on the paths where it issued
+# 384. The new index costs some instructions of its own. Runs of 16 float32 numbers are 64 bytes, two whole
+#      sectors, so the new order moves no more of them; the table says so. Computing both paths and choosing
+#      one would make every branch uniform too, and still cost both paths.
 #
 # Where threads meet again after a branch is up to the compiler and the hardware. Since compute capability 7.0
 # every thread has its own program counter, and a warp is **not** guaranteed to run in lockstep: code that
@@ -405,10 +415,10 @@ gpulab.show(after)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "divergence-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** In `two_paths_by_lane` 16 lanes of every warp grow and 16 decay, so each warp runs both paths
-# one after the other with half of its lanes: my report counts 50 % uniform branches and about 360
-# instructions per warp. In `two_paths` each warp takes one path with all 32 lanes: 100 % uniform and about
-# 210 instructions. A version with a select has no divergent branch, but every warp still runs the
-# instructions of both paths, so it stays near 360.
+# one after the other with half of its lanes: my report counts 50 % uniform branches and 428 instructions per
+# warp. In `two_paths` each warp takes one path with all 32 lanes: 100 % uniform and 260 instructions. A
+# version with a select has no divergent branch, but every warp still runs the instructions of both paths, so
+# it stays above 410.
 #
 # **1 point** (cause, no counts): warps execute both sides of a divergent branch one after the other; with
 # whole warps on one side each executes only its own. A select executes both.
@@ -467,13 +477,16 @@ naive
 # second a GPU can do at most when each byte of memory traffic brings so many of them.
 
 # %%
-gpulab.plot.roofline(naive)
+once = 2 * m * n * k / (4 * (m * k + k * n + m * n))
+points = [Point("as requested", naive["arithmetic_intensity"]), Point("each element once", once)]
+roofline(points, "A100")
 
 # %% [markdown]
 # **Why.** Each step asks for 8 bytes and does 2 operations: 0.25 operations per byte, however large the
-# matrices are. Counted on requested bytes that is far left of the ridge. The traffic to DRAM is smaller,
-# since caches catch most repeats, but the requests still have to be served. A block that shares its rows and
-# columns needs far fewer; labs 04 and 06 get there.
+# matrices are. Counted on requested bytes that is far left of the ridge. The second mark is where the product
+# would lie if every element crossed from memory once. The traffic to DRAM is smaller, since caches catch most
+# repeats, but the requests still have to be served. A block that shares its rows and columns needs far fewer;
+# labs 04 and 06 get there.
 #
 # A library is measured like any kernel: operations over time. NumPy's product on this computer's CPU:
 
@@ -524,8 +537,8 @@ gpulab.predict("basics.two_writes", ...)
 #     new[i] = old[i] + 0.25 * (old[i - 1] - 2 * old[i] + old[i + 1])
 #
 # and the two end cells stay as they are. `rod` and `out` are arrays on the device. `rod` must not change, and
-# `out` holds the rod after `steps` steps, at least one. Budget: each step writes each cell once. About 18 lines
-# with the kernel.
+# `out` holds the rod after `steps` steps, at least one. Budget: each step writes each cell once. About 18
+# lines with the kernel.
 
 
 # %% nbgrader={"grade": false, "grade_id": "diffuse", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -564,22 +577,16 @@ gpulab.check("basics.diffuse", diffuse)
 rod = np.zeros(200, np.float32)
 rod[80:120] = 1.0
 on_device, after_steps = cuda.to_device(rod), cuda.device_array(200, np.float32)
-fig, ax = plt.subplots(figsize=(7, 2.6))
-for steps, colour in ((1, "#767676"), (100, "#e69f00"), (1000, "#d55e00")):
+ax, _ = style.begin(None, 7, 3)
+for steps, cell, colour in ((1, 100, style.INK), (300, 127, style.AMBER), (2000, 145, style.ALARM)):
     diffuse(on_device, after_steps, steps)
     values = after_steps.copy_to_host()
     ax.plot(values, color=colour)
     ax.annotate(
-        f"{steps} steps",
-        (100, values[100]),
-        xytext=(0, 3),
-        textcoords="offset points",
-        ha="center",
-        color=colour,
+        f"{steps} steps", (cell, values[cell]), xytext=(4, 3), textcoords="offset points", color=style.INK
     )
 ax.set(xlabel="cell", ylabel="temperature", ylim=(0, 1.18))
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+style.finish(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sides.", False)
 
 # %% [markdown]
 # **Why.** One array that is read and written in the same launch is a **race**: a cell may read its neighbour
@@ -733,16 +740,22 @@ kernels = np.arange(1, 31)
 steps_of = [[["gpu", [f"v{i}"], [f"v{i + 1}"]] for i in range(s)] for s in kernels]
 planned = np.array([len(plan_copies(steps, [f"v{s}"])) for s, steps in zip(kernels, steps_of, strict=True)])
 on_gpu = kernels * 2 * array / float(a100.dram_bandwidth)
-fig, ax = plt.subplots(figsize=(7, 2.8))
-for copies, label, colour in ((4 * kernels, "NumPy arrays", "#b3541e"), (planned, "your plan", "#2f6f9f")):
+ax, _ = style.begin(None, 7, 3.2)
+for copies, label, colour in ((4 * kernels, "NumPy arrays", style.ALARM), (planned, "your plan", style.DEEP)):
     total = 1e3 * (on_gpu + copies * array / pcie)
     ax.plot(kernels, total, color=colour)
     ax.annotate(
-        label, (kernels[-1], total[-1]), xytext=(4, 0), textcoords="offset points", va="center", color=colour
+        label,
+        (kernels[-1], total[-1]),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        color=style.INK,
     )
-ax.set(xlabel="kernels in the program", ylabel="time (ms)", yscale="log", xlim=(0, 36))
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+ax.set(xlabel="kernels in the program", ylabel="time (ms), modelled", yscale="log", xlim=(0, 37))
+style.finish(
+    ax, "Copied for every kernel, the arrays take far longer on the way than in all kernels together.", False
+)
 
 # %% [markdown]
 # **Why.** The GPU is worth the trip if what it saves is more than what the trip costs, both as times:
@@ -851,10 +864,12 @@ def mandelbrot(out, limit):
 steps_of_pixel = np.zeros((160, 192), np.int32)
 wide = gpulab.profile(mandelbrot[(6, 20), (32, 8)], steps_of_pixel, 100)
 tall = gpulab.profile(mandelbrot[(24, 5), (8, 32)], steps_of_pixel, 100)
-plt.figure(figsize=(4, 3.3))
-plt.imshow(np.log1p(steps_of_pixel), cmap="cividis")
-plt.axis("off")
-plt.show()
+ax, _ = style.begin(None, 5, 4.2)
+ax.imshow(np.log1p(steps_of_pixel), cmap="cividis")
+style.bare(ax)
+style.finish(ax, "The bright pixels run all 100 steps, dark ones leave after a few.", False)
+
+# %%
 wide.compare(tall)
 
 # %% [markdown]
@@ -864,8 +879,8 @@ wide.compare(tall)
 
 # %%
 bound = wide["thread_instructions"] / 32
-for name, value in (("32 × 1", wide["instructions"]), ("8 × 4", tall["instructions"]), ("bound", bound)):
-    print(f"{name:<8}{value:>12,.0f} warp instructions, {value / bound:.2f} × the bound")
+counts = {"warps of 32 × 1": wide["instructions"], "warps of 8 × 4": tall["instructions"], "bound": bound}
+bars(counts, "warp instructions")
 
 # %% [markdown]
 # ## Recap
@@ -883,8 +898,8 @@ gpulab.recap("03")
 # x is the last index.
 # </details>
 #
-# <details><summary>2 · A warp of 32 threads along x reads `a[x, 0]` of a float32 array with 100 columns.
-# Sectors per request?</summary>
+# <details><summary>2 · A warp of 32 threads along x reads <code>a[x, 0]</code> of a float32 array with 100
+# columns. Sectors per request?</summary>
 #
 # The threads are 400 bytes apart, so 32 sectors. `a[0, x]` would take 4, or 5 where the row does not begin at
 # a sector.
@@ -910,19 +925,21 @@ gpulab.recap("03")
 #
 # ### Cheat sheet
 #
-#     cuda.threadIdx.x  cuda.blockIdx.x  cuda.blockDim.x  cuda.gridDim.x       also .y and .z
-#     i = cuda.grid(1)          x, y = cuda.grid(2)          n = cuda.gridsize(1)
-#     blocks = -(-n // threads)                                                round up
-#     image[y, x]                                                              x is the column
-#     for i in range(cuda.grid(1), n, cuda.gridsize(1)):                       grid-stride loop
-#     total = float32(0.0)                                                     not 0.0
-#     s = cuda.shared.array(256, float32)    cuda.syncthreads()                shared by a block; all threads wait
-#     @cuda.jit(device=True)                                                   a function that kernels call
-#     d = cuda.to_device(a)   e = cuda.device_array_like(d)   e.copy_to_host()
+#     cuda.threadIdx.x  blockIdx.x  blockDim.x  gridDim.x       also .y and .z
+#     i = cuda.grid(1)    x, y = cuda.grid(2)    cuda.gridsize(1)
+#     blocks = -(-n // threads)                                 round up
+#     image[y, x]                                               x is the column
+#     for i in range(cuda.grid(1), n, cuda.gridsize(1)):        grid-stride loop
+#     total = float32(0.0)                                      not 0.0
+#     s = cuda.shared.array(256, float32)                       shared by a block
+#     cuda.syncthreads()                                        all threads of a block wait
+#     @cuda.jit(device=True)                                    a function for kernels
+#     d = cuda.to_device(a)   d.copy_to_host()   cuda.device_array_like(d)
 #
-#     sectors per request   4 for 32 neighbours of 4 bytes, 1 for one address, 32 for strides of 32 bytes and more
+#     sectors per request   4 for 32 neighbours of 4 bytes, 1 for one address,
+#                           32 for threads 32 bytes or more apart
 #     a divergent warp      pays for every path that one of its threads takes
-#     order of tuning       the algorithm, then memory, then the launch, then instructions
+#     order of tuning       algorithm, memory, launch, instructions
 #
 # ### What common guides get wrong
 #

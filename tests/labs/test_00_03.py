@@ -1,4 +1,4 @@
-"""Labs 00 and 03: the stub fails with a message, the solution passes, each wrong file fails for its reason."""
+"""Labs 00 and 03: the stub fails with a message, the solution passes, wrong files fail for its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# exercise: basics.add_one  fails: right  says: out of range
+# exercise: basics.add_one  fails: right  says: OutOfBounds
 from numba import float32
 
 from gpulab import cuda

@@ -1,4 +1,4 @@
-# exercise: basics.diffuse  fails: right  says: rod
+# exercise: basics.diffuse  fails: right  says: `rod`
 from numba import float32
 
 from gpulab import cuda
@@ -14,11 +14,18 @@ def one_step(old, new):
             new[i] = old[i] + float32(0.25) * (old[i - 1] - float32(2.0) * old[i] + old[i + 1])
 
 
+@cuda.jit
+def copy(old, new):
+    i = cuda.grid(1)
+    if i < old.size:
+        new[i] = old[i]
+
+
 def diffuse(rod, out, steps):
     blocks = max(1, -(-rod.size // 256))
     source, target = rod, out
     for _ in range(steps):
         one_step[blocks, 256](source, target)
         source, target = target, source
-    if source is not out:
-        out.copy_to_device(source)
+    if source is rod:
+        copy[blocks, 256](rod, out)

@@ -10,12 +10,11 @@ def block_sum(a, sums):
     t = cuda.threadIdx.x
     i = cuda.grid(1)
     s[t] = a[i] if i < a.size else float32(0.0)
-    cuda.syncthreads()
     stride = 128
     while stride > 0:
         if t < stride:
             s[t] += s[t + stride]
-            cuda.syncthreads()
+        cuda.syncthreads()
         stride //= 2
     if t == 0:
         sums[cuda.blockIdx.x] = s[0]
