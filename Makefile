@@ -28,6 +28,7 @@ help:
 
 setup:
 	@command -v $(PYTHON) >/dev/null || { echo "make: no '$(PYTHON)' on this machine. Install Python 3.11 or newer (Debian, Ubuntu: apt install python3 python3-venv), or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 7))' || { echo "make: '$(PYTHON)' is far too old. Name a Python 3.11 or newer: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) tools/setup.py --extras=$(EXTRAS) --cuda=$(CUDA) --torch-index=$(TORCH_INDEX)
 
 lab: setup

@@ -12,10 +12,12 @@ import stat
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PARTS = ("Makefile", "pyproject.toml", "constraints.txt", "constraints-compiler.txt", "tools/setup.py")
@@ -67,6 +69,13 @@ def test_a_machine_without_python_is_told_what_to_install(clone: Path) -> None:
     ran = make(clone, "setup", "PYTHON=python-that-is-not-there")
     assert ran.returncode != 0
     assert "apt install python3 python3-venv" in ran.stderr
+
+
+def test_a_python_that_cannot_read_the_script_is_told_so(clone: Path) -> None:
+    script(clone / "python2", "exit 1")
+    ran = make(clone, "setup", f"PYTHON={clone / 'python2'}")
+    assert ran.returncode != 0
+    assert "far too old. Name a Python 3.11 or newer" in ran.stderr
 
 
 def test_a_python_without_venv_is_named_with_its_cure(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +213,18 @@ def test_every_pin_is_exact_and_triton_is_not_pinned_beside_a_cuda_pytorch() -> 
     assert "torch" in everywhere and "numba-cuda" in everywhere
     assert not {name for name in everywhere if name.startswith(("nvidia-", "cuda-", "triton"))}
     assert {"triton", "nvidia-nvvm"} <= set(compiler)
+
+
+def test_every_pin_can_be_had_for_the_first_python_311() -> None:
+    """Debian 12 has 3.11.2, and a release may ask for a later patch of Python."""
+    for name, version in pins(ROOT / "constraints.txt").items():
+        try:
+            installed = metadata.distribution(name)
+        except metadata.PackageNotFoundError:  # of another CUDA
+            continue
+        if installed.version.partition("+")[0] == version:
+            needs = installed.metadata["Requires-Python"] or ""
+            assert SpecifierSet(needs).contains("3.11.0"), f"{name} {version} needs Python {needs}"
 
 
 def pins(path: Path) -> dict[str, str]:
