@@ -12,6 +12,7 @@ from gpulab.messages import Message
 from gpulab.observe.recorder import Pass, Request
 from gpulab.observe.writers import NOBODY, Range, Writers
 from gpulab.profile import Launch, Report
+from gpulab.profile.onto_simulator import arrays_there, onto_simulator
 from gpulab.profile.watch import NothingLaunched, Watch
 
 from . import cases, messages, patterns, registry
@@ -106,8 +107,10 @@ def _of_call(run: Callable[..., Any], args: tuple, view: str) -> Iterator[Pictur
                 writers.watch({label.name: Range(label.address, size, label.itemsize)})
         return writers
 
-    with watch.standing(), watch.device.observed(watched):
-        run(*args)
+    if devices.uses_gpu():
+        run = onto_simulator(run)
+    with arrays_there(args) as there, watch.standing(), watch.device.observed(watched):
+        run(*there)
     if not watch.launches:
         raise NothingLaunched(messages.no_launch(name_of(run)))
     if view in ("", "threads"):

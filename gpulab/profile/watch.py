@@ -17,6 +17,7 @@ from gpulab.simt import Observer
 from gpulab.simt.errors import source_text
 
 from .metrics import value
+from .onto_simulator import arrays_there, onto_simulator
 from .report import Launch, Occupancy, Report, Roofline
 from .tally import Place, Tally, total
 
@@ -146,9 +147,11 @@ def profile(run: Callable[..., Any], *args: Any) -> Report:
     report holds all launches and their totals. Counts and times are the simulator's, also where there is a GPU.
     Raises NothingLaunched when no kernel ran, and whatever the kernels raise.
     """
+    if devices.uses_gpu():
+        run = onto_simulator(run)
     watch = Watch(devices.current())
-    with watch.standing():
-        run(*args)
+    with arrays_there(args) as there, watch.standing():
+        run(*there)
     name = getattr(run, "__name__", "")
     if not watch.launches:
         raise NothingLaunched(f"`{name or repr(run)}` launched no kernel, so there is nothing to report.")

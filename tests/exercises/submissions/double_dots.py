@@ -3,5 +3,4 @@ from gpulab import cuda
 
 
 @cuda.jit
-def answer(a, out):
-    ...
+def answer(a, out): ...
