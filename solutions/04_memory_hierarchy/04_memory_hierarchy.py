@@ -96,10 +96,8 @@ for name, colour, marker, drop in (("A100", "#0072b2", "o", -11), ("H100", "#d55
     points = [(float(size), float(latency)) for size, latency in levels.values()]
     ax.plot(*zip(*points, strict=True), marker + "-", color=colour)
     ax.annotate(name, points[-1], xytext=(8, drop), textcoords="offset points", color=colour)
-for level, point in zip(levels, points, strict=True):
-    ax.annotate(
-        level, point, xytext=(-6, 8), textcoords="offset points", ha="left" if level[0] == "s" else "right"
-    )
+for level, point, offset in zip(levels, points, ((18, -14), (-26, 8), (-36, 8)), strict=True):
+    ax.annotate(level, point, xytext=offset, textcoords="offset points")
 ax.set(
     xscale="log",
     yscale="log",
@@ -231,14 +229,14 @@ by_shift = {shift: counted(1, shift) for shift in range(17)}
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
 for ax, values, name in ((axes[0], by_stride, "stride"), (axes[1], by_shift, "shift")):
-    ax.bar(list(values), list(values.values()), color="#2f6f9f", width=0.7)
-    ax.axhline(4, color="#b3541e", linewidth=1.2)
+    ax.bar(list(values), list(values.values()), color="#0072b2", width=0.7)
+    ax.axhline(4, color="#d55e00", linewidth=1.2)
     ax.set(xlabel=f"{name} (elements of 4 B)")
     ax.spines[["top", "right"]].set_visible(False)
 axes[0].set(ylabel="sectors per request", ylim=(0, 36))
 axes[0].annotate("a sector for each lane", (12, 32), xytext=(0, 4), textcoords="offset points", ha="center")
 axes[1].annotate(
-    "the least possible: 4", (8, 4), xytext=(0, 14), textcoords="offset points", ha="center", color="#b3541e"
+    "the least possible: 4", (8, 4), xytext=(0, 14), textcoords="offset points", ha="center", color="#d55e00"
 )
 plt.show()
 
@@ -439,9 +437,12 @@ np.abs(out - (a.reshape(-1, 64) - a.reshape(-1, 64).mean(axis=1, keepdims=True))
 gpulab.check("memory.centre", centre_first_try)
 
 # %% [markdown]
+# The message names two accesses without a barrier between them. Yet there is one between these two lines. To
+# which round of the loop does each access belong?
+#
 # **Do.** Say to yourself which warp does what too early, and to whom. Then write the mended kernel. Each
-# element of `a` may be loaded once: **Budget:** 4 bytes per element. Sizes include 63, 1,025 and 0; all
-# threads of a block must reach every barrier.
+# element of `a` may be loaded once: **Budget:** 4 bytes per element. Sizes include 63, 1,025 and 0; all threads
+# of a block must reach every barrier.
 
 
 # %% nbgrader={"grade": false, "grade_id": "centre", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -855,18 +856,18 @@ needed = [32 * fetched_per_element(warps, l1) for warps in resident]
 
 # %%
 fig, ax = plt.subplots(figsize=(7, 3))
-ax.plot(resident, needed, "o-", color="#2f6f9f")
-ax.axhline(4, color="#b3541e", linewidth=1.2)
+ax.plot(resident, needed, "o-", color="#0072b2")
+ax.axhline(4, color="#d55e00", linewidth=1.2)
 ax.annotate(
-    "every byte that moves is used", (8, 4), xytext=(0, -13), textcoords="offset points", color="#b3541e"
+    "every byte that moves is used", (8, 4), xytext=(0, -13), textcoords="offset points", color="#d55e00"
 )
 ax.annotate(
     "every lane fetches its sector\nagain for every element",
-    (64, needed[-1]),
-    xytext=(-8, -6),
+    (resident[6], needed[6]),
+    xytext=(-10, 0),
     textcoords="offset points",
     ha="right",
-    va="top",
+    va="center",
 )
 ax.set(xlabel="warps that take turns on one SM", ylabel="sectors fetched\nper 32 elements", ylim=(0, 36))
 ax.spines[["top", "right"]].set_visible(False)

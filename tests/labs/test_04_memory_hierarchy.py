@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.exercises import cases, find, of_lab, registry
+from gpulab.exercises import cases, find, registry
 from gpulab.exercises.references.lab_04_memory_hierarchy import sectors, ways
+from gpulab.exercises.registry import of_lab
 from gpulab.plot import Request
 from grading.cases.lab_04_memory_hierarchy import CASES
 from tests.labs import notebooks
@@ -142,6 +143,51 @@ def test_the_references_agree_with_the_geometry_that_is_drawn(size):
         assert ways([a if on else None for a, on in zip(addresses, active, strict=True)], size) == (
             request.wavefronts
         )
+
+
+# ---------------------------------------------------------------- numbers that the text states
+
+
+def cell_with(text: str) -> str:
+    return next(c.source for c in notebooks.notebook(LAB).cells if c.cell_type == "code" and text in c.source)
+
+
+def test_the_sample_answer_on_the_row_sums_cites_the_counts():
+    names = {"np": np, "gpulab": gpulab, "cuda": gpulab.cuda}
+    exec(cell_with("def row_sums("), names)
+    assert names["before"]["global_load_sectors"] == 8 * names["after"]["global_load_sectors"]
+    assert names["after"]["shared_wavefronts"] == 67_584
+    exec(cell_with("def row_sums(").replace("(32, 32), np.float32", "(32, 33), np.float32"), names)
+    assert names["after"]["shared_wavefronts"] == 4_096
+
+
+POOL = """
+@cuda.jit
+def pool(table, index, out):
+    bag = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane = cuda.threadIdx.x
+    if bag < out.shape[0]:
+        left = right = np.float32(0)
+        for k in range(8):
+            row = index[bag, k]
+            left += table[row, lane]
+            right += table[row, lane + 32]
+        out[bag, lane] = left * np.float32(0.125)
+        out[bag, lane + 32] = right * np.float32(0.125)
+
+
+ours = merit(pool[BAGS // 4, (32, 4)])
+naive = merit(pool_plain[8, 32])
+"""
+
+
+def test_the_open_task_can_be_done_for_what_it_says():
+    names = {"np": np, "gpulab": gpulab, "cuda": gpulab.cuda}
+    exec(cell_with("def pool_plain("), names)
+    exec(POOL, names)
+    assert names["ours"] == "106.0"
+    assert float(names["naive"]) > 1000
+    assert "| ours, with 4-byte loads | 106 |" in "".join(c.source for c in notebooks.notebook(LAB).cells)
 
 
 # ---------------------------------------------------------------- slow

@@ -1,4 +1,4 @@
-# exercise: memory.centre  fails: right  says: tile
+# exercise: memory.centre  fails: right  says: Race in kernel
 import numpy as np
 
 from gpulab import cuda

@@ -1,4 +1,4 @@
-# exercise: memory.copy  fails: right  says: first wrong at 100
+# exercise: memory.copy  fails: right  says: never written
 from gpulab import cuda
 
 

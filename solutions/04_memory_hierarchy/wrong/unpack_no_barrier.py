@@ -1,4 +1,4 @@
-# exercise: memory.unpack  fails: right  says: staged
+# exercise: memory.unpack  fails: right  says: Race in kernel
 import numpy as np
 
 from gpulab import cuda
