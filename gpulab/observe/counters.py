@@ -8,7 +8,7 @@ import numpy as np
 
 from gpulab.ptx import Instruction
 from gpulab.simt import Access, Chunk, Observer, Program
-from gpulab.simt.operations import operation
+from gpulab.simt.operations import flops
 
 from . import patterns
 from .counts import COLUMNS, Counts
@@ -19,7 +19,9 @@ SPACES = ("global", "shared", "local", "const", "param")
 KINDS = {
     "ld": "load",
     "ldu": "load",
+    "ldmatrix": "load",
     "st": "store",
+    "stmatrix": "store",
     "atom": "atomic",
     "red": "atomic",
     "bra": "branch",
@@ -121,9 +123,7 @@ class Counters(Observer):
         instructions = self._program.instructions
         for index, instruction in enumerate(instructions):
             if table["active"][index]:
-                meaning = operation(instruction)
-                if meaning is not None and meaning.flops:
-                    table["flops"][index] = meaning.flops * table["active"][index]
+                table["flops"][index] = int(flops(instruction) * table["active"][index])
         self.counts = Counts(
             self._program.display_name,
             instructions,

@@ -32,11 +32,11 @@ def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, coun
     if space == "local":
         values = _load_local(run, index, address, dtype, count)
     elif space == "shared":
-        values = _load_shared(run, index, address, dtype, count)
+        values = load_shared(run, index, address, dtype, count)
     else:
         values = _load_global(run, index, address, dtype, count)
     if run.on_access:
-        _tell(run, index, space, "load", address, size, values)
+        tell(run, index, space, "load", address, size, values)
     return values
 
 
@@ -50,16 +50,22 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
         return
     dtype, count = values[0].dtype, len(values)
     if run.on_access:  # before the write: an observer may want to see what was there
-        _tell(run, index, space, "store", address, dtype.itemsize * count, values)
+        tell(run, index, space, "store", address, dtype.itemsize * count, values)
     run.idle = 0
     lanes = run.lanes
     if space == "global" or space == "const":
         for view, places, mine in _global_places(run, index, address, dtype, count, writing=True):
             _scatter(view, places, values, _both(lanes, mine))
         return
-    _check_window(run, index, space, address, dtype.itemsize * count, dtype.itemsize * count)
-    view, places = _window_places(run, space, address, dtype)
-    _scatter(view, places, values, lanes)
+    store_window(run, index, space, address, values)
+
+
+def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
+    """A store to shared or local memory that nobody is told of."""
+    size = values[0].dtype.itemsize * len(values)
+    _check_window(run, index, space, address, size, size)
+    view, places = _window_places(run, space, address, values[0].dtype)
+    _scatter(view, places, values, run.lanes)
 
 
 def atomic(
@@ -84,7 +90,7 @@ def atomic(
     function = atomics.function(name, dtype)
     assert function is not None
     if run.on_access:
-        _tell(run, index, space, "atomic" if keep else "reduction", address, dtype.itemsize, list(operands))
+        tell(run, index, space, "atomic" if keep else "reduction", address, dtype.itemsize, list(operands))
     shape = (run.chunk.blocks.size, run.chunk.lanes_per_block)
     old = np.zeros(shape, dtype)
     lanes = run.lanes
@@ -207,7 +213,8 @@ def _both(lanes: Array | None, part: Array | None) -> Array | None:
 # ---- shared and local memory: windows of the block and of the thread -----------------------------
 
 
-def _load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    """A load from shared memory that nobody is told of."""
     size = dtype.itemsize * count
     _check_window(run, index, "shared", address, size, size)
     view = run.shared.view(dtype)  # (B, elements)
@@ -293,9 +300,8 @@ def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: 
 # ---- telling -------------------------------------------------------------------------------------
 
 
-def _tell(
-    run: Run, index: int, space: str, kind: str, address: Array, size: int, values: list[Array]
-) -> None:
+def tell(run: Run, index: int, space: str, kind: str, address: Array, size: int, values: list[Array]) -> None:
+    """An access happened: pass it to those who listen."""
     instruction: Instruction = run.program.instructions[index]
     access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values)
     for hear in run.on_access:

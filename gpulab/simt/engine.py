@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .meetings import Meeting
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation, Memory
 from .program import Program, Segment
 from .types import size_of
+
+if TYPE_CHECKING:
+    from .async_copies import Copies
 
 Array = np.ndarray
 Index = tuple[int, int, int]
@@ -242,6 +245,7 @@ class Run:
         self.lanes: Any = self.alive  # None, or a mask broadcastable to (B, T)
         self.protected = 0
         self.nearby: dict = {}
+        self.copies: Copies | None = None
         self.idle = 0  # looks at shared state since anything changed
         self.done = 0  # instructions that changed something, roughly: progress as seen by the launch
         self.spent = 0
@@ -635,7 +639,7 @@ class Run:
 
     def _release_warps(self, key: str) -> None:
         """Let those lanes go on whose partners have all come to an operation of the same kind."""
-      
+
         numbers = [n for n in self.at_warp if self.program.segments[n].meet.key == key]
         if not numbers:
             return

@@ -19,7 +19,7 @@ CANONICAL_NAN = {2: 0x7FFF, 4: 0x7FFF_FFFF, 8: 0x7FF8_0000_0000_0000}
 # ---- rounding ------------------------------------------------------------------------------------
 
 
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """s + e = a + b exactly, s being a + b rounded to nearest (Knuth)."""
     s = a + b
     t = s - a
@@ -47,10 +47,10 @@ def _finite_error(error: Array, nearest: Array) -> Array:
 def add_error(a: Array, b: Array, nearest: Array) -> Array:
     """Sign of (a + b) − nearest."""
     if nearest.dtype.itemsize < 8:
-        s, e = _two_sum(a.astype(np.float64), b.astype(np.float64))
+        s, e = two_sum(a.astype(np.float64), b.astype(np.float64))
         rest = s - nearest.astype(np.float64)
         return _finite_error(np.where(rest == 0, e, rest), nearest)
-    _, e = _two_sum(a, b)
+    _, e = two_sum(a, b)
     return _finite_error(e, nearest)
 
 
@@ -58,7 +58,7 @@ def fma_error(a: Array, b: Array, c: Array, nearest: Array) -> Array:
     """Sign of (a·b + c) − nearest."""
     if nearest.dtype.itemsize < 8:
         product = a.astype(np.float64) * b.astype(np.float64)
-        s, e = _two_sum(product, c.astype(np.float64))
+        s, e = two_sum(product, c.astype(np.float64))
         rest = s - nearest.astype(np.float64)
         return _finite_error(np.where(rest == 0, e, rest), nearest)
     return np.where(
@@ -79,7 +79,7 @@ def _scaled_error(a: Array, b: Array, c: Array, nearest: Array) -> Array:
     ]
     top = np.maximum(np.maximum(exponents[0], exponents[1]), exponents[2])
     shift = ea + eb - top
-    s, t = _two_sum(np.ldexp(product, shift), np.ldexp(c, -top))
+    s, t = two_sum(np.ldexp(product, shift), np.ldexp(c, -top))
     error = (s - np.ldexp(nearest, -top)) + (t + np.ldexp(low, shift))
     lost = np.where(shift < -900, product, np.where(exponents[1] - top < -900, c, 0.0))  # too small to show
     return _finite_error(np.where(error == 0, lost, error), nearest)
@@ -89,7 +89,7 @@ def fused(a: Array, b: Array, c: Array) -> Array:
     """a·b + c rounded once to the operands' type."""
     if a.dtype.itemsize > 2:
         return fma()(a, b, c)
-    s, e = _two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
+    s, e = two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
     return round_to_odd(s, e).astype(np.float16)
 
 

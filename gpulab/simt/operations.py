@@ -6,6 +6,7 @@ and modifiers of the opcode; the executor views the operands as `reads`, and wri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from gpulab.ptx import Immediate, Instruction
 
 from . import floats, integers
 from .conversions import conversion
+from .packed import packed_operation
 from .types import BOOL, DTYPES, I32, U32
 
 Array = np.ndarray
@@ -61,7 +63,8 @@ class Opcode:
         return self.dtype.kind == "f"
 
 
-TYPES = frozenset(DTYPES) | {"f16x2", "bf16", "bf16x2", "b128"}
+SMALL_TYPES = {"f16x2", "bf16", "bf16x2", "tf32", "e4m3", "e5m2", "e4m3x2", "e5m2x2"}
+TYPES = frozenset(DTYPES) | SMALL_TYPES | {"b128"}
 
 
 def opcode(instruction: Instruction) -> Opcode:
@@ -75,9 +78,27 @@ def operation(instruction: Instruction) -> Operation | None:
     """The meaning of an arithmetic instruction, or None where there is no row for it."""
     op = opcode(instruction)
     build = ROWS.get(op.name)
-    if build is None or not op.types or any(t not in DTYPES for t in op.types):
+    if build is None or not op.types:
         return None
+    if any(t not in DTYPES for t in op.types):
+        return packed_operation(op, ROWS)
     return build(op)
+
+
+def matrix_shape(instruction: Instruction) -> tuple[int, int, int] | None:
+    """(m, n, k) of a matrix operation such as ``mma.sync.aligned.m16n8k16…``."""
+    found = re.search(r"\.m(\d+)n(\d+)k(\d+)(?:\.|$)", instruction.opcode)
+    return None if found is None else (int(found[1]), int(found[2]), int(found[3]))
+
+
+def flops(instruction: Instruction) -> float:
+    """Floating-point operations of one lane's execution; of a warp's matrix operation, a 32nd."""
+    if instruction.opcode.startswith(("mma.", "wmma.mma.")):
+        shape = matrix_shape(instruction)
+        integer = bool({"s8", "u8", "s4", "u4", "b1"} & set(instruction.parts))
+        return 0 if shape is None or integer else 2 * shape[0] * shape[1] * shape[2] / 32
+    meaning = operation(instruction)
+    return meaning.flops if meaning is not None else 0
 
 
 # ---- builders: how a family of opcodes becomes an operation --------------------------------------

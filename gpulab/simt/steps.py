@@ -12,10 +12,10 @@ from gpulab.ptx import Address, Instruction, Operand, Register, Special, Symbol,
 from . import accesses, atomics, printing, warps
 from .errors import Trap, UnsupportedInstruction
 from .floats import canonical
-from .meetings import Getter, make_meeting, targets_of
+from .meetings import Getter, targets_of
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .operations import Function, Opcode, operation
-from .program import CARRY, MEETING, Segment, Step, is_volatile
+from .program import CARRY, Step, is_volatile
 from .types import BOOL, DTYPES, I64, SIGNED, size_of
 
 if TYPE_CHECKING:
@@ -28,19 +28,6 @@ SPACES = {"global", "shared", "local", "const", "param"}
 WINDOW_OF = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
-def make_step(decoder: _Decoder, op: Opcode, index: int, segment: Segment) -> Step | None:
-    """The step of one instruction. None for those that need none (jumps, hints, and meetings, kept on the
-    segment)."""
-    if op.name in MEETING:
-        segment.meet = make_meeting(decoder, op, index)
-        return None
-    build = BUILDERS.get(op.name, _arithmetic)
-    step = build(decoder, op, index)
-    if step is None or op.instruction.guard is None:
-        return step
-    return _guarded(decoder, op.instruction, index, step)
-
-
 def unsupported(decoder: _Decoder, op: Opcode, hint: str = "") -> UnsupportedInstruction:
     instruction = op.instruction
     return UnsupportedInstruction(
@@ -48,7 +35,7 @@ def unsupported(decoder: _Decoder, op: Opcode, hint: str = "") -> UnsupportedIns
     )
 
 
-def _guarded(decoder: _Decoder, instruction: Instruction, index: int, step: Step) -> Step:
+def guarded(decoder: _Decoder, instruction: Instruction, index: int, step: Step) -> Step:
     assert instruction.guard is not None
     guard = decoder.slot(instruction.guard.name)
     negated = instruction.guard_negated
@@ -76,7 +63,7 @@ def _guarded(decoder: _Decoder, instruction: Instruction, index: int, step: Step
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 
-def _arithmetic(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def arithmetic(decoder: _Decoder, op: Opcode, index: int) -> Step:
     meaning = operation(op.instruction)
     if meaning is None:
         raise unsupported(decoder, op)
@@ -240,7 +227,8 @@ def _is_space(decoder: _Decoder, op: Opcode, index: int) -> Step:
 # ---- memory --------------------------------------------------------------------------------------
 
 
-def _space(op: Opcode) -> str:
+def space_of(op: Opcode) -> str:
+    """The memory space that an opcode names; ``generic`` where it names none."""
     for part in op.instruction.parts[1:]:
         name = part.partition("::")[0]
         if name in SPACES:
@@ -250,7 +238,7 @@ def _space(op: Opcode) -> str:
 
 def _load(decoder: _Decoder, op: Opcode, index: int) -> Step:
     destination, source = op.instruction.operands[:2]
-    space = _space(op)
+    space = space_of(op)
     if not op.types or op.type == "b128":
         raise unsupported(decoder, op)
     size = size_of(op.type)
@@ -309,8 +297,8 @@ def _store(decoder: _Decoder, op: Opcode, index: int) -> Step:
         DTYPES[op.type] if op.type in DTYPES and DTYPES[op.type].kind == "f" else SIGNED[size],
     )
     sources = [decoder.source(item, dtype, canonical=True) for item in items]
-    address = decoder.address(target, _space(op))
-    space = _space(op)
+    address = decoder.address(target, space_of(op))
+    space = space_of(op)
 
     def store(run: Run) -> None:
         registers = run.registers
@@ -337,7 +325,7 @@ def _atomic(decoder: _Decoder, op: Opcode, index: int) -> Step:
     keep = slot is not None and isinstance(destination, Register) and destination.name in decoder.read
     adapt = _adapter(decoder, slot, dtype)
     sources = [decoder.source(v, dtype, canonical=True) for v in values]
-    space = _space(op)
+    space = space_of(op)
     address = decoder.address(target, space)
 
     def step(run: Run) -> None:

@@ -1,0 +1,188 @@
+"""Tensor-core operations of a warp: ``mma.sync``, ``ldmatrix``, ``stmatrix``, ``wmma``.
+
+Which lane holds which element is data: index tables made once for each shape. How the cores add is modelled
+on what was measured bit for bit for each generation (MMA-Sim, Microsoft Research): products are exact,
+aligned to the largest exponent among products and accumulator, cut to F fraction bits, added, and rounded
+toward zero to float32, or to nearest float16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from .floats import canonical, fused, round_toward
+from .packed import fp8_values, from_bf16
+
+Array = np.ndarray
+
+# Fraction bits to which the terms of a sum are cut, by the first digits of the capability.
+FRACTION_BITS = {"7.0": 23, "7.5": 24, "8": 24, "9": 25, "10": 25, "12": 25}
+# Generations that do a long row in two halves, the first sum going into the second.
+SPLITS_ROWS = ("8",)
+
+
+@dataclass(frozen=True)
+class Element:
+    """An operand type: `bits` an element, and how register contents become numbers (float64, or int64)."""
+
+    bits: int
+    decode: Callable[[Array], Array]
+    smallest_exponent: int = -126  # of a normal number; denormals share it
+    is_integer: bool = False
+
+
+def _float16(words: Array) -> Array:
+    return words.view(np.float16).astype(np.float64)
+
+
+def _bfloat16(words: Array) -> Array:
+    return from_bf16(words.view(np.int16)).astype(np.float64)
+
+
+def _tf32(words: Array) -> Array:
+    return (words.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+
+
+def _fp8(form: str) -> Callable[[Array], Array]:
+    return lambda words: fp8_values(form)[words.view(np.uint8)].astype(np.float64)
+
+
+ELEMENTS: dict[str, Element] = {
+    "f16": Element(16, _float16, -14),
+    "bf16": Element(16, _bfloat16),
+    "tf32": Element(32, _tf32),
+    "e4m3": Element(8, _fp8("e4m3"), -6),
+    "e5m2": Element(8, _fp8("e5m2"), -14),
+    "s8": Element(8, lambda w: w.view(np.int8).astype(np.int64), is_integer=True),
+    "u8": Element(8, lambda w: w.view(np.uint8).astype(np.int64), is_integer=True),
+    "f64": Element(64, lambda w: w.view(np.float64)),
+}
+
+
+# ---- how tensor cores add -------------------------------------------------------------------------
+
+
+def fraction_bits(target: str) -> int:
+    """F of a target such as ``sm_80``."""
+    digits = target.removeprefix("sm_").rstrip("af")
+    major, minor = digits[:-1], digits[-1]
+    return FRACTION_BITS.get(f"{major}.{minor}", FRACTION_BITS.get(major, 25))
+
+
+def splits_rows(target: str) -> bool:
+    """Whether the target sums f16 k16, tf32 k8 and fp8 k32 in two halves."""
+    return target.removeprefix("sm_").rstrip("af")[:-1] in SPLITS_ROWS
+
+
+def _exponents(x: Array, smallest: int) -> Array:
+    exponent = np.maximum(np.frexp(x)[1] - 1, smallest)
+    return np.where(x == 0, -126, exponent)
+
+
+def fused_dot(a: Array, b: Array, c: Array, element: Element, bits: int, to: np.dtype) -> Array:
+    """c + Σ a·b over the last axis as a tensor core rounds it.
+
+    a (…, m, k), b (…, n, k) float64 holding exact operands; c (…, m, n) float64; result (…, m, n) of dtype
+    `to`.
+    """
+    products = a[..., :, None, :] * b[..., None, :, :]
+    exponents = (
+        _exponents(a, element.smallest_exponent)[..., :, None, :]
+        + _exponents(b, element.smallest_exponent)[..., None, :, :]
+    )
+    smallest_c = -14 if to == np.float16 else -126
+    top = np.maximum(exponents.max(axis=-1), _exponents(c, smallest_c))
+    scale = np.ldexp(1.0, bits - top)
+    plain = products.sum(axis=-1) + c  # only for infinities and NaN
+    products *= scale[..., None]
+    np.trunc(products, out=products)
+    total = (products.sum(axis=-1) + np.trunc(c * scale)) * np.ldexp(1.0, top - bits)
+    total = np.where(np.isfinite(plain), total, plain)
+    if to == np.float16:
+        return canonical(total.astype(np.float16))
+    nearest = total.astype(np.float32)
+    error = np.where(np.isfinite(nearest), total - nearest.astype(np.float64), 0.0)
+    return canonical(round_toward(nearest, error, "rz"))
+
+
+def matrix_product(
+    a: Array, b: Array, c: Array, element: Element, to: np.dtype, target: str, wide_row: int
+) -> Array:
+    """D = A·B + C in the arithmetic of the target. a (…, m, k), b (…, n, k), c (…, m, n)."""
+    if element.is_integer:
+        return (np.matmul(a, b.swapaxes(-1, -2)) + c).astype(np.int32)
+    if element.bits == 64:
+        total = c
+        for k in range(a.shape[-1]):
+            total = fused(*np.broadcast_arrays(a[..., :, None, k], b[..., None, :, k], total))
+        return total
+    bits = fraction_bits(target)
+    reduced = element.bits == 8 and target.startswith("sm_89")
+    if reduced:
+        bits = 13
+    k = a.shape[-1]
+    if not (splits_rows(target) and k == wide_row):
+        return _narrowed(fused_dot(a, b, c, element, bits, to), reduced)
+    half = k // 2
+    first = _narrowed(fused_dot(a[..., :half], b[..., :half], c, element, bits, to), reduced)
+    second = fused_dot(a[..., half:], b[..., half:], first.astype(np.float64), element, bits, to)
+    return _narrowed(second, reduced)
+
+
+def _narrowed(x: Array, reduced: bool) -> Array:
+    """Ada's FP8 sums keep 13 bits of mantissa."""
+    if not reduced or x.dtype != np.float32:
+        return x
+    return (x.view(np.uint32) & np.uint32(0xFFFFFC00)).view(np.float32)
+
+
+# ---- who holds what -------------------------------------------------------------------------------------
+
+
+@cache
+def mma_tables(m: int, n: int, k: int, bits: int, accumulator_bits: int) -> tuple[Array, Array, Array, Array]:
+    """Index tables of ``mma.sync`` (PTX ISA, figures of the matrix fragments).
+
+    a_table (m, k) and b_table (n, k): position of the element among a warp's operands laid out as
+    [lane][element]; c_table (m, n) likewise; d_table (32, elements): position in the m × n result.
+    """
+    per_register = max(32 // bits, 1)
+    group, member = np.arange(32) // 4, np.arange(32) % 4
+    if bits == 64 and m == 8:
+        a_places = [(group, member)]
+        b_places = [(group, member)]
+    else:
+        a_places, b_places = [], []
+        for block in range(0, k, 4 * per_register):
+            for row in range(0, m, 8):
+                a_places += [(group + row, block + member * per_register + i) for i in range(per_register)]
+            b_places += [(group, block + member * per_register + i) for i in range(per_register)]
+    a_table, b_table = _inverse(a_places, (m, k)), _inverse(b_places, (n, k))
+    c_places = [(group + row, member * 2 + i) for row in range(0, m, 8) for i in range(2)]
+    c_table = _inverse(c_places, (m, n))
+    d_table = np.stack([row * n + column for row, column in c_places], axis=1)
+    return a_table, b_table, c_table, d_table
+
+
+def _inverse(places: list[tuple[Array, Array]], shape: tuple[int, int]) -> Array:
+    """From "element i of each lane is (row, column)" to "(row, column) is element … of the warp"."""
+    table = np.full(shape, -1, np.int64)
+    for i, (row, column) in enumerate(places):
+        table[row, column] = np.arange(32) * len(places) + i
+    return table
+
+
+@cache
+def wmma_tables(role: str, m: int, n: int, k: int, elements: int) -> tuple[Array, Array]:
+    """(rows, columns) of shape (32, elements): which matrix element each lane holds in a ``wmma`` fragment.
+
+    PTX leaves this layout open, so ours is as good as any: the lanes walk through the matrix in order. Where
+    a fragment has room for every element twice, the upper half of the warp repeats the lower.
+    """
+    height, width = {"a": (m, k), "b": (k, n)}.get(role, (m, n))
+    flat = np.arange(32 * elements) % (height * width)
+    return (flat // width).reshape(32, elements), (flat % width).reshape(32, elements)

@@ -1,0 +1,282 @@
+"""Small floating-point formats: bfloat16, FP8, TF32, and pairs of halves packed into one 32-bit register.
+
+A packed operation is the scalar one done on both halves: registers are seen as arrays with one more axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .floats import canonical, round_to_odd, two_sum
+from .types import DTYPES, I32
+
+if TYPE_CHECKING:
+    from .operations import Opcode, Operation
+
+Array = np.ndarray
+Function = Callable[..., Any]
+
+HALF_BITS = np.dtype("i2")
+BF16_NAN = 0x7FFF
+
+
+# ---- bfloat16 -------------------------------------------------------------------------------------
+
+
+def from_bf16(bits: Array) -> Array:
+    """int16 bit patterns → float32, exactly."""
+    return (bits.astype(np.int32) << np.int32(16)).view(np.float32)
+
+
+def to_bf16(x: Array, mode: str = "rn") -> Array:
+    """float32 or float64 → int16 bit patterns, rounded once (``rn`` to even, or ``rz``)."""
+    single = _to_odd_float32(x) if x.dtype == np.float64 else x
+    bits = single.view(np.uint32)
+    if mode == "rn":
+        upper = (
+            bits.astype(np.uint64) + np.uint64(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+        ) >> np.uint64(16)
+    else:
+        upper = (bits >> np.uint32(16)).astype(np.uint64)
+    return np.where(np.isnan(single), np.uint16(BF16_NAN), upper.astype(np.uint16)).view(HALF_BITS)
+
+
+def _to_odd_float32(x: Array) -> Array:
+    """float64 → float32, an inexact result made odd, so that the next rounding is the only one that
+    counts."""
+    nearest = x.astype(np.float32)
+    back = nearest.astype(np.float64)
+    bits = nearest.view(np.int32)
+    inexact = (back != x) & np.isfinite(back) & ~np.isnan(x)
+    truncated = bits - (inexact & (np.abs(back) > np.abs(x)))
+    return np.where(inexact, truncated | 1, bits).astype(np.int32).view(np.float32)
+
+
+# ---- FP8: one sign, exponent, mantissa; a table of all 256 values ---------------------------------------
+
+FP8 = {"e4m3": (4, 3, 7, 448.0), "e5m2": (5, 2, 15, 57344.0)}  # exponent and mantissa bits, bias, largest
+
+
+@cache
+def fp8_values(form: str) -> Array:
+    """The value of each of the 256 codes, float32. e4m3 has no infinities; its NaN is S.1111.111."""
+    exponent_bits, mantissa_bits, bias, _ = FP8[form]
+    codes = np.arange(256)
+    exponent = (codes >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    mantissa = codes & ((1 << mantissa_bits) - 1)
+    fraction = mantissa / (1 << mantissa_bits)
+    value = np.where(exponent == 0, np.ldexp(fraction, 1 - bias), np.ldexp(1 + fraction, exponent - bias))
+    if form == "e5m2":
+        value = np.where(exponent == 31, np.where(mantissa == 0, np.inf, np.nan), value)
+    else:
+        value = np.where((codes & 0x7F) == 0x7F, np.nan, value)
+    return np.where(codes & 0x80, -value, value).astype(np.float32)
+
+
+def to_fp8(x: Array, form: str) -> Array:
+    """Floats → uint8 codes, to nearest even; beyond the range the largest value (``satfinite``), NaN stays
+    NaN."""
+    largest = FP8[form][3]
+    table = fp8_values(form)
+    last = int(np.flatnonzero(table[:128] == largest)[0])
+    positive = table[: last + 1].astype(np.float64)
+    middles = (positive[1:] + positive[:-1]) / 2
+    size = np.abs(x.astype(np.float64))
+    code = np.searchsorted(middles, size, side="left")  # a tie goes down …
+    tie = (code < last) & (size == middles[np.minimum(code, last - 1)])
+    code = np.where(tie & (code % 2 == 1), code + 1, code)  # … unless that code is odd
+    code = np.where(np.isnan(x), 0x7F, code)
+    return (code | np.where(np.signbit(x), 0x80, 0)).astype(np.uint8)
+
+
+# ---- TF32: float32 with 10 bits of mantissa ------------------------------------------------------------
+
+
+def to_tf32(x: Array, mode: str) -> Array:
+    """float32 rounded to 10 bits of mantissa: ``rna`` to nearest, ties away; ``rn`` to even; ``rz`` toward
+    zero."""
+    bits = x.view(np.uint32).astype(np.uint64)
+    if mode == "rna":
+        bits = bits + np.uint64(0x1000)
+    elif mode == "rn":
+        bits = bits + np.uint64(0xFFF) + ((bits >> np.uint64(13)) & np.uint64(1))
+    cut = (bits & np.uint64(0xFFFFE000)).astype(np.uint32).view(np.float32)
+    return np.where(np.isfinite(x), cut, canonical(x))
+
+
+# ---- pairs ------------------------------------------------------------------------------------------------
+
+
+def halves(x: Array) -> Array:
+    """int32 registers → int16 (…, 2), the lower half first."""
+    return np.ascontiguousarray(x).view(HALF_BITS).reshape(*x.shape, 2)
+
+
+def join(pair: Array) -> Array:
+    """int16 (…, 2) → int32 registers."""
+    return np.ascontiguousarray(pair).view(I32)[..., 0]
+
+
+def _exact(name: str, *operands: Array) -> Array:
+    """A bf16 operation on float32 operands, as float64 that still knows on which side of a tie it is."""
+    wide = [x.astype(np.float64) for x in operands]
+    if name == "fma":
+        return round_to_odd(*two_sum(wide[0] * wide[1], wide[2]))
+    if name == "mul":
+        return wide[0] * wide[1]
+    return round_to_odd(*two_sum(wide[0], -wide[1] if name == "sub" else wide[1]))
+
+
+def _bf16(op: Opcode, scalar: Function) -> Function:
+    """An operation on int16 arrays of bfloat16. Sums and products are rounded once, all others via
+    float32."""
+
+    def run(*bits: Array) -> Array:
+        values = [from_bf16(b) for b in bits]
+        if op.name in ("fma", "mul", "add", "sub"):
+            result = _exact(op.name, *values)
+            if "relu" in op.modifiers:
+                result = np.maximum(result, 0.0)
+            return to_bf16(result)
+        return to_bf16(scalar(*values))
+
+    return run
+
+
+def _f16(scalar: Function) -> Function:
+    def run(*bits: Array) -> Array:
+        return canonical(scalar(*(b.view(np.float16) for b in bits))).view(HALF_BITS)
+
+    return run
+
+
+def packed_operation(op: Opcode, rows: dict[str, Function]) -> Operation | None:
+    """Operations of type bf16, f16x2 and bf16x2, and conversions to and from all small formats."""
+    from .operations import Operation
+
+    if op.name == "cvt":
+        return _conversion(op)
+    if op.name not in rows or len(op.types) != 1:
+        return None
+    element = op.type.removesuffix("x2")
+    scalar = rows[op.name](_retyped(op, "f16" if element == "f16" else "f32"))
+    if scalar is None or len(scalar.writes) != 1 or scalar.writes[0].kind != "f":
+        return _packed_comparison(op, rows, element)
+    run = _f16(scalar.run) if element == "f16" else _bf16(op, scalar.run)
+    sources = len(scalar.reads)
+    if not op.type.endswith("x2"):
+        return Operation(run, (HALF_BITS,) * sources, (HALF_BITS,), scalar.flops)
+    return Operation(lambda *x: join(run(*map(halves, x))), (I32,) * sources, (I32,), 2 * scalar.flops)
+
+
+def _packed_comparison(op: Opcode, rows: dict[str, Function], element: str) -> Operation | None:
+    """``setp.f16x2``: two predicates from two halves."""
+    from .operations import Operation
+
+    scalar = rows[op.name](_retyped(op, "f16" if element == "f16" else "f32"))
+    if op.name != "setp" or scalar is None:
+        return None
+
+    def seen(bits: Array) -> Array:
+        return bits.view(np.float16) if element == "f16" else from_bf16(bits)
+
+    bool_ = DTYPES["pred"]
+    if not op.type.endswith("x2"):
+        return Operation(lambda a, b: scalar.run(seen(a), seen(b)), (HALF_BITS, HALF_BITS), (bool_,))
+
+    def both(a: Array, b: Array) -> tuple[Array, Array]:
+        hit = np.asarray(rows["setp"](_single(op, element)).run(seen(halves(a)), seen(halves(b))))
+        return hit[..., 0], hit[..., 1]
+
+    return Operation(both, (I32, I32), (bool_, bool_))
+
+
+def _single(op: Opcode, element: str) -> Opcode:
+    """The same comparison with one predicate as its result."""
+    from dataclasses import replace
+
+    instruction = op.instruction
+    first = instruction.operands[0]
+    single = replace(instruction, operands=(getattr(first, "first", first), *instruction.operands[1:]))
+    return replace(_retyped(op, "f16" if element == "f16" else "f32"), instruction=single)
+
+
+def _retyped(op: Opcode, type_: str) -> Opcode:
+    from dataclasses import replace
+
+    return replace(op, types=(type_,))
+
+
+# ---- conversions
+# ----------------------------------------------------------------------------------------------
+
+
+def _conversion(op: Opcode) -> Operation | None:
+    from .operations import Operation
+
+    target, source = op.types
+    f4, f2, u1 = np.dtype("f4"), np.dtype("f2"), np.dtype("u1")
+    mode = next((m for m in ("rz", "rna", "rn") if m in op.modifiers), "rn")
+    relu = "relu" in op.modifiers
+
+    def clip(x: Array) -> Array:
+        return np.where(x > 0, x, x.dtype.type(0)) if relu else x
+
+    if target == "bf16" and source == "f32":
+        return Operation(lambda x: to_bf16(clip(x), mode), (f4,), (HALF_BITS,))
+    if target == "bf16" and source in DTYPES:
+        return Operation(lambda x: to_bf16(x.astype(np.float64)), (DTYPES[source],), (HALF_BITS,))
+    if source == "bf16" and target in ("f32", "f64"):
+        return Operation(lambda x: from_bf16(x).astype(DTYPES[target]), (HALF_BITS,), (DTYPES[target],))
+    if source == "bf16" and target in DTYPES:
+        from .conversions import conversion
+
+        inner = conversion(target, "f32", op.modifiers)
+        return Operation(lambda x: inner(from_bf16(x)), (HALF_BITS,), (DTYPES[target],))
+    if target == "tf32":
+        return Operation(lambda x: to_tf32(clip(x), mode).view(I32), (f4,), (I32,))
+    if target in ("f16x2", "bf16x2") and source == "f32":  # the first source goes into the upper half
+
+        def narrow(x: Array) -> Array:
+            if target == "bf16x2":
+                return to_bf16(clip(x), mode)
+            if mode == "rz":
+                from .floats import round_toward
+
+                y = x.astype(f2)
+                return canonical(round_toward(y, x.astype("f8") - y.astype("f8"), "rz")).view(HALF_BITS)
+            return canonical(clip(x).astype(f2)).view(HALF_BITS)
+
+        def pair(upper: Array, lower: Array) -> Array:
+            shape = np.broadcast_shapes(upper.shape, lower.shape)
+            return join(np.stack([np.broadcast_to(narrow(x), shape) for x in (lower, upper)], axis=-1))
+
+        return Operation(pair, (f4, f4), (I32,))
+    form = target.removesuffix("x2")
+    if form in FP8 and source == "f32":
+
+        def encode(upper: Array, lower: Array) -> Array:
+            codes = to_fp8(clip(upper), form).astype(np.uint16) << np.uint16(8) | to_fp8(clip(lower), form)
+            return codes.view(HALF_BITS)
+
+        return Operation(encode, (f4, f4), (HALF_BITS,))
+    if form in FP8 and source == "f16x2":
+
+        def encode_pair(x: Array) -> Array:
+            codes = to_fp8(clip(halves(x).view(f2)), form)
+            return np.ascontiguousarray(codes).view(HALF_BITS)[..., 0]
+
+        return Operation(encode_pair, (I32,), (HALF_BITS,))
+    form = source.removesuffix("x2")
+    if form in FP8 and target == "f16x2":
+
+        def decode(x: Array) -> Array:
+            codes = np.ascontiguousarray(x).view(u1).reshape(*x.shape, 2)
+            return join(canonical(clip(fp8_values(form)[codes].astype(f2))).view(HALF_BITS))
+
+        return Operation(decode, (HALF_BITS,), (I32,))
+    return None
