@@ -239,9 +239,7 @@ class _Decoder:
     # ---- the whole -------------------------------------------------------------------------------
 
     def decode(self) -> Program:
-        from .steps import (
-            make_step,
-        )  # steps need the decoder's type; the decoder needs only this one function
+        from .table import make_step  # which imports this module
 
         instructions: list[Instruction] = []
         segments: list[Segment] = []
