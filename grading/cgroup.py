@@ -9,7 +9,7 @@ import contextlib
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -50,8 +50,11 @@ def obstacle() -> str:
 
 
 @contextlib.contextmanager
-def limited(processes: int, memory: int) -> Iterator[Callable[[int], None]]:
-    """A fresh control group; yields the function that puts a process into it. Without groups it does nothing."""
+def limited(processes: int, memory: int) -> Iterator[list[str]]:
+    """A fresh control group; yields what to put before a command so that it starts inside.
+
+    Empty where no group can be made. The command joins by itself: from outside it would be a race with its children.
+    """
     values = {"pids": processes, "memory": memory}
     groups: list[Path] = []
     for home in {path for path, _ in _homes().values()}:
@@ -62,14 +65,9 @@ def limited(processes: int, memory: int) -> Iterator[Callable[[int], None]]:
             for controller, (place, setting) in _homes().items():
                 if place == home:
                     (group / setting).write_text(str(values[controller]))
-
-    def join(pid: int) -> None:
-        for group in groups:
-            with contextlib.suppress(OSError):
-                (group / "cgroup.procs").write_text(str(pid))
-
+    joining = "".join(f"echo $$ > {group}/cgroup.procs; " for group in groups)
     try:
-        yield join
+        yield ["/bin/sh", "-c", f'{joining}exec "$@"', "sh"] if groups else []
     finally:
         for group in groups:
             _remove(group)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import re
 import resource
 import sys
 import time
@@ -172,7 +173,8 @@ def steps_of(notebook: NotebookNode) -> Iterator[dict[str, Any]]:
         if is_test(cell):
             yield {"test": name}
         elif cell.id in needed:
-            yield {"cell": name, "source": cell.source}
+            # IPython drops empty lines at the top; so do we, for the same line numbers in messages.
+            yield {"cell": name, "source": re.sub(r"\A(?:[ \t]*\n)+", "", cell.source)}
 
 
 def exercise_step(

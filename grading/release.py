@@ -52,10 +52,11 @@ def _refuse_unmarked(notebook: NotebookNode, source: Path) -> None:
     """A solution in a cell that is not marked as one would be released."""
     for cell in notebook.cells:
         if "BEGIN SOLUTION" in cell.source and not cell.metadata.get("nbgrader", {}).get("solution"):
-            first = next(line for line in cell.source.splitlines() if line.strip())
+            lines = [line for line in cell.source.splitlines() if line.strip()]
+            telling = next((line for line in lines if line.startswith(("def ", "class "))), lines[0])
             raise ReleaseError(
-                f'{source.name}: the cell that begins with "{first}" has a solution but is not marked as a solution '
-                'cell: add nbgrader={"solution": true, "grade": false, "grade_id": …} to its header'
+                f'{source.name}: the cell with "{telling}" has a solution but is not marked as a solution cell: '
+                'add nbgrader={"solution": true, "grade": false, "grade_id": …} to its header'
             )
 
 

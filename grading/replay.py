@@ -7,6 +7,7 @@ recorded when it is called. So the judge says what the learner's check says, at 
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from grading.traces import CaseTrace, Failure, Kernel, RecordedLaunch, Trace, Up
 from grading.verdicts import ExerciseVerdict, Line
 
 MOST_UPLOADED = 4096  # bytes that host code may bring along, in all: tables of weights, not of answers
-MOST_CONSTANT = 16384  # … and the constants of one kernel
+MOST_CONSTANT = 4096  # … and the constants of one kernel
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,37 @@ def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
     except TraceError as error:
         trace = Trace()
         trace.failures = {q.exercise: Failure("record", str(error)) for q in job.questions}
-    for cell, source in job.sources.items():
-        name = f"<cell {cell}>"
-        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    for question in job.questions:
-        exercise = judged(exercise_of(question.exercise), job.cases[question.exercise], job.tolerance)
-        seeds = {case.name: job.seeds[question.exercise, case.name] for case in exercise.cases}
-        parts = _parts(exercise, question, trace, seeds, job.end)
-        notes = tuple(filter(None, [job.notes.get(question.exercise)]))
-        names = tuple(case.name for case in exercise.cases)
-        lines = tuple(map(_line, parts))
-        yield ExerciseVerdict(question.exercise, question.cell, lines, names, notes)
+    with known_sources(trace, job.sources):
+        for question in job.questions:
+            yield _verdict(question, job, trace)
+
+
+def _verdict(question: Question, job: ReplayJob, trace: Trace) -> ExerciseVerdict:
+    exercise = judged(exercise_of(question.exercise), job.cases[question.exercise], job.tolerance)
+    seeds = {case.name: job.seeds[question.exercise, case.name] for case in exercise.cases}
+    parts = _parts(exercise, question, trace, seeds, job.end)
+    notes = tuple(filter(None, [job.notes.get(question.exercise)]))
+    names = tuple(case.name for case in exercise.cases)
+    return ExerciseVerdict(question.exercise, question.cell, tuple(map(_line, parts)), names, notes)
+
+
+@contextmanager
+def known_sources(trace: Trace, sources: dict[str, str]) -> Iterator[None]:
+    """Messages may quote the submission's own cells and nothing else.
+
+    PTX says itself which file a line is from, so a forged one could name any file of this machine.
+    """
+    lines: dict[str, Any] = {}
+    for kernel in trace.kernels.values():
+        for path, cell in re.findall(r'\.file\s+\d+\s+"([^"\n]*<cell ([^">\n]*)>)"', kernel.ptx):
+            if cell in sources:
+                text = sources[cell]
+                lines[path] = (len(text), None, text.splitlines(keepends=True), path)
+    with (
+        mock.patch.object(linecache, "cache", lines),
+        mock.patch.object(linecache, "updatecache", lambda *_: []),
+    ):
+        yield
 
 
 def exercise_of(name: str) -> Exercise:
@@ -127,9 +148,12 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, end: str) -> s
     missing = [c.name for c in exercise.cases if c.name not in recorded.get(question.exercise, {})]
     failure = trace.failures.get(question.exercise)
     if failure is not None and failure.kind == "missing":
-        cells = [f for f in trace.cell_failures.values() if f.kind != "NotImplementedError"]
-        why = texts.NO_FUNCTION.format(function=question.function)
-        return f"{why}: {cells[0].error}" if cells else why
+        for cell, cause in trace.cell_failures.items():
+            if cause.kind != "NotImplementedError":
+                return texts.NO_FUNCTION_AFTER.format(
+                    function=question.function, cell=cell, error=cause.error
+                )
+        return texts.NO_FUNCTION.format(function=question.function)
     if failure is not None and failure.kind == "NotImplementedError":
         return texts.STUB
     if failure is not None and failure.kind == "NameError":
@@ -313,4 +337,5 @@ def _line(part: Part) -> Line:
             short = texts.INSTEAD.format(label=part.label, measured=amounts[0], limit=amounts[1])
         else:
             short = part.details[0].text.splitlines()[0] if part.details else part.summary
-    return Line(part.label, part.points, part.of, part.summary, details, short)
+    summary = " · ".join(re.split(r" {2,}", part.summary))
+    return Line(part.label, part.points + 0.0, part.of, summary, details, short)  # + 0.0: no minus zero

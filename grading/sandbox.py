@@ -151,14 +151,13 @@ def _rlimits(limits: Limits) -> list[str]:
 def _run(
     command: Sequence[str], environment: dict[str, str], job: bytes, limits: Limits, folder: str
 ) -> tuple[Literal["done", "stopped", "died"], str]:
-    with cgroup.limited(limits.processes, limits.memory) as join, tempfile.TemporaryFile() as stdin:
+    with cgroup.limited(limits.processes, limits.memory) as inside, tempfile.TemporaryFile() as stdin:
         stdin.write(job)
         stdin.seek(0)
         process = subprocess.Popen(
-            command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, cwd=folder,
-            start_new_session=True,
+            [*inside, *command], stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env=environment, cwd=folder, start_new_session=True,
         )  # fmt: skip
-        join(process.pid)
         _running.add(process)
         assert process.stderr is not None
         said = bytearray()

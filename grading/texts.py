@@ -20,8 +20,8 @@ CELL_MISSING = "the solution cell '{cell}' is missing from your notebook"
 CELL_TWICE = "the solution cell '{cell}' is there {times} times; the last one that you changed was judged"
 
 # While recording.
-CELL_FAILED = "the cell '{cell}' stopped with {error}"
-NO_FUNCTION = "`{function}` is not defined when the judge asks for it"
+NO_FUNCTION = "`{function}` is not defined; the judge looks for a function of that name"
+NO_FUNCTION_AFTER = "`{function}` is not defined, because the cell '{cell}' failed: {error}"
 NAME_OUTSIDE = "{error}. Only solution cells reach the judge: a helper that stands in a cell of your own belongs into one"
 STUB = "not answered: the cell still says NotImplementedError"
 STOPPED = "stopped after {seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""What came out of the sandbox, read with suspicion: every field's type, size and number is checked before use.
+"""What came out of the sandbox, read with suspicion: types, sizes and numbers are checked before use.
 
 Lines that are cut off (a crash, a limit) are dropped; a line that is there must be right.
 """
@@ -22,6 +22,7 @@ MOST_LAUNCHES = 2_000  # of one case
 MOST_BUFFERS = 256  # of one case
 LARGEST_BUFFER = 1 << 30
 LARGEST_PTX = 8 << 20
+LARGEST_ARGUMENTS = 4096  # as of a launch in CUDA
 LARGEST_LINE = 32 << 20
 DEEPEST_JSON = 40
 MOST_CHARACTERS = 2_000  # of an error's text
@@ -68,7 +69,7 @@ class RecordedLaunch:
 
 @dataclass(frozen=True)
 class Upload:
-    """The host wrote a buffer before any launch used it: bytes, or one byte repeated (a fill, which is free)."""
+    """The host wrote a buffer before any launch used it: bytes, or one byte again and again, which is free."""
 
     buffer: int
     data: bytes
@@ -222,7 +223,9 @@ def _case(trace: Trace, record: dict[str, Any]) -> None:
 def _launch(trace: Trace, item: dict[str, Any], buffers: tuple[int, ...]) -> RecordedLaunch:
     if item["kernel"] not in trace.kernels:
         raise ValueError("a launch of a kernel that is not in the record")
-    arguments = bytes.fromhex(_text(item["arguments"], 8192))
+    arguments = bytes.fromhex(_text(item["arguments"], 2 * LARGEST_ARGUMENTS + 2))
+    if len(arguments) > LARGEST_ARGUMENTS:
+        raise ValueError(f"arguments of more than {LARGEST_ARGUMENTS:,} bytes")
     pointers = []
     for place in _list(item["pointers"], MOST_BUFFERS):
         where, buffer, offset = _list(place, 3)

@@ -1,0 +1,95 @@
+"""A small course with one lab, and notebooks of learners made from it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import pytest
+from nbformat import NotebookNode
+
+from grading import sandbox
+from grading.course import Course
+from grading.notebooks import read_released
+from grading.release import release
+
+LAB = "90_class"
+SOLUTIONS = Path(__file__).parent / "fixtures" / "solutions"
+
+Edit = Callable[[NotebookNode], None]
+
+
+@pytest.fixture(scope="session")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root of a course whose lab is released."""
+    root = tmp_path_factory.mktemp("course")
+    shutil.copytree(SOLUTIONS, root / "solutions")
+    release(Course(root, root / "grading"), LAB)
+    return root
+
+
+@pytest.fixture
+def course(released: Path, tmp_path: Path) -> Course:
+    """A course with a home of its own: no submission, no gradebook."""
+    shutil.copytree(released, tmp_path / "course")
+    return Course(tmp_path / "course", tmp_path / "course" / "grading")
+
+
+@pytest.fixture
+def needs_sandbox() -> None:
+    """Skips where bubblewrap does not work, with its reason."""
+    if why := sandbox.obstacle():
+        pytest.skip(why)
+
+
+class Class:
+    """Writes what learners hand in."""
+
+    def __init__(self, course: Course, folder: Path):
+        self.course, self.folder = course, folder
+        self.released = read_released(course.labs / LAB / f"{LAB}.ipynb")
+        solved = jupytext.read(course.solutions / LAB / f"{LAB}.py")
+        marks = [c for c in solved.cells if c.metadata.get("nbgrader", {}).get("solution")]
+        self.solutions = {c.metadata.nbgrader.grade_id: c.source for c in marks}
+
+    def notebook(self, answers: dict[str, str] | None = None, edit: Edit | None = None) -> NotebookNode:
+        """The released notebook with the solutions in it, other answers in the place of some, and an edit."""
+        notebook = copy.deepcopy(self.released)
+        for cell in notebook.cells:
+            name = cell.metadata.get("nbgrader", {}).get("grade_id")
+            cell.source = {**self.solutions, **(answers or {})}.get(name, cell.source)
+        if edit:
+            edit(notebook)
+        return notebook
+
+    def path(self, student: str) -> Path:
+        return self.folder / student / LAB / f"{LAB}.ipynb"
+
+    def hand_in(self, student: str, answers: dict[str, str] | None = None, edit: Edit | None = None) -> Path:
+        """Write a notebook where the judge looks for it."""
+        path = self.path(student)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(self.notebook(answers, edit)))  # as it is: nbformat would mend it
+        return path
+
+    def hand_in_stub(self, student: str) -> Path:
+        """Hand in the notebook as it was released."""
+        path = self.path(student)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(self.released))
+        return path
+
+
+@pytest.fixture
+def school(course: Course, tmp_path: Path) -> Class:
+    return Class(course, tmp_path / "handed_in")
+
+
+def cell_of(notebook: NotebookNode, name: str) -> Any:
+    """The cell with a grade id."""
+    return next(c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") == name)

@@ -1,0 +1,133 @@
+"""What a submission can and cannot do while it is recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grading import sandbox
+from grading.course import ROOT
+from grading.errors import SandboxError
+from grading.sandbox import Limits, Outcome
+from grading.traces import Trace, read_trace
+
+pytestmark = pytest.mark.usefixtures("needs_sandbox")
+QUICK = Limits(seconds=20, patience=5)
+
+
+def outcome(*cells: str, limits: Limits = QUICK) -> Outcome:
+    steps: list[dict[str, Any]] = [{"cell": f"c{i}", "source": text} for i, text in enumerate(cells)]
+    steps.append({"exercise": "a", "function": "answer", "cases": [{"name": "1", "questions": [[]]}]})
+    return sandbox.record(json.dumps({"patience": limits.patience, "steps": steps}).encode(), limits)
+
+
+def answer(*cells: str, limits: Limits = QUICK) -> Any:
+    """What the function `answer` of these cells returns inside the sandbox."""
+    trace: Trace = read_trace(outcome(*cells, limits=limits).content)
+    assert "a" in trace.answers, (trace.failures, trace.cell_failures)
+    return trace.answers["a"]["1"][0]
+
+
+@pytest.fixture(scope="module")
+def look_around() -> Iterator[dict[str, Any]]:
+    """What one submission finds when it looks for everything that is none of its business."""
+    yield answer(
+        f"""
+import os, pathlib, socket, subprocess
+def tried(f):
+    try: return str(f())
+    except BaseException as e: return type(e).__name__ + ": " + str(e)
+def answer():
+    return {{
+        "files": sorted(os.listdir("/")),
+        "references": tried(lambda: os.listdir("/course/gpulab/exercises/references")),
+        "grading": tried(lambda: __import__("grading")),
+        "repository": tried(lambda: os.listdir({str(ROOT)!r})),
+        "network": tried(lambda: socket.create_connection(("1.1.1.1", 53), 2)),
+        "write": tried(lambda: pathlib.Path("/course/gpulab/x").write_text("x")),
+        "usr": tried(lambda: pathlib.Path("/usr/x").write_text("x")),
+        "replace": tried(lambda: os.replace("/tmp/x", "/out/record")),
+        "unlink": tried(lambda: os.unlink("/out/record")),
+        "link": tried(lambda: os.symlink("/etc/passwd", "/out/other")),
+        "mount": tried(lambda: subprocess.run(["mount", "-o", "remount,rw", "/course"], capture_output=True).returncode),
+        "processes": len([p for p in os.listdir("/proc") if p.isdigit()]),
+        "environment": sorted(os.environ),
+        "home": tried(lambda: pathlib.Path("notes.txt").write_text("mine")),
+    }}
+"""
+    )
+
+
+def test_references_the_repository_and_grading_are_not_there(look_around: dict[str, Any]) -> None:
+    assert look_around["references"] == "[]"
+    assert "ModuleNotFoundError" in look_around["grading"]
+    assert "gradebook" not in look_around["repository"] and "labs" not in look_around["repository"]
+
+
+def test_nothing_can_be_written_but_home_tmp_and_the_one_file(look_around: dict[str, Any]) -> None:
+    for what in ("write", "usr", "replace", "unlink", "link"):
+        assert "Error" in look_around[what], what
+    assert look_around["mount"] != "0"
+    assert look_around["home"] == "4"
+
+
+def test_there_is_no_network_and_no_other_process(look_around: dict[str, Any]) -> None:
+    assert "Error" in look_around["network"]
+    assert look_around["processes"] <= 4
+    assert not {"USER", "SSH_AUTH_SOCK", "VIRTUAL_ENV"} & set(look_around["environment"])
+
+
+def test_a_loop_that_ignores_every_signal_ends_at_the_wall_limit() -> None:
+    stubborn = "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass"
+    found = outcome("ok = 1", stubborn, limits=Limits(seconds=6, patience=2))
+    trace = read_trace(found.content)
+    assert found.end == "stopped" and trace.last == "c1" and not trace.done
+
+
+def test_a_loop_in_one_cell_leaves_time_for_the_next() -> None:
+    assert answer("while True: pass", "def answer(): return 7", limits=Limits(seconds=20, patience=2)) == 7
+
+
+def test_memory_processes_and_printing_are_limited() -> None:
+    greedy = "def answer():\n    try: return len(bytearray(9 << 30))\n    except MemoryError: return 'no'"
+    assert answer(greedy) == "no"
+    bomb = """
+import os
+def answer():
+    children = 0
+    try:
+        while children < 1000:
+            if os.fork() == 0:
+                import time; time.sleep(30); os._exit(0)
+            children += 1
+    except OSError: pass
+    return children
+"""
+    assert answer(bomb) < 200
+    flood = "import os, sys\nfor _ in range(200): os.write(2, b'x' * 1_000_000)\ndef answer(): return 1"
+    assert answer(flood) == 1
+
+
+def test_a_record_larger_than_its_limit_ends_the_recording_and_keeps_the_rest() -> None:
+    small = Limits(seconds=20, patience=5, file=20_000)
+    found = outcome("def answer(): return 'x' * 100_000", limits=small)
+    assert len(found.content) <= 20_000
+    assert not read_trace(found.content).answers
+
+
+def test_without_a_sandbox_nothing_is_recorded_unless_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "obstacle", lambda: "bubblewrap is not installed: apt install bubblewrap")
+    with pytest.raises(SandboxError, match="--unsafe"):
+        outcome("x = 1")
+
+
+def test_no_control_group_is_left_behind() -> None:
+    answer("def answer(): return 1")
+    left = [p for p in Path("/sys/fs/cgroup").glob("*/gpulab-*") if p.is_dir()]
+    mine = [p for p in left if (p / "cgroup.procs").read_text().split() == [] and os.access(p, os.W_OK)]
+    assert len(mine) <= 2  # of tests that run beside this one

@@ -1,0 +1,98 @@
+"""What comes out of the sandbox is believed in nothing: every field is checked, and a forged record gains nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from grading.errors import TraceError
+from grading.traces import read_trace
+
+PTX = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }"
+KERNEL: dict[str, Any] = {
+    "line": "kernel", "digest": "d", "name": "k", "entry": "k", "ptx": PTX, "cc": [8, 0], "max_registers": None,
+}  # fmt: skip
+LAUNCH: dict[str, Any] = {
+    "kernel": "d", "grid": [1, 1, 1], "block": [32, 1, 1], "shared_bytes": 0, "arguments": "00" * 16,
+    "pointers": [[8, 0, 0]], "labels": [],
+}  # fmt: skip
+CASE: dict[str, Any] = {"line": "case", "exercise": "e", "case": "1", "buffers": [64], "events": [LAUNCH]}
+
+
+def record(*lines: Any) -> bytes:
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def case(**changes: Any) -> bytes:
+    return record(KERNEL, {**CASE, **changes})
+
+
+def launch(**changes: Any) -> bytes:
+    return case(events=[{**LAUNCH, **changes}])
+
+
+def test_an_honest_record_is_read() -> None:
+    trace = read_trace(case())
+    assert trace.cases["e"]["1"].launches[0].pointers == ((8, 0, 0),)
+
+
+def test_a_line_that_was_cut_off_is_dropped() -> None:
+    assert "e" in read_trace(case() + b'{"line": "done').cases
+    assert not read_trace(case() + b'{"line": "done').done
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no json\n",
+        b"[]\n",
+        b"{}\n",
+        record({"line": "unknown"}),
+        record({"line": "start", "format": 2}),
+        b"[" * 100_000 + b"\n",
+        json.dumps({"line": "answers", "exercise": "e", "case": "1", "answers": eval("[" * 60 + "]" * 60)}).encode() + b"\n",
+        b'{"line": "at"}\n' * 30_000,
+        record(CASE),  # a kernel that was never recorded
+        case(buffers=[-1]),
+        case(buffers=[1 << 40]),
+        case(buffers=[True]),
+        case(buffers=[1] * 1000),
+        case(buffers="64"),
+        launch(grid=[0, 1, 1]),
+        launch(grid=[1, 1]),
+        launch(grid=[1e3, 1, 1]),
+        launch(block=[1, 1, 1 << 40]),
+        launch(arguments="zz"),
+        launch(arguments="00" * 5000),
+        launch(pointers=[[9, 0, 0]]),  # beyond the arguments
+        launch(pointers=[[0, 1, 0]]),  # no such buffer
+        launch(pointers=[[0, 0, 65]]),  # beyond the buffer
+        launch(pointers=[[0, 0, -8]]),
+        launch(labels=[{"name": "a", "buffer": 0, "offset": 0, "shape": [1], "strides": [4], "dtype": "O); x", "itemsize": 4}]),
+        case(events=[LAUNCH, {"buffer": 0, "fill": 0}]),  # from the host, between launches
+        case(events=[{"buffer": 0, "data": "AAAA"}]),  # of another size
+        case(events=[{"buffer": 0, "data": "!!"}]),
+        case(events=[{"buffer": 0, "fill": 256}]),
+        record({**KERNEL, "ptx": 5}),
+        record({**KERNEL, "cc": [8]}),
+        record({**KERNEL, "max_registers": 100_000}),
+    ],
+)  # fmt: skip
+def test_a_record_that_the_recorder_does_not_write_is_refused_in_one_line(content: bytes) -> None:
+    with pytest.raises(TraceError) as error:
+        read_trace(content)
+    assert str(error.value).startswith("what was recorded cannot be replayed")
+    assert "\n" not in str(error.value) and len(str(error.value)) < 200
+
+
+def test_texts_of_a_record_are_cut_and_cleaned() -> None:
+    label = {"name": "\x1b[31ma\u202e" * 50, "buffer": 0, "offset": 0, "shape": [1], "strides": [4], "dtype": "float32", "itemsize": 4}  # fmt: skip
+    trace = read_trace(
+        launch(labels=[label])
+        + record({"line": "failed", "exercise": "x", "kind": "k", "error": "y" * 10_000})
+    )
+    name = trace.cases["e"]["1"].launches[0].labels[0].name
+    assert "\x1b" not in name and "\u202e" not in name and len(name) <= 60
+    assert len(trace.failures["x"].error) == 2000
