@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gpulab import compile
+from gpulab import device as devices
 from gpulab.messages import Message
+from gpulab.profile.onto_simulator import onto_simulator
 
 from . import answers, messages, progress, registry, traces
 from .run import GPU, name_of, reference_device
@@ -41,6 +43,8 @@ def examine(exercise: Exercise, fn: Any, reference: registry.Reference) -> tuple
         return no_points(exercise, messages.not_checked(), (Detail(problem),))
     if exercise.evidence == "answered cases":
         return answers.examine(exercise, fn, reference)
+    if devices.uses_gpu():
+        fn = onto_simulator(fn)
     with reference_device():
         return traces.examine(exercise, fn, reference)
 

@@ -18,7 +18,6 @@ from gpulab.device.simulated import Simulator
 from gpulab.hardware import find as find_gpu
 from gpulab.messages import Message
 from gpulab.observe.writers import Range, Writers
-from gpulab.profile.onto_simulator import onto_simulator
 from gpulab.simt import Allocation, SimulationError
 from gpulab.simulated_cuda.arrays import DeviceArray
 from gpulab.simulated_cuda.transfers import to_device
@@ -76,8 +75,6 @@ def run(
     `around` is entered for the run alone, with the device's memory already filled: observers and schedules go
     there. `writers` watches all arrays. KeyboardInterrupt passes through; everything else becomes `trouble`.
     """
-    if devices.uses_gpu():
-        fn = onto_simulator(fn)
     device = devices.current()
     arrays = {a.name: to_device(a.value) for a in before if a.role != "scalar"}
     given = [arrays.get(a.name, a.value) for a in before]

@@ -59,7 +59,8 @@ def _of_exercise(name: str, args: tuple, view: str) -> Iterator[Picture]:
     exercise = registry.find(name)
     if exercise.evidence != "launch trace" or len(args) != 1 or not callable(args[0]):
         raise CannotShow(messages.show_exercise(name))
-    fn, case = args[0], _drawable(exercise)
+    fn = onto_simulator(args[0]) if devices.uses_gpu() else args[0]
+    case = _drawable(exercise)
     with reference_device() as device:
         watch, writers = Watch(device), Writers()
         outcome = run_case(exercise, case, fn, cases.arguments(exercise, case), watch.standing(), writers)

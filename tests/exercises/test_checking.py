@@ -1,0 +1,172 @@
+"""`check` as a whole: what it returns, what it never does, what it does when it is stopped."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import cuda as numba_cuda
+
+import gpulab
+from gpulab import cuda, device
+from gpulab.exercises import checking, progress, run
+from gpulab.exercises.verdict import Detail, Part, Verdict
+
+
+@cuda.jit
+def double(a, out):
+    i = cuda.grid(1)
+    if i < a.size:
+        out[i] = 2 * a[i]
+
+
+@cuda.jit
+def plain(a, out):
+    x, y = cuda.grid(2)
+    if x < a.shape[1] and y < a.shape[0]:
+        out[x, y] = a[y, x]
+
+
+def test_a_verdict_survives_json() -> None:
+    verdict = gpulab.check("toy.transpose", plain)
+    again = Verdict.from_dict(json.loads(json.dumps(verdict.to_dict())))
+    assert again == verdict
+    assert str(again) == str(verdict)
+    with pytest.raises(ValueError, match="no verdict of format 1"):
+        Verdict.from_dict({"format": 9})
+
+
+def test_a_verdict_holds_the_numbers_behind_its_words() -> None:
+    verdict = gpulab.check("toy.transpose", plain)
+    assert (verdict.points, verdict.of, verdict.passed, verdict.right) == (2.0, 5.0, False, True)
+    budget = verdict.parts[1]
+    assert (budget.metric, budget.case) == ("global_store_sectors_per_request", "96×128")
+    assert (budget.measured, budget.budget, budget.naive, budget.of) == (32.0, 4.0, 32.0, 1.4)
+    assert verdict.device == "A100 simulated"
+    assert verdict.compiler.startswith("NVVM")
+
+
+def test_the_html_of_a_verdict_has_the_words_of_its_text() -> None:
+    verdict = gpulab.check("toy.transpose", plain)
+    page = re.sub(r"</?(span|code)[^>]*>", "", verdict._repr_html_())
+    words = html.unescape(re.sub(r"<[^>]+>", " ", page)).replace("\xa0", " ").split()
+    assert words == str(verdict).replace("`", "").split()
+
+
+def test_a_learners_text_cannot_become_markup() -> None:
+    part = Part("right", "fail", 0, 1, "<b>", (Detail("<script>alert(1)</script>"), Detail("<i>", 3)))
+    assert "<script" not in Verdict("<x>", (part,))._repr_html_()
+
+
+def test_the_counts_are_those_of_one_gpu_whichever_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = device.current().gpu
+    try:
+        device.simulate("H100")
+        verdict = gpulab.check("toy.double", double)
+        assert verdict.passed
+        assert verdict.device == "A100 simulated"
+        assert device.current().gpu.name.startswith("H100")
+    finally:
+        device.current().gpu = chosen
+
+
+def test_ctrl_c_stops_a_check_in_one_line_and_loses_nothing(own_progress: Path) -> None:
+    gpulab.check("toy.double", double)
+    before = own_progress.read_text()
+
+    def impatient(a, out):
+        raise KeyboardInterrupt
+
+    with pytest.raises(checking.Stopped, match=r"the check of toy\.fill was stopped: it does not count"):
+        gpulab.check("toy.fill", impatient)
+    assert own_progress.read_text() == before
+    assert device.current().options == {}
+    assert device.current().observer_factories == ()
+
+
+def test_a_mistake_of_ours_is_not_called_the_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpulab.device import simulated
+
+    monkeypatch.setattr(simulated, "check_shape", None)
+    words = " ".join(str(gpulab.check("toy.double", double)).split())
+    assert "something inside gpulab broke, not your code (TypeError: 'NoneType' object is not callable)" in words
+    assert "Traceback" not in words
+
+
+def test_what_a_learner_stores_between_cells_does_not_change() -> None:
+    a = np.ones(4, np.float32)
+    gpulab.check("toy.double", double)
+    assert a.tolist() == [1, 1, 1, 1]
+
+
+def test_a_kernel_of_numba_itself_is_checked_on_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "uses_gpu", lambda: True)
+
+    @numba_cuda.jit
+    def on_gpu(a, out):
+        i = numba_cuda.grid(1)
+        if i < a.size:
+            out[i] = 2 * a[i]
+
+    assert gpulab.check("toy.double", on_gpu).passed
+
+
+def test_host_code_around_kernels_of_numba_is_checked_on_the_simulator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(device, "uses_gpu", lambda: True)
+
+    @numba_cuda.jit
+    def plus_one(a, out):
+        x, y = numba_cuda.grid(2)
+        if x < a.shape[1] and y < a.shape[0]:
+            out[y, x] = a[y, x] + 1
+
+    def fill(a, out):
+        plus_one[((a.shape[1] + 31) // 32, (a.shape[0] + 7) // 8), (32, 8)](a, out)
+
+    assert gpulab.check("toy.fill", fill).passed
+
+
+def test_a_check_leaves_no_device_memory_behind() -> None:
+    gpulab.check("toy.double", double)
+    used = device.current().memory.used
+    gpulab.check("toy.double", double)
+    assert device.current().memory.used == used
+
+
+def test_an_exercise_may_be_given_as_a_record() -> None:
+    from tests.exercises.toys import DOUBLE
+
+    assert gpulab.check(DOUBLE, double).exercise == "toy.double"
+
+
+def test_an_endless_kernel_is_stopped_after_a_few_seconds_of_work() -> None:
+    assert run.LIMIT <= 500_000
+
+
+def test_importing_gpulab_loads_nothing_that_is_slow() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, gpulab; print([m for m in ('numpy', 'numba', 'matplotlib', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_what_a_notebook_uses_is_there_under_gpulab() -> None:
+    for name in gpulab.__all__:
+        assert callable(getattr(gpulab, name)) or name in ("cuda", "hardware", "plot"), name
+    with pytest.raises(AttributeError, match="has no attribute 'chekc'"):
+        gpulab.chekc  # noqa: B018
+
+
+def test_progress_of_a_passed_exercise_counts_in_its_lab() -> None:
+    gpulab.check("toy.double", double)
+    assert progress.done(("toy.double", "toy.fill")) == 1

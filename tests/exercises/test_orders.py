@@ -1,0 +1,92 @@
+"""Lockstep is not enough: races are found whether or not they go wrong, and so are results that depend on luck."""
+
+from __future__ import annotations
+
+from numba import float32
+
+import gpulab
+from gpulab import cuda
+from gpulab.exercises import Array, Case, Exercise, Shape, registry
+
+SUM = Exercise(
+    name="toy.sum",
+    lab="99",
+    correct_points=2.0,
+    cases=(Case("128", {"n": 128}),),
+    arguments=lambda s: (Array("a", (128,), fill="uniform"), Array("out", (1,), role="out")),
+    shape=lambda s: Shape((1,), (128,)),
+    rtol=1e-5,
+)
+
+
+@cuda.jit
+def with_barriers(a, out):
+    s = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    s[t] = a[t]
+    stride = 64
+    while stride:
+        cuda.syncthreads()
+        if t < stride:
+            s[t] += s[t + stride]
+        stride //= 2
+    if t == 0:
+        out[0] = s[0]
+
+
+@cuda.jit
+def without_barriers(a, out):
+    s = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    s[t] = a[t]
+    stride = 64
+    while stride:
+        if t < stride:
+            s[t] += s[t + stride]
+        stride //= 2
+    if t == 0:
+        out[0] = s[0]
+
+
+@cuda.jit
+def waits_for_another_warp(a, out):
+    """Right in lockstep: warp 0 sees what warp 3 has written, without a barrier in global memory."""
+    t = cuda.threadIdx.x
+    if t == 127:
+        out[0] = a[0]
+    if t == 0:
+        total = float32(0)
+        for i in range(1, 128):
+            total += a[i]
+        out[0] += total
+
+
+def check(kernel: object) -> tuple[bool, str]:
+    registry.add(SUM, lambda inputs, sizes: {"out": inputs["a"].sum(keepdims=True)})
+    try:
+        verdict = gpulab.check("toy.sum", kernel)
+    finally:
+        registry.remove("toy.sum")
+    return verdict.passed, verdict.card().text(200)
+
+
+def test_a_sum_with_its_barriers_passes() -> None:
+    passed, text = check(with_barriers)
+    assert passed, text
+
+
+def test_a_race_is_reported_with_both_lines_both_threads_and_the_cure() -> None:
+    passed, text = check(without_barriers)
+    assert not passed
+    assert "1 of 1 size, but only by the luck of the order in which warps run" in text
+    assert "Race in kernel without_barriers, shared array `s`" in text
+    assert "s[t] = a[t]" in text
+    assert "s[t] += s[t + stride]" in text
+    assert "Usual cure: cuda.syncthreads()" in text
+
+
+def test_a_result_that_depends_on_the_order_of_warps_is_found_without_shared_memory() -> None:
+    passed, text = check(waits_for_another_warp)
+    assert not passed
+    assert "At 128 `out[0]` is" in text
+    assert "when they run one after the other. Which threads must wait for which?" in text
