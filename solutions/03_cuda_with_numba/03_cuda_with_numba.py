@@ -204,7 +204,7 @@ gpulab.check("basics.brighten", brighten)
 gpulab.show("basics.brighten", brighten)
 
 # %% [markdown]
-# The other order of the indices gives the same picture on a square image, and these counts:
+# The other order of the indices gives the same result on a square image, and these counts:
 
 
 # %%
@@ -287,7 +287,12 @@ ax.set(xlabel="rows = columns", ylabel="slots with work (%)", ylim=(0, 118))
 for wave in (1, 2):
     full = 16 * int((wave * slots) ** 0.5)
     ax.annotate(
-        f"{wave} full", (full, 100), xytext=(0, 4), textcoords="offset points", ha="center", color=style.INK
+        f"{wave} wave{'s' * (wave > 1)}",
+        (full, 100),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="center",
+        color=style.INK,
     )
 style.finish(
     ax, f"With {slots} slots the share drops by half when one more block starts a second wave.", False
@@ -578,12 +583,13 @@ rod = np.zeros(200, np.float32)
 rod[80:120] = 1.0
 on_device, after_steps = cuda.to_device(rod), cuda.device_array(200, np.float32)
 ax, _ = style.begin(None, 7, 3)
-for steps, cell, colour in ((1, 100, style.INK), (300, 127, style.AMBER), (2000, 145, style.ALARM)):
+labels = {1: ("1 step", 88), 300: ("300 steps", 100), 2000: ("2000 steps", 100)}
+for (steps, (label, cell)), colour in zip(labels.items(), (style.INK, style.AMBER, style.ALARM), strict=True):
     diffuse(on_device, after_steps, steps)
     values = after_steps.copy_to_host()
     ax.plot(values, color=colour)
     ax.annotate(
-        f"{steps} steps", (cell, values[cell]), xytext=(4, 3), textcoords="offset points", color=style.INK
+        label, (cell, values[cell]), xytext=(0, -14), textcoords="offset points", ha="center", color=style.INK
     )
 ax.set(xlabel="cell", ylabel="temperature", ylim=(0, 1.18))
 style.finish(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sides.", False)

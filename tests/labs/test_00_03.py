@@ -1,19 +1,23 @@
-"""Labs 00 and 03: the stub fails with a message, the solution passes, wrong files fail for its reason."""
+"""Labs 00 and 03: stubs and wrong files fail for their reason, solutions pass, counts are those in the text."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import numpy as np
 import pytest
 
 import gpulab
-from gpulab.exercises import cases, find, of_lab, registry
+from gpulab.exercises import cases, find, registry
+from gpulab.exercises.registry import of_lab
+from grading.cases import lab_00_start_here, lab_03_cuda_with_numba
 from tests.labs import notebooks
 
 LABS = ("00_start_here", "03_cuda_with_numba")
 EXERCISES = [(lab, exercise.name) for lab in LABS for exercise in of_lab(lab)]
-WRONG = [path for lab in LABS for path in notebooks.wrong_files(lab)]
+WRONG = [(lab, path) for lab in LABS for path in notebooks.wrong_files(lab)]
+JUDGED = lab_00_start_here.CASES | lab_03_cuda_with_numba.CASES
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +35,17 @@ def stubs():
     return {lab: notebooks.answers(lab, released=True) for lab in LABS}
 
 
+def function(lab: str, exercise: str) -> str:
+    return notebooks.checks(lab)[exercise][0]
+
+
+def missed(verdict) -> list[str]:
+    return [label for label, state in notebooks.parts(verdict) if state in ("fail", "part")]
+
+
+# ---------------------------------------------------------------- the notebooks
+
+
 @pytest.mark.parametrize("lab", LABS)
 def test_every_exercise_has_its_test_cell_and_points(lab):
     found = notebooks.checks(lab)
@@ -46,62 +61,150 @@ def test_hints_end_at_a_heading_that_is_there(lab):
 
 
 @pytest.mark.parametrize("lab", LABS)
-def test_every_prediction_is_asked_for(lab):
+def test_every_prediction_is_asked_for_and_answered(lab):
     source = "\n".join(c.source for c in notebooks.notebook(lab).cells if c.cell_type == "code")
-    names = [p.name for p in registry.predictions().values() if registry.lab_number(p.lab) == lab[:2]]
-    assert names
-    assert [name for name in names if f'gpulab.predict("{name}"' not in source] == []
+    asked = [p for p in registry.predictions().values() if registry.lab_number(p.lab) == lab[:2]]
+    assert asked
+    for prediction in asked:
+        assert f'gpulab.predict("{prediction.name}", ...)' in source, prediction.name
+        measured = f'gpulab.predict("{prediction.name}", measured=' in source
+        assert measured == (prediction.answer is None), prediction.name
+
+
+# ---------------------------------------------------------------- solutions, stubs, wrong submissions
 
 
 @pytest.mark.parametrize("lab, exercise", EXERCISES)
 def test_the_solution_passes_in_time(lab, exercise, solutions):
-    function = notebooks.checks(lab)[exercise][0]
     start = time.perf_counter()
-    verdict = gpulab.check(exercise, solutions[lab][function])
+    verdict = gpulab.check(exercise, solutions[lab][function(lab, exercise)])
     assert verdict.passed, str(verdict)
     assert time.perf_counter() - start < 10
 
 
 @pytest.mark.parametrize("lab, exercise", EXERCISES)
+def test_the_solution_passes_at_the_judges_sizes(lab, exercise, solutions):
+    judged = dataclasses.replace(find(exercise), cases=JUDGED[exercise], race_case=None)
+    verdict = gpulab.check(judged, solutions[lab][function(lab, exercise)])
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize("lab, exercise", EXERCISES)
 def test_the_stub_fails_with_a_message(lab, exercise, stubs):
-    function = notebooks.checks(lab)[exercise][0]
-    verdict = gpulab.check(exercise, stubs[lab][function])
+    verdict = gpulab.check(exercise, stubs[lab][function(lab, exercise)])
     assert verdict.points == 0
     assert "Traceback" not in str(verdict)
     assert "empty" in str(verdict) or "wrote" in str(verdict), str(verdict)
 
 
-@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
-def test_a_wrong_submission_fails_for_its_reason(path):
+@pytest.mark.parametrize("lab, path", WRONG, ids=[path.stem for _, path in WRONG])
+def test_a_wrong_submission_fails_for_its_reason_and_no_other(lab, path):
     header = notebooks.wrong_header(path)
-    exercise = find(header["exercise"])
-    lab = next(lab for lab, name in EXERCISES if name == exercise.name)
-    function = notebooks.checks(lab)[exercise.name][0]
-    verdict = gpulab.check(exercise.name, notebooks.wrong_answer(path)[function])
-    missed = [label for label, state in notebooks.parts(verdict) if state in ("fail", "part")]
-    assert header["fails"] in missed, str(verdict)
-    if header["fails"] != "right":
-        assert verdict.right, str(verdict)
-        assert missed == [header["fails"]] or path.stem in MISS_MORE, str(verdict)
+    answer = notebooks.wrong_answer(path)[function(lab, header["exercise"])]
+    verdict = gpulab.check(header["exercise"], answer)
+    assert missed(verdict) == [header["fails"]], str(verdict)
     assert header["says"].lower() in " ".join(str(verdict).lower().split()), str(verdict)
 
 
-# These miss a second budget for the same reason.
-MISS_MORE = ("brighten_down_the_columns", "two_paths_by_lane")
-
-
 def test_two_wrong_submissions_for_every_exercise():
-    headers = [notebooks.wrong_header(path)["exercise"] for path in WRONG]
+    headers = [notebooks.wrong_header(path)["exercise"] for _, path in WRONG]
     assert {name for _, name in EXERCISES if headers.count(name) < 2} == set()
 
 
+# ---------------------------------------------------------------- what the tables were derived to say
+
+
+@pytest.mark.parametrize(
+    "stem, label, derived",
+    [
+        ("saxpy_chunks", "load sectors", 32),
+        ("brighten_down_the_columns", "load sectors", 32),
+        ("two_paths_by_lane", "branch efficiency", 50),
+        ("two_paths_select", "warp instructions", 424 * 512),  # both paths and 40 others, in 512 warps
+        ("matmul_down_the_columns", "load sectors", 16.5),
+        ("matmul_sum_in_memory", "bytes stored", 4 * 64 * 128 * (96 + 1)),  # once more to clear it
+        ("block_sum_every_second_thread", "divergent branches", 32 * (47 + 1)),
+        ("block_sum_strided", "bank conflicts", 10 / 3),
+        ("diffuse_copies_back", "bytes stored", 4 * 4096 * (2 * 8 + 1)),
+    ],
+)
+def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, label, derived):
+    lab, path = next((lab, path) for lab, path in WRONG if path.stem == stem)
+    exercise = notebooks.wrong_header(path)["exercise"]
+    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[function(lab, exercise)])
+    part = next(part for part in verdict.parts if part.label == label)
+    assert part.measured == pytest.approx(derived, rel=1e-3)
+    assert part.points == 0
+
+
+# ---------------------------------------------------------------- numbers that the texts state
+
+
+def text(lab: str) -> str:
+    return " ".join("\n".join(c.source for c in notebooks.notebook(lab).cells).split())
+
+
+def run_cells(lab: str, *starts: str) -> dict:
+    """The names after running the cells that hold these words."""
+    names: dict = {"np": np, "gpulab": gpulab, "cuda": gpulab.cuda}
+    for words in starts:
+        sources = [c.source for c in notebooks.notebook(lab).cells if c.cell_type == "code"]
+        exec(next(source for source in sources if words in source), names)
+    return names
+
+
+def test_the_sample_answer_on_the_copy_twice_as_fast_cites_the_counts():
+    names = run_cells("00_start_here", "def quick(", "half = gpulab.profile(", "np.nan")
+    assert names["whole"]["global_store_bytes"] == 400_000
+    assert names["half"]["global_store_bytes"] == 200_000
+    assert np.isnan(names["target"].copy_to_host()).sum() == 50_000
+    assert "200,000 bytes stored" in text("00_start_here") and "50,000 elements stay NaN" in text(
+        "00_start_here"
+    )
+
+
+@gpulab.cuda.jit
+def sixteen_each(a, out):
+    i = gpulab.cuda.blockIdx.x * 4096 + gpulab.cuda.threadIdx.x
+    if i + 15 * 256 < a.size:
+        for k in range(16):
+            out[i + k * 256] = a[i + k * 256]
+    else:
+        for j in range(i, a.size, 256):
+            out[j] = a[j]
+
+
+def test_the_open_task_on_the_cheapest_copy_can_be_done_for_what_it_says():
+    a, out = np.ones(2**20, np.float32), np.zeros(2**20, np.float32)
+    report = gpulab.profile(sixteen_each[256, 256], a, out)
+    assert out.all()
+    assert f"{report['instructions'] / 2**15:.1f}" == "12.1"
+    assert "| ours, sixteen elements per thread | 12.1 (" in text("00_start_here")
+
+
+def test_the_sample_answer_on_divergence_cites_the_counts(solutions):
+    names = solutions["03_cuda_with_numba"]
+    a, out = np.full(16_384, 0.5, np.float32), np.zeros(16_384, np.float32)
+    per_warp = [
+        gpulab.profile(names[kernel][64, 256], a, out)["instructions"] / 512
+        for kernel in ("two_paths_by_lane", "two_paths")
+    ]
+    assert per_warp == [428, 260]
+    said = text("03_cuda_with_numba")
+    assert "428 instructions per warp" in said and "and 260 instructions" in said
+
+
+# ---------------------------------------------------------------- slow
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(1, 21))
 @pytest.mark.parametrize("lab, exercise", EXERCISES)
 def test_the_solution_passes_for_other_contents(lab, exercise, seed, solutions, monkeypatch):
-    function = notebooks.checks(lab)[exercise][0]
-    monkeypatch.setattr(cases, "PUBLIC_SEED", int(np.random.default_rng(seed).integers(1 << 30)))
-    assert gpulab.check(exercise, solutions[lab][function]).passed
+    numbers = cases.generator
+    monkeypatch.setattr(cases, "generator", lambda exercise, case, public: numbers(exercise, case, seed))
+    verdict = gpulab.check(exercise, solutions[lab][function(lab, exercise)])
+    assert verdict.passed, str(verdict)
 
 
 @pytest.mark.slow
@@ -115,6 +218,5 @@ def test_the_notebook_runs_from_top_to_bottom(lab, tmp_path):
     )
     ran = client.execute()
     assert time.perf_counter() - start < 90
-    pictures = str([output for cell in ran.cells for output in cell.get("outputs", [])]).count("image/png")
-    pictures += sum("data:image/png" in str(cell.get("outputs", "")) for cell in ran.cells)
-    assert pictures >= 3
+    outputs = str([output for cell in ran.cells for output in cell.get("outputs", [])])
+    assert outputs.count("image/png") >= 3

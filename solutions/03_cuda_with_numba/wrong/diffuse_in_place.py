@@ -1,4 +1,4 @@
-# exercise: basics.diffuse  fails: right  says: order of the warps
+# exercise: basics.diffuse  fails: right  says: luck
 from numba import float32
 
 from gpulab import cuda

@@ -1,4 +1,4 @@
-# exercise: basics.two_paths  fails: instructions  says: naive
+# exercise: basics.two_paths  fails: warp instructions  says: naive
 from numba import float32
 
 from gpulab import cuda
