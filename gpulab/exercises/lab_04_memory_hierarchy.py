@@ -220,7 +220,16 @@ EXERCISES: tuple[Exercise, ...] = (
         name="memory.copy",
         lab=LAB,
         correct_points=1.6,
-        cases=(_size(4096), _size(5000), _size(100), _size(1023), _size(1), _size(0, "empty"), _size(65539), _size(65536)),
+        cases=(
+            _size(4096),
+            _size(5000),
+            _size(100),
+            _size(1023),
+            _size(1),
+            _size(0, "empty"),
+            _size(65539),
+            _size(65536),
+        ),
         arguments=copy_arguments,
         shape=lambda sizes: COPY_SHAPE,
         budgets=(
@@ -513,6 +522,13 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "%",
         reason="Effective bandwidth over the peak of the data sheet.",
         tolerance=0.02,
+    ),
+    _prediction(
+        "same_word",
+        "One load request in which all lanes want the same word moves",
+        "sectors",
+        1,
+        "The word lies in one sector; lanes that share a sector pay for it once.",
     ),
     _prediction(
         "stride_2",

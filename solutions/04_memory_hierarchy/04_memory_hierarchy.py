@@ -39,7 +39,7 @@ gpulab.start("04")
 # %% [markdown]
 # ## 1 · Where bytes live
 #
-# A kernel meets these memories. Each is larger, slower and shared by more threads than the one above it.
+# A kernel meets these memories. From top to bottom they get slower and larger, and more threads see them.
 #
 # | memory | who sees it | until | where it is |
 # |---|---|---|---|
@@ -76,6 +76,7 @@ for name in ("T4", "A100", "H100", "RTX 4090"):
     )
 
 a100 = hardware.find("A100")
+print(f"\nA100, measured: L2 {a100.l2_seen}, DRAM {a100.dram_seen}   ({a100.l2_seen.source})")
 gpulab.predict("memory.all_registers", measured=int(a100.sms) * a100.capability.registers_per_sm * 4 / MIB)
 
 # %% [markdown]
@@ -113,9 +114,9 @@ print(gpu.dram_latency.source)
 # From shared memory to DRAM an access takes more than twenty times as long, and the level holds hundreds of
 # thousands of times as much.
 #
-# **Why.** Large memory is far away and needs more wires to find a byte. The registers of all SMs together are
-# nearly as large as the L2 of the same chip, because thousands of waiting threads keep their values there.
-# GPUs differ in sizes; the order of the levels stays.
+# **Why.** Large memory is far away, and finding a byte in it takes longer. The registers of all SMs together
+# are as large as a cache, on the T4 larger than its L2, because thousands of waiting threads keep their
+# values there. GPUs differ in sizes; the order of the levels stays.
 #
 # ## 2 · Where bandwidth comes from
 #
@@ -157,11 +158,11 @@ peak = float(hardware.find("A100").dram_bandwidth)
 gpulab.predict("memory.effective", measured=moved / 1.21e-3 / 1e9)
 gpulab.predict("memory.utilisation", measured=100 * moved / 1.21e-3 / peak)
 print(f"the least time that the peak allows: {1e3 * moved / peak:.2f} ms")
+print(f"utilisation that a measured kernel reached: {100 * float(a100.dram_seen) / peak:.0f} %")
 
 # %% [markdown]
 # **Why.** No program reaches the peak: DRAM must be refreshed, rows opened, and the bus turned from reading
-# to writing. Where a measured copy is on the data sheet it is `dram_seen`. A time below the least time means
-# that not all bytes went to DRAM.
+# to writing. A time below the least time means that not all bytes went to DRAM.
 #
 # ## 3 · Thirty-two bytes at a time
 #
@@ -172,8 +173,14 @@ print(f"the least time that the peak allows: {1e3 * moved / peak:.2f} ms")
 # is called **coalesced**.
 #
 # **Efficiency** is bytes asked for over bytes moved. With 4-byte loads the worst case is a sector for each
-# lane: 4 of 32 bytes, 12.5 %. It cannot be lower.
+# lane: 4 of 32 bytes, 12.5 %, and no pattern makes it lower.
 #
+# **Predict.** All 32 lanes of a warp load the same 4-byte word. How many sectors does the request move?
+
+# %%
+gpulab.predict("memory.same_word", ...)
+
+# %% [markdown]
 # **Do.** Write `sectors(addresses, size)`. `addresses` lists the byte addresses of the lanes that ask, `size`
 # is how many bytes each of them wants, from its address on. Return the number of sectors that the request
 # moves. A record of 12 bytes may lie across two sectors. About 4 lines.
@@ -269,6 +276,10 @@ def copy(a, b):
 # %% nbgrader={"grade": true, "grade_id": "copy-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("memory.copy", copy)
 
+# %% [markdown]
+# **See.** One load and one store of one warp. A row is 128 bytes of memory, a group of eight cells is a
+# sector, and the number in a cell is the lane that wants it.
+
 # %%
 gpulab.show("memory.copy", copy, view="accesses")
 
@@ -363,6 +374,9 @@ out = cuda.device_array((128, 96), np.float32)
 plain = gpulab.profile(transpose_plain[(4, 3), (32, 32)], a, out)
 plain
 
+# %% [markdown]
+# **See.** The load and the store of one warp, both of the same source line.
+
 # %%
 gpulab.show(plain)
 
@@ -441,8 +455,8 @@ gpulab.check("memory.centre", centre_first_try)
 # which round of the loop does each access belong?
 #
 # **Do.** Say to yourself which warp does what too early, and to whom. Then write the mended kernel. Each
-# element of `a` may be loaded once: **Budget:** 4 bytes per element. Sizes include 63, 1,025 and 0; all threads
-# of a block must reach every barrier.
+# element of `a` may be loaded once: **Budget:** 4 bytes per element. Sizes include 63, 1,025 and 0; all
+# threads of a block must reach every barrier.
 
 
 # %% nbgrader={"grade": false, "grade_id": "centre", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -624,9 +638,9 @@ gpulab.show("memory.padded", padded, view="banks")
 # ## 9 · Neighbours
 #
 # A **stencil** computes each output from an input and its neighbours: convolutions, blurs, heat. Here
-# `out[y, x]` is the sum of the 3 × 3 elements around `a[y, x]`, divided by 9. Elements outside the image count
-# as zero. Neighbouring outputs share most inputs, so without a tile each input is loaded nine times. A tile
-# for 32 × 8 outputs needs a rim of inputs around it, its **halo**: 34 × 10 elements in all.
+# `out[y, x]` is the sum of the 3 × 3 elements around `a[y, x]`, divided by 9. Elements outside the image
+# count as zero. Neighbouring outputs share most inputs, so without a tile each input is loaded nine times. A
+# tile for 32 × 8 outputs needs a rim of inputs around it, its **halo**: 34 × 10 elements in all.
 #
 # **Predict.** How many bytes per output does a block of 32 × 8 load, if it loads its tile and halo once?
 
@@ -666,6 +680,11 @@ def blur(a, out):
 
 # %% nbgrader={"grade": true, "grade_id": "blur-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("memory.blur", blur)
+
+# %% [markdown]
+# **See.** One load of one warp, and one store. Do the lanes of the load run over the end of a row of the tile
+# and go on in the next row of the image? Then the request touches more sectors than it has bytes for. That is
+# the price of an odd width.
 
 # %%
 gpulab.show("memory.blur", blur, view="accesses")
@@ -809,16 +828,16 @@ for report in (in_constant, in_global):
 # ## 12 · Caches
 #
 # The counts in this lab are what warps *ask for*. What reaches L2 and DRAM is less if a cache has it. Some
-# rules that hold for all recent GPUs:
+# rules that hold for all recent GPUs (Nsight Compute documentation, "Memory Tables"; CUDA Programming Guide):
 #
 # - A line is 128 bytes, four sectors. A miss fetches the sectors that are needed, not the line.
 # - Each SM has its own L1, and the L1s know nothing of each other. Data that blocks exchange meet in the
 #   **L2**, which all SMs share; it is the point where memory is **coherent**. Writes go through the L1 to the
 #   L2.
-# - The L2 is cut into slices, each beside a memory controller. On large chips it has two halves, and the far
-#   half takes longer.
-# - Textures are read through the L1 since Volta. Which line is replaced is not published; in tests it looks
-#   like a variant of least recently used.
+# - The L2 is cut into slices, each beside a memory controller. On the A100 it has two halves (NVIDIA A100
+#   whitepaper), and the far half takes longer.
+# - Textures are read through the L1. Which line is replaced is not published; it is not strictly the
+#   oldest (Jia et al. 2018).
 #
 # So does a cache mend the blocked copy, in which every lane walks along its own stretch? Lane by lane the
 # sectors are used up in eight steps, *if they stay that long*. Below, warps take turns, one step each, on an
