@@ -51,7 +51,7 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
     dtype, count = values[0].dtype, len(values)
     if run.on_access:  # before the write: an observer may want to see what was there
         tell(run, index, space, "store", address, dtype.itemsize * count, values)
-    run.idle = 0
+    run.changed()
     lanes = run.lanes
     if space == "global" or space == "const":
         for view, places, mine in _global_places(run, index, address, dtype, count, writing=True):
@@ -107,12 +107,12 @@ def atomic(
         values = tuple(np.broadcast_to(o, shape).reshape(-1)[selected] for o in operands)
         if not keep and isinstance(function, np.ufunc):
             function.at(view, flat, values[0])
-            run.idle = 0
+            run.changed()
             continue
         before = view[flat]
         found = atomics.apply(function, view, flat, values)
-        if run.idle and not np.array_equal(view[flat], before):
-            run.idle = 0
+        if not np.array_equal(view[flat], before):
+            run.changed()
         old.reshape(-1)[selected] = found
     run.idle += 1
     return old if keep else None

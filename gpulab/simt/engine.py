@@ -34,7 +34,7 @@ WARP = 32
 CHUNK_LANES = 16_384  # lanes that run at once: arrays that fit the cache, long enough to hide the interpreter
 CONTENDED_LANES = 2_048  # … where compare-and-swap loops make most of them wait anyway
 CHUNK_BYTES = 256 << 20  # registers, shared and local memory of one chunk
-PATIENCE = 64  # waiting looks at memory that nobody changed, before another group gets its turn
+PATIENCE = 8  # looks in vain at memory that nobody changed, before it is another group's turn
 LIMIT = 3_000_000  # instructions of one chunk of blocks before a kernel counts as endless
 
 
@@ -130,20 +130,25 @@ class _Frame:
         self.threads = self.block[0] * self.block[1] * self.block[2]
         self.lanes_per_block = (self.threads + WARP - 1) // WARP * WARP
 
-    def chunks(self) -> Iterator[Array]:
-        """Linear indices of the blocks of each chunk."""
-        count = self.grid[0] * self.grid[1] * self.grid[2]
+        self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
+        self.order: Array | None = None
+        if self.schedule.seed is not None:
+            self.order = np.random.default_rng(self.schedule.seed).permutation(self.blocks)
+
+    @property
+    def chunk_size(self) -> int:
+        """How many blocks run together."""
+        if self.order is not None:
+            return 1
         per_lane = 8 * min(len(self.program.dtypes), 96) + self.program.local_bytes
         per_block = self.lanes_per_block * per_lane + self.shared_bytes
         lanes = CONTENDED_LANES if self.program.contended else CHUNK_LANES
-        size = max(1, min(lanes // self.lanes_per_block, CHUNK_BYTES // max(per_block, 1)))
-        order = None
-        if self.schedule.seed is not None:
-            size = 1
-            order = np.random.default_rng(self.schedule.seed).permutation(count)
-        for first in range(0, count, size):
-            blocks = np.arange(first, min(first + size, count))
-            yield blocks if order is None else order[blocks]
+        return max(1, min(lanes // self.lanes_per_block, CHUNK_BYTES // max(per_block, 1)))
+
+    def chunk(self, first: int, size: int) -> Array:
+        """Linear indices of up to `size` blocks, beginning with the one that is `first` in order."""
+        places = np.arange(first, min(first + size, self.blocks))
+        return places if self.order is None else self.order[places]
 
 
 class _Zeros(dict):
@@ -191,35 +196,40 @@ def _new_variable(memory: Memory, variable: Variable) -> Allocation:
 
 
 def _run_chunks(frame: _Frame, resident_blocks: int | None) -> None:
-    """Run all chunks; one that waits for another is put aside while the next ones start."""
-    pending = frame.chunks()
-    parked: list[tuple[Run, Iterator[None]]] = []
-    rounds = 0
+    """Run all chunks; one that waits for another is put aside while the next ones start.
+
+    A launch is stuck when all chunks that may run have, one after the other, come back to a state in which
+    they were before, and no memory has changed since: they would go in circles forever.
+    """
+    size, started = frame.chunk_size, 0
+    parked: list[tuple[Run, Iterator[int]]] = []
+    seen: set[tuple[int, int]] = set()  # states of parked chunks since memory changed
+    again = 0  # how many chunks in a row have come back to one of them
     while True:
-        held = sum(run.chunk.blocks.size for run, _ in parked)
-        blocks = None
-        if resident_blocks is None or held < resident_blocks:
-            blocks = next(pending, None)
-        if blocks is not None:
-            run = Run(frame, blocks)
+        room = size
+        if resident_blocks is not None:
+            room = min(size, resident_blocks - sum(run.chunk.blocks.size for run, _ in parked))
+        if room > 0 and started < frame.blocks:
+            run = Run(frame, frame.chunk(started, room))
+            started += run.chunk.blocks.size
             steps = run.execute()
-            rounds = 0
         elif parked:
             run, steps = parked.pop(0)
-            rounds += 1
         else:
             return
-        before = run.done
-        try:
-            next(steps)
-        except StopIteration:
-            rounds = 0
+        before = run.changes
+        state = next(steps, None)
+        if state is not None:
+            parked.append((run, steps))
+        if state is None or run.changes != before:
+            seen.clear()
+            again = 0
             continue
-        parked.append((run, steps))
-        if run.done != before:
-            rounds = 0
-        if rounds > 4 * len(parked) + 8:
-            raise run.stuck(next(pending, None) is not None)
+        known = (id(run), state)
+        again = again + 1 if known in seen else 0
+        seen.add(known)
+        if again > len(parked):
+            raise run.stuck(started < frame.blocks)
 
 
 class Run:
@@ -246,8 +256,9 @@ class Run:
         self.protected = 0
         self.nearby: dict = {}
         self.copies: Copies | None = None
-        self.idle = 0  # looks at shared state since anything changed
-        self.done = 0  # instructions that changed something, roughly: progress as seen by the launch
+        self.changes = 0  # of memory, as far as others may see them
+        self.idle = 0  # looks at memory in vain since it changed …
+        self.looks: Array | None = None  # … and those of each lane, counted once it is worth it
         self.spent = 0
         self.clock = 0
         self.order = self._warp_order()
@@ -400,8 +411,14 @@ class Run:
 
     # ---- the loop --------------------------------------------------------------------------------
 
-    def execute(self) -> Iterator[None]:
-        """Run the chunk to its end; yields whenever it can only wait for another chunk."""
+    def changed(self) -> None:
+        """Memory has changed: what others wait for may have come."""
+        self.changes += 1
+        self.idle = 0
+        self.looks = None
+
+    def execute(self) -> Iterator[int]:
+        """Run the chunk to its end; whenever it can only wait for another chunk it yields its state."""
         self._add(0, self.alive)
         segments = self.program.segments
         turn: tuple[int, int] | None = None
@@ -418,15 +435,30 @@ class Run:
                 turn = key
                 self.protected = self._needed()
             self.lanes = lanes
+            before = self.idle
             self._run_segment(segments[number], number, lanes)
-            if self._only_waiters():
-                self.idle = 0
-                yield
+            if self.idle >= PATIENCE and self.idle > before and self._all_wait(lanes):
+                self.idle, self.looks = 0, None
+                yield self._state(turn)
         self._finish()
 
-    def _only_waiters(self) -> bool:
-        """Every group has had its chance to change something."""
-        return self.idle >= PATIENCE * 8 * max(1, len(self.ready))
+    def _all_wait(self, lanes: Array | None) -> bool:
+        """`lanes` have looked in vain. Whether each lane that could run has done so often enough by now."""
+        if self.looks is None:
+            self.looks = np.zeros(self.shape, np.int32)
+        self.looks += self.full(lanes)
+        waiting = all((self.looks[self.full(ready)] >= PATIENCE).all() for ready in self.ready.values())
+        return waiting and bool(self.ready)
+
+    def _state(self, turn: tuple[int, int] | None) -> int:
+        """A hash of all that decides how the chunk goes on, but for memory."""
+        needed, registers = self._needed(), self.registers
+        contents = [registers[slot].tobytes() for slot in range(len(registers)) if needed >> slot & 1]
+        groups = [
+            [(key, self.full(lanes).tobytes()) for key, lanes in sorted(places.items())]
+            for places in (self.ready, self.at_barrier, self.at_warp)
+        ]
+        return hash((turn, self.clock * self.program.timed, *contents, *map(tuple, groups)))
 
     def _choose(self, turn: tuple[int, int] | None) -> tuple[int, int]:
         if self.idle >= PATIENCE and turn is not None:
@@ -544,7 +576,7 @@ class Run:
             groups[key] = lanes
 
     def _exit(self, lanes: Array | None) -> None:
-        self.done += 1
+        self.changes += 1
         if not self.ready and not self.at_barrier and not self.at_warp:
             return
         self.alive = self.full(self.alive) & ~self.full(lanes)

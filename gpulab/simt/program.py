@@ -43,6 +43,7 @@ Getter = Callable[[list[np.ndarray]], np.ndarray]
 MEETING = frozenset({"bar", "barrier", "shfl", "vote", "match", "redux", "elect"})
 JUMPS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 CARRY = "%cc"
+CLOCKS = ("%clock", "%globaltimer")
 
 
 @dataclass(slots=True)
@@ -87,6 +88,7 @@ class Program:
     shared_variables: dict[str, tuple[int, int]]  # offset and bytes (0 for dynamic shared memory)
     dynamic_shared: bool
     contended: bool  # has compare-and-swap loops: run fewer lanes at once
+    timed: bool  # reads a clock
     ordered: bool  # blocks may talk to each other: run chunks in order
 
     def is_load(self, index: int) -> bool:
@@ -288,6 +290,9 @@ class _Decoder:
             shared_variables=self.shared_variables,
             dynamic_shared=self.dynamic_shared,
             contended=any("cas" in i.parts for i in instructions if i.parts[0] == "atom"),
+            timed=any(
+                isinstance(o, Special) and o.name.startswith(CLOCKS) for i in instructions for o in i.operands
+            ),
             ordered=bool(names & {"atom", "red", "membar", "fence"})
             or any(is_volatile(i) for i in instructions),
         )

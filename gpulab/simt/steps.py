@@ -15,7 +15,7 @@ from .floats import canonical
 from .meetings import Getter, targets_of
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .operations import Function, Opcode, operation
-from .program import CARRY, Step, is_volatile
+from .program import CARRY, CLOCKS, Step, is_volatile
 from .types import BOOL, DTYPES, I64, SIGNED, size_of
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _move(decoder: _Decoder, op: Opcode, index: int) -> Step:
     slot = decoder.destination(destination)
     if slot is None:
         return lambda run: None
-    if isinstance(source, Special) and source.name.startswith(("%clock", "%globaltimer")):
+    if isinstance(source, Special) and source.name.startswith(CLOCKS):
         dtype = decoder.dtypes[slot]
         return lambda run: run.put(slot, np.full((1, 1), run.clock).astype(dtype))
     have = decoder.dtypes[slot]
