@@ -1,4 +1,4 @@
-"""What a case hands to the learner's code: contents made from a seed, poison in the outputs, the expected results."""
+"""What a case hands to the learner's code, contents from a seed and poison, and what should come out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .spec import Array, Case, Exercise, Scalar, Sizes
 
 PUBLIC_SEED = 2024  # of the learner's check; the judge has its own
 
-# What stands in an output before the run, as a byte pattern. As a float the first is NaN, the second a tiny negative number.
+# What stands in an output before the run, as a byte pattern: as a float NaN, and a tiny negative number.
 POISON = (0xFF, 0xB4)
 
 

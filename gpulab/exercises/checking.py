@@ -21,11 +21,11 @@ class Stopped(Message):
 
 
 def check(exercise: str | Exercise, fn: Callable[..., Any]) -> Verdict:
-    """Check a learner's function against an exercise, by name as in ``gpulab.check("basics.saxpy", saxpy)``.
+    """Check a learner's function against an exercise: ``gpulab.check("basics.saxpy", saxpy)``.
 
-    Returns a verdict that shows itself. Whatever the function does wrong, raises or breaks is said in the verdict.
-    Raises UnknownExercise for a name that does not exist, NoReference where the expected results are not installed,
-    Stopped on Ctrl-C; then nothing is recorded.
+    Returns a verdict that shows itself. Whatever the function does wrong, raises or breaks is said in the
+    verdict. Raises UnknownExercise for a name that does not exist, NoReference where the expected results
+    are not installed, Stopped on Ctrl-C; then nothing is recorded.
     """
     exercise = registry.find(exercise) if isinstance(exercise, str) else exercise
     reference = registry.reference(exercise.name)

@@ -40,9 +40,10 @@ def mismatch(
 ) -> Mismatch | None:
     """None if all elements of `got` are right, within ``atol + rtol · |expected|``.
 
-    Numbers are compared in float64 (integers as they are). NaN and infinity are right only where the reference
-    has the same. With both tolerances 0 the reference is rounded once to the dtype of `got`, then equal means equal.
-    Raises ValueError if the reference has another shape: that is a mistake in the exercise.
+    Numbers are compared in float64 (integers as they are). NaN and infinity are right only where the
+    reference has the same. With both tolerances 0 the reference is rounded once to the dtype of `got`, then
+    equal means equal. Raises ValueError if the reference has another shape: that is a mistake in the
+    exercise.
     """
     expected = np.asarray(expected)
     if expected.shape != got.shape:
@@ -68,7 +69,7 @@ def _nan(values: np.ndarray) -> np.ndarray:
 
 
 def where(wrong: np.ndarray) -> str:
-    """Where the true elements lie, in words: ``all in row 32``, ``from index 1,024 on``, ``every 2nd from 1 on``.
+    """Where the true elements lie, in words: ``all in row 32``, ``from index 1,024 on``.
 
     Empty if there is at most one.
     """
@@ -142,7 +143,7 @@ def index_words(array: str, index: tuple[int, ...]) -> str:
 
 
 def value_words(value: Any) -> str:
-    """One element as a person reads it, up to seven significant digits: ``0.73``, ``2.0``, ``-12``, ``nan``."""
+    """One element as a person reads it, up to seven significant digits: ``0.73``, ``-12``, ``nan``."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Verbs of a notebook that show at once, wherever they stand in a cell: several in one cell must all be seen."""
+"""Verbs of a notebook that show at once: of several in one cell all must be seen."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from . import predictions, showing
 def predict(name: str, value: Any = None, *, measured: float | None = None) -> None:
     """Write a number down before the run: ``gpulab.predict("memory.column", 32)``.
 
-    ``gpulab.predict("memory.column", measured=…)`` sets the run's own number beside it. Kept with the progress, never
-    graded. Raises NotAPrediction for what is no finite number; ``...`` stands for a number still to be written.
+    ``gpulab.predict("memory.column", measured=…)`` sets the run's own number beside it. Kept with the
+    progress, never graded. Raises NotAPrediction for what is no finite number; ``...`` stands for a number
+    still to be written.
     """
     present(predictions.predict(name, value, measured=measured))
 
@@ -21,9 +22,9 @@ def predict(name: str, value: Any = None, *, measured: float | None = None) -> N
 def show(what: Any, *args: Any, view: str = "") -> None:
     """Draw what a run does to memory, from the run's own record.
 
-    ``show(report)`` draws what `gpulab.profile` recorded, ``show(kernel[grid, block], *args)`` runs and draws,
-    ``show("memory.copy", copy)`` runs an exercise at a size that can be drawn. `view` asks for one kind of picture:
-    ``accesses``, ``banks``, ``lanes`` or ``threads``. Raises CannotShow, in one line.
+    ``show(report)`` draws what `gpulab.profile` recorded, ``show(kernel[grid, block], *args)`` runs and
+    draws, ``show("memory.copy", copy)`` runs an exercise at a size that can be drawn. `view` asks for one
+    kind of picture: ``accesses``, ``banks``, ``lanes`` or ``threads``. Raises CannotShow, in one line.
     """
     for picture in showing.pictures(what, *args, view=view):
         present(picture)

@@ -1,4 +1,7 @@
-"""Every sentence that a check, a hint or a prediction says to a learner. Functions of facts; nothing is decided here."""
+"""Every sentence that a check, a hint or a prediction says to a learner.
+
+Functions of facts; nothing is decided here.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from collections.abc import Sequence
 
 from gpulab.profile.display import number, points
 from gpulab.profile.metrics import METRICS
-
 
 ROOM = 40  # characters for the names of cases
 
@@ -52,15 +54,24 @@ def not_a_function(exercise: str, what: str) -> str:
 
 
 def launched_already(exercise: str) -> str:
-    return f'pass the kernel without its launch shape: `gpulab.check("{exercise}", kernel)`. The check chooses the shapes.'
+    return (
+        f'pass the kernel without its launch shape: `gpulab.check("{exercise}", kernel)`. '
+        "The check chooses the shapes."
+    )
 
 
 def not_a_kernel(name: str) -> str:
-    return f"`{name}` is plain Python. This exercise asks for a kernel: put `@cuda.jit` in the line above `def {name}`"
+    return (
+        f"`{name}` is plain Python. This exercise asks for a kernel: "
+        f"put `@cuda.jit` in the line above `def {name}`"
+    )
 
 
 def a_kernel(name: str) -> str:
-    return f"`{name}` is a kernel. This exercise asks for plain Python that launches kernels: leave out `@cuda.jit` here"
+    return (
+        f"`{name}` is a kernel. This exercise asks for plain Python that launches kernels: "
+        "leave out `@cuda.jit` here"
+    )
 
 
 def a_kernel_for_answers(name: str) -> str:
@@ -89,7 +100,10 @@ def raised(kind: str, text: str, line: int) -> str:
 
 
 def ours(kind: str, text: str) -> str:
-    return f"something inside gpulab broke, not your code ({kind}: {text}). Please report it with this exercise's name"
+    return (
+        f"something inside gpulab broke, not your code ({kind}: {text}). "
+        "Please report it with this exercise's name"
+    )
 
 
 def read_on_host(array: str) -> str:
@@ -159,7 +173,8 @@ def grid_has(threads: int, elements: int) -> str:
 
 def input_changed(array: str, count: int, where: str, thread: str, line: int) -> str:
     who = f": {thread} wrote to it" + (f" in line {line}" if line else "") if thread else ""
-    return f"your code changed {some(count, 'element')} of the input `{array}` (first `{where}`){who}. Only outputs may change."
+    what = f"{some(count, 'element')} of the input `{array}` (first `{where}`)"
+    return f"your code changed {what}{who}. Only outputs may change."
 
 
 def not_a_number_inside(kind: str) -> str:
@@ -284,7 +299,8 @@ def sectors_for(sectors: int, threads: int) -> str:
 
 
 def misaligned(distance: int, sectors: int) -> str:
-    return f"{some(sectors, 'sector')}, because the first address lies {some(distance, 'byte')} behind the start of one"
+    off = some(distance, "byte")
+    return f"{some(sectors, 'sector')}, because the first address lies {off} behind the start of one"
 
 
 def scattered(verb: str, sectors: int, threads: int) -> str:
@@ -351,7 +367,10 @@ def unknown_view(view: str, views: Sequence[str]) -> str:
 
 
 def cannot_show(kind: str) -> str:
-    return f"gpulab.show draws a report, a launch with its arguments, or an exercise with your function; it got {a(kind)}"
+    return (
+        "gpulab.show draws a report, a launch with its arguments, or an exercise with your function; "
+        f"it got {a(kind)}"
+    )
 
 
 def show_exercise(name: str) -> str:

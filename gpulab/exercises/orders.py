@@ -1,4 +1,4 @@
-"""Lockstep hides missing barriers: a small case runs again with warps one after the other, and a race check looks on."""
+"""Lockstep hides missing barriers: a small case runs again, warp after warp, and a race check looks on."""
 
 from __future__ import annotations
 

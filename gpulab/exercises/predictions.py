@@ -1,4 +1,4 @@
-"""`gpulab.predict` and `gpulab.recap`: a number written down before the run, shown beside the run's own. Ungraded."""
+"""`gpulab.predict` and `gpulab.recap`: numbers written down before a run, beside its own; ungraded."""
 
 from __future__ import annotations
 
@@ -66,9 +66,10 @@ class Guess(Shown):
 def predict(name: str, value: Any = None, *, measured: float | None = None) -> Guess:
     """Write a number down before the run: ``gpulab.predict("memory.sectors", 32)``.
 
-    Later ``gpulab.predict("memory.sectors", measured=report["global_load_sectors_per_request"])`` sets the run's own number
-    beside it; where the lab knows the answer it answers at once. The number is kept with the progress and never
-    graded. ``...`` stands for a number still to be written. Raises NotAPrediction for what is no finite number.
+    Later ``gpulab.predict("memory.sectors", measured=report["global_load_sectors_per_request"])`` sets the
+    run's own number beside it; where the lab knows the answer it answers at once. The number is kept with
+    the progress and never graded. ``...`` stands for a number still to be written. Raises NotAPrediction
+    for what is no finite number.
     """
     if value is ...:
         value = None
@@ -109,7 +110,7 @@ class Recap(Shown):
 
 
 def recap(lab: str) -> Recap:
-    """What you wrote down in a lab beside what the runs said: ``gpulab.recap("03")``, or a topic, ``"memory"``."""
+    """What you wrote down in a lab (``"03"``) or on a topic (``"memory"``) beside what the runs said."""
     records: dict[str, Any] = progress.load()["predictions"]
     known = registry.predictions()
     names = [p.name for p in known.values() if registry.lab_number(p.lab) == registry.lab_number(lab)]

@@ -1,4 +1,7 @@
-"""What a learner has done so far, in one JSON file beside the labs. Losing it costs hints and ticks, never points."""
+"""What a learner has done so far, in one JSON file beside the labs.
+
+Losing it costs hints and ticks, never points.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _unsaved: dict[Path, dict[str, Any]] = {}  # what could not be written, for as l
 
 
 def place() -> Path:
-    """The file: in the folder `labs` above or below the working directory, else in the working directory itself.
+    """The file: in the folder `labs` above or below the working directory, else in that directory itself.
 
     The environment variable GPULAB_PROGRESS names another one.
     """
@@ -31,7 +34,10 @@ def place() -> Path:
 
 
 def load() -> dict[str, Any]:
-    """Everything that is known. A file that is missing or damaged counts as empty; a damaged one is kept aside."""
+    """Everything that is known.
+
+    A file that is missing or damaged counts as empty; a damaged one is kept aside.
+    """
     path = place()
     if path in _unsaved:
         return _unsaved[path]

@@ -34,7 +34,7 @@ Arrays = Mapping[str, DeviceArray]
 
 
 class ReadOnHost(Message):
-    """Host code of an exercise looked at device memory, which holds nothing when it is recorded for the judge."""
+    """Host code looked at device memory, which holds nothing when it is recorded for the judge."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class _Count:
 
 
 class _HandsOff(Simulator):
-    """The simulator, except that the host may not look: the judge's arrays have no contents while it records."""
+    """The simulator, except that the host may not look: while the judge records there is nothing to see."""
 
     def __init__(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -144,7 +144,7 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
 
 
 def _last_line(error: BaseException, fn: Callable[..., Any]) -> tuple[str, int]:
-    """The innermost line of the learner's own code that an exception came through; ("", 0) if there is none."""
+    """The innermost line of the learner's code that an exception came through; ("", 0) for none."""
     code = getattr(inspect.unwrap(python_function(fn)), "__code__", None)
     mine = code.co_filename if code else ""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == mine and mine]

@@ -33,10 +33,10 @@ def score(budget: Budget, value: float | None, sizes: Sizes) -> Score:
 
 
 def share(sense: str, value: float | None, limit: float, naive: float | None) -> float:
-    """1 when the budget is met, 0 at the naive value or beyond, in between the part of the way that is done.
+    """1 when the budget is met, 0 at the naive value or beyond, in between the part of the way done.
 
-    The way is measured on a logarithmic scale, so that each halving counts the same; from or to 0 it is linear.
-    Nothing to count (None) costs nothing: it meets an upper limit and misses a lower one.
+    The way is measured on a logarithmic scale, so that each halving counts the same; from or to 0 it is
+    linear. Nothing to count (None) costs nothing: it meets an upper limit and misses a lower one.
     """
     if value is None:
         return 1.0 if sense == "<=" else 0.0

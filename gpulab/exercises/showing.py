@@ -33,11 +33,11 @@ class CannotShow(Message):
 
 
 def pictures(what: Any, *args: Any, view: str = "") -> list[Picture]:
-    """The pictures of a report, of a launch ``kernel[grid, block]`` with its arguments, of an exercise's name with a function.
+    """The pictures of a report, of ``kernel[grid, block]`` with arguments, of an exercise with a function.
 
-    `view` asks for one kind: ``accesses`` (sectors of the costliest load and store), ``banks`` (shared memory),
-    ``lanes`` (who runs and who waits), ``threads`` (which thread wrote which element; not for a report). By default
-    those that have something to tell. Raises CannotShow.
+    `view` asks for one kind: ``accesses`` (sectors of the costliest load and store), ``banks`` (shared
+    memory), ``lanes`` (who runs and who waits), ``threads`` (which thread wrote which element; not for a
+    report). By default those that have something to tell. Raises CannotShow.
     """
     if view and view not in VIEWS:
         raise CannotShow(messages.unknown_view(view, registry.closest(view, VIEWS) or VIEWS))

@@ -63,10 +63,10 @@ class Shape:
 class Budget:
     """A limit on a count, taken from the report of one case (`case`; the last public one by default).
 
-    `metric` is a name of `gpulab.profile.METRICS`. `sense` says on which side of `limit` a good answer lies.
-    `naive` is what the obvious solution costs: at or beyond it no points, between it and `limit` a share of them
-    in proportion (on a logarithmic scale). `label` is the name in the check's output, `why` the half line
-    in parentheses behind the limit, `advice` the question asked when the budget is missed.
+    `metric` is a name of `gpulab.profile.METRICS`. `sense` says on which side of `limit` a good answer
+    lies. `naive` is what the obvious solution costs: at or beyond it no points, between it and `limit` a
+    share of them in proportion (on a logarithmic scale). `label` is the name in the check's output, `why`
+    the half line in parentheses behind the limit, `advice` the question asked when the budget is missed.
     """
 
     metric: str
@@ -91,16 +91,17 @@ class Budget:
 class Exercise:
     """One graded exercise.
 
-    `name` is ``topic.exercise``; the learner calls ``gpulab.check(name, fn)``. The evidence says what reaches
-    the judge: ``launch trace`` (fn is a kernel, or host code that launches kernels on device arrays)
-    or ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-able answer).
+    `name` is ``topic.exercise``; the learner calls ``gpulab.check(name, fn)``. The evidence says what
+    reaches the judge: ``launch trace`` (fn is a kernel, or host code that launches kernels on device
+    arrays) or ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-
+    able answer).
 
-    Launch traces: `arguments(sizes)` lists what fn receives, in order. With `shape(sizes)` fn is a kernel that
-    the check launches; without it fn is host code that launches kernels itself. The reference of the same name
-    in `gpulab.exercises.references` maps (inputs by name, sizes) to the expected outputs by name.
+    Launch traces: `arguments(sizes)` lists what fn receives, in order. With `shape(sizes)` fn is a kernel
+    that the check launches; without it fn is host code that launches kernels itself. The reference of the
+    same name in `gpulab.exercises.references` maps (inputs by name, sizes) to the expected outputs by name.
 
-    Answered cases: `questions(sizes, generator)` lists tuples of arguments; the reference maps (*arguments) to
-    the answer.
+    Answered cases: `questions(sizes, generator)` lists tuples of arguments; the reference maps (*arguments)
+    to the answer.
 
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
     `hints` has three steps; `section` is the heading of the lab to read again after the last.
@@ -132,9 +133,10 @@ class Exercise:
 class Prediction:
     """A question of a lab's predict step: the learner writes a number down before the run. Ungraded.
 
-    `name` is ``topic.key``; `question` ends in what the number counts and `unit` names it. `answer` is the right
-    number, compared within `tolerance` (relative); None when only the learner's own run can tell: then the lab
-    passes the run's number to `gpulab.predict(name, measured=…)`. `reason` is shown when the number is off.
+    `name` is ``topic.key``; `question` ends in what the number counts and `unit` names it. `answer` is the
+    right number, compared within `tolerance` (relative); None when only the learner's own run can tell:
+    then the lab passes the run's number to `gpulab.predict(name, measured=…)`. `reason` is shown when the
+    number is off.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Examines exercises that launch kernels: every size against the reference, another order of warps, the budgets."""
+"""Examines exercises that launch kernels: right at every size, right in any order of warps, what it costs."""
 
 from __future__ import annotations
 
@@ -109,7 +109,10 @@ def _at(
 
 
 def _case_of(exercise: Exercise, budget: Budget) -> Case:
-    """The case that a budget is counted at. Raises ValueError for a name that is none: a mistake in the lab."""
+    """The case that a budget is counted at.
+
+    Raises ValueError for a name that is none: a mistake in the lab.
+    """
     if budget.case is None:
         return exercise.cases[-1]
     for case in exercise.cases:
@@ -119,7 +122,10 @@ def _case_of(exercise: Exercise, budget: Budget) -> Case:
 
 
 def _budgets(exercise: Exercise, fn: Fn, reports: dict[str, Report]) -> tuple[Part, ...]:
-    """One part per budget. One that earns nothing keeps the later ones waiting: its cure changes them anyway."""
+    """One part per budget.
+
+    One that earns nothing keeps the later ones waiting: its cure changes them anyway.
+    """
     parts: list[Part] = []
     until = ""
     for budget in exercise.budgets:

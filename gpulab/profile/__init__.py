@@ -42,10 +42,10 @@ def __getattr__(name: str) -> Any:
 
 
 class _Callable(ModuleType):
-    def __call__(self, run: Any, *args: Any) -> Report:
+    def __call__(self, run: Any, *args: Any, **named: Any) -> Report:
         from .watch import profile
 
-        return profile(run, *args)
+        return profile(run, *args, **named)
 
 
 _Callable.__call__.__doc__ = (

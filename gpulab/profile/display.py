@@ -37,7 +37,7 @@ class Style:
     css: str
 
 
-# Mid-tones that keep their contrast on white and on black; a mark or a word always says the same as the colour.
+# Mid-tones keep their contrast on white and on black; a mark or a word always says the same as the colour.
 STYLES = {
     "": Style("", ""),
     "strong": Style("bold", "font-weight:600"),
@@ -69,7 +69,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Row:
-    """A label, what is to say about it, and a number at the right edge; `mark` is a key of `MARKS` or empty."""
+    """A label, what is to say about it, a number at the right edge; `mark` is a key of `MARKS` or empty."""
 
     label: Words
     body: Words
@@ -175,7 +175,10 @@ def present(thing: Any) -> None:
 
 
 def spans(words: Words, ticks: bool = True) -> list[Span]:
-    """Words as spans. `` `code` `` in plain strings becomes a span of its own and keeps its ticks if `ticks`."""
+    """Words as spans.
+
+    `` `code` `` in plain strings becomes a span of its own and keeps its ticks if `ticks`.
+    """
     if isinstance(words, tuple):
         return [span for part in words for span in spans(part, ticks)]
     if isinstance(words, Span):
@@ -316,6 +319,9 @@ _CARD_CSS = (
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);"
     "line-height:1.45;font-variant-numeric:tabular-nums;text-align:left"
 )
+_TABLE_CSS = (
+    "border-collapse:collapse;margin:0;white-space:pre;overflow-wrap:normal;color:inherit;font-size:inherit"
+)
 _RIGHT = "text-align:right;white-space:pre"
 
 
@@ -364,9 +370,7 @@ def _html_table(table: Table) -> str:
         return f'<{tag} style="text-align:{side};padding:.1em .9em .1em 0;background:none">{content}</{tag}>'
 
     head = "".join(cell("th", _html_words(Span(name, "dim")), i) for i, name in enumerate(table.header))
-    body = "".join(
-        f'<tr style="background:none">{"".join(cell("td", _html_words(c), i) for i, c in enumerate(row))}</tr>'
-        for row in table.rows
-    )
-    css = "border-collapse:collapse;margin:0;white-space:pre;overflow-wrap:normal;color:inherit;font-size:inherit"
-    return f'<table style="{css}"><thead><tr style="background:none">{head}</tr></thead><tbody>{body}</tbody></table>'
+    rows = ("".join(cell("td", _html_words(c), i) for i, c in enumerate(row)) for row in table.rows)
+    plain_row = '<tr style="background:none">'  # notebooks stripe their tables
+    body = "".join(f"{plain_row}{cells}</tr>" for cells in rows)
+    return f'<table style="{_TABLE_CSS}"><thead>{plain_row}{head}</tr></thead><tbody>{body}</tbody></table>'

@@ -1,5 +1,7 @@
-"""What a report can say about a run, as a table: each metric is a sum of counts, a ratio of two other metrics,
-or a fact of the launch. Budgets, reports and labs name metrics; nothing else knows how they are worked out.
+"""What a report can say about a run, as a table.
+
+Each metric is a sum of counts, a ratio of two other metrics, or a fact of the launch. Budgets, reports and
+labs name metrics; nothing else knows how they are worked out.
 
 Sums are additive over launches. A ratio is always the ratio of the sums, never a mean of ratios.
 """
@@ -25,7 +27,7 @@ class UnknownMetric(Message, LookupError):
 
 @dataclass(frozen=True)
 class Term:
-    """`weight` times the sum of a column of the counts over a kind and a space of instructions (None: any)."""
+    """`weight` times the sum of a column of the counts over a kind and space of instructions (None: any)."""
 
     column: str
     kind: str | None = None
@@ -37,12 +39,12 @@ class Term:
 class Metric:
     """One row of the table.
 
-    Exactly one of three says how it is worked out: `terms` (a sum of counts), `ratio` (names of numerator and
-    denominator, times `scale`) or `fact` (a value that each launch brings along; `combine` says how several launches
-    make one). A ratio over nothing has no value (None).
+    Exactly one of three says how it is worked out: `terms` (a sum of counts), `ratio` (names of numerator
+    and denominator, times `scale`) or `fact` (a value that each launch brings along; `combine` says how
+    several launches make one). A ratio over nothing has no value (None).
 
-    `ncu` is Nsight Compute's name where it has one; it counts machine code (SASS), we count PTX.
-    `blame` is the sum whose largest part a source line is blamed for; the numerator of a ratio by default.
+    `ncu` is Nsight Compute's name where it has one; it counts machine code (SASS), we count PTX. `blame` is
+    the sum whose largest part a source line is blamed for; the numerator of a ratio by default.
     """
 
     name: str
@@ -99,7 +101,7 @@ def _ratio(
 
 
 def _traffic(space: str, kind: str, tag: str) -> tuple[Metric, ...]:
-    """The metrics of one kind of access to global or local memory; `tag` is Nsight Compute's word for the kind."""
+    """The metrics of one kind of access to global or local memory; `tag` is Nsight Compute's word for it."""
     stem, does = f"{space}_{kind}", f"{space} {kind}s"
     unit = f"l1tex__{{}}_pipe_lsu_mem_{space}_op_{tag}" if tag else ""
 

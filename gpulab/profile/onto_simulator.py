@@ -1,7 +1,7 @@
 """On a machine with a GPU a learner's kernels are numba's own. Here they become simulated ones.
 
-Counts are the simulator's on every machine. Where there is no GPU nothing of this is needed: kernels are simulated
-from the start.
+Counts are the simulator's on every machine. Where there is no GPU nothing of this is needed: kernels are
+simulated from the start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPTIONS = ("device", "fastmath", "max_registers", "launch_bounds", "inline", "fo
 
 
 def onto_simulator(fn: Any) -> Any:
-    """The same code on the simulated device: a kernel of numba, one with its launch shape, or host code that uses such.
+    """The same code on the simulated device: a kernel of numba, with or without its shape, or host code.
 
     Host code is copied with its globals, so that the learner's own names stay as they are. Anything else is
     returned as it is.
@@ -29,7 +29,7 @@ def onto_simulator(fn: Any) -> Any:
 
 
 class _Moved:
-    """What has been moved so far: kernels call each other, and functions of one notebook share their globals."""
+    """What has been moved so far: kernels call each other, functions of a notebook share their globals."""
 
     def __init__(self) -> None:
         self._kernels: dict[int, Kernel] = {}

@@ -1,4 +1,7 @@
-"""The numbers of one or several launches. A report holds numbers only; `report_card` says how they are shown."""
+"""The numbers of one or several launches.
+
+A report holds numbers only; `report_card` says how they are shown.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ class Occupancy:
 class Roofline:
     """Where the run lies under the roofline of a GPU for a dtype.
 
-    `intensity` and `ridge` are in FLOP/B of requested global memory, `ceiling` in FLOP/s: the most that the data
-    sheet allows at this intensity. `bound` is ``memory`` or ``compute``.
+    `intensity` and `ridge` are in FLOP/B of requested global memory, `ceiling` in FLOP/s: the most that the
+    data sheet allows at this intensity. `bound` is ``memory`` or ``compute``.
     """
 
     intensity: float
@@ -50,9 +53,9 @@ class Roofline:
 class Launch:
     """One launch: what ran, what the compiler gave it, what was counted.
 
-    `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread) and
-    `occupancy` are None where ptxas was not to be had. `seconds` is the time of the simulation, not of a GPU.
-    `recording` holds the first requests of each memory instruction, for figures.
+    `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread)
+    and `occupancy` are None where ptxas was not to be had. `seconds` is the time of the simulation, not of
+    a GPU. `recording` holds the first requests of each memory instruction, for figures.
     """
 
     kernel: str
@@ -64,7 +67,7 @@ class Launch:
     registers: int | None = None
     spill_bytes: int | None = None
     occupancy: Occupancy | None = None
-    recording: Recording = Recording()
+    recording: Recording = field(default_factory=Recording)
 
     @property
     def facts(self) -> dict[str, Value]:
@@ -132,7 +135,10 @@ class Metrics(Mapping[str, Value]):
 
 @dataclass(frozen=True, repr=False)
 class Line(Shown):
-    """The share of one source line. `metrics` are those of this line alone; shares are of the whole report, 0 to 1."""
+    """The share of one source line.
+
+    `metrics` are those of this line alone; shares are of the whole report, 0 to 1.
+    """
 
     file: str
     line: int
@@ -196,9 +202,9 @@ class Lines(Shown, Sequence[Line]):
 class Report(Shown):
     """What one or several launches did.
 
-    `name` is the kernel, or the function that launched. `gpu` is the name of the data sheet; `device` says what ran:
-    ``simulated`` or the name of a physical GPU. `compiler` names the compiler whose PTX was counted.
-    `texts` holds the source text of each line. `roofline` is None where no GPU is known.
+    `name` is the kernel, or the function that launched. `gpu` is the name of the data sheet; `device` says
+    what ran: ``simulated`` or the name of a physical GPU. `compiler` names the compiler whose PTX was
+    counted. `texts` holds the source text of each line. `roofline` is None where no GPU is known.
 
     ``report["global_store_sectors"]`` is a metric; `report.lines` the table per source line.
     """

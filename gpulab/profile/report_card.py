@@ -57,7 +57,7 @@ def shape_words(extent: tuple[int, ...]) -> str:
 
 
 def report_card(report: Report) -> Card:
-    """The card of mock-up words: what the launches asked for, what that cost, what it would have cost at best."""
+    """What the launches asked for, what that cost, and what it would have cost at best."""
     pieces: list[Piece] = [_heading(report), *_shapes(report), _asked(report)]
     pieces += [_traffic(report, "load"), _traffic(report, "store"), _shared(report)]
     pieces += [row for row in (_local(report), _atomics(report), _barriers(report)) if row]
@@ -168,7 +168,8 @@ def _atomics(report: Report) -> Row | None:
     m = report.metrics
     if not m["atomics"]:
         return None
-    words = f"{number(m['atomics'])} operations   {number(m['atomic_conflicts'])} on an address that its warp had already"
+    clash = number(m["atomic_conflicts"])
+    words = f"{number(m['atomics'])} operations   {clash} on an address that another lane of the warp updates"
     return Row("atomics", words, _way("atomics"))
 
 

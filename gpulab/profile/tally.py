@@ -1,4 +1,4 @@
-"""The counts of a launch, grouped by source line, kind and space: small, additive, and plain enough for JSON."""
+"""The counts of a launch by source line, kind and space: small, additive, and plain enough for JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class Key:
 
 @dataclass(frozen=True)
 class Tally:
-    """Sums of the columns of `Counts` by `Key`. Tallies add: the sum is that of the launches one after the other."""
+    """Sums of the columns of `Counts` by `Key`.
+
+    Tallies add: the sum is that of the launches one after the other.
+    """
 
     rows: dict[Key, dict[str, int]] = field(default_factory=dict)
 

@@ -64,7 +64,7 @@ class Watch:
         return [seen.launch for seen in self.seen]
 
     def _counted(self, launch: devices.Launch) -> Counters:
-        """The door asks for one observer after the other: the counters come first and bring the others along."""
+        """The door asks for one observer after the other: the counters come first and bring the others."""
         recorder = Recorder(limit=2, arrays=launch.arrays)
         self.seen.append(Seen(launch, Counters(), recorder, Stopwatch()))
         return self.seen[-1].counters
@@ -140,18 +140,18 @@ class NothingLaunched(Message):
     """Host code that was to be profiled launched no kernel."""
 
 
-def profile(run: Callable[..., Any], *args: Any) -> Report:
-    """Run ``run(*args)`` and report what its launches did.
+def profile(run: Callable[..., Any], *args: Any, **named: Any) -> Report:
+    """Run ``run(*args, **named)`` and report what its launches did.
 
-    `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels; then the
-    report holds all launches and their totals. Counts and times are the simulator's, also where there is a GPU.
-    Raises NothingLaunched when no kernel ran, and whatever the kernels raise.
+    `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels;
+    then the report holds all launches and their totals. Counts and times are the simulator's, also where
+    there is a GPU. Raises NothingLaunched when no kernel ran, and whatever the kernels raise.
     """
     if devices.uses_gpu():
         run = onto_simulator(run)
     watch = Watch(devices.current())
     with arrays_there(args) as there, watch.standing():
-        run(*there)
+        run(*there, **named)
     name = getattr(run, "__name__", "")
     if not watch.launches:
         raise NothingLaunched(f"`{name or repr(run)}` launched no kernel, so there is nothing to report.")

@@ -108,19 +108,27 @@ def request(addresses: list[int | None], kind: str = "load", space: str = "globa
 
 
 LANES = range(32)
+READ = "neighbouring threads (x = 0, 1, 2 …) read addresses"
+WRITE = "neighbouring threads (y = 0, 1, 2 …) write addresses"
+BEHIND = "5 sectors, because the first address lies 4 bytes behind the start of one"
+TWO = "2 different words in one bank, 2 passes instead of one"
+THREE = "a warp's threads write up to 3 different words of one bank: 3 passes instead of one"
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ([4 * i for i in LANES], "neighbouring threads (x = 0, 1, 2 …) read addresses 4 bytes apart: 4 32-byte sectors for 32 threads"),
-        ([8 * i for i in LANES], "neighbouring threads (x = 0, 1, 2 …) read addresses 8 bytes apart: 8 32-byte sectors for 32 threads"),
-        ([384 * i for i in LANES], "neighbouring threads (x = 0, 1, 2 …) read addresses 384 bytes apart: one 32-byte sector each"),
-        ([4 + 4 * i for i in LANES], "neighbouring threads (x = 0, 1, 2 …) read addresses 4 bytes apart: 5 sectors, because the first address lies 4 bytes behind the start of one"),
+        ([4 * i for i in LANES], f"{READ} 4 bytes apart: 4 32-byte sectors for 32 threads"),
+        ([8 * i for i in LANES], f"{READ} 8 bytes apart: 8 32-byte sectors for 32 threads"),
+        ([384 * i for i in LANES], f"{READ} 384 bytes apart: one 32-byte sector each"),
+        ([4 + 4 * i for i in LANES], f"{READ} 4 bytes apart: {BEHIND}"),
         ([64] * 32, "all threads of a warp read one address of global memory"),
-        ([(i * i * 977) % 4096 * 4 for i in LANES], "the 32 threads of a warp read 32 different 32-byte sectors"),
+        (
+            [(i * i * 977) % 4096 * 4 for i in LANES],
+            "the 32 threads of a warp read 32 different 32-byte sectors",
+        ),
     ],
-)  # fmt: skip
+)
 def test_global_requests_are_described(asked: list[int | None], words: str) -> None:
     assert patterns.describe(request(asked), (256, 1, 1)) == words
 
@@ -129,13 +137,13 @@ def test_global_requests_are_described(asked: list[int | None], words: str) -> N
     ("asked", "size", "words"),
     [
         ([4 * i for i in LANES], 4, ""),
-        ([128 * i for i in LANES], 4, "neighbouring threads (y = 0, 1, 2 …) write addresses 128 bytes apart: 32 threads share one bank"),
-        ([8 * i for i in LANES], 4, "neighbouring threads (y = 0, 1, 2 …) write addresses 8 bytes apart: 2 different words in one bank, 2 passes instead of one"),
+        ([128 * i for i in LANES], 4, f"{WRITE} 128 bytes apart: 32 threads share one bank"),
+        ([8 * i for i in LANES], 4, f"{WRITE} 8 bytes apart: {TWO}"),
         ([8 * i for i in LANES], 8, ""),
         ([132 * i for i in LANES], 4, ""),
-        ([128 * (i * i % 5) + 4 * (i % 3) for i in LANES], 4, "a warp's threads write up to 3 different words of one bank: 3 passes instead of one"),
+        ([128 * (i * i % 5) + 4 * (i % 3) for i in LANES], 4, THREE),
     ],
-)  # fmt: skip
+)
 def test_shared_requests_are_described(asked: list[int | None], size: int, words: str) -> None:
     assert patterns.describe(request(asked, "store", "shared", size), (1, 64, 1)) == words
 

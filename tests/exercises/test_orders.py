@@ -1,4 +1,4 @@
-"""Lockstep is not enough: races are found whether or not they go wrong, and so are results that depend on luck."""
+"""Races are found whether or not they go wrong, and so are results that depend on luck."""
 
 from __future__ import annotations
 

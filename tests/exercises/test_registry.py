@@ -34,7 +34,7 @@ def test_a_name_like_no_other_is_told_where_names_stand() -> None:
 
 @pytest.mark.parametrize("lab", ["99", "99_toys", "lab 99", "lab_99"])
 def test_a_lab_is_known_by_its_number_and_by_its_folder(lab: str) -> None:
-    assert [e.name for e in registry.of_lab(lab)][0] == "toy.double"
+    assert registry.of_lab(lab)[0].name == "toy.double"
 
 
 def test_without_references_nothing_can_be_checked_and_that_is_said() -> None:

@@ -80,7 +80,7 @@ def test_divergence_is_drawn_where_there_is_some() -> None:
 
 
 def test_a_view_that_does_not_exist_is_answered_with_the_closest() -> None:
-    with pytest.raises(CannotShow, match="there is no view 'bank'; did you mean banks?"):
+    with pytest.raises(CannotShow, match=r"there is no view 'bank'; did you mean banks\?"):
         captions(gpulab.profile(plain[(4, 3), (32, 32)], *matrices()), view="bank")
 
 

@@ -1,4 +1,4 @@
-"""One description, two layouts: the words are the same, the strings are escaped, the lines keep their width."""
+"""One description, two layouts: the same words, every string escaped, lines that keep their width."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import pytest
 
 from gpulab.profile.display import Block, Card, Code, Heading, Note, Row, Shown, Span, Table, number, points
 
+LONG = "Which index should run fastest in `out`? One line is not enough for all of these words, so it breaks."
+
 CARD = Card(
     (
         Heading(Span("memory.transpose", "strong"), "1.6 of 5 points"),
         Row("right", "6 of 6 sizes", "2.0", "pass"),
         Row("store sectors", "32.0 per request   budget 4", "0", "fail"),
         Code(9, "out[x, y] = a[y, x] if a < b else '&'"),
-        Note(
-            "Which index should run fastest in `out`? One line is not enough for all of these words, so it breaks.",
-            True,
-        ),
+        Note(LONG, True),
         Block("a │ b\n  c │ <d>"),
         Table(("line", "sectors"), (("9", "12,288"), ("10", "4"))),
         Note(Span("attempt 2", "dim")),
@@ -71,8 +70,8 @@ def test_every_string_is_escaped() -> None:
             Code(1, evil),
             Note(evil),
             Block(evil),
+            Table((evil,), ((evil,),)),
         )
-        + (Table((evil,), ((evil,),)),)
     )
     assert "<script" not in card.html()
     assert card.html().count("&lt;script&gt;") == 11
@@ -116,8 +115,20 @@ def test_rich_prints_the_same_text() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(49152, "49,152"), (4.0, "4.0"), (16.5, "16.5"), (0.125, "0.125"), (1.37, "1.37"), (123.4, "123.4")]
-    + [(0, "0"), (0.0, "0.0"), (None, "–"), (2.5e-7, "2.50e-07"), (12288.0, "12,288"), (1.234567, "1.23")],
+    [
+        (49152, "49,152"),
+        (4.0, "4.0"),
+        (16.5, "16.5"),
+        (0.125, "0.125"),
+        (1.37, "1.37"),
+        (123.4, "123.4"),
+        (0, "0"),
+        (0.0, "0.0"),
+        (None, "–"),
+        (2.5e-07, "2.50e-07"),
+        (12288.0, "12,288"),
+        (1.234567, "1.23"),
+    ],
 )
 def test_numbers_are_written_as_people_read_them(value: float | None, text: str) -> None:
     assert number(value) == text
