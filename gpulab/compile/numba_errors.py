@@ -123,6 +123,8 @@ def _frozen_list(found: Found, fn: FunctionType) -> str:
 
 _NUMBERS_ONLY = "From outside, a kernel can use numbers, tuples of numbers and NumPy arrays (as constants)."
 
+_CONSTANT = "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name)."
+
 _WHOLE_ARRAY = Rule(
     r"_ol_array_allocate|NRT required|Only accept returning of array|NRT_Allocate",
     "This makes a whole new array, which a thread of a GPU cannot do.",
@@ -156,17 +158,15 @@ RULES = (
         "Write for example numba.float32 or 'float32'.",
     ),
     Rule(
-        r"Function\(<function (?P<space>shared|local)\.array",
-        "The shape of cuda.{space}.array must be known to the compiler.",
-        lambda found, fn: (
-            "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name too)."
-            + (
-                " For a size chosen at the launch: cuda.shared.array(0, dtype) and "
-                "kernel[grid, block, stream, bytes]."
-                if found["space"] == "shared"
-                else ""
-            )
-        ),
+        r"Function\(<function shared\.array",
+        "The shape of cuda.shared.array must be known to the compiler.",
+        _CONSTANT + " For a size chosen at the launch: cuda.shared.array(0, dtype) and "
+        "kernel[grid, block, stream, bytes].",
+    ),
+    Rule(
+        r"Function\(<function local\.array",
+        "The shape of cuda.local.array must be known to the compiler.",
+        _CONSTANT,
     ),
     Rule(
         r"kernel must have void return type",

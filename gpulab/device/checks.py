@@ -68,9 +68,13 @@ def check_shape(kernel: str, grid: Dim3, block: Dim3, gpu: GPU) -> None:
                 )
 
 
-def check_shared(kernel: str, static: int, dynamic: int, gpu: GPU) -> None:
+def check_shared(kernel: str, static: int, dynamic: Any, gpu: GPU) -> None:
     """Raises LaunchError for more shared memory per block than `gpu` has. Sizes in bytes."""
     limits = gpu.capability
+    if not _is_integer(dynamic):
+        raise LaunchError(
+            f"{kernel}: the dynamic shared memory is {dynamic!r}; give a whole number of bytes."
+        )
     if dynamic < 0:
         raise LaunchError(
             f"{kernel}: {dynamic:,} bytes of dynamic shared memory; the size cannot be negative."

@@ -151,6 +151,11 @@ class Kernel:
                     f"{self.name}: argument `{name}` is {_a(type(value).__name__)}; a kernel takes "
                     f"numbers, tuples of numbers, and arrays.{cure}"
                 )
+            if str(getattr(numba_type, "dtype", "")) == "pyobject":
+                raise LaunchError(
+                    f"{self.name}: argument `{name}` is an array of dtype {value.dtype}; a kernel takes "
+                    "numbers, tuples of numbers, and arrays of them."
+                )
             types.append(numba_type)
         return tuple(types)
 

@@ -166,7 +166,7 @@ def catches_by_class(a):
     try:
         a[0] = 1
     except ValueError:  # here
-        pass
+        a[0] = 2
 
 
 def loops_over_an_array_as_range(a):
@@ -265,13 +265,14 @@ def opens_a_file(a):  # here
         (
             has_a_shape_of_a_variable,
             "The shape of cuda.shared.array must be known to the compiler.\n"
-            "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name too). "
-            "For a size chosen at the launch: cuda.shared.array(0, dtype) and kernel[grid, block, stream, bytes].",
+            "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name). "
+            "For a size chosen at the launch: cuda.shared.array(0, dtype) and "
+            "kernel[grid, block, stream, bytes].",
         ),
         (
             has_a_local_shape_of_a_variable,
             "The shape of cuda.local.array must be known to the compiler.\n"
-            "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name too).",
+            "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name).",
         ),
         (
             forgets_the_dtype,

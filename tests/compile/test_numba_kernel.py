@@ -17,6 +17,7 @@ import gpulab
 from gpulab import ptx
 from gpulab.compile import CompiledKernel, NumbaFunction, numba_kernel
 from gpulab.cuda import grid, syncthreads
+
 from gpulab import cuda  # isort: skip
 
 FLOATS = types.Array(types.float32, 1, "C")

@@ -84,7 +84,7 @@ def test_resources_are_asked_for_once() -> None:
 
 def test_ptx_that_ptxas_refuses_is_an_error_with_its_words() -> None:
     text = numba_kernel(tile, (FLOATS,)).ptx.replace("bar.sync", "bar.sink")
-    with pytest.raises(CompileError, match="ptxas refuses the PTX: .*Unknown modifier '.sink'"):
+    with pytest.raises(CompileError, match=r"ptxas refuses the PTX: .*Unknown modifier '\.sink'"):
         resources(text)
 
 

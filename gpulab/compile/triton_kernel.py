@@ -1,0 +1,70 @@
+"""A Triton kernel → PTX, by Triton itself. Needs no driver when the target is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .kernel import Capability, CompiledKernel, CompileError
+
+NEWEST = (8, 9)  # above, Triton uses instructions of Hopper and Blackwell that the simulator does not know
+STAND_IN = (8, 0)
+
+
+@dataclass(frozen=True)
+class TritonKernel:
+    """What Triton made: the kernel, the dynamic shared memory and the threads per block that it wants."""
+
+    kernel: CompiledKernel
+    shared_bytes: int
+    threads: int
+
+
+def triton_kernel(
+    function: Any,
+    signature: Mapping[str, str],
+    constants: Mapping[str, Any],
+    aligned: tuple[str, ...],
+    cc: Capability,
+    options: Mapping[str, Any],
+) -> TritonKernel:
+    """Compile a ``JITFunction``.
+
+    `signature` maps each parameter to Triton's name of its type (``*fp32``, ``i32``, ``constexpr``), `constants`
+    those of type constexpr to their values; `aligned` are the parameters divisible by 16. Capabilities above 8.9
+    are compiled for 8.0. Raises CompileError with Triton's message and the line.
+    """
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+    from triton.compiler.errors import CompilationError
+
+    if cc > NEWEST:
+        cc = STAND_IN
+    names = list(signature)
+    source = ASTSource(
+        function,
+        dict(signature),
+        {(names.index(name),): value for name, value in constants.items()},
+        {(names.index(name),): [["tt.divisibility", 16]] for name in aligned},
+    )
+    target = GPUTarget("cuda", cc[0] * 10 + cc[1], 32)
+    try:
+        made = triton.compile(source, target=target, options={"enable_fp_fusion": True, **options})
+    except CompilationError as error:
+        raise _in_words(function, error) from None
+    kernel = CompiledKernel(
+        function.__name__, made.metadata.name, made.asm["ptx"], cc, f"Triton {triton.__version__}"
+    )
+    return TritonKernel(kernel, made.metadata.shared, made.metadata.num_warps * 32)
+
+
+def _in_words(function: Any, error: Any) -> CompileError:
+    """Triton's error with the line of the learner's own file."""
+    relative = getattr(error.node, "lineno", 0)
+    lines = (error.src or "").splitlines()
+    text = lines[relative - 1].strip() if 0 < relative <= len(lines) else ""
+    line = function.starting_line_number + relative - 1 if relative else 0
+    why = (error.error_message or str(error.__cause__ or "Triton refused this line.")).strip()
+    return CompileError(function.__name__, why, line=line, text=text)
