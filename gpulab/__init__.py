@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .exercises.predictions import recap
     from .exercises.start import start
 
-_MODULES = ("cuda", "hardware", "plot", "profile")
+_MODULES = ("cuda", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
     "check": "exercises.checking",
     "hint": "exercises.hints",

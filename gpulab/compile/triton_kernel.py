@@ -31,9 +31,9 @@ def triton_kernel(
 ) -> TritonKernel:
     """Compile a ``JITFunction``.
 
-    `signature` maps each parameter to Triton's name of its type (``*fp32``, ``i32``, ``constexpr``), `constants`
-    those of type constexpr to their values; `aligned` are the parameters divisible by 16. Capabilities above 8.9
-    are compiled for 8.0. Raises CompileError with Triton's message and the line.
+    `signature` maps each parameter to Triton's name of its type (``*fp32``, ``i32``, ``constexpr``),
+    `constants` those of type constexpr to their values; `aligned` are the parameters divisible by 16.
+    Capabilities above 8.9 are compiled for 8.0. Raises CompileError with Triton's message and the line.
     """
     import triton
     from triton.backends.compiler import GPUTarget

@@ -1,0 +1,23 @@
+"""Triton without a GPU: real Triton compiles, the simulator runs, and everything else is Triton's own.
+
+Simulated: launches (``kernel[grid](…)``), `autotune` (by counted traffic), `heuristics`. Not simulated:
+clocks (`testing.do_bench`), graphs, multi-GPU. Kernels are compiled for compute capability 8.0 to 8.9.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .jit import Kernel, jit
+from .testing import testing
+from .tuning import Autotuner, autotune, heuristics
+
+__all__ = ["Autotuner", "Kernel", "autotune", "heuristics", "jit", "testing"]
+
+
+def __getattr__(name: str) -> Any:
+    """Whatever does not launch — language, Config, cdiv, next_power_of_2 … — is Triton's."""
+    import triton
+    import triton.language  # noqa: F401  so that the attribute is there
+
+    return getattr(triton, name)
