@@ -12,7 +12,7 @@ from rich.console import Console
 
 from grading.course import Course
 from grading.errors import GradingError
-from grading.texts import clean
+from grading.texts import AGAIN, STOPPED_BY_HAND, clean
 
 OPTIONAL = ("process limit",)  # grading goes on without it
 console = Console(highlight=False, soft_wrap=True)
@@ -129,11 +129,10 @@ def main(arguments: Sequence[str] | None = None, course: Course | None = None) -
         return 1
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        console.print(f"{error.strerror}{where}. Verdicts so far are stored: mend it and run the same command again",
-                      style="red", markup=False)  # fmt: skip
+        console.print(f"{error.strerror}{where}. {AGAIN}", style="red", markup=False)
         return 1
     except KeyboardInterrupt:
-        console.print("stopped; nothing is lost: the same command continues where it was", markup=False)
+        console.print(STOPPED_BY_HAND, markup=False)
         return 130
 
 

@@ -19,7 +19,8 @@ from nbformat import NotebookNode
 
 from grading import environment, gradebook, sandbox, texts
 from grading.course import Course
-from grading.errors import NotebookError, ReleaseError, SandboxError
+from grading.errors import GradingError, NotebookError, ReleaseError, SandboxError
+from grading.gradebook import GradebookError
 from grading.graft import Graft, graft
 from grading.judge import Judge
 from grading.notebooks import Question, questions, read_released, read_submitted
@@ -207,7 +208,12 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
             if task.verdict and not task.known:
                 Store(course.verdicts).put(student, lab.name, task.notebook, task.verdict)
         if not gradebook.is_written(course, lab.name, graded):
-            gradebook.write(course, lab.name, graded)
+            try:
+                gradebook.write(course, lab.name, graded)
+            except GradebookError:
+                raise
+            except GradingError as error:  # of this student's notebook: the others go on
+                result.refused[student] = str(error)
             written += 1
         tell(student)
         rows.append(_row(result, student))

@@ -10,6 +10,7 @@ import csv
 import io
 import logging
 import os
+import re
 import shutil
 import sysconfig
 import warnings
@@ -23,8 +24,10 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import SaveCells
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
+from grading import texts
 from grading.course import Course, nbgrader_config
 from grading.errors import GradingError
 from grading.verdicts import NotebookVerdict, write_whole
@@ -49,18 +52,33 @@ def register(course: Course, lab: str, notebooks: dict[str, NotebookNode]) -> No
         os.pathsep
     ):  # nbgrader calls alembic by name to make a gradebook
         os.environ["PATH"] = os.pathsep.join([scripts, os.environ["PATH"]])
-    with Gradebook(url) as book:
-        book.update_or_create_assignment(lab)
-    for name, notebook in notebooks.items():
-        resources = {"nbgrader": {"notebook": name, "assignment": lab, "student": ".", "db_url": url}}
-        try:
-            with _quiet():
-                SaveCells(config=Config())(nbformat.from_dict(notebook), resources)
-        except RuntimeError as error:
-            raise GradingError(
-                f"the cells of {lab}/{name} are not those that the class was graded with: {error}\n"
-                "give the changed lab a new name, or take back the change"
-            ) from error
+    with _writable(course):
+        with Gradebook(url) as book:
+            book.update_or_create_assignment(lab)
+        for name, notebook in notebooks.items():
+            resources = {"nbgrader": {"notebook": name, "assignment": lab, "student": ".", "db_url": url}}
+            try:
+                with _quiet():
+                    SaveCells(config=Config())(nbformat.from_dict(notebook), resources)
+            except RuntimeError as error:
+                raise GradingError(
+                    f"the cells of {lab}/{name} are not those that the class was graded with: {error}\n"
+                    "give the changed lab a new name, or take back the change"
+                ) from error
+
+
+class GradebookError(GradingError):
+    """The gradebook itself cannot be read or written."""
+
+
+@contextlib.contextmanager
+def _writable(course: Course) -> Iterator[None]:
+    """The database's own complaints, such as a full disk, in one line."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        why = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise GradebookError(f"{course.gradebook}: {why}. {texts.AGAIN}") from error
 
 
 def is_written(course: Course, lab: str, graded: Graded) -> bool:
@@ -74,7 +92,7 @@ def is_written(course: Course, lab: str, graded: Graded) -> bool:
             return False
         if not (course.feedback / graded.student / lab / f"{name}.html").exists():
             return False
-    with Gradebook(f"sqlite:///{course.gradebook}") as book:
+    with _writable(course), Gradebook(f"sqlite:///{course.gradebook}") as book:
         try:
             book.find_submission(lab, graded.student)
         except MissingEntry:
@@ -103,11 +121,21 @@ def write(course: Course, lab: str, graded: Graded) -> None:
                 step.force = True
                 try:
                     step.start()
-                except Exception as error:
-                    said = log.getvalue().strip().splitlines()[-1:] or [str(error)]
-                    raise GradingError(f"nbgrader refused {graded.student}: {said[0]}") from error
+                except OSError:
+                    raise
+                except Exception as error:  # nbgrader raises what it caught, and logs the cause
+                    raise _explained(course, graded.student, log.getvalue()) from error
     finally:
         shutil.rmtree(staged / graded.student, ignore_errors=True)
+
+
+def _explained(course: Course, student: str, log: str) -> GradingError:
+    """nbgrader's log in one line: the last exception in it."""
+    causes = re.findall(r"^(?:[\w.]+)?(?:Error|Exception): .*$|^OSError.*$", log, re.M)
+    why = causes[-1] if causes else "no reason in its log"
+    if re.search(r"database|disk|space|too large|\[Errno", why):
+        return GradebookError(f"{course.gradebook}: {why}. {texts.AGAIN}")
+    return GradingError(f"nbgrader refused {student}: {why}")
 
 
 @contextlib.contextmanager

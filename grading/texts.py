@@ -50,6 +50,9 @@ NO_VERDICT_HERE = "the judge has no verdict on this exercise"
 NO_VERDICT = "no verdict yet: run `python -m grading grade {lab}`"
 JUDGED = "judged with {compiler}, {device}, at {cases}"
 
+AGAIN = "Verdicts so far are stored: mend it and run the same command again"
+STOPPED_BY_HAND = "stopped; nothing is lost: the same command goes on where it was"
+
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
 )

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 
 from grading import sandbox
 from grading.course import Course
+from grading.gradebook import register
 from grading.notebooks import read_released
 from grading.release import release
 
@@ -26,10 +27,12 @@ Edit = Callable[[NotebookNode], None]
 
 @pytest.fixture(scope="session")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The root of a course whose lab is released."""
+    """The root of a course whose lab is released and in the gradebook, which takes nbgrader its time to make."""
     root = tmp_path_factory.mktemp("course")
     shutil.copytree(SOLUTIONS, root / "solutions")
-    release(Course(root, root / "grading"), LAB)
+    course = Course(root, root / "grading")
+    release(course, LAB)
+    register(course, LAB, {LAB: read_released(course.labs / LAB / f"{LAB}.ipynb")})
     return root
 
 
