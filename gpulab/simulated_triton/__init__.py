@@ -18,6 +18,6 @@ __all__ = ["Autotuner", "Kernel", "autotune", "heuristics", "jit", "testing"]
 def __getattr__(name: str) -> Any:
     """Whatever does not launch — language, Config, cdiv, next_power_of_2 … — is Triton's."""
     import triton
-    import triton.language  # noqa: F401  so that the attribute is there
+    import triton.language
 
     return getattr(triton, name)

@@ -1,0 +1,129 @@
+"""Launching, tuning and going wrong with `gpulab.triton`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import triton.language as tl  # noqa: E402
+
+import gpulab  # noqa: E402
+from gpulab import cuda, triton  # noqa: E402
+from gpulab.compile import CompileError  # noqa: E402
+from gpulab.device import LaunchError  # noqa: E402
+from gpulab.simt import OutOfBounds  # noqa: E402
+
+
+@triton.jit
+def square(x):
+    return x * x
+
+
+@triton.jit
+def squares(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, square(tl.load(x + i, mask=i < n)), mask=i < n)
+
+
+@triton.jit
+def no_mask(x, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, i)
+
+
+@triton.jit
+def unknown_name(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, nowhere(i))  # noqa: F821
+
+
+@triton.jit
+def step_through(x, out, n, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    first = tl.program_id(0) * BLOCK
+    for start in range(0, BLOCK, STEP):
+        i = first + start + tl.arange(0, STEP)
+        tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+        tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def test_a_kernel_calls_another_and_takes_views_of_one_storage():
+    x = torch.arange(20.0)
+    squares[(1,)](x[10:], x, 10, BLOCK=16)
+    assert torch.equal(x[:10], torch.arange(10.0, 20) ** 2) and torch.equal(x[10:], torch.arange(10.0, 20))
+
+
+def test_device_arrays_stay_on_the_device():
+    x = cuda.to_device(np.arange(8, dtype=np.float32))
+    squares[(1,)](x, x, 8, BLOCK=8)
+    assert x.copy_to_host().tolist() == [float(i * i) for i in range(8)]
+
+
+def test_the_grid_may_be_a_function_of_the_arguments():
+    x, out = torch.ones(100), torch.zeros(100)
+    squares[lambda given: (triton.cdiv(given["n"], given["BLOCK"]),)](x, out, 100, BLOCK=32)
+    assert out.sum() == 100
+
+
+def test_autotune_takes_the_configuration_that_moves_least_and_leaves_no_trace():
+    tuned = triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 1024})], key=["n"])(
+        squares
+    )
+    x, out = torch.randn(90), torch.zeros(90)
+    tuned[lambda given: (triton.cdiv(90, given["BLOCK"]),)](x, out, 90)
+    assert torch.equal(out, x * x)
+    costs = next(iter(tuned.costs.values()))
+    assert min(costs.values()) == costs[str(tuned.best_config)] and len(set(costs.values())) == 2
+
+
+def test_heuristics_fill_in_constants():
+    sized = triton.heuristics({"BLOCK": lambda given: triton.next_power_of_2(given["n"])})(squares)
+    x, out = torch.randn(90), torch.zeros(90)
+    sized[(1,)](x, out, 90)
+    assert torch.equal(out, x * x)
+
+
+def test_a_report_counts_a_triton_kernel_with_its_lines():
+    x, out = torch.randn(1024), torch.zeros(1024)
+    report = gpulab.profile(squares[(4,)], x, out, 1024, BLOCK=256)
+    assert (
+        report["global_load_bytes"] == 4096 and report["global_load_sectors_per_request"] <= 16
+    )
+    assert "Triton" in report.compiler and any("square" in line.text for line in report.lines)
+
+
+@pytest.mark.parametrize(
+    "launch, kind, words",
+    [
+        (
+            lambda: no_mask[(1,)](torch.zeros(10), BLOCK=16),
+            OutOfBounds,
+            "wrote x[10]; x has 10 elements (float32).",
+        ),
+        (
+            lambda: squares[(1,)](torch.zeros(10), torch.zeros(10), 10),
+            LaunchError,
+            "missing a required argument: 'BLOCK'",
+        ),
+        (lambda: squares[(1,)](np.zeros(10), np.zeros(10), 10, BLOCK=16), LaunchError, "torch.from_numpy"),
+        (lambda: squares[(1,)]([1], [1], 10, BLOCK=16), LaunchError, "x is a list"),
+        (lambda: squares[5](torch.zeros(5), torch.zeros(5), 5, BLOCK=16), LaunchError, "squares[(8,)]"),
+        (lambda: squares(torch.zeros(5)), LaunchError, "squares[grid]"),
+        (lambda: unknown_name[(1,)](torch.zeros(16), BLOCK=16), CompileError, "nowhere is not defined"),
+        (lambda: triton.testing.do_bench(lambda: None), LaunchError, "has no clock"),
+        (lambda: squares[(0,)](torch.zeros(5), torch.zeros(5), 5, BLOCK=16), LaunchError, "grid"),
+        (lambda: squares[(1,)](2**70, torch.zeros(5), 5, BLOCK=16), LaunchError, "fits no 64-bit integer"),
+    ],
+)
+def test_a_mistake_is_answered_in_words(launch, kind, words):
+    with pytest.raises(kind) as caught:
+        launch()
+    assert words in str(caught.value)
+
+
+def test_what_a_kernel_wrote_before_a_fault_shows():
+    x = torch.zeros(10)
+    with pytest.raises(OutOfBounds):
+        no_mask[(1,)](x, BLOCK=16)
+    assert x.sum() == 0  # the faulting store itself did nothing
