@@ -577,8 +577,6 @@ class Run:
 
     def _exit(self, lanes: Array | None) -> None:
         self.changes += 1
-        if not self.ready and not self.at_barrier and not self.at_warp:
-            return
         self.alive = self.full(self.alive) & ~self.full(lanes)
         self._release_barriers()
         for key in {self.program.segments[n].meet.key for n in self.at_warp}:
