@@ -1,0 +1,213 @@
+"""Barriers of a block: who is waited for, what they combine, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpulab import simt
+
+from .launching import SCHEDULES, element, kernel, launch
+
+TILE = ".shared .align 4 .b8 tile[4096];"
+both = pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+
+
+def mirrored(n: str, into: str = "%r20") -> str:
+    """Thread t writes its %r10 to the tile, passes a barrier, and reads what thread n - 1 - t wrote."""
+    return f"""
+        mov.u32 %r21, tile;
+        shl.b32 %r22, %tid, 2;
+        add.u32 %r23, %r21, %r22;
+        st.shared.u32 [%r23], %r10;
+        bar.sync 0;
+        sub.u32 %r24, {n}, 1;
+        sub.u32 %r24, %r24, %tid;
+        shl.b32 %r24, %r24, 2;
+        add.u32 %r24, %r21, %r24;
+        ld.shared.u32 {into}, [%r24];
+        bar.sync 0;
+    """
+
+
+@both
+def test_threads_that_have_left_are_not_waited_for(schedule):
+    """All but the first 50 threads of 128 return before the barrier."""
+    body = f"""
+        setp.ge.u32 %p1, %tid, 50;
+        @%p1 ret;
+        mul.lo.u32 %r10, %tid, 3;
+        {mirrored("50")}
+        {element("out")}
+        st.global.u32 [%rd31], %r20;
+    """
+    found = launch(kernel(body, outside=TILE), {"out": np.zeros(256, np.uint32)}, 2, 128, schedule=schedule)
+    expected = np.zeros((2, 128))
+    expected[:, :50] = 3 * (49 - np.arange(50))
+    np.testing.assert_array_equal(found["out"].reshape(2, 128), expected)
+
+
+@both
+def test_threads_that_leave_while_others_wait_release_them(schedule):
+    """The upper half walks a loop before it returns; the lower half waits at the barrier from the start."""
+    body = f"""
+        setp.lt.u32 %p1, %tid, 32;
+        @%p1 bra WAIT;
+        mov.u32 %r1, 0;
+    LOOP:
+        add.u32 %r1, %r1, 1;
+        setp.lt.u32 %p2, %r1, %tid;
+        @%p2 bra LOOP;
+        ret;
+    WAIT:
+        bar.sync 0;
+        {element("out")}
+        st.global.u32 [%rd31], 1;
+    """
+    found = launch(kernel(body), {"out": np.zeros(64, np.uint32)}, 1, 64, schedule=schedule)["out"]
+    np.testing.assert_array_equal(found, np.arange(64) < 32)
+
+
+@both
+def test_each_block_passes_a_barrier_as_often_as_it_likes(schedule):
+    """Block b mirrors its values b times: an odd number leaves them turned around."""
+    body = f"""
+        mov.u32 %r10, %tid;
+        mov.u32 %r1, %ctaid.x;
+        mov.u32 %r2, 0;
+    AGAIN:
+        setp.ge.u32 %p1, %r2, %r1;
+        @%p1 bra DONE;
+        {mirrored("%r31", "%r10")}
+        add.u32 %r2, %r2, 1;
+        bra AGAIN;
+    DONE:
+        {element("out")}
+        st.global.u32 [%rd31], %r10;
+    """
+    out = {"out": np.zeros(5 * 64, np.uint32)}
+    found = launch(kernel(body, outside=TILE), out, 5, 64, schedule=schedule)["out"].reshape(5, 64)
+    for block in range(5):
+        np.testing.assert_array_equal(found[block], np.arange(64)[:: -1 if block % 2 else 1])
+
+
+@both
+def test_a_partial_last_warp_passes(schedule):
+    body = f"mov.u32 %r10, %at; {mirrored('45')} {element('out')} st.global.u32 [%rd31], %r20;"
+    out = {"out": np.zeros(90, np.uint32)}
+    found = launch(kernel(body, outside=TILE), out, 2, 45, schedule=schedule)["out"].reshape(2, 45)
+    np.testing.assert_array_equal(found, np.arange(90).reshape(2, 45)[:, ::-1])
+
+
+@both
+@pytest.mark.parametrize(
+    ("opcode", "operation"),
+    [("popc.u32", np.sum), ("and.pred", np.all), ("or.pred", np.any)],
+    ids=["count", "and", "or"],
+)
+def test_a_barrier_counts_and_combines_predicates(opcode, operation, schedule):
+    """A block for each number of threads that say yes: none, one, some, all but one, all."""
+    limits = np.array([0, 1, 17, 69, 70], np.uint32)
+    destination = "%r3" if "popc" in opcode else "%p2"
+    body = f"""
+        {element("limits", "%r30")}
+        ld.global.u32 %r1, [%rd31];
+        setp.lt.u32 %p1, %tid, %r1;
+        mov.u32 %r3, 0;
+        bar.red.{opcode} {destination}, 0, %p1;
+        {"" if "popc" in opcode else "selp.u32 %r3, 1, 0, %p2;"}
+        {element("out")}
+        st.global.u32 [%rd31], %r3;
+    """
+    arrays = {"limits": limits, "out": np.zeros(5 * 70, np.uint32)}
+    found = launch(kernel(body, "limits out"), arrays, 5, 70, schedule=schedule)["out"].reshape(5, 70)
+    for limit, row in zip(limits, found, strict=True):
+        np.testing.assert_array_equal(row, np.full(70, operation(np.arange(70) < limit)))
+
+
+@both
+def test_named_barriers_with_a_number_of_threads_are_apart(schedule):
+    """The warps of the lower half meet at barrier 1, those of the upper half at barrier 2."""
+    body = f"""
+        mov.u32 %r21, tile;
+        shl.b32 %r22, %tid, 2;
+        add.u32 %r23, %r21, %r22;
+        st.shared.u32 [%r23], %tid;
+        setp.ge.u32 %p1, %tid, 64;
+        @%p1 bra UPPER;
+        bar.sync 1, 64;
+        bra READ;
+    UPPER:
+        bar.sync 2, 64;
+    READ:
+        xor.b32 %r24, %r22, 128;
+        add.u32 %r24, %r21, %r24;
+        ld.shared.u32 %r25, [%r24];
+        {element("out")}
+        st.global.u32 [%rd31], %r25;
+    """
+    out = {"out": np.zeros(128, np.uint32)}
+    found = launch(kernel(body, outside=TILE), out, 1, 128, schedule=schedule)["out"]
+    np.testing.assert_array_equal(found, np.arange(128) ^ 32)
+
+
+def test_blocks_may_take_different_branches_to_different_barriers():
+    body = f"""
+        mov.u32 %r1, %ctaid.x;
+        and.b32 %r1, %r1, 1;
+        setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra ODD;
+        bar.sync 0;
+        bra END;
+    ODD:
+        bar.sync 0;
+    END:
+        {element("out")}
+        st.global.u32 [%rd31], 1;
+    """
+    assert launch(kernel(body), {"out": np.zeros(256, np.uint32)}, 4, 64)["out"].all()
+
+
+@both
+def test_threads_of_one_block_at_two_barriers_are_a_message(schedule):
+    body = """
+        setp.ge.u32 %p1, %tid, 16;
+        @%p1 bra UPPER;
+        .loc 1 7 0
+        bar.sync 0;
+        bra END;
+    UPPER:
+        .loc 1 9 0
+        bar.sync 0;
+    END:
+    """
+    with pytest.raises(simt.DivergentBarrier) as fault:
+        launch(
+            kernel(body, outside='.file 1 "nowhere.py"'),
+            {"out": np.zeros(1, np.uint32)},
+            3,
+            32,
+            schedule=schedule,
+        )
+    block = fault.value.block
+    assert str(fault.value).splitlines() == [
+        "Divergent barrier in kernel snippet, line 7",
+        f"thread (0, 0, 0) of block {block} waits at this barrier, while other threads of its block wait at "
+        "another one (line 9).",
+        "47 more threads did so." if schedule is simt.LOCKSTEP else "15 more threads did so.",
+        "All threads of a block must reach the same barrier: move it out of the branch.",
+    ]
+
+
+def test_a_barrier_for_more_threads_than_come_is_a_message():
+    with pytest.raises(
+        simt.DivergentBarrier, match="waits at this barrier for threads that never come to it"
+    ):
+        launch(kernel("bar.sync 3, 64;"), {"out": np.zeros(1, np.uint32)}, 1, 32)
+
+
+def test_arriving_without_waiting_is_refused_by_name():
+    with pytest.raises(simt.UnsupportedInstruction) as refusal:
+        launch(kernel("bar.arrive 1, 64;"), {"out": np.zeros(1, np.uint32)}, 1, 32)
+    assert "bar.arrive" in str(refusal.value)
+    assert "Barriers at which a thread arrives without waiting are not simulated yet." in str(refusal.value)
