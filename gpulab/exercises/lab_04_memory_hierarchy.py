@@ -489,7 +489,7 @@ EXERCISES: tuple[Exercise, ...] = (
 
 def _prediction(
     key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-):
+) -> Prediction:
     return Prediction(f"memory.{key}", LAB, question, unit, answer, tolerance, reason)
 
 

@@ -294,8 +294,8 @@ gpulab.show("memory.copy", copy, view="accesses")
 # its sectors. What falls is the number of requests, and with it the instructions that a warp spends on
 # asking.
 #
-# In CUDA C++ a `float4` is loaded with one 16-byte instruction; lab 07 does it. numba has no such type for
-# global memory, but it lets you **view** the same bytes as wider elements. `a.view(np.float64)` takes two
+# In CUDA C++ a `float4` is loaded with one 16-byte instruction; lab 07 does it. The arrays of numba have no
+# such elements, but numba lets you **view** the same bytes as wider elements. `a.view(np.float64)` takes two
 # floats at a time. No arithmetic happens, so it does not matter that the 8 bytes make no sense as one number.
 # The address must be a multiple of the width.
 #
@@ -940,8 +940,8 @@ gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in
 # ask for it for each allocation (`CU_MEM_ALLOCATION_COMP_GENERIC` of `cuMemCreate`).
 #
 # **MIG** (multi-instance GPU) cuts a data-centre GPU into up to seven instances. Each has its own SMs and its
-# own slices of L2, memory controllers and DRAM, so one tenant's traffic cannot slow another's (NVIDIA MIG
-# User Guide).
+# own slices of L2, memory controllers and DRAM, so one tenant's memory traffic cannot slow another's (NVIDIA
+# MIG User Guide).
 #
 # **CPU habits.** A CPU core hides latency with large caches, prefetching and reordering: give it a contiguous
 # stretch, blocked to fit the cache, and keep threads off each other's lines. A GPU hides latency with other
@@ -1131,6 +1131,10 @@ gpulab.recap("04")
 # - *`__ldg` prefetches.* It reads through the read-only path. Prefetching is `cp.async`, TMA or loading
 #   early.
 # - *Effective bandwidth is bytes / (time × peak).* That is utilisation.
+# - *The constant cache has 64 KB.* That is constant memory; an SM caches 8 KB of it (CUDA Programming Guide).
+# - *An H100 has six stacks of HBM and 6,144 bits.* So has the full chip; the product has five and 5,120
+#   (NVIDIA H100 whitepaper).
+# - *Unified memory could oversubscribe from CUDA 6 on; compression is automatic.* Neither: see section 14.
 # - *Shared memory takes one or two cycles; an SM's shared memory delivers 19 TB/s; an SM has 20 KB of
 #   registers; the L2 is slower than DRAM.* The cell below says what the data sheets give.
 
