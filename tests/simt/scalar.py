@@ -10,6 +10,7 @@ import numpy as np
 
 FORMATS = {
     "f16": (11, -14, 15),
+    "bf16": (8, -126, 127),
     "f32": (24, -126, 127),
     "f64": (53, -1022, 1023),
 }  # digits, smallest and largest exponent
