@@ -53,7 +53,7 @@ def obstacle() -> str:
 def limited(processes: int, memory: int) -> Iterator[list[str]]:
     """A fresh control group; yields what to put before a command so that it starts inside.
 
-    Empty where no group can be made. The command joins by itself: from outside it would be a race with its children.
+    Empty where no group can be made. The command joins by itself: from outside its children might be faster.
     """
     values = {"pids": processes, "memory": memory}
     groups: list[Path] = []

@@ -1,4 +1,4 @@
-"""Grading a class: find, graft, judge in parallel, store, and one writer for the gradebook. Restartable at any point.
+"""Grading a class: find, graft, judge in parallel, store; then one writer for the gradebook.
 
 A submission that cannot be judged gets its reason and never stops another one.
 """

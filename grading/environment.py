@@ -1,4 +1,4 @@
-"""What a verdict depends on besides the submission: our code, the compiler, the packages, the course's secret."""
+"""What a verdict depends on besides the submission: our code, the packages, the course's secret."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITHOUT_SAY = ("plot/", "cli.py", "doctor.py", "__main__.py")  # parts of gpulab
 
 
 def secret(course: Course) -> bytes:
-    """The course's secret, made at first use and readable by its owner alone: nobody can foresee the contents."""
+    """The course's secret, made at first use, for its owner's eyes: nobody can foresee the contents."""
     with contextlib.suppress(FileExistsError):
         course.home.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(course.secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

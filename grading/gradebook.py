@@ -1,6 +1,6 @@
 """The one writer to nbgrader's gradebook: verdicts → autograded notebooks, scores, feedback, grades.csv.
 
-nbgrader's own converters do it; nothing here runs a learner's line. Not for threads: nbgrader changes directory.
+nbgrader's own converters do it; no learner's line runs here. Not for threads: nbgrader changes directory.
 """
 
 from __future__ import annotations

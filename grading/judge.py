@@ -1,4 +1,4 @@
-"""A grafted notebook → a verdict: record in the sandbox, replay in a limited child. Runs no learner's line."""
+"""A grafted notebook → a verdict: record in the sandbox, replay in a limited child."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Judge:
         )
 
     def _replay(self, job: ReplayJob) -> tuple[ExerciseVerdict, ...]:
-        """Every exercise gets a verdict: a child that dies costs the exercise that killed it, not the others."""
+        """Every exercise gets a verdict: a child that dies costs the one that killed it, not the others."""
         found: dict[str, ExerciseVerdict] = {}
         while missing := tuple(q for q in job.questions if q.exercise not in found):
             said, how = self._child(replace(job, questions=missing))
@@ -152,7 +152,7 @@ def recording_job(
     seeds: dict[tuple[str, str], int],
     patience: float,
 ) -> dict[str, Any]:
-    """What the recorder is to do: the cells that answers need, in order, and each exercise where it is asked."""
+    """What the recorder is to do: run the cells that answers need, record each exercise where it is asked."""
     asked = {q.cell: q for q in questions}
     steps: list[dict[str, Any]] = []
     for step in steps_of(graft.notebook):
@@ -166,7 +166,7 @@ def recording_job(
 
 
 def steps_of(notebook: NotebookNode) -> Iterator[dict[str, Any]]:
-    """The cells that answers need, ``{"cell", "source"}``, and where the tests stand, ``{"test"}``, in order."""
+    """The cells that answers need, ``{"cell", "source"}``, and the tests' places, ``{"test"}``, in order."""
     needed = {cell.id for cell in cells_to_run(notebook)}
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id", cell.id)

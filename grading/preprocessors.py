@@ -27,7 +27,7 @@ KEPT = ("nbgrader", "tags")
 
 
 class StableIds(NbGraderPreprocessor):
-    """Cell ids, which the text form lacks: the grade id, else a hash. Drops what jupytext notes for itself."""
+    """Cell ids, which the text form lacks: the grade id, else a hash. Drops jupytext's own notes."""
 
     def preprocess(self, notebook: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         seen: dict[str, int] = {}

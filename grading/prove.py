@@ -1,7 +1,7 @@
-"""Proofs of a lab, by the judge's own way: stubs fail with a message, solutions pass, wrong files fail as they say.
+"""Proofs of a lab: stubs fail with a message, solutions pass, wrong files fail as they say.
 
-All variants of all notebooks of a lab are recorded in one process, without a sandbox, because they are ours, and
-replayed in this one. Wrong files are judged at the public cases on the public contents, as learners would see it.
+All variants of a notebook are recorded in one process, without a sandbox, because they are ours, and replayed in
+this one. Wrong files are judged at the public cases on the public contents, as learners would see it.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _check_points(source: Path, asked: tuple[Question, ...]) -> None:
 
 @dataclass(frozen=True)
 class _Variant:
-    """One answer to one exercise: the stub, the solution (at the judge's or the public cases), or a wrong file."""
+    """One answer to one exercise: stub, solution (at the judge's or the public cases), or a wrong file."""
 
     question: Question  # under the name of the variant
     cases: tuple[Case, ...]
@@ -165,7 +165,7 @@ class _Variant:
 def _job(
     released: NotebookNode, solved: NotebookNode, asked: tuple[Question, ...], wrong: list[Wrong]
 ) -> tuple[dict[str, Any], list[_Variant]]:
-    """One recording of all variants: first the stubs, then the solutions, each followed by its wrong answers."""
+    """One recording of all variants: the stubs, then the solutions, each followed by its wrong answers."""
     steps: list[dict[str, Any]] = []
     variants: list[_Variant] = []
     by_cell = {q.cell: q for q in asked}

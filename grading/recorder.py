@@ -6,8 +6,8 @@ submission, replayed on contents that were not here. So this script defends noth
 
 A job is {"patience": seconds, "steps": […]}. A step is a cell, {"cell": id, "source": text}, or an exercise,
 {"exercise": name, "function": name, "cases": […]}. A case is {"name": …} with "questions", a list of argument
-lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"}, and,
-where the function is a kernel, "launch": [grid, block, bytes of dynamic shared memory].
+lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"};
+where the function is a kernel also "launch": [grid, block, bytes of dynamic shared memory].
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 FORMAT = 1
 
 
 class Impatient(BaseException):
-    """One cell or exercise took longer than its share. No Exception, so that `except Exception` lets it pass."""
+    """One cell or exercise took longer than its share. No Exception: `except Exception` lets it pass."""
 
 
 class Refused(Exception):
@@ -201,7 +202,7 @@ class Tracer:
         self.written.clear()
 
 
-def trace_case(function: Callable[..., Any], record: Record, exercise: str, case: dict[str, Any]) -> None:
+def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any]) -> None:
     """Call the function on handles of the case's arrays."""
     import numpy as np
 
@@ -209,7 +210,10 @@ def trace_case(function: Callable[..., Any], record: Record, exercise: str, case
     from gpulab import device as devices
 
     device = devices.current()
-    values, allocations, names, fixed = [], [], [], set()
+    values: list[Any] = []
+    allocations: list[Any] = []
+    names: list[str] = []
+    fixed: set[int] = set()
     for argument in case["arguments"]:
         if "scalar" in argument:
             values.append(np.dtype(argument["dtype"]).type(argument["value"]))
@@ -271,13 +275,13 @@ def main(path: str) -> None:
         where = {key: step[key] for key in ("cell", "exercise") if key in step}
         record.line("at", **where)
         if "source" in step:
-            attempt(record, job["patience"], where, lambda step=step: run_cell(shell, step))
-            continue
-        function = shell.user_ns.get(step["function"])
-        if function is None:
+            work = partial(run_cell, shell, step)
+        elif (function := shell.user_ns.get(step["function"])) is not None:
+            work = partial(record_exercise, function, record, step)
+        else:
             record.line("failed", kind="missing", error=step["function"], **where)
             continue
-        attempt(record, job["patience"], where, lambda f=function, s=step: record_exercise(f, record, s))
+        attempt(record, job["patience"], where, work)
     record.line("done")
 
 

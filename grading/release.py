@@ -1,6 +1,6 @@
-"""Releasing a lab: `solutions/NN_name/*.py` → `labs/NN_name/*.ipynb`, without solutions, outputs, hidden tests.
+"""Releasing a lab: `solutions/NN_name/*.py` → `labs/NN_name/*.ipynb`, without solutions and outputs.
 
-nbgrader's own preprocessors do the work, so `nbgrader generate_assignment` writes the same bytes. The notebooks are
+nbgrader's own preprocessors do the work, so `nbgrader generate_assignment` writes the same bytes. The files are
 made in memory and swapped in together at the end: a failure leaves the released lab as it was.
 """
 
@@ -55,8 +55,8 @@ def _refuse_unmarked(notebook: NotebookNode, source: Path) -> None:
             lines = [line for line in cell.source.splitlines() if line.strip()]
             telling = next((line for line in lines if line.startswith(("def ", "class "))), lines[0])
             raise ReleaseError(
-                f'{source.name}: the cell with "{telling}" has a solution but is not marked as a solution cell: '
-                'add nbgrader={"solution": true, "grade": false, "grade_id": …} to its header'
+                f'{source.name}: the cell with "{telling}" has a solution but is not marked as a solution '
+                'cell: add nbgrader={"solution": true, "grade": false, "grade_id": …} to its header'
             )
 
 
@@ -164,8 +164,8 @@ def _notebook_diff(place: str, have: bytes, want: bytes) -> list[str]:
         if before is None:
             lines.append(f"{where}: missing")
         elif before != cell:
-            text = ("".join(c.get("source", [])).splitlines() for c in (before, cell))
-            changed = list(difflib.unified_diff(*text, "labs", "solutions", lineterm="", n=1))
+            mine, theirs = ("".join(c.get("source", [])).splitlines() for c in (before, cell))
+            changed = list(difflib.unified_diff(mine, theirs, "labs", "solutions", lineterm="", n=1))
             keys = sorted(k for k in {*before, *cell} - {"source"} if before.get(k) != cell.get(k))
             lines.append(f"{where}: differs" + (f" in {', '.join(keys)}" if keys else ""))
             lines += [f"    {line}" for line in changed]

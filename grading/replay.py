@@ -1,7 +1,7 @@
 """Runs in a limited child: a record → verdicts, on contents that did not exist when it was made.
 
 A record is turned back into something that `gpulab.exercises` can examine: an object that launches what was
-recorded when it is called. So the judge says what the learner's check says, at other sizes, on other contents.
+recorded when it is called. So the judge says what the check says, at other sizes on other contents.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+import numpy as np
 
 from gpulab import device as devices
 from gpulab import simt
@@ -100,7 +102,7 @@ def known_sources(trace: Trace, sources: dict[str, str]) -> Iterator[None]:
 
 
 def exercise_of(name: str) -> Exercise:
-    """The exercise of a question; ``memory.copy@plain`` is the variant `plain` of memory.copy (see `prove`)."""
+    """The exercise of a question; ``memory.copy@plain`` is a variant of memory.copy, see prove.py."""
     return registry.find(name.partition("@")[0])
 
 
@@ -228,16 +230,20 @@ class Replayed:
         if record.uploaded > MOST_UPLOADED:
             raise Refused(texts.TOO_MANY_UPLOADS.format(size=record.uploaded, case=case, limit=MOST_UPLOADED))
         self._check_shape(record, case)
-        for nbytes in record.buffers[len(allocations) :]:
-            scratch = device.allocate(nbytes)
-            scratch.data[:] = self.contents.pattern
-            allocations.append(scratch)
-        for event in record.events:
-            if isinstance(event, Upload):
-                target = allocations[event.buffer].data
-                target[:] = event.fill if event.fill is not None else list(event.data)
-            else:
-                self._launch(device, event, allocations)
+        device.memory.modules.clear()  # no variable of a module outlives a run
+        scratch = [device.allocate(nbytes) for nbytes in record.buffers[len(allocations) :]]
+        for each in scratch:
+            each.data[:] = self.contents.pattern
+        allocations += scratch
+        try:
+            for event in record.events:
+                if isinstance(event, RecordedLaunch):
+                    self._launch(device, event, allocations)
+                else:
+                    fill(allocations[event.buffer].data, event)
+        finally:
+            for each in scratch:
+                device.free(each)
 
     def _check_shape(self, record: CaseTrace, case: str) -> None:
         if self.shape is None:
@@ -270,6 +276,11 @@ class Replayed:
             pointers=tuple(at for at, _, _ in launch.pointers),
             arrays=labels,
         )
+
+
+def fill(target: np.ndarray, upload: Upload) -> None:
+    """Write what the host wrote."""
+    target[:] = upload.fill if upload.fill is not None else np.frombuffer(upload.data, np.uint8)
 
 
 def compiled(kernel: Kernel, device: devices.SimulatedDevice, compiler: str) -> CompiledKernel:
@@ -333,7 +344,7 @@ def _line(part: Part) -> Line:
     short = ""
     if part.points < part.of and part.state != "wait":
         if part.metric:
-            amounts = [messages.number_of(part.metric, v) for v in (part.measured, part.budget)]
+            amounts = [messages.number_of(part.metric, v or 0.0) for v in (part.measured, part.budget)]
             short = texts.INSTEAD.format(label=part.label, measured=amounts[0], limit=amounts[1])
         else:
             short = part.details[0].text.splitlines()[0] if part.details else part.summary

@@ -1,8 +1,8 @@
 """The one place where learners' code runs: a bubblewrap sandbox around a fresh Python.
 
-Inside: Python and its packages, `gpulab` without references, one script, all read-only; a private /tmp and home
-in memory; no network, no other process, no capability. What comes out is one file that exists beforehand and is
-mounted on its own, so it can be neither a link nor a pipe nor larger than its limit.
+Inside: Python and its packages, `gpulab` without references, one script, all read-only; a private /tmp and
+home in memory; no network, no other process, no capability. What comes out is one file that exists beforehand
+and is mounted on its own, so it can be neither a link nor a pipe nor larger than its limit.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def obstacle() -> str:
         return ""
     said = trial.stderr.strip().splitlines()[-1:] or ["no reason given"]
     return (
-        f"bubblewrap cannot make a sandbox here ({said[0]}): user namespaces are blocked, as by Docker's default "
-        "seccomp profile and by Ubuntu's AppArmor; allow them, or grade on another machine"
+        f"bubblewrap cannot make a sandbox here ({said[0]}): user namespaces are blocked, as by Docker's "
+        "default seccomp profile and by Ubuntu's AppArmor; allow them, or grade on another machine"
     )
 
 

@@ -22,7 +22,10 @@ CELL_TWICE = "the solution cell '{cell}' is there {times} times; the last one th
 # While recording.
 NO_FUNCTION = "`{function}` is not defined; the judge looks for a function of that name"
 NO_FUNCTION_AFTER = "`{function}` is not defined, because the cell '{cell}' failed: {error}"
-NAME_OUTSIDE = "{error}. Only solution cells reach the judge: a helper that stands in a cell of your own belongs into one"
+NAME_OUTSIDE = (
+    "{error}. Only solution cells reach the judge: "
+    "a helper that stands in a cell of your own belongs into one of them"
+)
 STUB = "not answered: the cell still says NotImplementedError"
 STOPPED = "stopped after {seconds:.0f} s"
 DIED = "the process ended ({how})"
@@ -34,11 +37,17 @@ NO_RECORD = "nothing was recorded at {case}"
 OTHER_BUFFERS = "the arrays recorded at {case} are not those of the exercise"
 OTHER_SHAPE = "the launch recorded at {case} is not the one of the exercise: grid {grid}, block {block}"
 OTHER_GPU = "`{kernel}` was compiled for compute capability {cc}; exercises are judged on {gpu}"
-TOO_MANY_UPLOADS = "uploads {size:,} bytes from the host at {case}; at most {limit:,} are allowed, so a kernel must compute it"
-TOO_MANY_CONSTANTS = "`{kernel}` brings {size:,} bytes of constants; at most {limit:,} are allowed, so a kernel must compute it"
+TOO_MANY_UPLOADS = (
+    "uploads {size:,} bytes from the host at {case}; "
+    "at most {limit:,} are allowed, so a kernel must compute it"
+)
+TOO_MANY_CONSTANTS = (
+    "`{kernel}` brings {size:,} bytes of constants; "
+    "at most {limit:,} are allowed, so a kernel must compute it"
+)
 UNDECIDED = (
-    "the result at {case} depends on what stood in memory before the run: {array}[{index}] was right once and is "
-    "{got} the next time. Is every element written, and nothing read before it is written?"
+    "the result at {case} depends on what stood in memory before the run: "
+    "{array}[{index}] was right once and is {got} the next time. Is every element written, and nothing read before it is written?"
 )
 REPLAY_STOPPED = "the replay was stopped after {seconds:.0f} s; does a kernel end at every size?"
 REPLAY_DIED = "the replay ended without a verdict ({how})"

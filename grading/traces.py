@@ -69,7 +69,7 @@ class RecordedLaunch:
 
 @dataclass(frozen=True)
 class Upload:
-    """The host wrote a buffer before any launch used it: bytes, or one byte again and again, which is free."""
+    """The host wrote a buffer before any launch used it: bytes, or one byte repeated, which is free."""
 
     buffer: int
     data: bytes

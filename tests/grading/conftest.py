@@ -27,7 +27,7 @@ Edit = Callable[[NotebookNode], None]
 
 @pytest.fixture(scope="session")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The root of a course whose lab is released and in the gradebook, which takes nbgrader its time to make."""
+    """The root of a course whose lab is released and in the gradebook, which nbgrader takes long to make."""
     root = tmp_path_factory.mktemp("course")
     shutil.copytree(SOLUTIONS, root / "solutions")
     course = Course(root, root / "grading")

@@ -36,7 +36,8 @@ def nbgrader(course: Course, *arguments: str) -> str:
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from pathlib import Path\n"
         "from grading.course import Course, nbgrader_config\n"
-        f"c = get_config(); c.merge(nbgrader_config(Course(Path({str(course.root)!r}), Path({str(course.home)!r}))))\n"
+        f"course = Course(Path({str(course.root)!r}), Path({str(course.home)!r}))\n"
+        "c = get_config(); c.merge(nbgrader_config(course))\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "nbgrader", *arguments],

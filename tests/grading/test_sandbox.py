@@ -54,7 +54,7 @@ def answer():
         "replace": tried(lambda: os.replace("/tmp/x", "/out/record")),
         "unlink": tried(lambda: os.unlink("/out/record")),
         "link": tried(lambda: os.symlink("/etc/passwd", "/out/other")),
-        "mount": tried(lambda: subprocess.run(["mount", "-o", "remount,rw", "/course"], capture_output=True).returncode),
+        "mount": tried(lambda: subprocess.call(["mount", "-o", "remount,rw", "/course"])),
         "processes": len([p for p in os.listdir("/proc") if p.isdigit()]),
         "environment": sorted(os.environ),
         "home": tried(lambda: pathlib.Path("notes.txt").write_text("mine")),
