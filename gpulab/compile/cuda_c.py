@@ -2,37 +2,163 @@
 
 from __future__ import annotations
 
+import hashlib
+import linecache
 import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import Any
 
+from .cuda_errors import CudaCompileError, in_words
 from .kernel import Capability, CompileError
+from .versions import no_code_for, supported_capabilities
 
 # An option that keeps functions which nothing in the same text calls, for others to link.
 RELOCATABLE = ("--relocatable-device-code=true",)
+
+# The language unless the options name one, and what brings a learner's lines into the PTX.
+STANDARD = "--std=c++17"
+LINES = "--generate-line-info"
+
+# Cooperative groups bring the whole C++ library along unless told not to, which takes a second and a half to
+# read. What needs it (memcpy_async, scans) does not compile this way and is tried again with all of it.
+GROUPS = "cooperative_groups"
+FEWER_HEADERS = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
+
+# Whose folders of headers are searched. CUDA 12 keeps those of the compiler with nvcc.
+HEADERS = ("cudart", "cccl", "curand", "nvcc")
+
+
+@dataclass(frozen=True)
+class CudaModule:
+    """What NVRTC made of one text. `names` are the entries of the kernels that were asked for by C++ name,
+    `log` holds its warnings, `compiler` says which NVRTC it was."""
+
+    ptx: str = field(repr=False)
+    names: Mapping[str, str]
+    log: str
+    compiler: str
+
+
+@lru_cache(maxsize=256)
+def cuda_c_module(
+    source: str,
+    cc: Capability = (8, 0),
+    title: str = "kernel",
+    options: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
+    folders: tuple[str, ...] = (),
+) -> CudaModule:
+    """Compile a learner's CUDA C++ so that its lines are known to reports and faults.
+
+    `title` is what messages call it; `options` are NVRTC's; `names` are C++ names of kernels, such as
+    ``scale<float>``, to be compiled and found again; `folders` are searched for headers first.
+    Raises CudaCompileError.
+    """
+    if cc not in supported_capabilities():
+        raise CompileError(title, no_code_for(cc))
+    file = _remember(source, title)
+    flags = (
+        *(() if _has_standard(options) else (STANDARD,)),
+        LINES,
+        *(f"-I{path}" for path in (*folders, *header_folders())),
+        *options,
+    )
+    slimmer = (FEWER_HEADERS, *flags) if GROUPS in source else flags
+    result = _nvrtc(source, file, cc, slimmer, names)
+    if result.failed and slimmer is not flags:
+        result = _nvrtc(source, file, cc, flags, names)
+    if result.failed:
+        raise in_words(title, source, result.log, nvrtc_version())
+    from .linking import with_learners_lines
+
+    ptx = result.ptx.replace(f'"/{file}"', f'"{file}"')
+    ptx = with_learners_lines(ptx, foreign=lambda path: path != file)
+    return CudaModule(ptx, MappingProxyType(result.names), result.log.replace(f"/{file}", title), nvrtc_version())
 
 
 @lru_cache(maxsize=256)
 def cuda_c_ptx(
     source: str, cc: Capability = (8, 0), name: str = "kernel.cu", options: tuple[str, ...] = ()
 ) -> str:
-    """The PTX of CUDA C++ `source`. `options` are NVRTC's. Raises CompileError with NVRTC's log."""
+    """The PTX of CUDA C++ `source` that numba kernels link. `options` are NVRTC's. Raises CompileError with
+    NVRTC's log."""
+    flags = (*(f"-I{path}" for path in include_paths()), *options)
+    result = _nvrtc(source, name, cc, flags, ())
+    if result.failed:
+        raise CompileError(name, result.log)
+    return result.ptx
+
+
+@dataclass(frozen=True)
+class _Result:
+    failed: bool
+    ptx: str
+    names: dict[str, str]
+    log: str
+
+
+def _nvrtc(
+    source: str, file: str, cc: Capability, flags: tuple[str, ...], names: tuple[str, ...]
+) -> _Result:
     from cuda.bindings import nvrtc
 
-    flags = [
-        f"--gpu-architecture=compute_{cc[0]}{cc[1]}",
-        *(f"-I{path}" for path in include_paths()),
-        *options,
-    ]
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
+    flags = (f"--gpu-architecture=compute_{cc[0]}{cc[1]}", *flags)
+    # NVRTC writes paths with the working folder in front, unless they start at the root.
+    path = f"/{file}" if file.startswith("<") else file
+    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), path.encode(), 0, [], []))
     try:
-        (result,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
-        if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CompileError(
-                name, _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).strip()
-            )
-        return _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+        for name in names:
+            _checked(nvrtc.nvrtcAddNameExpression(program, name.encode()))
+        (outcome,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+        log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).strip()
+        if outcome != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            return _Result(True, "", {}, log or outcome.name)
+        entries = {name: _checked(nvrtc.nvrtcGetLoweredName(program, name.encode())) for name in names}
+        return _Result(
+            False,
+            _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX),
+            {name: entry.decode() for name, entry in entries.items()},
+            log,
+        )
     finally:
         nvrtc.nvrtcDestroyProgram(program)
+
+
+def _has_standard(options: tuple[str, ...]) -> bool:
+    return any(re.match(r"--?std=", option) for option in options)
+
+
+def _remember(source: str, title: str) -> str:
+    """The file name of a text that is in no file, under which Python's `linecache` finds its lines."""
+    digest = hashlib.sha256(source.encode()).hexdigest()[:8]
+    file = f"<cuda {digest}>/{re.sub(r'[^A-Za-z0-9_.-]+', '_', title)}.cu"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    return file
+
+
+@cache
+def nvrtc_version() -> str:
+    """The installed NVRTC, ``NVRTC 13.5``."""
+    from cuda.bindings import nvrtc
+
+    error, major, minor = nvrtc.nvrtcVersion()
+    return f"NVRTC {major}.{minor}"
+
+
+@cache
+def header_folders() -> tuple[str, ...]:
+    """Where the CUDA headers of the installed wheels are: of the runtime, the C++ library, cuRAND."""
+    from cuda import pathfinder
+
+    found = {name: pathfinder.locate_nvidia_header_directory(name) for name in HEADERS}
+    # A toolkit elsewhere on the machine may be of another version: its headers are the last resort.
+    ours = [f.abs_path for f in found.values() if f and f.found_via == "site-packages"]
+    others = [f.abs_path for name, f in found.items() if f and name != "nvcc" and f.abs_path not in ours]
+    return tuple(dict.fromkeys([*ours, *others]))
 
 
 @cache
@@ -54,15 +180,14 @@ def include_paths() -> tuple[str, ...]:
     )
 
 
-def _checked(answer: tuple) -> object:
+def _checked(answer: tuple) -> Any:
     """The first value that NVRTC returns behind its error code."""
     if answer[0].value:
         raise RuntimeError(f"NVRTC: {answer[0].name}")
-    return answer[1]
+    return answer[1] if len(answer) > 1 else None
 
 
-def _text(program: object, size_of: object, read: object) -> str:
-    size = _checked(size_of(program))  # type: ignore[operator]
-    buffer = bytearray(size)  # type: ignore[call-overload]
-    read(program, buffer)  # type: ignore[operator]
+def _text(program: Any, size_of: Any, read: Any) -> str:
+    buffer = bytearray(_checked(size_of(program)))
+    read(program, buffer)
     return buffer.decode(errors="replace").rstrip("\0")

@@ -7,7 +7,7 @@ maps what it says to what it means; the place is where the compiler stood when i
 from __future__ import annotations
 
 import difflib
-import inspect
+import dis
 import linecache
 import os
 import re
@@ -241,7 +241,6 @@ RULES = (
         "A function of cuda.atomic gets too few arguments.",
         "It takes the array, the index and the value: cuda.atomic.add(a, i, 1).",
     ),
-    Rule(r"DictType|No implementation.*dict\(", "A dict cannot be used in a kernel.", "Use arrays."),
     Rule(r"(?P<what>The '.+?' construct is not supported)", "{what} in a kernel."),
     Rule(
         r"No implementation of function Function\(<(?:built-in )?(?:function|class|intrinsic|ufunc) '?"
@@ -257,22 +256,44 @@ RULES = (
 )
 
 
+# What no kernel can hold, by the instruction of Python's that makes it: numba fails on it in many ways.
+IMPOSSIBLE = {
+    "BUILD_MAP": ("A dict cannot be used in a kernel.", "Use arrays."),
+    "BUILD_SET": ("A set cannot be used in a kernel.", "Use arrays."),
+    "RETURN_GENERATOR": (
+        "A kernel cannot yield or await.",
+        "Write the values into an array that is an argument.",
+    ),
+}
+
+
 def in_words(error: Exception, fn: FunctionType) -> CompileError:
     """numba's `error` about the kernel `fn` as a CompileError."""
     if isinstance(error, CompileError):
         return error
     said = _stripped(str(error))
     own_file = fn.__code__.co_filename
-    file, line = _told_place(said, fn) or _place(error) or (own_file, _first_line(said, fn))
-    why, cure = _why(said, error, fn)
-    return CompileError(
-        fn.__name__, why, cure, line, linecache.getline(file, line).strip(), file if file != own_file else ""
-    )
+    found = _impossible(fn)
+    if found:
+        why, cure, line = found
+        file = own_file
+    else:
+        why, cure = _why(said, error, fn)
+        file, line = _told_place(said, fn) or _place(error) or (own_file, _first_line(said, fn))
+    text = linecache.getline(file, line).strip()
+    return CompileError(fn.__name__, why, cure, line, text, file if file != own_file else "")
+
+
+def _impossible(fn: FunctionType) -> tuple[str, str, int] | None:
+    """Why, cure and line of the first thing in the kernel that no kernel can hold."""
+    for instruction in dis.get_instructions(fn.__code__):
+        if instruction.opname in IMPOSSIBLE:
+            line = instruction.positions.lineno if instruction.positions else None
+            return *IMPOSSIBLE[instruction.opname], line or fn.__code__.co_firstlineno
+    return None
 
 
 def _why(said: str, error: Exception, fn: FunctionType) -> tuple[str, str]:
-    if fn.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        return "A kernel cannot yield or await.", "Write the values into an array that is an argument."
     for rule in RULES:
         match = re.search(rule.said, said, re.DOTALL if ">>>" in rule.said else 0)
         if match:

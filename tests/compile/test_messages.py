@@ -157,8 +157,8 @@ def grows_a_list(a):
 
 
 def makes_a_dict(a):
-    d = {}
-    d[1] = 2  # here
+    d = {}  # here
+    d[1] = 2
     a[0] = d[1]
 
 

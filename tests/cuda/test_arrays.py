@@ -184,7 +184,9 @@ def test_objects_of_other_libraries_are_used_without_a_copy() -> None:
 
 def test_memory_that_is_not_the_devices_is_refused() -> None:
     class Elsewhere:
-        __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (0x1000, False), "version": 3}  # noqa: RUF012
+        @property
+        def __cuda_array_interface__(self):
+            return {"shape": (3,), "typestr": "<f4", "data": (0x1000, False), "version": 3}
 
     with pytest.raises(ArrayError, match="address 0x1000 is not in the memory of the simulated device"):
         cuda.as_cuda_array(Elsewhere())
@@ -264,7 +266,8 @@ def test_a_zero_size_array_is_copied_and_launched() -> None:
         ),
         (
             lambda a: a[np.array([True, False])],
-            "a device array is indexed with numbers and slices only, not with a ndarray; copy_to_host() first.",
+            "a device array is indexed with numbers and slices only, not with a ndarray; "
+            "copy_to_host() first.",
         ),
         (
             lambda a: cuda.device_array(3.0),

@@ -47,7 +47,8 @@ def test_events_order_but_do_not_measure() -> None:
             measure()
         assert str(caught.value) == (
             "event.elapsed_time(): the simulated device has no clock: the time that the simulator takes says "
-            "nothing about a GPU. gpulab.profile(kernel[grid, block], …) counts what the kernel asks of the GPU."
+            "nothing about a GPU. "
+            "gpulab.profile(kernel[grid, block], …) counts what the kernel asks of the GPU."
         )
 
 
@@ -56,7 +57,7 @@ def test_the_device_is_the_gpu_of_the_data_sheet() -> None:
     assert found.name == "A100 SXM4 80 GB (simulated)"
     assert found.compute_capability == (8, 0) and found.compute_capability.major == 8
     assert (found.WARP_SIZE, found.MAX_THREADS_PER_BLOCK, found.MULTIPROCESSOR_COUNT) == (32, 1024, 108)
-    assert found.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN == gpu.capability.shared_per_block_optin
+    assert gpu.capability.shared_per_block_optin == found.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
     assert found.MAX_GRID_DIM_X == 2**31 - 1 and found.MAX_BLOCK_DIM_Z == 64
     assert found.CLOCK_RATE == 1_410_000
     assert "WARP_SIZE" in dir(found)

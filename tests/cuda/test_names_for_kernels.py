@@ -382,7 +382,7 @@ def test_random_numbers_of_a_seed_are_uniform_and_repeatable() -> None:
         for _ in range(2)
     )
     assert (first == second).all()
-    assert 0 <= first.min() and first.max() < 1 and abs(first.mean() - 0.5) < 0.02
+    assert first.min() >= 0 and first.max() < 1 and abs(first.mean() - 0.5) < 0.02
     assert len(np.unique(first)) > 2000
 
 
