@@ -8,4 +8,5 @@ def answer(a, out):
     if i < a.size:
         out[i] = 2 * b[i]
 
+
 # ruff: noqa: F821 (the missing name is what is wrong with it)
