@@ -1,7 +1,7 @@
 """Proofs of a lab: stubs fail with a message, solutions pass, wrong files fail as they say.
 
-All variants of a notebook are recorded in one process, without a sandbox, because they are ours, and replayed in
-this one. Wrong files are judged at the public cases on the public contents, as learners would see it.
+All variants of a notebook are recorded in one process, without a sandbox, because they are ours, and replayed
+in this one. Wrong files are judged at the public cases on the public contents, as learners would see it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Releasing a lab: `solutions/NN_name/*.py` → `labs/NN_name/*.ipynb`, without solutions and outputs.
 
-nbgrader's own preprocessors do the work, so `nbgrader generate_assignment` writes the same bytes. The files are
-made in memory and swapped in together at the end: a failure leaves the released lab as it was.
+nbgrader's own preprocessors do the work, so `nbgrader generate_assignment` writes the same bytes. The files
+are made in memory and swapped in together at the end: a failure leaves the released lab as it was.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ TOO_MANY_CONSTANTS = (
 )
 UNDECIDED = (
     "the result at {case} depends on what stood in memory before the run: "
-    "{array}[{index}] was right once and is {got} the next time. Is every element written, and nothing read before it is written?"
+    "{array}[{index}] was right once and is {got} the next time. "
+    "Is every element written, and nothing read before it is written?"
 )
 REPLAY_STOPPED = "the replay was stopped after {seconds:.0f} s; does a kernel end at every size?"
 REPLAY_DIED = "the replay ended without a verdict ({how})"
