@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gpulab import compile
@@ -70,11 +71,12 @@ def record(exercise: Exercise, verdict: Verdict) -> Verdict:
     with progress.change() as data:
         mine = progress.of_exercise(data, exercise.name)
         mine["attempts"] += 1
+        verdict = replace(verdict, attempt=mine["attempts"])
         mine["failed"] += not verdict.passed
         mine["passed"] = mine["passed"] or verdict.passed
         mine["best"] = max(mine["best"], verdict.points)
         mine["last"] = verdict.to_dict()
-        attempt, hints_shown = mine["attempts"], mine["hints"]
+        attempt, hints_shown = verdict.attempt, mine["hints"]
     if verdict.passed:
         lab = registry.of_lab(exercise.lab)
         done = progress.done(tuple(e.name for e in lab))
@@ -84,4 +86,4 @@ def record(exercise: Exercise, verdict: Verdict) -> Verdict:
         notes = [messages.attempt(attempt, exercise.name, left, hints_shown)]
     if not progress.saved():
         notes.append(messages.not_saved(str(progress.place())))
-    return Verdict(verdict.exercise, verdict.parts, attempt, tuple(notes), verdict.device, verdict.compiler)
+    return replace(verdict, notes=tuple(notes))

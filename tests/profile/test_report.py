@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,15 @@ A100 · the 0.04 s are the simulation's, not a GPU's"""
 
 def test_a_report_shows_what_was_asked_what_it_cost_and_how_that_is_known() -> None:
     assert str(report()) == SCREEN
+
+
+def test_the_page_of_a_report_stays_as_it_was_looked_at() -> None:
+    """``GPULAB_RENEW=1`` writes it anew: open it in a browser, light and dark, before you commit it."""
+    page = report()._repr_html_().replace("</div>", "</div>\n")
+    kept = Path(__file__).parent / "report.html"
+    if os.environ.get("GPULAB_RENEW"):
+        kept.write_text(page)
+    assert page == kept.read_text()
 
 
 def test_bank_conflicts_are_blamed_on_their_line() -> None:
