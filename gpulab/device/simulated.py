@@ -69,9 +69,9 @@ class SimulatedDevice:
 
     # Memory
 
-    def allocate(self, nbytes: int, name: str = "") -> simt.Allocation:
-        """New device memory, every byte 0xFF."""
-        return self.memory.allocate(nbytes, name)
+    def allocate(self, nbytes: int, fresh: bool = True) -> simt.Allocation:
+        """New device memory, every byte 0xFF; 0 if it is not `fresh` because it is filled at once."""
+        return self.memory.allocate(nbytes) if fresh else self.memory.allocate(nbytes, fill=None)
 
     def free(self, allocation: simt.Allocation) -> None:
         """Give memory back; a kernel that still uses it faults."""

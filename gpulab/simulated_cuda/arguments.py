@@ -117,7 +117,7 @@ def _on_device(packed: Packed, value: Any) -> DeviceArray:
 
 def copy_back(array: DeviceArray, host: Any) -> None:
     """Copy the elements of a device array into the host array or record that it was made from."""
-    result = array.copy_to_host()
+    result = array._view()
     if isinstance(host, np.void):
         for field_name in result.dtype.names or ():
             host[field_name] = result[field_name]

@@ -23,11 +23,14 @@ class ArrayError(Message, ValueError):
 
 
 class Buffer:
-    """A piece of device memory that is given back when no array uses it any more."""
+    """A piece of device memory that is given back when no array uses it any more.
 
-    def __init__(self, nbytes: int, name: str = ""):
+    Not `fresh` means that it is about to be filled as a whole: then it need not show what nobody wrote.
+    """
+
+    def __init__(self, nbytes: int, fresh: bool = True):
         self.device = devices.current()
-        self.allocation: Allocation = self.device.allocate(nbytes, name)
+        self.allocation: Allocation = self.device.allocate(nbytes, fresh)
         self._finalizer = weakref.finalize(self, self.device.free, self.allocation)
         self._finalizer.atexit = False
 

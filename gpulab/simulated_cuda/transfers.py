@@ -67,7 +67,7 @@ def host_copy(host: Any, contents: bool = True, stream: Stream | int = 0) -> Dev
         host = np.asanyarray(host)
     strides = getattr(host, "strides", ())
     before_first = sum((n - 1) * -s for n, s in zip(host.shape, strides, strict=True) if s < 0 < n)
-    buffer = Buffer(extent(host.shape, strides, host.dtype.itemsize))
+    buffer = Buffer(extent(host.shape, strides, host.dtype.itemsize), fresh=not contents)
     array = DeviceArray(host.shape, host.dtype, strides, "C", stream, buffer, before_first)
     if contents and array.size:
         array._view(writes=True)[...] = host
