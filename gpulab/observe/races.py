@@ -38,8 +38,10 @@ class Touch:
 
 @dataclass(frozen=True)
 class Race:
-    """Two touches of one word of shared memory that nothing orders. `element` counts in elements of `size`
-    bytes."""
+    """Two touches of one word of shared memory that nothing orders; `first` came first in this run.
+
+    `element` counts in elements of `size` bytes.
+    """
 
     kernel: str
     block: Index
@@ -58,6 +60,11 @@ class Race:
         common = names[0] & names[1]
         return common.pop() if len(common) == 1 else ""
 
+    @property
+    def within_a_warp(self) -> bool:
+        """Whether both threads belong to one warp, so that ``syncwarp`` is enough."""
+        return self.first.linear_thread // 32 == self.second.linear_thread // 32
+
     def __str__(self) -> str:
         array = f" `{self.array}`" if self.array else ""
         word = f"{self.array}[{self.element}]" if self.array else f"element {self.element}"
@@ -68,15 +75,16 @@ class Race:
             f"thread {t.linear_thread} of block {_short(self.block)} {VERBS[t.kind]} {word}"
             for t in touches
         ]
-        same_warp = self.first.linear_thread // 32 == self.second.linear_thread // 32
-        cure = "cuda.syncwarp()" if same_warp else "cuda.syncthreads()"
-        between = (
-            f"No barrier between line {touches[0].line} and line {touches[1].line}."
-            if touches[0].line != touches[1].line
-            else f"Nothing orders the two accesses of line {touches[0].line}."
-        )
+        cure = "cuda.syncwarp()" if self.within_a_warp else "cuda.syncthreads()"
+        earlier, later = self.first.line, self.second.line
+        if earlier < later:
+            between = f"No barrier between line {earlier} and line {later}."
+        elif earlier > later:
+            between = f"No barrier between line {earlier} and line {later} of the next pass through the loop."
+        else:
+            between = f"Nothing orders the two accesses of line {earlier}."
         lead = f"Race in kernel {self.kernel}, shared array{array}"
-        return "\n".join([lead, *rows, between, f"Usual cure: {cure} after line {touches[0].line}."])
+        return "\n".join([lead, *rows, between, f"Usual cure: {cure} after line {earlier}."])
 
 
 def _short(block: Index) -> str:
@@ -108,7 +116,7 @@ class Races(Observer):
 
     def __init__(self) -> None:
         self.findings: list[Race] = []
-        self._seen: set[tuple[object, ...]] = set()
+        self._seen: dict[tuple[object, ...], int] = {}
         self._shadows: dict[int, tuple[Chunk, _Shadow]] = {}
 
     def start(self, program: object, grid: Index, block: Index) -> None:
@@ -203,7 +211,8 @@ class Races(Observer):
                     again = (s.index[role, row, place] == access.index) & (s.value[row, place] == value)
                     unordered &= ~again
             if unordered.any():
-                at = int(unordered.argmax())
+                across = unordered & ~same_warp  # the worse kind, if there is any
+                at = int(across.argmax() if across.any() else unordered.argmax())
                 before = s.kind[row[at], place[at]] if role == WRITER else READ
                 self._report(access, s, role, int(before), row[at], thread[at], place[at], kind)
         if kind == READ:
@@ -270,24 +279,28 @@ class Races(Observer):
     ) -> None:
         instructions = self._program.instructions
         places = tuple(instructions[i].location or i for i in (first_index, access.index))
-        if places in self._seen:  # an unrolled loop has many instructions of one line
+        known = self._seen.get(places)  # an unrolled loop has many instructions of one line
+        within_a_warp = first // 32 == second // 32
+        if known is not None and (within_a_warp or not self.findings[known].within_a_warp):
             return
-        self._seen.add(places)
         byte = place * self._granule
         start = max((o for o, _ in self._program.shared_variables.values() if o <= byte), default=0)
         size = max(access.size // max(len(access.values), 1), 1)
         x, y, _ = self._grid
         linear = int(access.chunk.blocks[row])
-        self.findings.append(
-            Race(
-                self._program.display_name,
-                (linear % x, linear // x % y, linear // (x * y)),
-                Touch(instructions[first_index].location, self._thread(first), first, first_kind),
-                Touch(instructions[access.index].location, self._thread(second), second, second_kind),
-                (byte - start) // size,
-                size,
-            )
+        race = Race(
+            self._program.display_name,
+            (linear % x, linear // x % y, linear // (x * y)),
+            Touch(instructions[first_index].location, self._thread(first), first, first_kind),
+            Touch(instructions[access.index].location, self._thread(second), second, second_kind),
+            (byte - start) // size,
+            size,
         )
+        if known is not None:
+            self.findings[known] = race
+        else:
+            self._seen[places] = len(self.findings)
+            self.findings.append(race)
 
     def _thread(self, linear: int) -> Index:
         x, y, _ = self._block
