@@ -39,7 +39,7 @@ gpulab.start("00")
 # `twice[4, 256](…)` is a **launch**: it starts a **grid** of 4 **blocks** with 256 threads each. All threads
 # run the same lines. What differs is `cuda.grid(1)`, a thread's number in the grid: 0, 1, 2 … 1023.
 #
-# The kernel below gives each thread one element. With 1,024 elements and 1,024 threads the sum works out.
+# The kernel below gives each thread one element. With 1,024 elements and 1,024 threads nobody is left over.
 
 
 # %%
@@ -110,7 +110,7 @@ gpulab.show("start.double", double)
 #
 # | you see | you do |
 # |---|---|
-# | **Predict** | write down a number before you run anything. Nothing is graded; the recap shows it beside the result |
+# | **Predict** | write down a number before you run anything; it is not graded, and the recap shows it again |
 # | **Do** | fill in a cell. What is asked, the budget and the size of a good answer stand above it |
 # | `gpulab.check(name, f)` | says how many points it earns, and what is missing |
 # | `gpulab.hint(name)` | one step of help; the next one comes after another attempt |
@@ -124,9 +124,11 @@ gpulab.show("start.double", double)
 # doctor` in a terminal.
 
 # %%
+import rich
+
 from gpulab.doctor import diagnose
 
-diagnose()
+rich.print(diagnose())
 
 # %% [markdown]
 # ## 2 · One finding: the same answer, eight times the traffic

@@ -89,7 +89,7 @@ gpulab.show(report)
 # | level | size | runs | shares | waits with |
 # |---|---|---|---|---|
 # | thread | 1 | its own instructions, with its own program counter | registers, its alone | – |
-# | warp | 32 threads | together as long as its threads go one way | registers by shuffle | `cuda.syncwarp()` |
+# | warp | 32 threads | together while its threads go one way | registers by shuffle | `cuda.syncwarp()` |
 # | block | up to 1,024 threads | on one SM, from start to end | shared memory | `cuda.syncthreads()` |
 # | grid | up to 2³¹ − 1 blocks along x | in any order, on all SMs | global memory | the end of the launch |
 #
@@ -278,22 +278,15 @@ occupancy(held)
 
 # %%
 slots = int(a100.sms) * held.active_blocks
-sides = np.arange(64, 2400, 16)
+sides = np.arange(64, 1600, 16)
 plans = [plan_launch(int(n), int(n), [16, 16], slots) for n in sides]
 share = [100 * gx * gy / (waves * slots) for gx, gy, _, waves in plans]
 ax, _ = style.begin(None, 7, 3)
 ax.plot(sides, share, color=style.DEEP)
 ax.set(xlabel="rows = columns", ylabel="slots with work (%)", ylim=(0, 118))
-for wave in (1, 2):
+for wave, said in ((1, "1 wave"), (2, "2"), (3, "3")):
     full = 16 * int((wave * slots) ** 0.5)
-    ax.annotate(
-        f"{wave} wave{'s' * (wave > 1)}",
-        (full, 100),
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="center",
-        color=style.INK,
-    )
+    ax.annotate(said, (full, 100), xytext=(0, 4), textcoords="offset points", ha="center", color=style.INK)
 style.finish(
     ax, f"With {slots} slots the share drops by half when one more block starts a second wave.", False
 )
@@ -529,9 +522,9 @@ for gpu in ("T4", "A100", "H100"):
 # other, and the next sees all that the last has written. Python does not wait: a launch returns at once, and
 # a copy back to the host waits for it.
 #
-# **Predict.** A rod of n cells cools: in each step a cell moves towards its neighbours. The obvious program
-# has a kernel for the step, from `old` into `new`, and one that copies `new` back into `old`. How many bytes
-# does it store per cell and step?
+# **Predict.** A rod of n cells cools: in each step a cell moves towards its neighbours. A first program has a
+# kernel for the step, from `old` into `new`, and one that copies `new` back into `old`. How many bytes does
+# it store per cell and step?
 
 # %%
 gpulab.predict("basics.two_writes", ...)
@@ -583,14 +576,12 @@ rod = np.zeros(200, np.float32)
 rod[80:120] = 1.0
 on_device, after_steps = cuda.to_device(rod), cuda.device_array(200, np.float32)
 ax, _ = style.begin(None, 7, 3)
-labels = {1: ("1 step", 88), 300: ("300 steps", 100), 2000: ("2000 steps", 100)}
-for (steps, (label, cell)), colour in zip(labels.items(), (style.INK, style.AMBER, style.ALARM), strict=True):
+places = {1: ("1 step", 117), 300: ("300 steps", 116), 2000: ("2000 steps", 140)}
+for (steps, (label, cell)), colour in zip(places.items(), (style.INK, style.AMBER, style.ALARM), strict=True):
     diffuse(on_device, after_steps, steps)
     values = after_steps.copy_to_host()
     ax.plot(values, color=colour)
-    ax.annotate(
-        label, (cell, values[cell]), xytext=(0, -14), textcoords="offset points", ha="center", color=style.INK
-    )
+    ax.annotate(label, (cell, values[cell]), xytext=(16, 0), textcoords="offset points", color=style.INK)
 ax.set(xlabel="cell", ylabel="temperature", ylim=(0, 1.18))
 style.finish(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sides.", False)
 
@@ -700,7 +691,7 @@ gpulab.predict("basics.copies", ...)
 # **Do.** Write `plan_copies(steps, results)`: which copies does a program need at least? `steps` lists
 # `[where, reads, writes]`, with `where` either `"gpu"` or `"host"` and two lists of array names; a step that
 # writes an array writes all of it. At first the newest version of every array is on the host. Return the
-# copies in order as `["to_device", name]` or `["to_host", name]`: a copy happens just before the step that
+# copies in order as `["to_device", name]` or `["to_host", name]`: a copy happens right before the step that
 # reads the array, in the order of `reads`, and only if the newest version is not there yet. After the last
 # step each name of `results` must be on the host, in that order. About 14 lines.
 
@@ -818,9 +809,9 @@ for kernel in (mean, mean32):
 # %%
 for name in hardware.names():
     gpu = hardware.find(name)
+    single, double = int(gpu.fp32_lanes), int(gpu.fp64_lanes)
     print(
-        f"{name:<9} {int(gpu.fp32_lanes):>4} lanes for float32, {int(gpu.fp64_lanes):>3} for float64 per SM: "
-        f"{int(gpu.fp32_lanes) // int(gpu.fp64_lanes):>2} times slower"
+        f"{name:<9}{single:>4} float32 and {double:>2} float64 lanes per SM: 1/{single // double} of the rate"
     )
 
 # %% [markdown]

@@ -1,4 +1,4 @@
-"""Labs 00 and 03: stubs and wrong files fail for their reason, solutions pass, counts are those in the text."""
+"""Labs 00 and 03: stubs and wrong files fail for their reason, solutions pass, texts say what is counted."""
 
 from __future__ import annotations
 

@@ -15,12 +15,9 @@ def one_step(old, new):
 
 
 def diffuse(rod, out, steps):
-    blocks = max(1, -(-rod.size // 256))
-    other = cuda.device_array_like(out)
-    source, target = rod, out
-    for _ in range(steps):
+    blocks = -(-rod.size // 256)
+    source, target, other = rod, out, cuda.device_array_like(out)
+    for step in range(steps):
         one_step[blocks, 256](source, target)
-        source, target = (
-            target,
-            other if target is out else out,
-        )  # after an even number of steps out is one behind
+        source = target
+        target = other if step % 2 == 0 else out  # after an even number of steps out is one step behind
