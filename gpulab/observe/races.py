@@ -6,14 +6,13 @@ does not need the race to go wrong: it remembers who touched each word last, and
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpulab.ptx import Location
 from gpulab.simt import Access, Chunk, Observer, Program
-from gpulab.simt.errors import Index, source_text
+from gpulab.simt.errors import Index, indexed_names, source_text
 
 Array = np.ndarray
 
@@ -53,11 +52,7 @@ class Race:
     @property
     def array(self) -> str:
         """The learner's name of the array, where the two source lines leave only one choice."""
-        names = [
-            set(re.findall(r"([A-Za-z_]\w*)\s*\[", source_text(touch.location)))
-            for touch in (self.first, self.second)
-        ]
-        common = names[0] & names[1]
+        common = indexed_names(self.first.location) & indexed_names(self.second.location)
         return common.pop() if len(common) == 1 else ""
 
     @property

@@ -13,9 +13,9 @@ import numpy as np
 from gpulab.ptx import Instruction
 
 from . import atomics
-from .errors import ArrayLabel, Misaligned, OutOfBounds
+from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names
 from .events import Access
-from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .types import SIGNED
 
 if TYPE_CHECKING:
@@ -261,13 +261,29 @@ def _check_window(run: Run, index: int, space: str, address: Array, size: int, a
         bad = (address < 0) | (address + size > limit)
         place = _first(run, bad)
         offset = int(np.broadcast_to(address, run.shape)[place])
-        what = "read" if run.program.is_load(index) else "wrote"
-        owner = "the block has" if space == "shared" else "the thread has"
-        raise OutOfBounds(
-            **run.blame(index, bad),
-            what=f"{what} {size} bytes at byte {offset} of {space} memory; {owner} {limit} bytes.",
-            advice=f"Is the index into the {space} array smaller than its size for every thread?",
-        )
+        did = "read" if run.program.is_load(index) else "wrote"
+        advice = f"Is the index into the {space} array smaller than its size for every thread?"
+        if space == "local":
+            what = f"{size} bytes at byte {offset} of local memory; the thread has {limit} bytes."
+        else:
+            if limit == 0:
+                advice = "The launch gave the block no dynamic shared memory."
+            what = _shared_element(run, index, offset, limit, size)
+        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice)
+
+
+def _shared_element(run: Run, index: int, offset: int, limit: int, size: int) -> str:
+    """An element of the shared array before `offset`: whose index ran over, most likely."""
+    places = run.program.shared_variables.values()
+    start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
+    return _element(run, index, "shared", offset - start, nbytes or limit - start, size)
+
+
+def _element(run: Run, index: int, kind: str, offset: int, nbytes: int, size: int) -> str:
+    """``element 32 of the shared array s, which has 32 elements of 4 bytes.``, by its name in the source."""
+    names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
+    array = f"the {kind} array {names.pop()}" if len(names) == 1 else f"a {kind} array"
+    return f"element {offset // size} of {array}, which has {nbytes // size} elements of {size} bytes."
 
 
 # ---- generic addresses ---------------------------------------------------------------------------
@@ -332,7 +348,7 @@ def _fault_outside(run: Run, index: int, address: Array, size: int, did: str) ->
     wide = np.broadcast_to(address, run.shape)
     bad = np.array([not _holds(run, int(a), size, did) for a in wide.reshape(-1)]).reshape(run.shape)
     row, lane = _first(run, bad)
-    raise OutOfBounds(**run.blame(index, bad), **describe(run, int(wide[row, lane]), size, did))
+    raise OutOfBounds(**run.blame(index, bad), **_describe(run, index, int(wide[row, lane]), size, did))
 
 
 def _holds(run: Run, address: int, size: int, did: str) -> bool:
@@ -342,7 +358,7 @@ def _holds(run: Run, address: int, size: int, did: str) -> bool:
     return address + size <= allocation.address + allocation.nbytes
 
 
-def describe(run: Run, address: int, size: int, did: str) -> dict[str, Any]:
+def _describe(run: Run, index: int, address: int, size: int, did: str) -> dict[str, Any]:
     """What was touched, in the learner's names: array, index, size."""
     if abs(address) < GUARD:
         return {
@@ -351,13 +367,8 @@ def describe(run: Run, address: int, size: int, did: str) -> dict[str, Any]:
         }
     label = _nearest_label(run.arrays, address)
     if label is None:
-        nearest = run.memory.nearest(address)
-        return {
-            "what": f"{did} {size} bytes at {address:#x}, which belongs to no array.",
-            "advice": _hint(nearest),
-        }
-    index = label.index_of(address)
-    where = ", ".join(str(i) for i in index)
+        return _describe_unlabelled(run, index, address, size, did)
+    where = ", ".join(map(str, label.index_of(address)))
     if len(label.shape) == 1:
         has = f"{label.name} has {label.shape[0]} elements ({label.dtype})."
     else:
@@ -368,17 +379,29 @@ def describe(run: Run, address: int, size: int, did: str) -> dict[str, Any]:
     }
 
 
+def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> dict[str, Any]:
+    """As `_describe`, for memory that is no argument: constants and variables of the module, or nothing."""
+    nearest = run.memory.nearest(address)
+    offset = address - nearest.address if nearest else 0
+    if nearest is None or not nearest.name or not 0 <= offset < nearest.nbytes + GUARD:
+        return {
+            "what": f"{did} {size} bytes at {address:#x}, which belongs to no array.",
+            "advice": "Was the array freed, or does an index run far beyond it?",
+        }
+    kind = "global" if nearest.writable else "constant"
+    if did == "wrote" and not nearest.writable and offset < nearest.nbytes:
+        return {"what": "wrote to a constant array.", "advice": "A kernel can only read constant memory."}
+    return {
+        "what": f"{did} {_element(run, index, kind, offset, nearest.nbytes, size)}",
+        "advice": "Does a guard keep every index inside the array?",
+    }
+
+
 def _nearest_label(labels: tuple[ArrayLabel, ...], address: int) -> ArrayLabel | None:
     near = [l for l in labels if l.address - GUARD <= address < l.address + l.extent + GUARD]
     return min(
         near, key=lambda l: max(l.address - address, address - (l.address + l.extent), 0), default=None
     )
-
-
-def _hint(nearest: Allocation | None) -> str:
-    if nearest is None:
-        return "The kernel got no array at all."
-    return "Was the array freed, or does an index run far beyond it?"
 
 
 def memory_dtype(register: np.dtype, size: int) -> np.dtype:

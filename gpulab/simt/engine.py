@@ -20,7 +20,7 @@ from . import warps
 from .errors import ArrayLabel, DivergentBarrier, Endless, Trap
 from .events import Chunk, Observer
 from .meetings import Meeting
-from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation, Memory
+from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation, Memory
 from .program import Program, Segment
 from .types import size_of
 
@@ -232,6 +232,12 @@ def _run_chunks(frame: _Frame, resident_blocks: int | None) -> None:
             raise run.stuck(started < frame.blocks)
 
 
+def _fresh(*shape: int) -> Array:
+    """Windows of unwritten bytes, with room at the end of each for the widest access."""
+    *windows, nbytes = shape
+    return np.full((*windows, (nbytes + 15) // 16 * 16), FRESH, np.uint8)
+
+
 class Run:
     """One chunk of blocks on its way through a program."""
 
@@ -244,9 +250,8 @@ class Run:
         self.shape = (blocks.size, frame.lanes_per_block)
         self.registers: list[Array] = list(frame.registers)
         self.shared_bytes = frame.shared_bytes
-        padded = (self.shared_bytes + 15) // 16 * 16
-        self.shared = np.full((blocks.size, padded), 0xFF, np.uint8)
-        self.local = np.full((*self.shape, self.program.local_bytes), 0xFF, np.uint8)
+        self.shared = _fresh(blocks.size, self.shared_bytes)
+        self.local = _fresh(*self.shape, self.program.local_bytes)
         self.block_rows = np.arange(blocks.size, dtype=np.int64)[:, None]
         self.lane_rows = np.arange(self.shape[0] * self.shape[1], dtype=np.int64).reshape(self.shape)
         lane = np.arange(frame.lanes_per_block)

@@ -4,6 +4,7 @@ index."""
 from __future__ import annotations
 
 import linecache
+import re
 from dataclasses import dataclass
 
 from gpulab.ptx import Location
@@ -49,6 +50,11 @@ def source_text(location: Location | None) -> str:
     if location is None:
         return ""
     return linecache.getline(location.file, location.line).strip()
+
+
+def indexed_names(location: Location | None) -> set[str]:
+    """The names before an opening bracket in a source line: arrays, most likely."""
+    return set(re.findall(r"([A-Za-z_]\w*)\s*\[", source_text(location)))
 
 
 def thread_words(thread: Index, block: Index) -> str:

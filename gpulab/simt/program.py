@@ -499,4 +499,4 @@ def _local_layout(body: Body) -> tuple[dict[str, int], int]:
             at = _round_up(at, max(variable.align, 16))
             places[variable.name] = at
             at += _bytes_of(variable)
-    return places, _round_up(at, 16)
+    return places, at
