@@ -89,9 +89,10 @@ def _walls(limits: Limits) -> list[str]:
             binds += ["--ro-bind", prefix, prefix]
     return [
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", *binds,
+        "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
+        # Before the binds: an environment that lives below /tmp must not be hidden again.
         "--proc", "/proc", "--dev", "/dev", *memory_disk, "/tmp", *memory_disk, "/home/learner",
-        "--chdir", "/home/learner",
+        *binds, "--chdir", "/home/learner",
     ]  # fmt: skip
 
 
