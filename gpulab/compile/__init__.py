@@ -1,5 +1,7 @@
 """A learner's function → PTX by the vendor's compiler, on any machine; and what ptxas says of the PTX."""
 
+from .cuda_c import CudaModule, cuda_c_module
+from .cuda_errors import CudaCompileError
 from .kernel import CompiledKernel, CompileError
 from .numba_kernel import NumbaFunction, numba_kernel, without_driver
 from .ptxas import Resources, resources
@@ -9,10 +11,13 @@ from .versions import compiler_version, supported_capabilities
 __all__ = [
     "CompileError",
     "CompiledKernel",
+    "CudaCompileError",
+    "CudaModule",
     "NumbaFunction",
     "Resources",
     "compiler_version",
     "copy_with",
+    "cuda_c_module",
     "numba_kernel",
     "resources",
     "supported_capabilities",

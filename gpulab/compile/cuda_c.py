@@ -12,8 +12,9 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from .cuda_errors import CudaCompileError, in_words
+from .cuda_errors import in_words
 from .kernel import Capability, CompileError
+from .lines import with_learners_lines
 from .versions import no_code_for, supported_capabilities
 
 # An option that keeps functions which nothing in the same text calls, for others to link.
@@ -73,11 +74,10 @@ def cuda_c_module(
         result = _nvrtc(source, file, cc, flags, names)
     if result.failed:
         raise in_words(title, source, result.log, nvrtc_version())
-    from .linking import with_learners_lines
-
     ptx = result.ptx.replace(f'"/{file}"', f'"{file}"')
     ptx = with_learners_lines(ptx, foreign=lambda path: path != file)
-    return CudaModule(ptx, MappingProxyType(result.names), result.log.replace(f"/{file}", title), nvrtc_version())
+    log = result.log.replace(f"/{file}", title)
+    return CudaModule(ptx, MappingProxyType(result.names), log, nvrtc_version())
 
 
 @lru_cache(maxsize=256)
@@ -101,9 +101,7 @@ class _Result:
     log: str
 
 
-def _nvrtc(
-    source: str, file: str, cc: Capability, flags: tuple[str, ...], names: tuple[str, ...]
-) -> _Result:
+def _nvrtc(source: str, file: str, cc: Capability, flags: tuple[str, ...], names: tuple[str, ...]) -> _Result:
     from cuda.bindings import nvrtc
 
     flags = (f"--gpu-architecture=compute_{cc[0]}{cc[1]}", *flags)
@@ -145,7 +143,7 @@ def nvrtc_version() -> str:
     """The installed NVRTC, ``NVRTC 13.5``."""
     from cuda.bindings import nvrtc
 
-    error, major, minor = nvrtc.nvrtcVersion()
+    _, major, minor = nvrtc.nvrtcVersion()
     return f"NVRTC {major}.{minor}"
 
 

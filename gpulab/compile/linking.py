@@ -1,4 +1,4 @@
-"""Puts PTX texts together, and names the learner's source lines in them."""
+"""Puts PTX texts together."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ NAME = r"(?P<name>[\w$]+)"
 EXTERN = rf"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*(?:\([^)]*\)\s*)?(?:\.noreturn\s*)?;"
 DEFINED = rf"(?m)^(?:\.visible\s+|\.weak\s+)?\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*\("
 HEADER = r"(?ms)\A.*?^\.address_size\s+64\s*$"
-PLACE = r"\d+ \d+ \d+"  # file, line, column
-INLINED = (
-    rf"(?m)^(?P<indent>\s*\.loc\s+)(?P<place>{PLACE}), function_name [^,]*, inlined_at (?P<caller>{PLACE})"
-)
 
 
 def link(kernel: str, ptx: str, codes: list[Any], cc: Capability) -> str:
@@ -78,36 +74,6 @@ def join(ptx: str, others: list[str]) -> str:
 
 def _without_declarations(ptx: str, names: set[str]) -> str:
     return re.sub(EXTERN, lambda match: "" if match["name"] in names else match[0], ptx)
-
-
-def with_learners_lines(ptx: str) -> str:
-    """The PTX in which instructions inlined from numba's own files lie on the learner's line above them.
-
-    Lines of the learner's own device functions stay as they are.
-    """
-    numbas = {
-        m[1] for m in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.MULTILINE) if _is_numbas(m[2])
-    }
-    if not numbas:
-        return ptx
-    called_from: dict[str, str] = {}  # place in numba's files → place that called it
-
-    def put(match: re.Match[str]) -> str:
-        place, caller = match["place"], match["caller"]
-        if place.split()[0] not in numbas:
-            return match[0]
-        called_from[place] = caller
-        while caller.split()[0] in numbas and caller in called_from and called_from[caller] != caller:
-            caller = called_from[caller]
-        return match["indent"] + caller
-
-    return re.sub(INLINED, put, ptx)
-
-
-def _is_numbas(file: str) -> bool:
-    from numba import cuda
-
-    return os.path.abspath(file).startswith(os.path.dirname(os.path.abspath(cuda.__file__)) + os.sep)
 
 
 def _numbas_source(name: str) -> str:

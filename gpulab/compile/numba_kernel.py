@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from .driverless import compiling_for
 from .kernel import Capability, CompiledKernel, CompileError
-from .linking import link, with_learners_lines
+from .lines import with_learners_lines
+from .linking import link
 from .numba_errors import in_words
 from .stand_ins import with_real_names
 from .versions import no_code_for, supported_capabilities, version_in

@@ -20,7 +20,8 @@ from gpulab.compile import (
     supported_capabilities,
 )
 from gpulab.compile.cuda_c import cuda_c_ptx
-from gpulab.compile.linking import join, with_learners_lines
+from gpulab.compile.lines import with_learners_lines
+from gpulab.compile.linking import join
 
 FLOATS = types.Array(types.float32, 1, "C")
 HALVES = types.Array(types.float16, 1, "C")
