@@ -1,0 +1,229 @@
+"""Writes docs/instructions.md: which PTX instructions the simulator runs, and how exactly.
+
+The names come from the simulator's own tables; what is said of them stands below, and a test holds the two
+together. Run ``python docs/make_instructions.py`` after a change; with ``--check`` it only says whether the
+file is current.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpulab.simt import meetings, operations, table
+
+HERE = Path(__file__).parent
+TARGET = HERE / "instructions.md"
+
+BITS = "bit-equal"
+INTEGERS = "8- to 64-bit integers"
+FLOATS = "f16, f32, f64"
+TEST_INTEGERS = "tests/simt/test_integer_operations.py"
+TEST_FLOATS = "tests/simt/test_float_operations.py"
+TEST_SMALL = "tests/simt/test_small_formats.py"
+TEST_MATRIX = "tests/simt/test_matrix.py"
+TEST_BARRIERS = "tests/simt/test_barriers.py"
+TEST_WARPS = "tests/simt/test_warp_operations.py"
+TEST_MEMORY = "tests/simt/test_memory.py"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Instructions that are alike in types, exactness and test."""
+
+    names: tuple[str, ...]
+    types: str
+    exactness: str
+    test: str
+
+
+FAMILIES = (
+    Family(
+        ("add", "sub", "mul"),
+        f"{INTEGERS}; {FLOATS}, bf16, f16x2, bf16x2",
+        f"{BITS}, rn rz rm rp, ftz, sat",
+        TEST_FLOATS,
+    ),
+    Family(("fma",), f"{FLOATS}, bf16, f16x2, bf16x2", f"{BITS}: rounded once, rn rz rm rp", TEST_FLOATS),
+    Family(("addc", "subc", "madc"), "32- and 64-bit integers", f"{BITS}, carry chains", TEST_INTEGERS),
+    Family(
+        ("mad", "mul24", "mad24", "sad", "rem", "cnot"), INTEGERS, f"{BITS}, lo hi wide sat", TEST_INTEGERS
+    ),
+    Family(
+        ("div",),
+        f"{INTEGERS}; f32, f64",
+        f"{BITS}, rn rz rm rp; approx and full are rounded correctly",
+        TEST_FLOATS,
+    ),
+    Family(("rcp", "sqrt"), "f32, f64", f"{BITS} for rn rz rm rp; approx within 1 ulp", TEST_FLOATS),
+    Family(
+        ("rsqrt", "sin", "cos", "lg2", "ex2", "tanh"),
+        "f32 (rsqrt also f64)",
+        "within 1 ulp of the exact value",
+        TEST_FLOATS,
+    ),
+    Family(("neg", "abs", "copysign", "testp"), f"{INTEGERS}; {FLOATS}", BITS, TEST_FLOATS),
+    Family(
+        ("min", "max"),
+        f"{INTEGERS}; {FLOATS}, bf16, packed",
+        f"{BITS}: NaN, ±0 and .NaN as the manual says",
+        TEST_FLOATS,
+    ),
+    Family(
+        ("and", "or", "xor", "not", "lop3", "shl", "shr", "shf"),
+        "16- to 64-bit, pred",
+        f"{BITS}: shifts clamp",
+        TEST_INTEGERS,
+    ),
+    Family(
+        ("popc", "clz", "brev", "bfind", "bfe", "bfi", "bmsk", "prmt"), "32- and 64-bit", BITS, TEST_INTEGERS
+    ),
+    Family(("dp4a", "dp2a"), "s32, u32", BITS, TEST_INTEGERS),
+    Family(
+        ("set", "setp", "selp", "slct"),
+        f"{INTEGERS}; {FLOATS}, packed",
+        f"{BITS}: all ordered and unordered comparisons",
+        TEST_FLOATS,
+    ),
+    Family(
+        ("cvt",),
+        "all integers and floats, bf16, tf32, e4m3, e5m2, packed",
+        f"{BITS}: all roundings and saturations",
+        TEST_SMALL,
+    ),
+    Family(("mov", "cvta", "isspacep"), "all, vectors", BITS, TEST_INTEGERS),
+    Family(
+        ("ld", "ldu", "st"), "all, v2 v4 v8; global, shared, local, const, param, generic", BITS, TEST_MEMORY
+    ),
+    Family(
+        ("atom", "red"),
+        "32- and 64-bit integers, f16, f32, f64",
+        "in the order of blocks, warps and lanes: same result every time",
+        TEST_MEMORY,
+    ),
+    Family(
+        ("membar", "fence", "nanosleep"),
+        "–",
+        "order nothing that was not in order; mark a loop as waiting",
+        "tests/simt/test_scheduling.py",
+    ),
+    Family(
+        ("bar", "barrier"),
+        "sync, red popc/and/or, numbered, counted; bar.warp.sync",
+        "waits for all threads that have not exited",
+        TEST_BARRIERS,
+    ),
+    Family(
+        ("shfl", "vote", "match", "redux", "elect"),
+        "32-bit (match also 64-bit)",
+        f"{BITS}; lanes meet on (warp, mask, operation)",
+        TEST_WARPS,
+    ),
+    Family(("activemask",), "–", "the lanes of the group", TEST_WARPS),
+    Family(
+        ("mma",),
+        "f16, bf16, tf32, e4m3, e5m2, s8, u8, f64",
+        "as measured bit for bit for each generation by MMA-Sim",
+        TEST_MATRIX,
+    ),
+    Family(
+        ("wmma",),
+        "f16, bf16, tf32, s8, u8, f64",
+        "as mma; the layout of a fragment is ours, PTX leaves it open",
+        "tests/cupy",
+    ),
+    Family(("ldmatrix", "stmatrix"), "m8n8.b16, x1 x2 x4, trans", BITS, TEST_MATRIX),
+    Family(
+        ("cp",),
+        "cp.async ca, cg; commit_group, wait_group, wait_all",
+        "data arrives at the wait and not before",
+        TEST_MATRIX,
+    ),
+    Family(
+        ("call",),
+        "device functions (inlined), vprintf, assertions",
+        "recursion and function pointers are refused",
+        "tests/simt/test_calls.py",
+    ),
+    Family(
+        ("bra", "brx", "ret", "exit", "trap"),
+        "–",
+        "lowest program counter first, fair to those that wait",
+        "tests/simt/test_scheduling.py",
+    ),
+    Family(
+        ("prefetch", "prefetchu", "applypriority", "discard", "pmevent", "brkpt", "griddepcontrol"),
+        "–",
+        "hints: no effect",
+        TEST_MEMORY,
+    ),
+)
+
+JUMPS = {"bra", "brx", "ret", "exit", "trap"}
+
+
+def known() -> set[str]:
+    """The opcodes that the simulator's tables hold."""
+    return set(operations.ROWS) | set(table.BUILDERS) | set(meetings.WARP) | JUMPS
+
+
+def described() -> set[str]:
+    """The opcodes that the families above tell of."""
+    return {name for family in FAMILIES for name in family.names}
+
+
+def page() -> str:
+    """The text of docs/instructions.md."""
+    rows = [
+        "| instruction | types | exactness | tested in |",
+        "|---|---|---|---|",
+        *(
+            f"| {', '.join(f'`{n}`' for n in f.names)} | {f.types} | {f.exactness} | `{f.test}` |"
+            for f in FAMILIES
+        ),
+    ]
+    refused = [f"| `{name}` | {advice} |" for name, advice in table.ADVICE.items()]
+    return "\n".join(
+        [
+            "# Instructions that the simulator runs",
+            "",
+            "Written by `python docs/make_instructions.py` from the simulator's tables.",
+            "",
+            "Every row of arithmetic is held against exact fractions or Python integers, over random bits and",
+            "the edges of each type, on two schedules. f32 and f16 arithmetic makes PTX's own NaN; copies keep",
+            "theirs.",
+            "",
+            *rows,
+            "",
+            "Refused, with advice:",
+            "",
+            "| instruction | what to do |",
+            "|---|---|",
+            *refused,
+            "",
+        ]
+    )
+
+
+def main() -> int:
+    if missing := sorted(known() - described()):
+        print(f"docs/make_instructions.py does not tell of: {', '.join(missing)}", file=sys.stderr)
+        return 1
+    if stale := sorted(described() - known()):
+        print(
+            f"docs/make_instructions.py tells of instructions that are gone: {', '.join(stale)}",
+            file=sys.stderr,
+        )
+        return 1
+    if "--check" in sys.argv[1:]:
+        if TARGET.read_text() == page():
+            return 0
+        print("docs/instructions.md is old: run python docs/make_instructions.py", file=sys.stderr)
+        return 1
+    TARGET.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
