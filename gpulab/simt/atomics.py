@@ -83,7 +83,7 @@ def apply(run: Callable[..., Array], memory: Array, index: Array, operands: tupl
 def _one_address(run: Callable[..., Array], memory: Array, place: int, operands: tuple[Array, ...]) -> Array:
     start = memory[place : place + 1]
     if len(operands) == 1 and isinstance(run, np.ufunc):
-        chain = run.accumulate(np.concatenate((start, operands[0])))
+        chain = run.accumulate(np.concatenate((start, operands[0])), dtype=memory.dtype)
     elif run is _exchange:
         chain = np.concatenate((start, operands[0]))
     elif run is _compare_and_swap:
