@@ -222,6 +222,14 @@ RULES = (
         ),
     ),
     Rule(
+        r"Invalid use of type\(CUDADispatcher\(<function (?P<name>\w+).*?>\)\) "
+        r"with parameters \((?P<given>.*)\)",
+        lambda found, fn: (
+            f"`{found['name']}` does not take {_listed([in_english(t) for t in _split(found['given'])])}."
+        ),
+        "Leave out the signature of the device function, or convert the arguments.",
+    ),
+    Rule(
         r"printing unimplemented for values of type (?P<type>.+)",
         "`print` in a kernel cannot show {type}.",
         "It shows numbers, booleans and text.",

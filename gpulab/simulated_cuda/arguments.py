@@ -108,9 +108,10 @@ def _on_device(packed: Packed, value: Any) -> DeviceArray:
     hint = value if isinstance(value, In | Out | InOut) else InOut(value)
     array = as_device_array(hint.value)
     if array is None:
-        array = host_copy(hint.value, contents=hint.copies_in)
+        host = hint.value if isinstance(hint.value, np.void) else np.asanyarray(hint.value)
+        array = host_copy(host, contents=hint.copies_in)
         if hint.copies_out:
-            packed.afterwards.append(lambda: copy_back(array, hint.value))
+            packed.afterwards.append(lambda: copy_back(array, host))
     packed.keep.append(array)
     return array
 

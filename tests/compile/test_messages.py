@@ -29,6 +29,11 @@ def one_argument(x):
     return x
 
 
+@cuda.jit("int32(int32)", device=True)
+def whole(x):
+    return x
+
+
 @cuda.jit(device=True)
 def wrong_inside(x):
     return x.missing
@@ -186,6 +191,10 @@ def gives_an_atomic_too_few(a):
     cuda.atomic.add(a, 1)  # here
 
 
+def gives_a_wrong_type(a):
+    a[0] = whole(1j)  # here
+
+
 def yields(a):  # here
     yield a[0]
 
@@ -307,6 +316,11 @@ def opens_a_file(a):  # here
             gives_an_atomic_too_few,
             "A function of cuda.atomic gets too few arguments.\n"
             "It takes the array, the index and the value: cuda.atomic.add(a, i, 1).",
+        ),
+        (
+            gives_a_wrong_type,
+            "`whole` does not take complex128.\n"
+            "Leave out the signature of the device function, or convert the arguments.",
         ),
         (
             yields,

@@ -230,3 +230,18 @@ def test_temporary_device_memory_is_given_back() -> None:
     used = device.current().memory.used
     copy[1, 1](np.zeros(1000), 1.0)
     assert device.current().memory.used == used
+
+
+def test_tensors_of_torch_on_the_cpu_are_arguments() -> None:
+    torch = pytest.importorskip("torch")
+
+    @cuda.jit
+    def double(a):
+        i = cuda.grid(1)
+        if i < a.size:
+            a[i] *= 2
+
+    tensor = torch.ones(8)
+    double[1, 32](tensor)
+    assert tensor.tolist() == [2.0] * 8
+    assert cuda.to_device(torch.arange(3)).copy_to_host().tolist() == [0, 1, 2]
