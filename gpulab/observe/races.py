@@ -1,31 +1,41 @@
-"""Data races in shared memory: two threads of a block, one word, at least one write, nothing in between.
+"""Data races: two threads, one word, at least one write, and nothing that puts one before the other.
 
-Accesses are ordered by the barriers of the block, and between lanes of one warp by ``syncwarp``. The detector
-does not need the race to go wrong: it remembers who touched each word last, and since which barrier.
+What orders two accesses: the program of one thread, a barrier of the block, ``syncwarp`` between lanes of one
+warp, and between blocks an atomic (or volatile) access after a fence that another block has seen. The
+detector does not need the race to go wrong: it remembers who touched each word last, and what has happened
+since.
 """
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpulab.ptx import Location
-from gpulab.simt import Access, Chunk, Observer, Program
-from gpulab.simt.errors import Index, indexed_names, source_text
+from gpulab.simt import Access, ArrayLabel, Chunk, Observer, Program
+from gpulab.simt.errors import Index, source_text
+from gpulab.simt.program import is_volatile
+
+from .shadow import NOBODY, OTHER_READER, READER, WRITER, Shadow, Who
 
 Array = np.ndarray
 
-NOBODY = -1
 READ, WRITE, ATOMIC = 0, 1, 2
 VERBS = {READ: "reads", WRITE: "writes", ATOMIC: "atomically updates"}
 
 
 @dataclass(frozen=True)
 class Touch:
-    """One side of a race: a thread's access of kind READ, WRITE or ATOMIC at a source line."""
+    """One side of a race: a thread's access of kind READ, WRITE or ATOMIC at a source line.
+
+    `linear_thread` counts within the block.
+    """
 
     location: Location | None
+    block: Index
     thread: Index
     linear_thread: int
     kind: int
@@ -37,259 +47,328 @@ class Touch:
 
 @dataclass(frozen=True)
 class Race:
-    """Two touches of one word of shared memory that nothing orders; `first` came first in this run.
+    """Two touches of one word that nothing orders; `first` came first in this run.
 
-    `element` counts in elements of `size` bytes.
+    `space` is shared or global. `element` is the index in the array, flat where its shape is not known;
+    `label` is the learner's name of a global array.
     """
 
     kernel: str
-    block: Index
+    space: str
     first: Touch
     second: Touch
-    element: int
+    element: tuple[int, ...]
     size: int
+    label: str = ""
+
+    @property
+    def block(self) -> Index:
+        """The block of the second touch."""
+        return self.second.block
 
     @property
     def array(self) -> str:
-        """The learner's name of the array, where the two source lines leave only one choice."""
-        common = indexed_names(self.first.location) & indexed_names(self.second.location)
+        """The learner's name of the array: given, or the only one that both source lines index."""
+        if self.label:
+            return self.label
+        names = [
+            set(re.findall(r"([A-Za-z_]\w*)\s*\[", source_text(touch.location)))
+            for touch in (self.first, self.second)
+        ]
+        common = names[0] & names[1]
         return common.pop() if len(common) == 1 else ""
+
+    @property
+    def within_a_block(self) -> bool:
+        return self.first.block == self.second.block
 
     @property
     def within_a_warp(self) -> bool:
         """Whether both threads belong to one warp, so that ``syncwarp`` is enough."""
-        return self.first.linear_thread // 32 == self.second.linear_thread // 32
+        return self.within_a_block and self.first.linear_thread // 32 == self.second.linear_thread // 32
 
     def __str__(self) -> str:
         array = f" `{self.array}`" if self.array else ""
-        word = f"{self.array}[{self.element}]" if self.array else f"element {self.element}"
+        place = ", ".join(map(str, self.element))
+        word = f"{self.array}[{place}]" if self.array else f"element {place}"
         touches = sorted((self.first, self.second), key=lambda t: t.line)
         width = max(len(source_text(t.location)) for t in touches)
         rows = [
             f"    {t.line:4} │ {source_text(t.location):<{width}}   "
-            f"thread {t.linear_thread} of block {_short(self.block)} {VERBS[t.kind]} {word}"
+            f"thread {t.linear_thread} of block {_short(t.block)} {VERBS[t.kind]} {word}"
             for t in touches
         ]
-        cure = "cuda.syncwarp()" if self.within_a_warp else "cuda.syncthreads()"
+        lead = f"Race in kernel {self.kernel}, {self.space} array{array}"
+        return "\n".join([lead, *rows, *self._explained()])
+
+    def _explained(self) -> tuple[str, str]:
         earlier, later = self.first.line, self.second.line
+        if not self.within_a_block:
+            return (
+                "Nothing orders two blocks of one launch.",
+                "Usual cure: let each block write elements of its own, use an atomic, or make it two kernels.",
+            )
+        cure = "cuda.syncwarp()" if self.within_a_warp else "cuda.syncthreads()"
+        usual = f"Usual cure: {cure} after line {earlier}."
         if earlier < later:
-            between = f"No barrier between line {earlier} and line {later}."
-        elif earlier > later:
-            between = f"No barrier between line {earlier} and line {later} of the next pass through the loop."
-        else:
-            between = f"Nothing orders the two accesses of line {earlier}."
-        lead = f"Race in kernel {self.kernel}, shared array{array}"
-        return "\n".join([lead, *rows, between, f"Usual cure: {cure} after line {earlier}."])
+            return f"No barrier between line {earlier} and line {later}.", usual
+        if earlier > later:
+            return (
+                f"No barrier between line {earlier} and line {later} of the next pass through the loop.",
+                usual,
+            )
+        return f"Nothing orders the two accesses of line {earlier}.", usual
 
 
 def _short(block: Index) -> str:
     return str(block[0]) if block[1:] == (0, 0) else str(block)
 
 
-class _Shadow:
-    """Who touched each granule of shared memory last, for the blocks of one chunk."""
+@dataclass(frozen=True)
+class _Release:
+    """A thread made what its block had written before `epoch` visible, at time `tick`."""
 
-    def __init__(self, blocks: int, granules: int, warps: int):
-        shape = (blocks, granules)
-        self.epoch = np.zeros(blocks, np.int32)
-        self.warp_epoch = np.zeros((blocks, warps), np.int32)
-        # last writer, first reader, a reader of another warp than the first: thread, epochs and instruction
-        # of each
-        self.thread = np.full((3, *shape), NOBODY, np.int32)
-        self.since = np.zeros((3, *shape), np.int32)
-        self.warp_since = np.zeros((3, *shape), np.int32)
-        self.index = np.zeros((3, *shape), np.int32)
-        self.kind = np.zeros(shape, np.int8)
-        self.value = np.zeros(shape, np.int64)
-
-
-WRITER, READER, OTHER_READER = 0, 1, 2
+    thread: int
+    epoch: int
+    tick: int
 
 
 class Races(Observer):
-    """Finds races in shared memory; read `findings` after the launch, each pair of source lines once."""
+    """Finds races; read `findings` after the launch, each pair of source lines once.
 
-    def __init__(self) -> None:
+    `spaces` are the memories looked at; `arrays` names global memory.
+    """
+
+    def __init__(self, spaces: tuple[str, ...] = ("shared",), arrays: tuple[ArrayLabel, ...] = ()) -> None:
         self.findings: list[Race] = []
+        self._spaces, self._arrays = spaces, arrays
         self._seen: dict[tuple[object, ...], int] = {}
-        self._shadows: dict[int, tuple[Chunk, _Shadow]] = {}
+        self._shadows: dict[object, Shadow] = {}
+        self._releases: dict[int, list[_Release]] = defaultdict(list)  # by block
+        self._published: dict[int, dict[int, int]] = defaultdict(
+            dict
+        )  # address → block → its releases seen there
+        self._acquired: dict[int, dict[int, int]] = defaultdict(dict)  # block → block → releases it has seen
+        self._tick = self._width = 0
 
     def start(self, program: object, grid: Index, block: Index) -> None:
         assert isinstance(program, Program)
         self._program, self._grid, self._block = program, grid, block
-        narrow = any(
-            "shared" in i.parts and i.parts[-1].lstrip("subf") in ("8", "16") for i in program.instructions
-        )
+        blocks = grid[0] * grid[1] * grid[2]
+        self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
+        self._epoch = np.zeros(blocks, np.int32)
+        self._warp_epoch = np.zeros(blocks * self._lanes // 32, np.int32)
+        self._fenced = np.full(blocks * self._lanes, -1, np.int64)
+        self._wrote = np.full(blocks * self._lanes, -1, np.int64)
+        narrow = any(_is_narrow(i.parts) for i in program.instructions)
         self._granule = 1 if narrow else 4
 
+    # ---- what orders ---------------------------------------------------------------------------------
+
     def barrier(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
-        shadow = self._shadow(chunk)
-        if lanes is None:
-            shadow.epoch += 1
-        else:
-            shadow.epoch += np.broadcast_to(lanes.any(axis=1), shadow.epoch.shape)
+        passed = np.ones(chunk.blocks.size, bool) if lanes is None else lanes.any(axis=1)
+        self._epoch[chunk.blocks] += np.broadcast_to(passed, chunk.blocks.shape)
 
     def warp_sync(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         if self._program.instructions[index].parts[0] not in ("bar", "barrier"):
             return  # shuffles and votes exchange registers; they do not order memory
-        shadow = self._shadow(chunk)
-        if lanes is None:
-            shadow.warp_epoch += 1
-        else:
-            there = lanes.reshape(lanes.shape[0], -1, 32).any(axis=2)
-            shadow.warp_epoch += np.broadcast_to(there, shadow.warp_epoch.shape)
+        warps = np.unique(self._threads(lanes, chunk) // 32)
+        self._warp_epoch[warps] += 1
+
+    def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
+        self._tick += 1
+        self._fenced[self._threads(lanes, chunk)] = self._tick
+
+    def _threads(self, lanes: Array | None, chunk: Chunk) -> Array:
+        """Global thread numbers of a group."""
+        shape = (chunk.blocks.size, chunk.lanes_per_block)
+        row, lane = np.nonzero(np.broadcast_to(True if lanes is None else lanes, shape))
+        return chunk.blocks[row] * self._lanes + lane
+
+    def _communicate(self, thread: Array, address: Array) -> None:
+        """Atomic accesses: a thread that has fenced publishes its block's writes, and sees what others
+        published."""
+        for who, where in dict.fromkeys(zip(thread.tolist(), address.tolist(), strict=True)):
+            block = who // self._lanes
+            seen = self._published[where]
+            for other, count in seen.items():
+                self._acquired[block][other] = max(self._acquired[block].get(other, 0), count)
+            if self._fenced[who] > self._wrote[who]:
+                self._releases[block].append(_Release(who, int(self._epoch[block]), self._tick))
+            for other, count in {**self._acquired[block], block: len(self._releases[block])}.items():
+                seen[other] = max(seen.get(other, 0), count)
+
+    def _is_ordered(self, first: int, epoch: int, tick: int, second: int) -> bool:
+        """Whether a touch of thread `first` at (epoch, tick) comes before what thread `second` does now."""
+        block = first // self._lanes
+        count = self._acquired[second // self._lanes].get(block, 0)
+        return any(
+            release.tick > tick and (release.thread == first or release.epoch > epoch)
+            for release in self._releases[block][:count]
+        )
+
+    # ---- accesses --------------------------------------------------------------------------------------
 
     def access(self, access: Access) -> None:
-        if access.space != "shared":
+        if access.space not in self._spaces:
             return
+        self._tick += 1
         chunk = access.chunk
-        shadow = self._shadow(chunk)
         shape = (chunk.blocks.size, chunk.lanes_per_block)
         lanes = np.ones(shape, bool) if access.lanes is None else np.broadcast_to(access.lanes, shape)
-        row, thread = np.nonzero(lanes)
-        start = np.broadcast_to(access.address, shape)[row, thread] // self._granule
+        row, lane = np.nonzero(lanes)
+        thread = chunk.blocks[row] * self._lanes + lane
+        address = np.broadcast_to(access.address, shape)[row, lane]
         kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
+        volatile = "volatile" in access.instruction.parts or is_volatile(access.instruction)
+        if kind == ATOMIC or volatile:
+            kind = ATOMIC
+            if access.space == "global":
+                self._communicate(thread, address)
+        elif kind == WRITE:
+            self._wrote[thread] = self._tick
+        block = thread // self._lanes
+        who = Who(thread, self._epoch[block], self._warp_epoch[thread // 32], access.index, self._tick)
         granules = max(access.size // self._granule, 1)
-        shadow = self._grown(chunk, int(start.max(initial=0)) + granules)
-        for i in range(granules):
-            value = self._values(access, i, granules, shape)[row, thread] if kind == WRITE else None
-            self._touch(access, shadow, row, thread.astype(np.int32), start + i, kind, value)
+        for shadow, start, chosen in self._stretches(access, address, block, granules):
+            part = who if chosen is None else who.only(chosen)
+            for i in range(granules):
+                value = None
+                if kind == WRITE:
+                    value = self._values(access, i, granules, shape)[row, lane]
+                    value = value if chosen is None else value[chosen]
+                self._touch(access, shadow, part, start + i, kind, value)
+
+    def _stretches(
+        self, access: Access, address: Array, block: Array, granules: int
+    ) -> list[tuple[Shadow, Array, Array | None]]:
+        """(shadow, place of each lane's first granule, lanes that it concerns or None for all)."""
+        if access.space == "shared":
+            shadow = self._shared_shadow(int(address.max(initial=0)) // self._granule + granules)
+            return [(shadow, block * self._width + address // self._granule, None)]
+        found: list[tuple[Shadow, Array, Array | None]] = []
+        starts = {label.address: label.extent for label in self._arrays}
+        rest = np.ones(len(address), bool)
+        for start, extent in starts.items():
+            here = rest & (address >= start) & (address < start + extent)
+            if here.any():
+                shadow = self._shadows.setdefault(start, Shadow(max(extent // self._granule + 1, 1)))
+                found.append((shadow, ((address - start) // self._granule)[here], here))
+                rest &= ~here
+        return found  # module variables and memory without a name are left alone
+
+    def _shared_shadow(self, needed: int) -> Shadow:
+        """The shadow of all blocks' shared memory, `_width` granules each, at least `needed`."""
+        blocks = len(self._epoch)
+        if "shared" not in self._shadows:
+            self._width = max(self._program.shared_bytes // self._granule, needed)
+            self._shadows["shared"] = Shadow(blocks * self._width)
+        shadow = self._shadows["shared"]
+        if needed > self._width:  # dynamic shared memory: nobody has said how large it is
+            wider = max(needed, 2 * self._width)
+            shadow.widen(blocks, self._width, wider)
+            self._width = wider
+        return shadow
 
     def _values(self, access: Access, granule: int, granules: int, shape: tuple[int, int]) -> Array:
-        """What each lane writes into its granule, as an integer, to tell harmless from harmful double
-        writes."""
+        """What each lane writes into its granule, as an integer: equal values written twice do no harm."""
         per_value = max(granules // max(len(access.values), 1), 1)
         value = access.values[min(granule // per_value, len(access.values) - 1)]
         bits = np.ascontiguousarray(value).view(f"i{value.dtype.itemsize}").astype(np.int64)
         return np.broadcast_to(bits, shape)
 
-    def _shadow(self, chunk: Chunk) -> _Shadow:
-        if id(chunk) not in self._shadows:
-            granules = max(self._program.shared_bytes // self._granule, 1)
-            self._shadows[id(chunk)] = chunk, _Shadow(chunk.blocks.size, granules, chunk.warps_per_block)
-        return self._shadows[id(chunk)][1]
-
-    def _grown(self, chunk: Chunk, granules: int) -> _Shadow:
-        """The chunk's shadow with room for at least so many granules: dynamic shared memory has no size in
-        the program."""
-        shadow = self._shadow(chunk)
-        have = shadow.kind.shape[1]
-        if granules > have:
-            more = max(granules, 2 * have) - have
-            wide = [(0, 0), (0, 0), (0, more)]
-            shadow.thread = np.pad(shadow.thread, wide, constant_values=NOBODY)
-            shadow.since, shadow.warp_since = np.pad(shadow.since, wide), np.pad(shadow.warp_since, wide)
-            shadow.index = np.pad(shadow.index, wide)
-            shadow.kind, shadow.value = np.pad(shadow.kind, wide[1:]), np.pad(shadow.value, wide[1:])
-        return shadow
-
     def _touch(
-        self,
-        access: Access,
-        s: _Shadow,
-        row: Array,
-        thread: Array,
-        place: Array,
-        kind: int,
-        value: Array | None,
+        self, access: Access, s: Shadow, who: Who, place: Array, kind: int, value: Array | None
     ) -> None:
-        now, warp_now = s.epoch[row], s.warp_epoch[row, thread // 32]
         for role in (WRITER,) if kind == READ else (WRITER, READER, OTHER_READER):
-            other = s.thread[role, row, place]
-            unordered = (other != NOBODY) & (other != thread) & (s.since[role, row, place] == now)
-            same_warp = other // 32 == thread // 32
-            unordered &= ~(same_warp & (s.warp_since[role, row, place] < warp_now))
-            if role == WRITER:
-                if kind == ATOMIC:
-                    unordered &= s.kind[row, place] != ATOMIC
-                elif kind == WRITE and value is not None:
-                    again = (s.index[role, row, place] == access.index) & (s.value[row, place] == value)
-                    unordered &= ~again
+            unordered = self._unordered(s, role, who, place, kind)
+            if role == WRITER and kind == WRITE:
+                unordered &= ~((s.index[role, place] == access.index) & (s.value[place] == value))
             if unordered.any():
-                across = unordered & ~same_warp  # the worse kind, if there is any
-                at = int(across.argmax() if across.any() else unordered.argmax())
-                before = s.kind[row[at], place[at]] if role == WRITER else READ
-                self._report(access, s, role, int(before), row[at], thread[at], place[at], kind)
+                self._report(access, s, role, who, place, kind, unordered)
         if kind == READ:
-            self._note_readers(access, s, row, thread, place, now, warp_now)
+            self._note_readers(s, who, place)
             return
         if value is not None:
-            self._check_within(access, row, thread, place, value)
-            s.value[row, place] = value
-        s.kind[row, place] = kind
-        self._note(access, s, WRITER, row, thread, place, now, warp_now)
+            self._check_within(access, who, place, value)
+            s.value[place] = value
+        s.kind[place] = kind
+        s.note(WRITER, place, who)
 
-    def _note(self, access: Access, s: _Shadow, role: int, *where: Array) -> None:
-        row, thread, place, now, warp_now = where
-        s.thread[role, row, place] = thread
-        s.since[role, row, place] = now
-        s.warp_since[role, row, place] = warp_now
-        s.index[role, row, place] = access.index
+    def _unordered(self, s: Shadow, role: int, who: Who, place: Array, kind: int) -> Array:
+        """Lanes whose access nothing orders after the touch that is kept in `role`."""
+        other = s.thread[role, place]
+        same_block = other // self._lanes == who.thread // self._lanes
+        same_warp = other // 32 == who.thread // 32
+        unordered = (other != NOBODY) & (other != who.thread)
+        unordered &= ~(same_block & (s.since[role, place] < who.now))
+        unordered &= ~(same_warp & (s.warp_since[role, place] < who.warp_now))
+        if role == WRITER and kind == ATOMIC:
+            unordered &= s.kind[place] != ATOMIC
+        if self._releases:
+            for at in np.flatnonzero(unordered & ~same_block):
+                first, since, tick = other[at], s.since[role, place[at]], s.tick[role, place[at]]
+                unordered[at] = not self._is_ordered(int(first), int(since), int(tick), int(who.thread[at]))
+        return unordered
 
-    def _note_readers(self, access: Access, s: _Shadow, *where: Array) -> None:
-        row, thread, place, now, warp_now = where
-        fresh = (s.thread[READER, row, place] == NOBODY) | (s.since[READER, row, place] != now)
-        self._note(access, s, READER, row[fresh], thread[fresh], place[fresh], now[fresh], warp_now[fresh])
-        other = s.thread[READER, row, place] // 32 != thread // 32
-        self._note(
-            access, s, OTHER_READER, row[other], thread[other], place[other], now[other], warp_now[other]
-        )
+    def _note_readers(self, s: Shadow, who: Who, place: Array) -> None:
+        """Keep the first reader since the last barrier, and one of another warp."""
+        old = s.thread[READER, place]
+        same_block = old // self._lanes == who.thread // self._lanes
+        fresh = (old == NOBODY) | (same_block & (s.since[READER, place] != who.now))
+        s.note(READER, place[fresh], who.only(fresh))
+        apart = s.thread[READER, place] // 32 != who.thread // 32
+        s.note(OTHER_READER, place[apart], who.only(apart))
 
-    def _check_within(self, access: Access, row: Array, thread: Array, place: Array, value: Array) -> None:
+    def _check_within(self, access: Access, who: Who, place: Array, value: Array) -> None:
         """Lanes of one store that write different values to one word."""
-        key = row.astype(np.int64) << 32 | place
-        order = np.argsort(key, kind="stable")
-        ordered = key[order]
+        order = np.argsort(place, kind="stable")
+        ordered = place[order]
         clash = (ordered[1:] == ordered[:-1]) & (value[order][1:] != value[order][:-1])
         if clash.any():
             at = int(clash.argmax())
-            first, second = order[at], order[at + 1]
-            self._add(
-                access,
-                access.index,
-                int(row[first]),
-                int(thread[first]),
-                WRITE,
-                int(thread[second]),
-                WRITE,
-                int(place[first]),
-            )
+            first, second = who.thread[order[at]], who.thread[order[at + 1]]
+            self._add(access, access.index, int(first), WRITE, int(second), WRITE, int(order[at]), who)
+
+    # ---- findings --------------------------------------------------------------------------------------
 
     def _report(
-        self, access: Access, s: _Shadow, role: int, before: int, row: int, thread: int, place: int, kind: int
+        self, access: Access, s: Shadow, role: int, who: Who, place: Array, kind: int, unordered: Array
     ) -> None:
-        first, first_index = int(s.thread[role, row, place]), int(s.index[role, row, place])
-        self._add(access, first_index, int(row), first, before, int(thread), kind, int(place))
+        across = unordered & (
+            s.thread[role, place] // 32 != who.thread // 32
+        )  # the worse kind, if there is any
+        at = int(across.argmax() if across.any() else unordered.argmax())
+        before = int(s.kind[place[at]]) if role == WRITER else READ
+        first, index = int(s.thread[role, place[at]]), int(s.index[role, place[at]])
+        self._add(access, index, first, before, int(who.thread[at]), kind, at, who)
 
     def _add(
         self,
         access: Access,
-        first_index: int,
-        row: int,
+        index: int,
         first: int,
         first_kind: int,
         second: int,
-        second_kind: int,
-        place: int,
+        kind: int,
+        at: int,
+        who: Who,
     ) -> None:
         instructions = self._program.instructions
-        places = tuple(instructions[i].location or i for i in (first_index, access.index))
+        places = tuple(instructions[i].location or i for i in (index, access.index))
         known = self._seen.get(places)  # an unrolled loop has many instructions of one line
-        within_a_warp = first // 32 == second // 32
-        if known is not None and (within_a_warp or not self.findings[known].within_a_warp):
+        if known is not None and (first // 32 == second // 32 or not self.findings[known].within_a_warp):
             return
-        byte = place * self._granule
-        start = max((o for o, _ in self._program.shared_variables.values() if o <= byte), default=0)
-        size = max(access.size // max(len(access.values), 1), 1)
-        x, y, _ = self._grid
-        linear = int(access.chunk.blocks[row])
+        address = self._address_of(access, int(who.thread[at]))
+        element, size, label = self._element(access, address)
         race = Race(
             self._program.display_name,
-            (linear % x, linear // x % y, linear // (x * y)),
-            Touch(instructions[first_index].location, self._thread(first), first, first_kind),
-            Touch(instructions[access.index].location, self._thread(second), second, second_kind),
-            (byte - start) // size,
+            access.space,
+            self._side(index, first, first_kind),
+            self._side(access.index, second, kind),
+            element,
             size,
+            label,
         )
         if known is not None:
             self.findings[known] = race
@@ -297,6 +376,32 @@ class Races(Observer):
             self._seen[places] = len(self.findings)
             self.findings.append(race)
 
-    def _thread(self, linear: int) -> Index:
+    def _address_of(self, access: Access, thread: int) -> int:
+        row = int(np.flatnonzero(access.chunk.blocks == thread // self._lanes)[0])
+        shape = (access.chunk.blocks.size, access.chunk.lanes_per_block)
+        return int(np.broadcast_to(access.address, shape)[row, thread % self._lanes])
+
+    def _element(self, access: Access, address: int) -> tuple[tuple[int, ...], int, str]:
+        """(index, bytes of an element, the array's name)."""
+        if access.space == "global":
+            label = next(l for l in self._arrays if l.address <= address < l.address + l.extent)
+            return label.index_of(address), label.itemsize, label.name
+        start = max((o for o, _ in self._program.shared_variables.values() if o <= address), default=0)
+        size = max(access.size // max(len(access.values), 1), 1)
+        return ((address - start) // size,), size, ""
+
+    def _side(self, index: int, thread: int, kind: int) -> Touch:
         x, y, _ = self._block
-        return linear % x, linear // x % y, linear // (x * y)
+        gx, gy, _ = self._grid
+        block, lane = divmod(thread, self._lanes)
+        return Touch(
+            self._program.instructions[index].location,
+            (block % gx, block // gx % gy, block // (gx * gy)),
+            (lane % x, lane // x % y, lane // (x * y)),
+            lane,
+            kind,
+        )
+
+
+def _is_narrow(parts: tuple[str, ...]) -> bool:
+    return parts[0] in ("ld", "st", "atom", "red") and parts[-1].lstrip("subf") in ("8", "16")

@@ -295,6 +295,7 @@ class Run:
         self.on_access = listeners("access")
         self.on_barrier = listeners("barrier")
         self.on_warp_sync = listeners("warp_sync")
+        self.on_fence = listeners("fence")
 
     def _fill_specials(self, lane: Array) -> None:
         if not self.program.specials:

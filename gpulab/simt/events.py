@@ -73,5 +73,8 @@ class Observer:
     def warp_sync(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Warps met at a `*.sync` operation (shuffle, vote, match, bar.warp.sync)."""
 
+    def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        """Threads passed a memory fence."""
+
     def end(self) -> None:
         """The launch is over (not called after a fault)."""

@@ -348,6 +348,8 @@ def _nothing(decoder: _Decoder, op: Opcode, index: int) -> None:
 def _fence(decoder: _Decoder, op: Opcode, index: int) -> Step:
     def step(run: Run) -> None:
         run.idle += 1  # a loop around a fence waits for another thread
+        for hear in run.on_fence:
+            hear(index, run.lanes, run.chunk)
 
     return step
 
