@@ -57,7 +57,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
     from grading.sandbox import Limits
 
     began = time.monotonic()
-    limits = Limits(seconds=options.limit, patience=min(30.0, options.limit / 3))
+    limits = Limits(seconds=options.limit, patience=options.limit / 6)
     with screen.progress_bar(console) as bar:
         result = classroom.grade(
             course,

@@ -173,8 +173,8 @@ def judge_all(
                 tell(task)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            sandbox.stop_all()
             judge.stop()
+            sandbox.stop_all()
             raise
 
 

@@ -27,6 +27,7 @@ from gpulab.exercises.run import GPU
 from gpulab.exercises.spec import Array, Case, Exercise
 from grading import sandbox, texts
 from grading.environment import seed
+from grading.errors import GradingError
 from grading.graft import Graft, cells_to_run, is_test
 from grading.notebooks import Question
 from grading.replay import Broken, ReplayJob, verdicts
@@ -50,6 +51,10 @@ def judge_cases(exercise: Exercise) -> tuple[Case, ...]:
     return own_cases().get(exercise.name, exercise.cases)
 
 
+class Stopped(GradingError):
+    """The judge was told to stop before it had a verdict."""
+
+
 class Judge:
     """Judges notebooks of one course. `verdict` may be called from several threads."""
 
@@ -58,6 +63,7 @@ class Judge:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["grading.replay"])
         self._children: set[Any] = set()
+        self._stopped = False
 
     def verdict(self, graft: Graft, questions: tuple[Question, ...], key: str) -> NotebookVerdict:
         """The verdict on one notebook, whatever is in it. Raises SandboxError where there is no sandbox."""
@@ -100,12 +106,14 @@ class Judge:
     def _replay(self, job: ReplayJob) -> tuple[ExerciseVerdict, ...]:
         """Every exercise gets a verdict: a child that dies costs the one that killed it, not the others."""
         found: dict[str, ExerciseVerdict] = {}
-        while missing := tuple(q for q in job.questions if q.exercise not in found):
+        while not self._stopped and (missing := tuple(q for q in job.questions if q.exercise not in found)):
             said, how = self._child(replace(job, questions=missing))
             found |= said
             first = next((q for q in missing if q.exercise not in found), None)
             if first is not None:
                 found[first.exercise] = _no_verdict(first, job, how)
+        if self._stopped:
+            raise Stopped
         return tuple(found[q.exercise] for q in job.questions)
 
     def _child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str]:
@@ -139,7 +147,8 @@ class Judge:
         return found, how
 
     def stop(self) -> None:
-        """End every replay that is under way."""
+        """End every replay that is under way, and start no other."""
+        self._stopped = True
         for child in list(self._children):
             with contextlib.suppress(OSError, ValueError):
                 child.kill()

@@ -73,23 +73,18 @@ def wrong_files(folder: Path) -> list[Wrong]:
 
 def prove(course: Course, lab: str) -> list[Proof]:
     """All proofs of a lab, in the order of its exercises."""
-    found: list[Proof] = []
+    notebooks = {source: released_notebook(source) for source in sources(course.solutions / lab)}
     wrong = wrong_files(course.solutions / lab)
-    for source in sources(course.solutions / lab):
-        found += _prove_notebook(source, wrong)
-    asked = {p.exercise for p in found}
-    strangers = [
-        f"wrong/{w.path.name} is for {w.exercise}, which is not asked"
-        for w in wrong
-        if w.exercise not in asked
-    ]
+    asked = {q.exercise for notebook in notebooks.values() for q in questions(notebook)}
+    strangers = [f"wrong/{w.path.name} is for {w.exercise}" for w in wrong if w.exercise not in asked]
     if strangers:
-        raise ReleaseError(f"{lab}: " + "; ".join(strangers))
-    return found
+        raise ReleaseError(f"{lab}: {'; '.join(strangers)}, which the lab does not ask")
+    return [
+        proof for source, released in notebooks.items() for proof in _prove_notebook(source, released, wrong)
+    ]
 
 
-def _prove_notebook(source: Path, wrong: list[Wrong]) -> list[Proof]:
-    released = released_notebook(source)
+def _prove_notebook(source: Path, released: NotebookNode, wrong: list[Wrong]) -> list[Proof]:
     solved, _ = StableIds()(jupytext.read(source), {"unique_key": source.stem})
     asked = questions(released)
     _check_points(source, asked)

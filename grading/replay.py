@@ -163,6 +163,7 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, end: str) -> s
     if failure is not None:
         return failure.error
     if missing and not trace.done:
+        end = end or texts.ENDED_ITSELF
         return end if trace.last == question.exercise else texts.NOT_REACHED.format(why=end, where=trace.last)
     return texts.NO_RECORD.format(case=missing[0]) if missing else ""
 

@@ -37,7 +37,7 @@ class Limits:
     """What one submission may use. `seconds` is one wall limit over the whole of it."""
 
     seconds: float = 120.0
-    patience: float = 30.0  # for one cell or exercise, so that one endless loop leaves time for the others
+    patience: float = 20.0  # for one cell or exercise, so that one endless loop leaves time for the others
     memory: int = 8 << 30
     file: int = 64 << 20
     scratch: int = 256 << 20

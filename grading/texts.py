@@ -28,6 +28,7 @@ NAME_OUTSIDE = (
 )
 STUB = "not answered: the cell still says NotImplementedError"
 STOPPED = "stopped after {seconds:.0f} s"
+ENDED_ITSELF = "the process ended before its work was done"
 DIED = "the process ended ({how})"
 NOT_REACHED = "not reached: {why} in {where}"
 
@@ -51,7 +52,8 @@ UNDECIDED = (
     "Is every element written, and nothing read before it is written?"
 )
 REPLAY_STOPPED = "the replay was stopped after {seconds:.0f} s; does a kernel end at every size?"
-REPLAY_DIED = "the replay ended without a verdict ({how})"
+REPLAY_ENDED_ITSELF = "the process ended before its work was done"
+DIED = "the replay ended without a verdict ({how})"
 INSTEAD = "{label} {measured} instead of {limit}"
 
 # The verdict on a screen.

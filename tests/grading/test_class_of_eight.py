@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import os
 import shutil
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -180,3 +183,14 @@ def test_the_table_is_right_for_whoever_judges_on_public_contents() -> None:
     small = tuple(c for c in exercise.cases if c.sizes["n"] == 1023)
     public = dataclasses.replace(exercise, cases=small, budgets=())
     assert examine(public, names["copy"], registry.reference("memory.copy"))[0].state == "pass"
+
+
+def test_ctrl_c_ends_recordings_and_replays_at_once(needs_sandbox: None, school: Class) -> None:
+    for i in range(4):
+        school.hand_in(f"s{i}", {"sectors": f"n = {i}\n{ENDLESS}"})
+    began = time.monotonic()
+    threading.Timer(4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        classroom.grade(school.course, LAB, school.folder, limits=Limits(seconds=60, patience=50))
+    assert time.monotonic() - began < 20
+    assert not school.course.grades.exists()
