@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .exercises.hints import hint
     from .exercises.predictions import recap
     from .exercises.start import start
+    from .sanitizer.sanitize import sanitize
 
 _MODULES = ("cuda", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
@@ -23,11 +24,25 @@ _FUNCTIONS = {
     "hint": "exercises.hints",
     "predict": "exercises.face",
     "recap": "exercises.predictions",
+    "sanitize": "sanitizer.sanitize",
     "show": "exercises.face",
     "start": "exercises.start",
 }
 
-__all__ = ["check", "cuda", "hardware", "hint", "plot", "predict", "profile", "recap", "show", "start"]
+__all__ = [
+    "check",
+    "cuda",
+    "hardware",
+    "hint",
+    "plot",
+    "predict",
+    "profile",
+    "recap",
+    "sanitize",
+    "show",
+    "start",
+    "triton",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Runs PTX on the CPU: all lanes of many blocks at once, in NumPy. Tells observers what happened."""
 
-from .engine import LOCKSTEP, Schedule, launch, warp_serial
+from .engine import LOCKSTEP, Schedule, launch, variables_of, warp_serial
 from .errors import (
     ArrayLabel,
     DivergentBarrier,
@@ -36,5 +36,6 @@ __all__ = [
     "UnsupportedInstruction",
     "launch",
     "load",
+    "variables_of",
     "warp_serial",
 ]

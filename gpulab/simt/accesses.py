@@ -153,6 +153,8 @@ def _global_places(
         run.nearby[index] = found
     if writing and not found.writable:
         _fault_outside(run, index, address, size, "wrote")
+    if writing:
+        found.written = True
     shift = dtype.itemsize.bit_length() - 1
     return [(found.view(dtype), (address - found.address) >> shift, None)]
 
@@ -177,6 +179,8 @@ def _several(
         if not here.flat[int(np.flatnonzero(rest)[0])]:
             _fault_outside(run, index, address, size, "wrote" if writing else "read")
         places = np.where(here, address - allocation.address, 0) >> (dtype.itemsize.bit_length() - 1)
+        if writing:
+            allocation.written = True
         parts.append((allocation.view(dtype), places, here))
         rest &= ~here
     return parts

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpulab.ptx import Variable
+from gpulab.ptx import Module, Variable
 
 from . import warps
 from .errors import ArrayLabel, DivergentBarrier, Endless, Trap
@@ -160,23 +160,24 @@ class _Zeros(dict):
 _ZERO = _Zeros()
 
 
-def place_variables(program: Program, memory: Memory, arguments: bytes = b"") -> dict[str, int]:
-    """Addresses of a module's global and constant variables, made at the first launch into `memory` and kept
-    there."""
-    places = memory.modules.get(id(program.module))
+def variables_of(module: Module, memory: Memory) -> dict[str, int]:
+    """Addresses of a module's global and constant variables: made when `memory` first sees the module, and kept."""
+    places = memory.modules.get(id(module))
     if places is None:
-        wanted = [v for v in program.module.variables.values() if v.space in ("global", "const")]
+        wanted = [v for v in module.variables.values() if v.space in ("global", "const")]
         allocations = {v.name: _new_variable(memory, v) for v in wanted}
         for variable in wanted:
             for offset, symbol in variable.pointers:
                 value = allocations[symbol.name].address + symbol.offset
                 allocations[variable.name].data[offset : offset + 8].view(np.int64)[0] = value
         # The module is kept beside its addresses, so that its id is not given to another one.
-        places = memory.modules[id(program.module)] = (
-            program.module,
-            {name: a.address for name, a in allocations.items()},
-        )
-    addresses = dict(places[1])
+        places = memory.modules[id(module)] = (module, {name: a.address for name, a in allocations.items()})
+    return dict(places[1])
+
+
+def place_variables(program: Program, memory: Memory, arguments: bytes = b"") -> dict[str, int]:
+    """Addresses of everything that a program names: variables of its module, parameters in memory."""
+    addresses = variables_of(program.module, memory)
     for name, offset, size in program.parameters:  # a parameter whose address is taken
         if any(symbol == name for _, symbol, _ in program.symbols):
             allocation = memory.allocate(size, name)

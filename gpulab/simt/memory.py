@@ -25,6 +25,7 @@ class Allocation:
     data: np.ndarray
     name: str = ""
     writable: bool = True
+    written: bool = False  # by the host or by a kernel, since it was allocated
     _padded: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint8), repr=False)
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict, repr=False)
 

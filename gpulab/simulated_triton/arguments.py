@@ -58,7 +58,7 @@ class Transfers:
         where = storage.data_ptr()
         if where not in self.storages:
             allocation = self.device.allocate(storage.nbytes())
-            allocation.data[:] = _bytes_of(storage)
+            self.device.host_view(allocation, writes=True)[:] = _bytes_of(storage)
             self.storages[where] = allocation, storage
         return self.storages[where][0].address + tensor.data_ptr() - where
 

@@ -1,0 +1,7 @@
+"""The kernel doctor: runs a kernel in several orders, looks at every access, and says what is wrong and
+why."""
+
+from .findings import Finding, Findings
+from .sanitize import sanitize
+
+__all__ = ["Finding", "Findings", "sanitize"]
