@@ -12,7 +12,8 @@ CUDA        ?= auto
 TORCH_INDEX ?=
 
 BIN  := .venv/bin
-TEST := $(BIN)/python -m pytest -n $(JOBS)
+# Whole files to a process: what a file prepares once is not prepared in every process.
+TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 .PHONY: help lab test test-all check format bench setup clean
 
