@@ -85,6 +85,14 @@ def operation(instruction: Instruction) -> Operation | None:
     return build(op)
 
 
+def makes_float(instruction: Instruction) -> bool:
+    """Whether the result is a float made by arithmetic, and not moved, loaded or put together from bits."""
+    op = opcode(instruction)
+    if op.name not in ROWS or op.name in ("neg", "abs", "selp") or not op.types:
+        return False
+    return op.types[0 if op.name in ("cvt", "set") else -1] in ("f16", "f32", "f64")
+
+
 def matrix_shape(instruction: Instruction) -> tuple[int, int, int] | None:
     """(m, n, k) of a matrix operation such as ``mma.sync.aligned.m16n8k16…``."""
     found = re.search(r"\.m(\d+)n(\d+)k(\d+)(?:\.|$)", instruction.opcode)

@@ -30,7 +30,7 @@ from gpulab.ptx import (
 
 from .errors import UnsupportedInstruction
 from .inline import Body, flatten
-from .operations import opcode
+from .operations import makes_float, opcode
 from .types import BOOL, I64, REGISTER_DTYPES, UNSIGNED, size_of
 
 if TYPE_CHECKING:
@@ -420,17 +420,14 @@ def successors(segment: Segment) -> list[int]:
 
 
 def _computed_floats(body: Body) -> set[str]:
-    """Registers in which arithmetic may have left a NaN. Copies of loaded values keep their bits."""
+    """Registers in which arithmetic may have left a NaN. Loaded values and their copies keep their bits."""
     computed: set[str] = set()
     copies: list[tuple[str, list[str]]] = []
     for block in body.blocks:
         for instruction in block:
-            kind = instruction.parts[0]
-            if kind in ("ld", "ldu", "st", "bra", "neg", "abs"):
-                continue
-            if kind in ("mov", "selp", "shfl"):
+            if instruction.parts[0] in ("mov", "selp", "shfl"):
                 copies += [(name, list(reads(instruction))) for name in writes(instruction)]
-            else:
+            elif makes_float(instruction):
                 computed.update(writes(instruction))
     grown = True
     while grown:

@@ -236,3 +236,11 @@ def test_an_approximate_function_keeps_its_stated_bound(opcode):
     true = np.array([exact(float(x)) for x in a])
     ulp = np.spacing(np.abs(true).astype("f4"))
     assert (np.abs(found.astype("f8") - true) <= bound * ulp).all()
+
+
+def test_a_nan_that_only_travels_keeps_its_bits():
+    """As in a loop that compares and swaps: the bits that were loaded are the bits that are compared."""
+    bits = np.array([0x7FC00000, 0xFFC12345], "u4")
+    assert_runs("mov.b32 %x1, %a; mov.b32 %r, %x1;", {"a": bits}, {"r": bits})
+    assert_runs("add.u32 %t1, %a, 0; mov.b32 %x1, %t1; mov.b32 %r, %x1;", {"a": bits}, {"r": bits})
+    assert_runs("neg.f32 %r, %a;", {"a": bits.view("f4")}, {"r": (bits ^ 0x80000000).view("f4")})
