@@ -91,8 +91,12 @@ def launch(
     )
     for observer in observers:
         observer.start(program, grid, block)
-    with np.errstate(all="ignore"):
-        _run_chunks(frame, resident_blocks)
+    try:
+        with np.errstate(all="ignore"):
+            _run_chunks(frame, resident_blocks)
+    finally:
+        for copy in frame.copies:
+            memory.free(copy)
     for observer in observers:
         observer.end()
 
@@ -114,6 +118,7 @@ class _Frame:
     write: Callable[[str], None] | None
 
     def __post_init__(self) -> None:
+        self.copies: list[Allocation] = []  # parameters in memory, for the time of the launch
         program = self.program
         registers: list[Array] = [_ZERO[dtype.str] for dtype in program.dtypes]
         for slot, value in program.constants:
@@ -122,7 +127,7 @@ class _Frame:
             piece = self.arguments[offset : offset + dtype.itemsize]
             registers[slot] = np.frombuffer(piece, dtype).reshape(1, 1)
         if program.symbols:
-            places = place_variables(program, self.memory, self.arguments)
+            places = self._place_variables()
             for slot, name, offset in program.symbols:
                 registers[slot] = np.full((1, 1), places[name] + offset, np.int64)
         self.registers = registers
@@ -134,6 +139,19 @@ class _Frame:
         self.order: Array | None = None
         if self.schedule.seed is not None:
             self.order = np.random.default_rng(self.schedule.seed).permutation(self.blocks)
+
+    def _place_variables(self) -> dict[str, int]:
+        """Addresses of everything that the program names: variables of its module, parameters in memory."""
+        program = self.program
+        addresses = variables_of(program.module, self.memory)
+        named = {name for _, name, _ in program.symbols}
+        for name, offset, size in program.parameters:
+            if name in named:  # a parameter whose address is taken
+                copy = self.memory.allocate(size, name)
+                copy.data[:] = np.frombuffer(self.arguments[offset : offset + size], np.uint8)
+                addresses[name] = copy.address
+                self.copies.append(copy)
+        return addresses
 
     @property
     def chunk_size(self) -> int:
@@ -161,7 +179,7 @@ _ZERO = _Zeros()
 
 
 def variables_of(module: Module, memory: Memory) -> dict[str, int]:
-    """Addresses of a module's global and constant variables: made when `memory` first sees the module, and kept."""
+    """Addresses of a module's global and constant variables, which `memory` makes once and keeps."""
     places = memory.modules.get(id(module))
     if places is None:
         wanted = [v for v in module.variables.values() if v.space in ("global", "const")]
@@ -173,17 +191,6 @@ def variables_of(module: Module, memory: Memory) -> dict[str, int]:
         # The module is kept beside its addresses, so that its id is not given to another one.
         places = memory.modules[id(module)] = (module, {name: a.address for name, a in allocations.items()})
     return dict(places[1])
-
-
-def place_variables(program: Program, memory: Memory, arguments: bytes = b"") -> dict[str, int]:
-    """Addresses of everything that a program names: variables of its module, parameters in memory."""
-    addresses = variables_of(program.module, memory)
-    for name, offset, size in program.parameters:  # a parameter whose address is taken
-        if any(symbol == name for _, symbol, _ in program.symbols):
-            allocation = memory.allocate(size, name)
-            allocation.data[:] = np.frombuffer(arguments[offset : offset + size], np.uint8)
-            addresses[name] = allocation.address
-    return addresses
 
 
 def _new_variable(memory: Memory, variable: Variable) -> Allocation:
