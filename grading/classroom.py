@@ -5,6 +5,7 @@ A submission that cannot be judged gets its reason and never stops another one.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -260,7 +261,33 @@ def grade(
         raise SandboxError(
             f"{sandbox.obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe"
         )
-    lab = open_lab(course, lab_name)
+    with alone(course):
+        return _grade(course, open_lab(course, lab_name), folder, limits, unsafe, workers, tell)
+
+
+@contextmanager
+def alone(course: Course) -> Iterator[None]:
+    """One run at a time writes to a course's gradebook."""
+    course.home.mkdir(parents=True, exist_ok=True)
+    with (course.home / "running.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise GradingError(
+                f"another run is grading into {course.home}: wait for it, or stop it"
+            ) from error
+        yield
+
+
+def _grade(
+    course: Course,
+    lab: Lab,
+    folder: Path,
+    limits: Limits,
+    unsafe: bool,
+    workers: int,
+    tell: Callable[[str, int, int], None],
+) -> ClassResult:
     judge = Judge(environment.secret(course), limits, unsafe=unsafe)
     store = Store(course.verdicts)
     environ = environment.digest(course, [repr(limits), repr(lab.questions)])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 import symtable
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,8 @@ def graft(released: NotebookNode, submitted: list[dict[str, Any]], name: str, la
     for cell in solution_cells(notebook):
         cell_id = cell.metadata.nbgrader.grade_id
         answers = by_id.get(cell_id, [])
+        if cell.cell_type == "markdown":
+            answers = [without_html(answer) for answer in answers]
         found += bool(answers)
         changed = [a for a in answers if a.strip() != cell.source.strip()]
         if not answers:
@@ -50,6 +53,11 @@ def graft(released: NotebookNode, submitted: list[dict[str, Any]], name: str, la
     if not found:
         raise NotebookError(texts.NO_SOLUTION_CELL.format(lab=lab, name=name))
     return Graft(notebook, notes, digest.hexdigest())
+
+
+def without_html(text: str) -> str:
+    """Markdown whose tags are shown, not obeyed: formgrader and feedback pages would run a script in it."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
 
 
 def solution_cells(notebook: NotebookNode) -> list[NotebookNode]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -34,7 +35,6 @@ from grading.replay import Broken, ReplayJob, verdicts
 from grading.sandbox import Limits
 from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
 
-REPLAY_MEMORY = 6 << 30
 LARGEST_MESSAGE = 4 << 20
 
 
@@ -119,9 +119,7 @@ class Judge:
     def _child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str]:
         """What one child said before it ended, and how it ended."""
         here, there = self._context.Pipe(duplex=False)
-        child = self._context.Process(
-            target=_in_child, args=(job, there, int(self.limits.seconds)), daemon=True
-        )
+        child = self._context.Process(target=_in_child, args=(job, there, self.limits), daemon=True)
         child.start()
         self._children.add(child)
         there.close()
@@ -238,12 +236,13 @@ def _no_verdict(question: Question, job: ReplayJob, how: str) -> ExerciseVerdict
     )
 
 
-def _in_child(job: ReplayJob, say: Connection, seconds: int) -> None:
+def _in_child(job: ReplayJob, say: Connection, limits: Limits) -> None:
     """The child's work: verdicts, one message each, under limits that it cannot lift."""
     quiet = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(quiet, stream)
-    resource.setrlimit(resource.RLIMIT_AS, (REPLAY_MEMORY, REPLAY_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (limits.replay_memory, limits.replay_memory))
+    seconds = math.ceil(limits.seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -42,6 +42,7 @@ class Limits:
     file: int = 64 << 20
     scratch: int = 256 << 20
     processes: int = 128
+    replay_memory: int = 6 << 30  # of the child that replays
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ def _environment(home: str, course: str) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "LANG": "C.UTF-8",
         "MPLBACKEND": "Agg",
+        "GPULAB_SIMULATE": "1",  # also where there is a GPU: handles have no contents
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
     }

@@ -52,8 +52,7 @@ UNDECIDED = (
     "Is every element written, and nothing read before it is written?"
 )
 REPLAY_STOPPED = "the replay was stopped after {seconds:.0f} s; does a kernel end at every size?"
-REPLAY_ENDED_ITSELF = "the process ended before its work was done"
-DIED = "the replay ended without a verdict ({how})"
+REPLAY_DIED = "the replay ended without a verdict ({how})"
 INSTEAD = "{label} {measured} instead of {limit}"
 
 # The verdict on a screen.

@@ -230,6 +230,26 @@ def test_a_command_that_cannot_work_is_one_line(
     assert len(out) == 1 and words in out[0]
 
 
+def test_a_second_run_at_the_same_time_is_refused_in_one_line(
+    school: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    school.hand_in("ann")
+    with classroom.alone(school.course):
+        assert grade(school.course, school.folder) == 1
+    assert len(lines(capsys, "another run is grading")) == 1
+    assert grade(school.course, school.folder) == 0
+
+
+def test_scripts_and_formulas_in_a_submission_run_nowhere(school: Class) -> None:
+    school.hand_in("ann", {"why": "Because. <script>alert(1)</script><img src=x onerror=alert(2)>"})
+    school.hand_in("=cmd()")
+    grade(school.course, school.folder)
+    page = (school.course.feedback / "ann" / LAB / f"{LAB}.html").read_text()
+    assert "Because." in page
+    assert "&lt;script&gt;alert" in page and "<script>alert" not in page and "<img src=x" not in page
+    assert "\n'=cmd()," in school.course.grades.read_text()
+
+
 def test_one_file_per_student_and_one_folder_per_student_are_understood(school: Class) -> None:
     flat, folders = school.folder.parent / "flat", school.folder.parent / "folders"
     flat.mkdir()
