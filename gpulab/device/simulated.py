@@ -60,6 +60,7 @@ class SimulatedDevice:
         self.observer_factories: tuple[ObserverFactory, ...] = ()
         self.options: dict[str, Any] = {}
         self._executors: list[Executor] = [Simulator()]
+        self._modules: dict[str, ptx.Module] = {}
         self._programs: dict[tuple[str, str], simt.Program] = {}
 
     @property
@@ -120,8 +121,14 @@ class SimulatedDevice:
         """The kernel as the simulator runs it; read and decoded once per PTX."""
         key = (kernel.ptx, kernel.entry)
         if key not in self._programs:
-            self._programs[key] = simt.load(ptx.parse(kernel.ptx), kernel.entry, kernel.name)
+            self._programs[key] = simt.load(self.module(kernel.ptx), kernel.entry, kernel.name)
         return self._programs[key]
+
+    def module(self, text: str) -> ptx.Module:
+        """A PTX text, read once: its kernels share its variables."""
+        if text not in self._modules:
+            self._modules[text] = ptx.parse(text)
+        return self._modules[text]
 
     def resources(self, kernel: compile.CompiledKernel) -> compile.Resources:
         """What ptxas makes of the kernel: registers, shared memory, spills."""
