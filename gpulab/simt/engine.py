@@ -556,8 +556,9 @@ class Run:
         if not stayed.any():
             self._go(target, lanes, segment)
             return
-        self._go(target, went, segment)
-        self._go(other, stayed, segment)
+        # Those who go on first: lanes that leave may release others that wait for the rest.
+        for place, part in sorted(((target, went), (other, stayed)), key=lambda p: not isinstance(p[0], int)):
+            self._go(place, part, segment)
 
     def _go(self, target: int | str | None, lanes: Array | None, segment: Segment) -> None:
         if isinstance(target, int):
