@@ -68,6 +68,23 @@ def test_threads_that_leave_while_others_wait_release_them(schedule):
     np.testing.assert_array_equal(found, np.arange(64) < 32)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_thread_that_leaves_does_not_let_others_pass_before_its_warp_has_come(seed):
+    """Thread 3 of the first warp returns on the way to a barrier at which the second warp may wait already."""
+    body = f"""
+        setp.eq.u32 %p1, %tid, 3;
+        @%p1 ret;
+        mov.u32 %r10, %at;
+        {mirrored("64")}
+        {element("out")}
+        st.global.u32 [%rd31], %r20;
+    """
+    out = {"out": np.zeros(64, np.uint32)}
+    found = launch(kernel(body, outside=TILE), out, 1, 64, schedule=simt.warp_serial(seed))["out"]
+    others = ~np.isin(np.arange(64), [3, 60])
+    np.testing.assert_array_equal(found[others], (63 - np.arange(64))[others])
+
+
 @both
 def test_each_block_passes_a_barrier_as_often_as_it_likes(schedule):
     """Block b mirrors its values b times: an odd number leaves them turned around."""
