@@ -70,7 +70,7 @@ def test_threads_that_leave_while_others_wait_release_them(schedule):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_thread_that_leaves_does_not_let_others_pass_before_its_warp_has_come(seed):
-    """Thread 3 of the first warp returns on the way to a barrier at which the second warp may wait already."""
+    """Thread 3 returns on the way to a barrier at which the second warp may wait already."""
     body = f"""
         setp.eq.u32 %p1, %tid, 3;
         @%p1 ret;
