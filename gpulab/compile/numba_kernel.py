@@ -72,8 +72,9 @@ class NumbaFunction:
         with self._lock:
             if cc not in self._dispatchers:
                 with_real_names(self.fn, cc, on_copy=remember)
-                for argument_types, result in self.signatures:
-                    self._dispatchers[cc].compile_device(argument_types, result)
+                with compiling_for(cc):
+                    for argument_types, result in self.signatures:
+                        self._dispatchers[cc].compile_device(argument_types, result)
                 self._dispatchers[cc].disable_compile(bool(self.signatures))
             return self._dispatchers[cc]
 

@@ -7,8 +7,8 @@ when it is first needed.
 What differs from a GPU: all work is done when a call returns, so streams and events only keep order and
 measure nothing; new memory holds NaN or -1; every access is checked, with or without ``debug=True``, while
 exceptions that a kernel raises end the thread silently, as they do in numba without debug. Missing, and
-refused in words: `reduce`, `vectorize`, `guvectorize`, a sync of the whole grid, sharing between processes,
-memory managers, `extensions`, and looking at LLVM or machine code.
+refused in words: a sync of the whole grid, sharing between processes, memory managers, `extensions`, and
+looking at LLVM or machine code.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ from .transfers import (
     is_cuda_array,
     to_device,
 )
+from .ufuncs import Reduce, guvectorize, vectorize
 
 __all__ = [
     "ArrayError",
@@ -93,6 +94,7 @@ __all__ = [
     "NoClock",
     "OnlyInKernel",
     "Out",
+    "Reduce",
     "Stream",
     "as_cuda_array",
     "auto_device",
@@ -115,6 +117,7 @@ __all__ = [
     "from_cuda_array_interface",
     "get_current_device",
     "gpus",
+    "guvectorize",
     "is_available",
     "is_bfloat16_supported",
     "is_cuda_array",
@@ -135,13 +138,16 @@ __all__ = [
     "profile_start",
     "profile_stop",
     "profiling",
+    "reduce",
     "select_device",
     "stream",
     "synchronize",
     "to_device",
+    "vectorize",
 ]
 
 implementation = "gpulab"
+reduce = Reduce  # numba has both names
 
 
 def __stands_for__(cc: tuple[int, int]) -> Any:

@@ -22,6 +22,10 @@ class ArrayError(Message, ValueError):
     """Something that device arrays cannot do, in one line."""
 
 
+class NeedsCopy(ArrayError, NotImplementedError):
+    """A view was asked for that does not exist; numba says so with the second of these classes."""
+
+
 class Buffer:
     """A piece of device memory that is given back when no array uses it any more.
 
@@ -233,7 +237,7 @@ class DeviceArray:
         try:
             return self._like(layout, np.reshape(layout, shape, order=order, copy=False))
         except ValueError as error:
-            raise ArrayError(f"cannot reshape {self.shape} to {tuple(shape)}: {error}.") from None
+            raise NeedsCopy(f"cannot reshape {self.shape} to {tuple(shape)}: {error}.") from None
 
     def ravel(self, order: str = "C", stream: Stream | int = 0) -> DeviceArray:
         """A 1-D view of a contiguous array."""

@@ -8,10 +8,6 @@ from gpulab.messages import Message
 
 # Name → what to do instead.
 NOT_SIMULATED = {
-    "Reduce": "Write the reduction as a kernel: lab 05 shows how.",
-    "reduce": "Write the reduction as a kernel: lab 05 shows how.",
-    "vectorize": "Write a kernel with @cuda.jit.",
-    "guvectorize": "Write a kernel with @cuda.jit.",
     "open_ipc_array": "Share arrays between processes through the host.",
     "set_memory_manager": "",
 }

@@ -458,7 +458,7 @@ def test_an_unknown_name_is_an_attribute_error_with_a_suggestion() -> None:
     assert (caught.value.name, caught.value.obj) == ("gird", cuda)
 
 
-@pytest.mark.parametrize("name", ["reduce", "Reduce", "vectorize", "guvectorize", "open_ipc_array"])
+@pytest.mark.parametrize("name", ["open_ipc_array", "set_memory_manager"])
 def test_what_is_not_simulated_says_so_when_it_is_used(name: str) -> None:
-    with pytest.raises(NotImplementedError, match=rf"^cuda\.{name} is not simulated; it needs a GPU\. "):
+    with pytest.raises(NotImplementedError, match=rf"^cuda\.{name} is not simulated; it needs a GPU\."):
         getattr(cuda, name)(lambda a, b: a + b)
