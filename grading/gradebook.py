@@ -172,4 +172,4 @@ def write_grades(course: Course, lab: str, rows: Sequence[dict[str, object]]) ->
 
 def _no_formula(value: object) -> object:
     """A spreadsheet would run a text that begins like a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t" else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value

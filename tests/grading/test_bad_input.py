@@ -140,7 +140,9 @@ def test_only_a_changed_submission_is_judged_again(school: Class) -> None:
     school.hand_in("bob", {"copy": "x = 1"})
     grade(school.course, school.folder)
     assert len(FakeJudge.asked) == 1
-    assert list(csv.DictReader(school.course.grades.open()))[1]["student"] == "bob"
+    ann, bob = csv.DictReader(school.course.grades.open())
+    assert (ann["student"], bob["student"]) == ("ann", "bob")
+    assert ann == {**bob, "student": "ann"} and ann["state"] == "graded" and ann["reason"] == ""
 
 
 def test_points_given_by_a_person_survive_another_run(school: Class) -> None:
