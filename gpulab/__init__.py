@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .exercises.start import start
     from .sanitizer.sanitize import sanitize
 
-_MODULES = ("cuda", "hardware", "plot", "profile", "triton")
+_MODULES = ("cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
     "check": "exercises.checking",
     "hint": "exercises.hints",
