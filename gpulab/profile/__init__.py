@@ -3,7 +3,10 @@
 The package itself can be called: ``gpulab.profile(kernel[grid, block], *args)`` is `profile.profile`.
 """
 
+from __future__ import annotations
+
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +14,18 @@ from .metrics import METRICS, Metric, UnknownMetric
 from .report import Comparison, Launch, Line, Lines, Occupancy, Report, Roofline
 
 if TYPE_CHECKING:
+    from .ledger import ledger
+    from .tensors import TensorReport
     from .watch import NothingLaunched, Watch, profile
 
 # What needs a device is loaded when it is asked for: metrics and reports are data and work without one.
-_LATER = ("NothingLaunched", "Watch", "profile")
+_LATER = {
+    "NothingLaunched": "watch",
+    "TensorReport": "tensors",
+    "Watch": "watch",
+    "ledger": "ledger",
+    "profile": "watch",
+}
 
 __all__ = [
     "METRICS",
@@ -27,22 +38,22 @@ __all__ = [
     "Occupancy",
     "Report",
     "Roofline",
+    "TensorReport",
     "UnknownMetric",
     "Watch",
+    "ledger",
     "profile",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        from . import watch
-
-        return getattr(watch, name)
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Callable(ModuleType):
-    def __call__(self, run: Any, *args: Any, **named: Any) -> Report:
+    def __call__(self, run: Any, *args: Any, **named: Any) -> Report | TensorReport:
         from .watch import profile
 
         return profile(run, *args, **named)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +17,12 @@ from gpulab.observe.recorder import Recorder
 from gpulab.simt import Observer
 from gpulab.simt.errors import source_text
 
+from .ledger import ledger
 from .metrics import value
 from .onto_simulator import arrays_there, onto_simulator
 from .report import Launch, Occupancy, Report, Roofline
 from .tally import Place, Tally, total
+from .tensors import TensorReport, tensor_report
 
 
 class Stopwatch(Observer):
@@ -140,19 +143,23 @@ class NothingLaunched(Message):
     """Host code that was to be profiled launched no kernel."""
 
 
-def profile(run: Callable[..., Any], *args: Any, **named: Any) -> Report:
+def profile(run: Callable[..., Any], *args: Any, **named: Any) -> Report | TensorReport:
     """Run ``run(*args, **named)`` and report what its launches did.
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels;
     then the report holds all launches and their totals. Counts and times are the simulator's, also where
-    there is a GPU. Raises NothingLaunched when no kernel ran, and whatever the kernels raise.
+    there is a GPU. Code that launches no kernel but computes with PyTorch gets the ledger of its tensor
+    operations. Raises NothingLaunched when there was neither, and whatever the code raises.
     """
     if devices.uses_gpu():
         run = onto_simulator(run)
     watch = Watch(devices.current())
-    with arrays_there(args) as there, watch.standing():
+    book = ledger() if "torch" in sys.modules else None
+    with arrays_there(args) as there, watch.standing(), book or nullcontext():
         run(*there, **named)
     name = getattr(run, "__name__", "")
+    if not watch.launches and book is not None and book.entries:
+        return tensor_report(run, book)
     if not watch.launches:
         raise NothingLaunched(f"`{name or repr(run)}` launched no kernel, so there is nothing to report.")
     return watch.report(name if len(watch.launches) > 1 else "")

@@ -1,0 +1,165 @@
+"""The ledger of tensor programs: bytes, FLOPs, launches and memory derived by hand, and PyTorch's own FLOP
+counter."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+
+import gpulab  # noqa: E402
+from gpulab.profile.ledger import foreach_launches, ledger  # noqa: E402
+from gpulab.profile.tensors import TensorReport, record  # noqa: E402
+
+
+def costs(run, *args) -> list[tuple]:
+    """(operation, bytes read, bytes written, FLOPs, launches) of each entry."""
+    with ledger() as book:
+        run(*args)
+    return [(e.op, e.bytes_read, e.bytes_written, e.flops, e.launches) for e in book.entries]
+
+
+def test_an_elementwise_sum_reads_two_and_writes_one():
+    """1000 float32: 4,000 B each."""
+    x, y = torch.ones(1000), torch.ones(1000)
+    assert costs(torch.add, x, y) == [("add", 8000, 4000, 1000, 1)]
+
+
+def test_a_matrix_product_reads_its_operands_once_and_takes_two_flops_per_multiply_add():
+    """(8 × 16)·(16 × 4): 2·8·16·4 FLOPs; 4·(128 + 64) B read, 4·32 B written."""
+    assert costs(torch.matmul, torch.ones(8, 16), torch.ones(16, 4)) == [("mm", 768, 128, 1024, 1)]
+
+
+def test_views_cost_nothing_and_a_copy_costs_both_ways():
+    x = torch.ones(10, 20)
+    assert costs(lambda: x.t().contiguous()[:, 5:].unsqueeze(0)) == [("clone", 800, 800, 0, 1)]
+    assert costs(lambda: x.view(200).expand(3, 200).detach()) == []
+
+
+def test_an_expanded_axis_is_read_once():
+    """A bias of 20 floats added to 10 rows: 800 + 80 B read."""
+    assert costs(lambda: torch.ones(10, 20) + torch.ones(20).expand(10, 20))[-1] == ("add", 880, 800, 200, 1)
+
+
+def test_in_place_operations_read_and_write_their_target_and_fills_only_write():
+    x = torch.ones(100)
+    assert costs(lambda: x.mul_(2)) == [("mul_", 400, 400, 100, 1)]
+    assert costs(lambda: x.fill_(2)) == [("fill_", 0, 400, 0, 1)]
+    assert costs(lambda: x.copy_(torch.ones(100)))[-1] == ("copy_", 400, 400, 0, 1)
+
+
+def test_a_gather_reads_the_rows_that_it_takes():
+    """4 of 1000 rows of 8 floats, and 4 int64 indices."""
+    table, rows = torch.ones(1000, 8), torch.tensor([1, 5, 5, 9])
+    assert costs(lambda: nn.functional.embedding(rows, table)) == [("embedding", 4 * 8 + 4 * 32, 128, 0, 1)]
+
+
+def test_eager_softmax_of_attention_moves_the_score_matrix_again_and_again():
+    """n × n float32 scores: written by the product, read and written by scale and softmax, read by the
+    second."""
+    n, d = 128, 32
+    q, k, v = (torch.ones(n, d) for _ in range(3))
+    entries = costs(lambda: torch.softmax((q @ k.t()) * 0.5, -1) @ v)
+    square, slim = 4 * n * n, 4 * n * d
+    assert [e[0] for e in entries] == ["mm", "mul", "_softmax", "mm"]
+    assert sum(e[1] + e[2] for e in entries) == 6 * square + 4 * slim
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_matrix_flops_are_those_of_pytorchs_own_counter(backward):
+    model = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, dropout=0.0)
+    conv = nn.Conv1d(32, 32, 3)
+    x = torch.randn(2, 10, 32)
+
+    def step():
+        out = conv(model(x).transpose(1, 2)).square().mean()
+        if backward:
+            out.backward()
+
+    with FlopCounterMode(display=False) as counter:
+        step()
+    with ledger() as book:
+        step()
+    assert sum(e.matrix_flops for e in book.entries) == counter.get_total_flops() > 0
+
+
+def test_fake_tensors_cost_what_real_ones_cost():
+    def run():
+        x = torch.ones(64, 64, requires_grad=True)
+        torch.softmax(x @ x, -1).sum().backward()
+
+    real = costs(run)
+    with FakeTensorMode():
+        assert costs(run) == real
+
+
+def test_the_peak_is_what_lives_at_once():
+    """x is given. y, z and their sum live together: 3 × 4,000 B; y and z are gone before w is made."""
+    x = torch.ones(1000)
+
+    def run():
+        y, z = x + 1, x + 2
+        total = y + z
+        del y, z
+        return total * 2
+
+    with ledger() as book:
+        run()
+    assert book.peak == 12_000
+    assert [e.memory for e in book.entries] == [4000, 8000, 12000, 8000]
+
+
+def test_activations_kept_for_backward_count_as_held():
+    """Each of four tanh keeps its output, 4,000 B, until backward."""
+    x = torch.ones(1000, requires_grad=True)
+    with ledger() as book:
+        y = x
+        for _ in range(4):
+            y = torch.tanh(y)
+    assert book.entries[-1].memory == 16_000
+    del y
+
+
+@pytest.mark.parametrize(
+    "sizes, lists, launches",
+    [
+        ([100] * 110, 1, 1),  # as many tensors as one launch takes
+        ([100] * 111, 1, 2),
+        ([100] * 148, 4, 5),  # 36 tensors a launch
+        ([65_536 * 320], 1, 1),  # as many blocks as one launch takes
+        ([65_536 * 321], 1, 2),
+        ([], 1, 0),
+    ],
+)
+def test_multi_tensor_operations_are_cut_into_launches(sizes, lists, launches):
+    assert foreach_launches(sizes, lists) == launches
+
+
+def test_an_optimiser_over_many_tensors_launches_far_less_when_fused():
+    parameters = [nn.Parameter(torch.randn(50 + i)) for i in range(148)]
+    for p in parameters:
+        p.grad = torch.randn_like(p)
+    launches = {}
+    for how in ("single", "foreach", "fused"):
+        choice = {"single": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}[how]
+        optimiser = torch.optim.AdamW(parameters, **choice)
+        optimiser.step()
+        launches[how] = record(optimiser.step).launches
+    assert launches["single"] > 1000 > 100 > launches["foreach"] > 12 > launches["fused"]
+
+
+def test_asking_for_a_number_makes_the_host_wait():
+    report = record(lambda: torch.ones(10).sum().item())
+    assert report.total.syncs == 1
+
+
+def test_profile_gives_the_ledger_of_a_tensor_program_and_it_survives_json():
+    report = gpulab.profile(lambda: torch.ones(64, 64) @ torch.ones(64, 64))
+    assert isinstance(report, TensorReport)
+    assert report.by_op["mm"].flops == 2 * 64**3
+    assert TensorReport.from_dict(report.to_dict()) == report
+    assert "mm" in str(report) and "<table" in report._repr_html_()
