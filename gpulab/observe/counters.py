@@ -82,18 +82,22 @@ class Counters(Observer):
         if taken.shape[1] == 1:  # one decision for a whole block
             self._table["uniform"][index] += warps
             return
-        went = _rows(taken if lanes is None else taken & lanes, chunk)
-        stayed = _rows(~taken if lanes is None else ~taken & lanes, chunk)
-        split = went.any(axis=1) & stayed.any(axis=1)
-        times = chunk.blocks.size if split.shape[0] == chunk.warps_per_block else 1
-        self._table["uniform"][index] += warps - int(split.sum()) * times
+        taken, there = _together(taken, lanes, chunk)
+        if taken.dtype != bool:
+            split = patterns.distinct(taken, there) > 1
+        else:
+            went = taken if there is None else taken & there
+            stayed = ~taken if there is None else ~taken & there
+            split = np.asarray(went.any(axis=1) & stayed.any(axis=1))
+        self._table["uniform"][index] += warps - int(split.sum()) * _times(split, chunk)
 
     def access(self, access: Access) -> None:
         chunk, size, index, table = access.chunk, access.size, access.index, self._table
         warps, threads = self._size(access.lanes, chunk)
         table["requests"][index] += warps
         table["bytes"][index] += threads * size
-        address, lanes, times = _access_rows(access)
+        address, lanes = _together(access.address, access.lanes, chunk)
+        times = _times(address, chunk)
         if access.space == "shared":
             passes, ideal = patterns.wavefronts(address, size, lanes)
             table["wavefronts"][index] += int(passes.sum()) * times
@@ -162,11 +166,14 @@ def _rows(x: Array, chunk: Chunk) -> Array:
     return x.reshape(-1, 32)
 
 
-def _access_rows(access: Access) -> tuple[Array, Array | None, int]:
-    """(addresses by warp, lanes by warp, how many times each row stands)."""
-    chunk, address, lanes = access.chunk, access.address, access.lanes
-    blocks = address.shape[0] if lanes is None else max(address.shape[0], lanes.shape[0])
+def _together(x: Array, lanes: Array | None, chunk: Chunk) -> tuple[Array, Array | None]:
+    """Values and lanes as `_rows`, as many of them for both."""
+    blocks = x.shape[0] if lanes is None else max(x.shape[0], lanes.shape[0])
     shape = (blocks, chunk.lanes_per_block)
-    rows = np.broadcast_to(address, shape).reshape(-1, 32)
-    active = None if lanes is None else np.broadcast_to(lanes, shape).reshape(-1, 32)
-    return rows, active, chunk.blocks.size // blocks
+    rows = np.broadcast_to(x, shape).reshape(-1, 32)
+    return rows, None if lanes is None else np.broadcast_to(lanes, shape).reshape(-1, 32)
+
+
+def _times(rows: Array, chunk: Chunk) -> int:
+    """How many warps of the chunk each row stands for."""
+    return chunk.blocks.size * chunk.warps_per_block // len(rows)

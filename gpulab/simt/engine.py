@@ -532,6 +532,8 @@ class Run:
             raise Trap(**self.blame(segment.stop - 1), what="reached a trap: the kernel stopped itself.")
         else:
             chosen = self.registers[end[1]]
+            for hear in self.on_branch:
+                hear(segment.stop - 1, lanes, chosen, self.chunk)
             for value in np.unique(
                 chosen if lanes is None else np.broadcast_to(chosen, self.shape)[self.full(lanes)]
             ):

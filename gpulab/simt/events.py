@@ -62,7 +62,8 @@ class Observer:
         """Instruction `index` ran under a guard that holds for `lanes` only."""
 
     def branch(self, index: int, lanes: np.ndarray | None, taken: np.ndarray, chunk: Chunk) -> None:
-        """A conditional branch: `taken` is true where the branch was taken (meaningless outside `lanes`)."""
+        """A branch with a choice: `taken` is true where it was taken, or for a table of branches the number
+        of the entry (meaningless outside `lanes`)."""
 
     def access(self, access: Access) -> None:
         """A memory instruction ran."""
