@@ -2,21 +2,26 @@
 
 | exercise | signature | teaches | counted | naive | good | budget |
 |---|---|---|---|---|---|---|
-| add_one | add_one(a, out) | one thread per element, guard | – | – | – | right |
+| add_one | add_one(a, out) | one thread per element, guard | sectors in all | – | n/4 | n/4 |
 | saxpy | saxpy(alpha, x, y) | grid-stride loop | load sectors/req. | 32 | 4 | 4 |
+| | | | sectors in all | – | 3·n/8 | 3·n/8 |
 | brighten | brighten(image, gain, out) | two axes, x is the column | load sectors/req. | 32 | 4 | 4 |
 | | | | store sectors/req. | 32 | 4 | 4 |
+| | | | sectors in all | – | n/4 | n/4 |
 | plan_launch | plan_launch(rows, cols, block, slots) | grid, idle, waves | – | – | – | right |
 | two_paths | two_paths(a, out) | branches by warp | branch efficiency | 50 % | 100 % | 99 % |
 | | | | instructions/32 elem. | 428 | 260 | 285 |
 | matmul | matmul(a, b, c) | sum in a register | load sectors/req. | 16.5 | 2.5 | 2.5 |
 | | | | bytes stored/element | 4·k | 4 | 4 |
-| block_sum | block_sum(a, sums) | barriers; which threads go on | divergent branches/block | 47 | 6 | 8 |
+| | | | sectors in all | – | m·n·(5·k/32 + 1/8) | the same |
+| block_sum | block_sum(a, sums) | barriers; which threads go on | loaded bytes/element | – | 4 | 4 |
+| | | | divergent branches/block | 47 | 6 | 8 |
 | | | | bank conflicts (ways) | 3 | 1 | 1 |
 | diffuse | diffuse(rod, out, steps) | launch = grid barrier | bytes stored/cell and step | 8 | 4 | 4 |
 | plan_copies | plan_copies(steps, results) | what must cross | – | – | – | right |
 
-Derivations; a warp has 32 lanes, a sector 32 bytes, a float 4.
+Derivations; a warp has 32 lanes, a sector 32 bytes, a float 4. A kernel can have good requests and make too
+many of them, so most exercises limit the sectors or bytes of the whole run, too: each element once.
 
 **saxpy**, n = 98,304 on 16 blocks of 128: 64 warps, 2,048 threads, 48 elements each. Grid-stride: a warp
 reads 32 neighbours, 128 bytes on a 128-byte boundary, so 4 sectors. A chunk of 48 neighbours per thread:
@@ -48,7 +53,8 @@ twice.
 
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Callable
+from math import ceil, prod
 
 import numpy as np
 
@@ -168,6 +174,28 @@ def _copy_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
     return questions
 
 
+def _sectors_of_arrays(*names: str, arrays: int = 2) -> Callable[[Sizes], float]:
+    """The sectors of whole arrays, each element touched once; `names` of sizes are multiplied."""
+    return lambda sizes: arrays * float(ceil(4 * prod(_n(sizes, name) for name in names) / 32))
+
+
+def _sectors_of_product(sizes: Sizes) -> float:
+    """One sector of a and four of b in each round of a warp, and c once."""
+    elements = _n(sizes, "m") * _n(sizes, "n")
+    return elements * (5 * _n(sizes, "k") / 32 + 1 / 8)
+
+
+def _sectors_in_all(limit: Callable[[Sizes], float], points: float, advice: str) -> Budget:
+    return Budget(
+        metric="global_sectors",
+        limit=limit,
+        points=points,
+        label="sectors in all",
+        why="no element twice",
+        advice=f"That is {{times}} × what the elements need. {advice}",
+    )
+
+
 def _instructions(sizes: Sizes) -> float:
     return 285.0 * ceil(_n(sizes) / 32)
 
@@ -196,10 +224,13 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="basics.add_one",
         lab=LAB,
-        correct_points=2.0,
-        cases=tuple(Case(str(n), {"n": n}) for n in (256, 1, 1023, 1024, 1025, 0)),
+        correct_points=1.5,
+        cases=tuple(Case(str(n), {"n": n}) for n in (256, 1, 1023, 0, 1025, 1024)),
         arguments=_map,
         shape=_blocks_of_256,
+        budgets=(
+            _sectors_in_all(_sectors_of_arrays("n"), 0.5, "How many elements does each of your threads do?"),
+        ),
         hints=(
             "Which three numbers tell a thread its place in the whole grid?",
             "i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x, or cuda.grid(1) for short.",
@@ -226,13 +257,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 metric="global_load_sectors_per_request",
                 limit=4.0,
                 naive=32.0,
-                points=3.0,
+                points=2.0,
                 label="load sectors",
                 why="32 neighbours are 128 bytes",
                 advice=(
                     "Look at one warp in one round of the loop. Which elements do its 32 lanes touch "
                     "together?"
                 ),
+            ),
+            _sectors_in_all(
+                _sectors_of_arrays("n", arrays=3), 1.0, "Is the step of your loop the number of all threads?"
             ),
         ),
         rtol=1e-5,
@@ -268,7 +302,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 metric="global_load_sectors_per_request",
                 limit=4.0,
                 naive=32.0,
-                points=1.5,
+                points=1.0,
                 label="load sectors",
                 why="a row of 32 pixels is 128 bytes",
                 advice=(
@@ -280,13 +314,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 metric="global_store_sectors_per_request",
                 limit=4.0,
                 naive=32.0,
-                points=1.5,
+                points=1.0,
                 label="store sectors",
                 why="a row of 32 pixels is 128 bytes",
                 advice=(
                     "The last index of out is the one that runs through memory. Which of x and y should it "
                     "be?"
                 ),
+            ),
+            _sectors_in_all(
+                _sectors_of_arrays("rows", "cols"), 1.0, "How many pixels does each of your threads do?"
             ),
         ),
         rtol=1e-6,
@@ -401,10 +438,13 @@ EXERCISES: tuple[Exercise, ...] = (
                 metric="global_store_bytes",
                 limit=_one_store_each,
                 naive=_one_store_a_round,
-                points=1.5,
+                points=1.0,
                 label="bytes stored",
                 why="one store for each element of c",
                 advice="Does your loop write to c in each round? A sum fits in a register.",
+            ),
+            _sectors_in_all(
+                _sectors_of_product, 0.5, "Which elements of a and b does one thread read, and how often?"
             ),
         ),
         rtol=1e-4,
@@ -438,10 +478,18 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=_blocks_of_256,
         budgets=(
             Budget(
+                metric="global_load_bytes",
+                limit=lambda sizes: 4.0 * _n(sizes),
+                points=0.5,
+                label="bytes loaded",
+                why="each element once",
+                advice="Each element is loaded {times} times. Let the block fetch it once, into s.",
+            ),
+            Budget(
                 metric="divergent_branches",
                 limit=lambda sizes: 8.0 * ceil(_n(sizes) / THREADS),
                 naive=lambda sizes: 47.0 * ceil(_n(sizes) / THREADS),
-                points=2.0,
+                points=1.5,
                 label="divergent branches",
                 why="8 a block",
                 advice=(

@@ -4,12 +4,15 @@
 |---|---|---|---|---|---|---|
 | sectors | sectors(addresses, size) | whole 32-byte sectors move | answers | – | – | 3 |
 | copy | kernel copy(a, b), 1,024 threads | blocked → striped | sectors/request | 32 | 4 | 4 |
+| | | | sectors in all | – | n/4 | |
 | transpose | kernel transpose(a, out) | a tile turns the walk | load, store sectors/req. | 32 | 4 | 4 |
+| | | | sectors in all | – | n/4 | |
 | centre | kernel centre(a, out), mended | both barriers of a tiled loop | load bytes/element | 256 | 4 | 2 |
+| | | | store bytes/element | – | 4 | |
 | unpack | kernel unpack(points, xs, ys, zs) | records → columns | load sectors/request | 12 | 4 | 4 |
-| | | | sectors stored | 3·n | 3·n/8 | |
+| | | | sectors in all | 27·n/8 | 3·n/4 | |
 | ways | ways(addresses, size) | 32 banks, words, groups of lanes | answers | – | – | 3 |
-| padded | kernel transpose(a, out) again | a column of padding | store sectors/request | 32 | 4 | 4 |
+| padded | kernel transpose(a, out) again | a column of padding | sectors in all | 9·n/8 | n/4 | 4 |
 | | | | shared wavefronts/needed | 16.5 | 1 | |
 | blur | kernel blur(a, out), 3 × 3 | a tile with its halo | load bytes/element | 36 | 5.2 | 5 |
 | smooth | kernel smooth(a, out), mean of 4 | registers, not local memory | load bytes/element | 16 | 4 | 3 |
@@ -19,18 +22,22 @@ Derivations, for 4-byte elements and warps of 32:
 
 **copy**: with n elements over 1,024 threads, blocked gives each thread n / 1,024 neighbours; from 8 on
 every lane has a sector of its own: 32. Striped: 32 lanes · 4 B = 128 B = 4 sectors, and 4-byte loads cannot
-do with less.
+do with less. A kernel can have good requests and make too many of them: all blocks copy all of `a`, or the
+lanes of a warp take turns. So the sectors of the whole run have a budget, too: n · 4 B / 32 B loaded and as
+many stored. The same budget stands in transpose, unpack and padded; the others count bytes in all.
 
 **transpose**: `out[x, y] = a[y, x]` loads along rows (4) and stores down a column, 32 lanes in 32 sectors.
 Through a tile both walk along rows.
 
 **padded**: a tile of 32 × 32 words reads a column with stride 32: all lanes in one bank, 32 wavefronts. The
-write into the tile takes 1, so the mean over both is 16.5. With rows of 33 words it is 1.
+write into the tile takes 1, so the mean over both is 16.5. With rows of 33 words it is 1. Without a tile the
+loads move n/8 sectors and the stores n.
 
 **centre**: without a tile each thread loads all 64 elements of its tile, 256 B per element. With it, 4 B.
 
-**unpack**: the loads of x are 12 B apart, so 32 · 12 B = 384 B = 12 sectors. Staged: 4. The columns have n
-· 4 B · 3 / 32 B sectors; a budget on them keeps the stores from being scattered to save the loads.
+**unpack**: the loads of x are 12 B apart, so 32 · 12 B = 384 B = 12 sectors. Staged: 4. Points and
+columns have n · 12 B / 32 B sectors each; a budget on all of them keeps the stores from being scattered to
+save the loads. Scattered, every number is stored into a sector of its own: 3·n/8 + 3·n.
 
 **blur**: 9 loads of 4 B against (34 · 10) / (32 · 8) = 1.33 of 4 B for a block of 32 × 8, fewer at the
 edges.
@@ -109,8 +116,7 @@ def sector_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple
 
 
 def way_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
-    """Requests of one warp to shared memory as (32 byte addresses or None for idle lanes, bytes per "
-    "lane)."""
+    """Requests of one warp to shared memory as (32 byte addresses or None for idle lanes, bytes per lane)."""
     lanes = np.arange(32)
     base = 128 * int(generator.integers(0, 8))
     asked: list[tuple[np.ndarray, int, np.ndarray | None]] = []
@@ -125,6 +131,8 @@ def way_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
         case "some lanes":
             active = generator.random(32) < 0.4
             asked = [(128 * lanes, 4, active), (4 * lanes, 4, np.zeros(32, dtype=bool))]
+            asked.append((128 * lanes, 4, lanes < 3))  # address 0 is an address as any other
+            asked += [(size * lanes, size, lanes >= 16) for size in (8, 16)]  # groups in which nobody asks
         case _:  # wide accesses
             asked = [(base + size * lanes, size, None) for size in (8, 16)]
             asked += [(base + 8 * 33 * lanes, 8, None), (base + 8 * 32 * lanes, 8, None)]
@@ -194,6 +202,23 @@ def reread_bytes(sizes: Sizes) -> int:
     return 4 * int(sizes["cols"]) * sum(min(row + 1, WINDOW) for row in range(rows))
 
 
+def plain_copy_sectors(sizes: Sizes) -> int:
+    """The sectors of all elements loaded once and stored once."""
+    return 2 * _elements(sizes) * 4 // 32
+
+
+def _sectors_in_all(points: float, advice: str = "") -> Budget:
+    """No element loaded or stored twice, and no lane on its own."""
+    return Budget(
+        "global_sectors",
+        plain_copy_sectors,
+        points,
+        "sectors in all",
+        why="each loaded once, stored once",
+        advice=f"That is {{times}} × what one copy of all elements needs. {advice}",
+    )
+
+
 TRANSPOSE_CASES = tuple(
     _matrix(*size) for size in ((64, 64), (32, 96), (96, 128), (33, 31), (1, 70), (1025, 33), (0, 5))
 )
@@ -236,7 +261,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_load_sectors_per_request",
                 4,
-                1.2,
+                0.8,
                 "load sectors",
                 naive=32,
                 why=STRIPED,
@@ -245,12 +270,13 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_store_sectors_per_request",
                 4,
-                1.2,
+                0.8,
                 "store sectors",
                 naive=32,
                 why=STRIPED,
                 advice="In which order do the 32 lanes of a warp write to `b`?",
             ),
+            _sectors_in_all(0.8, "Is the step of your loop the number of all threads?"),
         ),
         hints=(
             "`cuda.grid(1)` is the thread's number in the grid, `cuda.gridsize(1)` how many threads there "
@@ -280,12 +306,13 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_store_sectors_per_request",
                 4,
-                1.6,
+                1.2,
                 "store sectors",
                 naive=32,
                 why="a plain copy needs 4",
                 advice="Which index of `out` changes from one lane to the next? It should be the last one.",
             ),
+            _sectors_in_all(0.4, "Does a block move tiles that are another block's?"),
         ),
         hints=(
             "Two steps: the block fills a tile in shared memory, then it empties the tile into `out`.",
@@ -308,11 +335,20 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_load_bytes",
                 lambda sizes: 4 * _elements(sizes),
-                0.8,
+                0.6,
                 "loaded bytes",
                 naive=lambda sizes: 4 * TILE * _elements(sizes),
                 why="each element once",
                 advice="How many threads of the block load the same element of `a`?",
+            ),
+            Budget(
+                "global_store_bytes",
+                lambda sizes: 4 * _elements(sizes),
+                0.2,
+                "stored bytes",
+                why="each element once",
+                advice="Each element is stored {times} times. Does the store stand inside a loop that it "
+                "belongs behind?",
             ),
         ),
         rtol=1e-5,
@@ -344,13 +380,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 " that?",
             ),
             Budget(
-                "global_store_sectors",
-                lambda sizes: 3 * _elements(sizes) * 4 // 32,
+                "global_sectors",
+                lambda sizes: 3 * plain_copy_sectors(sizes),
                 0.8,
-                "sectors stored",
-                naive=lambda sizes: 3 * _elements(sizes),
-                why="12 B a point",
-                advice="Do the 32 lanes of a warp write 32 neighbours of the same column?",
+                "sectors in all",
+                naive=lambda sizes: 27 * _elements(sizes) // 8,
+                why="12 B a point, loaded and stored",
+                advice="That is {times} × what the points need. Do the 32 lanes of a warp write 32 "
+                "neighbours of the same column, each number once?",
             ),
         ),
         hints=(
@@ -386,12 +423,12 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=_grid_2d((SIDE, SIDE)),
         budgets=(
             Budget(
-                "global_store_sectors_per_request",
-                4,
+                "global_sectors",
+                plain_copy_sectors,
                 0.8,
-                "store sectors",
-                naive=32,
-                why="a plain copy needs 4",
+                "sectors in all",
+                naive=lambda sizes: 9 * _elements(sizes) // 8,
+                why="as many as a plain copy",
                 advice="Start from your `transpose`: this exercise is about its tile.",
             ),
             Budget(

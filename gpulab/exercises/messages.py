@@ -253,6 +253,11 @@ def budget(metric: str, value: float | None, limit: float, naive: float | None, 
     return "   ".join(parts) + (f"   ({why})" if why else "")
 
 
+def times(value: float | None, limit: float) -> str:
+    """How many limits a value is: ``4``, ``1.5``."""
+    return f"{value / limit:,.3g}" if value and limit else "?"
+
+
 def number_of(metric: str, value: float) -> str:
     """A limit without its unit: the measured value beside it has it."""
     unit = METRICS[metric].unit

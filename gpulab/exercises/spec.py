@@ -66,7 +66,8 @@ class Budget:
     `metric` is a name of `gpulab.profile.METRICS`. `sense` says on which side of `limit` a good answer
     lies. `naive` is what the obvious solution costs: at or beyond it no points, between it and `limit` a
     share of them in proportion (on a logarithmic scale). `label` is the name in the check's output, `why`
-    the half line in parentheses behind the limit, `advice` the question asked when the budget is missed.
+    the half line in parentheses behind the limit, `advice` the question asked when the budget is missed;
+    ``{times}`` in it stands for the measured value over the limit.
     """
 
     metric: str

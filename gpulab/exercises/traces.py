@@ -137,7 +137,7 @@ def _budgets(exercise: Exercise, fn: Fn, reports: dict[str, Report]) -> tuple[Pa
         report = reports.get(case.name)
         value = report[budget.metric] if report else None
         got = score(budget, value, case.sizes)
-        details = () if got.met or report is None else _advice(exercise, case, fn, budget, report)
+        details = () if got.met or report is None else _advice(exercise, case, fn, budget, got, report)
         parts.append(_part(budget, case, got, details))
         until = budget.label if got.share == 0 else ""
     return tuple(parts)
@@ -159,7 +159,9 @@ def _part(budget: Budget, case: Case, got: Score, details: tuple[Detail, ...]) -
     )
 
 
-def _advice(exercise: Exercise, case: Case, fn: Fn, budget: Budget, report: Report) -> tuple[Detail, ...]:
+def _advice(
+    exercise: Exercise, case: Case, fn: Fn, budget: Budget, got: Score, report: Report
+) -> tuple[Detail, ...]:
     """The line that costs most, how its threads lie in memory, and the question that leads on."""
     details: list[Detail] = []
     cause = METRICS[budget.metric].cause
@@ -172,7 +174,7 @@ def _advice(exercise: Exercise, case: Case, fn: Fn, budget: Budget, report: Repo
         accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
         if accesses and (said := _pattern(exercise, case, fn, line.line, accesses)):
             sentences.append(said + ".")
-    sentences.append(budget.advice)
+    sentences.append(budget.advice.replace("{times}", messages.times(got.value, got.limit)))
     details += [Detail(" ".join(s for s in sentences if s))] if any(sentences) else []
     return tuple(details)
 

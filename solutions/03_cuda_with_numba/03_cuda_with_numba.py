@@ -58,7 +58,7 @@ gpulab.predict("basics.blocks", ...)
 # %% [markdown]
 # **Do.** Write `add_one(a, out)`: every element of `out` is the element of `a` plus one. The launch has
 # enough blocks of 256 threads for all elements, and more threads than that. Compute the index yourself,
-# without `cuda.grid`. About 3 lines.
+# without `cuda.grid`. Budget: each element loaded and stored once. About 3 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "add_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -118,7 +118,7 @@ gpulab.predict("basics.rounds", ...)
 
 # %% [markdown]
 # **Do.** Write `saxpy(alpha, x, y)`: `y` becomes `alpha · x + y`, for any size under any launch, even a
-# single thread. Budget: at most 4 sectors per load request. About 2 lines.
+# single thread. Budget: at most 4 sectors per load request, and each element touched once. About 2 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "saxpy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -179,8 +179,8 @@ gpulab.predict("basics.swapped", ...)
 
 # %% [markdown]
 # **Do.** Write `brighten(image, gain, out)`: each pixel times `gain`, but at most 1. Blocks are (32, 8), and
-# the grid covers the columns with x and the rows with y. Budget: at most 4 sectors per load and per store.
-# About 4 lines.
+# the grid covers the columns with x and the rows with y. Budget: at most 4 sectors per load and per store, each
+# pixel once. About 4 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "brighten", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -443,7 +443,8 @@ gpulab.predict("basics.matmul_sectors", ...)
 
 # %% [markdown]
 # **Do.** Write `matmul(a, b, c)`. Blocks are (32, 8), and the grid covers the columns of `c` with x and the
-# rows with y. Budget: 2.5 sectors per load request, one store for each element of `c`. About 6 lines.
+# rows with y. Budget: 2.5 sectors per load request, one store for each element of `c`, nothing loaded twice by
+# a thread. About 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "matmul", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -631,9 +632,9 @@ gpulab.check("basics.block_sum", suspicious_sum)
 
 # %% [markdown]
 # **Do.** Mend it and make it cheap: `block_sum(a, sums)` with blocks of 256 threads, for any number of
-# elements, one sum for each block. Budget: at most 8 divergent branches per block, no bank conflicts. (Shared
-# memory has 32 **banks**; threads of a warp that want different words of one bank wait for each other.
-# Neighbouring words lie in neighbouring banks.) About 13 lines.
+# elements, one sum for each block. Budget: each element of `a` loaded once, at most 8 divergent branches per
+# block, no bank conflicts. (Shared memory has 32 **banks**; threads of a warp that want different words of one
+# bank wait for each other. Neighbouring words lie in neighbouring banks.) About 13 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "block_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -260,8 +260,8 @@ plt.show()
 
 # %% [markdown]
 # **Do.** Write `copy(a, b)`: `b` becomes equal to `a`. The launch has 1,024 threads, whatever the size, so
-# each thread copies several elements. **Budget:** 4 sectors per request, loads and stores. About 2 lines.
-# Sizes include 1,023, 65,539 and 0.
+# each thread copies several elements. **Budget:** 4 sectors per request, loads and stores, and in all no more
+# sectors than the two arrays have. About 2 lines. Sizes include 1,023, 65,539 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "copy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -383,8 +383,8 @@ gpulab.show(plain)
 # %% [markdown]
 # **Do.** Write `transpose(a, out)`. Shared memory has no sectors, so turn the tile there: the block copies 32
 # × 32 elements into shared memory along rows, waits, and writes them along rows of `out`. The launch has
-# blocks of (32, 32) over `a`, x along its columns. **Budget:** 4 sectors per request, loads and stores. About
-# 10 lines. Sizes include 1025 × 33 and 0 × 5.
+# blocks of (32, 32) over `a`, x along its columns. **Budget:** 4 sectors per request, loads and stores, and in
+# all no more sectors than the two arrays have. About 10 lines. Sizes include 1025 × 33 and 0 × 5.
 
 
 # %% nbgrader={"grade": false, "grade_id": "transpose", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -455,8 +455,8 @@ gpulab.check("memory.centre", centre_first_try)
 # which round of the loop does each access belong?
 #
 # **Do.** Say to yourself which warp does what too early, and to whom. Then write the mended kernel. Each
-# element of `a` may be loaded once: **Budget:** 4 bytes per element. Sizes include 63, 1,025 and 0; all
-# threads of a block must reach every barrier.
+# element is loaded once and stored once: **Budget:** 4 bytes per element, each way. Sizes include 63, 1,025
+# and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "centre", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -518,8 +518,8 @@ plain
 # **Do.** If the layout is yours to choose, choose columns. Often it is not: the data come as records. Write
 # `unpack(points, xs, ys, zs)`, which turns records into columns. Let each block stage its 256 points in
 # shared memory, loading them as if they were any 768 floats. The launch has blocks of 256, one thread per
-# point. **Budget:** 4 sectors per load request, and no more sectors stored than the columns have. About 10
-# lines. Sizes include 1,023 and 0.
+# point. **Budget:** 4 sectors per load request, and in all no more sectors than points and columns have. About
+# 10 lines. Sizes include 1,023 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "unpack", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -599,7 +599,8 @@ gpulab.predict("memory.rows_of_34", ...)
 
 # %% [markdown]
 # **Do.** Your `transpose` reads its tile down a column. Write it again as `padded`, with no bank conflict.
-# **Budget:** 4 sectors per store request, and 1 wavefront where 1 is enough. One number changes.
+# **Budget:** in all no more sectors than the two arrays have, and 1 wavefront where 1 is enough. One number
+# changes.
 
 
 # %% nbgrader={"grade": false, "grade_id": "padded", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -1,4 +1,4 @@
-# exercise: memory.unpack  fails: sectors stored  says: naive
+# exercise: memory.unpack  fails: sectors in all  says: naive
 from gpulab import cuda
 
 

@@ -1,0 +1,10 @@
+# exercise: memory.copy  fails: sectors in all  says: 8 × what one copy
+from gpulab import cuda
+
+
+@cuda.jit
+def copy(a, b):
+    for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):
+        for lane in range(32):
+            if cuda.laneid == lane:
+                b[i] = a[i]

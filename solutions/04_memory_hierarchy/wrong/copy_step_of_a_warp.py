@@ -1,0 +1,8 @@
+# exercise: memory.copy  fails: sectors in all  says: number of all threads
+from gpulab import cuda
+
+
+@cuda.jit
+def copy(a, b):
+    for i in range(cuda.grid(1), a.size, 32):
+        b[i] = a[i]
