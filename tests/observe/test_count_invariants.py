@@ -19,7 +19,7 @@ from tests.simt.test_random_programs import BINS, SLOTS, Writer
 
 from .plain import PlainCounts
 
-# x, y, z of the grid and of the block become one number %at; index and out are per thread, bins are shared by all.
+# x, y, z of grid and block become one number %at; index is read by each thread, bins are for all.
 PLACE = """
     mov.u32 %r20, %ctaid.z;
     mov.u32 %r21, %nctaid.y; mov.u32 %r22, %ctaid.y; mad.lo.u32 %r20, %r20, %r21, %r22;
