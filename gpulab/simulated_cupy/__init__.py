@@ -1,7 +1,7 @@
 """CuPy's API on the simulated device.
 
-Arrays lie in simulated device memory, their functions are NumPy's; kernels written in CUDA C++ are compiled by
-NVRTC and run by the simulator. Names are made when they are first asked for.
+Arrays lie in simulated device memory, their functions are NumPy's. Kernels written in CUDA C++ are compiled
+by NVRTC and run by the simulator. Names are made when they are first asked for.
 """
 
 from __future__ import annotations

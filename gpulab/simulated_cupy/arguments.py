@@ -1,7 +1,7 @@
 """Python arguments of a launch → the parameter buffer of a kernel, as the PTX lays it out.
 
-CuPy checks nothing: what does not match the signature becomes garbage on a GPU. Here it is said. A value passes
-if its bytes mean the same to the kernel as to the caller.
+CuPy checks nothing: what does not match the signature becomes garbage on a GPU. Here it is said. A value
+passes if its bytes mean the same to the kernel as to the caller.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ArgumentError(LaunchError, TypeError):
 
 @dataclass
 class Packed:
-    """A parameter buffer. `pointers` are the offsets of device addresses in it, `arrays` what they are called."""
+    """A parameter buffer: `pointers` are offsets of device addresses in it, `arrays` what they are called."""
 
     data: bytearray
     pointers: list[int] = field(default_factory=list)
@@ -68,8 +68,10 @@ def _wrong_count(kernel: str, parameters: list[str], wanted: int, given: int) ->
     takes = f"{wanted} argument{'' if wanted == 1 else 's'}"
     if parameters:
         takes += f" ({', '.join(parameters)})"
-    missing = f": {', '.join(f'`{p}`' for p in parameters[given:])} missing" if given < wanted and parameters else ""
-    return f"{kernel} takes {takes}, but was launched with {given}{missing}."
+    lacking = ", ".join(f"`{p}`" for p in parameters[given:])
+    return (
+        f"{kernel} takes {takes}, but was launched with {given}{f': {lacking} missing' if lacking else ''}."
+    )
 
 
 def _addresses(content: bytes, certain: bool) -> list[int]:
@@ -124,8 +126,8 @@ class _Place:
     def _one_element(self, value: np.ndarray) -> Any:
         if value.size != 1:
             raise self._error(
-                f"got a NumPy array of shape {value.shape}. Only one of size 1 is passed, by value; the kernel "
-                "reads device memory: pass a device array, cupy.asarray(…)."
+                f"got a NumPy array of shape {value.shape}. Only one of size 1 is passed, by value; the "
+                "kernel reads device memory: pass a device array, cupy.asarray(…)."
             )
         return value.reshape(-1)[0]
 
@@ -134,9 +136,9 @@ class _Place:
         wanted = fits(self.parameter.pointee) if self.parameter.is_pointer else None
         if wanted is not None and not wanted(array.dtype):
             raise self._error(
-                f"points to {self.parameter.pointee}, which is {wanted.dtype}, but got an array of {array.dtype}. "
-                f"Convert it with .astype(cupy.{wanted.dtype}), or pass .view(cupy.{wanted.dtype}) if the "
-                "kernel means its bytes."
+                f"points to {self.parameter.pointee}, which is {wanted.dtype}, but got an array of "
+                f"{array.dtype}. Convert it with .astype(cupy.{wanted.dtype}), or pass "
+                f".view(cupy.{wanted.dtype}) if the kernel means its bytes."
             )
 
     def _check_takes_pointer(self, given: str) -> None:
@@ -152,12 +154,14 @@ class _Place:
             raise self._error(f"is an integer, but got {_said(value)}. Write int(…).")
         if isinstance(value, np.generic) and value.itemsize < self.size and not isinstance(value, np.bool):
             raise self._error(
-                f"has {self.size} bytes, but got {_said(value)} with {value.itemsize}: a GPU would read what lies "
-                f"behind it. Write int(…) or {_numpy_integer(self.variable.type, bits)}(…)."
+                f"has {self.size} bytes, but got {_said(value)} with {value.itemsize}: a GPU would read what "
+                f"lies behind it. Write int(…) or {_numpy_integer(self.variable.type, bits)}(…)."
             )
         number = int(value)
         if not -(1 << bits - 1) <= number < 1 << bits:
-            raise self._error(f"has {bits} bits, in which {number:,} has no room. Use a larger type in the kernel.")
+            raise self._error(
+                f"has {bits} bits, in which {number:,} has no room. Use a larger type in the kernel."
+            )
         if self.parameter.is_pointer and number and devices.current().memory.find(number) is None:
             raise self._error(
                 f"is a pointer, but got the number {number:,}, which is no address of device memory. "
@@ -171,7 +175,9 @@ class _Place:
             return value.tobytes()
         if isinstance(value, float) and wanted == np.float64:
             return np.float64(value).tobytes()
-        passed = {float: ", which is passed as double", int: ", which is passed as long long"}.get(type(value), "")
+        passed = {float: ", which is passed as double", int: ", which is passed as long long"}.get(
+            type(value), ""
+        )
         raise self._error(
             f"is a {'float' if self.size == 4 else 'double'}, but got {_said(value)}{passed}. "
             f"Write cupy.{wanted}(…)."
@@ -184,8 +190,8 @@ class _Place:
             return value.tobytes()
         size = f" of {value.itemsize} bytes" if isinstance(value, np.generic) else ""
         raise self._error(
-            f"is a structure of {self.size} bytes, but got {_said(value)}{size}. Pass a NumPy scalar of a dtype with "
-            "the same fields and padding."
+            f"is a structure of {self.size} bytes, but got {_said(value)}{size}. Pass a NumPy scalar of a "
+            "dtype with the same fields and padding."
         )
 
     def _error(self, what: str) -> ArgumentError:

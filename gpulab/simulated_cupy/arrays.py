@@ -1,7 +1,7 @@
 """`cupy.ndarray` in the memory of the simulated device: its place, its views, the ways to the host and back.
 
-What is computed lies in `functions` and `operators`. A *layout* is a NumPy array over the same bytes: views are
-worked out with it, and its elements are only looked at after `open` asked the device.
+What is computed lies in `functions` and `operators`. A *layout* is a NumPy array over the same bytes: views
+are worked out with it, and its elements are only looked at after `open` asked the device.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ class ndarray:
             raise TypeError(f"out must be a NumPy array, not {type(out).__name__}.")
         if out.shape != self._shape or out.dtype != self.dtype:
             raise ValueError(
-                f"out has shape {out.shape} and dtype {out.dtype}; the array has {self._shape} and {self.dtype}."
+                f"out has shape {out.shape} and dtype {out.dtype}; the array has {self._shape} and "
+                f"{self.dtype}."
             )
         out[...] = self.open()
         return out
@@ -171,7 +172,9 @@ class ndarray:
         if not isinstance(arr, np.ndarray):
             raise TypeError(f"only a NumPy array can be set to a device array, not {type(arr).__name__}.")
         if arr.dtype != self.dtype:
-            raise TypeError(f"{arr.dtype} array cannot be set to {self.dtype} array; convert it with .astype().")
+            raise TypeError(
+                f"{arr.dtype} array cannot be set to {self.dtype} array; convert it with .astype()."
+            )
         if arr.shape != self._shape:
             raise ValueError(f"Shape mismatch. Old shape: {self._shape}, new shape: {arr.shape}")
         self.open(writes=True)[...] = arr
@@ -318,7 +321,7 @@ class ndarray:
             )
             return self.real.astype(dtype, order, casting)
         with np.errstate(all="ignore"):
-            return to_device(self.open().astype(dtype, order, casting))  # type: ignore[arg-type]
+            return to_device(self.open().astype(dtype, order, casting))  # type: ignore[call-overload]
 
     def fill(self, value: Any) -> None:
         """Set every element."""
@@ -413,7 +416,7 @@ def borrow(interface: dict[str, Any], owner: Any) -> ndarray:
 def check_dtype(dtype: Any) -> np.dtype:
     """The dtype, if a device array can hold it. Raises ValueError."""
     found = np.dtype(dtype)
-    if found.kind not in "biufcV" or found.hasobject or found.itemsize > 16 and found.kind in "fc":
+    if found.kind not in "biufcV" or found.hasobject or found.char in "gG":
         raise ValueError(f"Unsupported dtype {found}: a device array holds numbers and bools.")
     return found
 
@@ -464,7 +467,9 @@ def _on_host(value: Any) -> Any:
     if isinstance(value, list) and any(isinstance(item, ndarray | list) for item in value):
         return [_on_host(item) for item in value]
     if isinstance(value, slice):
-        return slice(*(int(p) if isinstance(p, ndarray) else p for p in (value.start, value.stop, value.step)))
+        return slice(
+            *(int(p) if isinstance(p, ndarray) else p for p in (value.start, value.stop, value.step))
+        )
     return value
 
 

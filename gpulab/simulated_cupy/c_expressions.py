@@ -1,13 +1,17 @@
-"""What functions of elements are in CUDA C++: NumPy's name → an expression of operands of its loop's types."""
+"""What functions of elements are in CUDA C++: NumPy's name → an expression of its operands."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .c_types import c_name
+from .tables import words
 
-SAME = "abs fabs sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh floor ceil trunc rint".split()
-SAME_BINARY = "fmax fmin fmod hypot copysign nextafter".split()
+# What C calls by the same name, with one and with two operands.
+SAME = words("""
+    fabs sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh floor ceil trunc rint
+""")
+SAME_BINARY = words("fmax fmin fmod hypot copysign nextafter")
 
 EXPRESSIONS: dict[str, str] = {
     **{name: f"{name}({{0}})" for name in SAME},
@@ -89,7 +93,7 @@ def expression(name: str, loop: tuple[np.dtype, ...], operands: list[str]) -> st
 
 def literal(value: object, dtype: np.dtype) -> str:
     """A number in the text of a kernel."""
-    number = dtype.type(value)  # type: ignore[call-overload]
+    number = dtype.type(value)
     if dtype.kind == "b":
         return "true" if number else "false"
     if dtype.kind in "iu":

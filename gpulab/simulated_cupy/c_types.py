@@ -17,8 +17,10 @@ class Fits:
     size: int
 
     def __call__(self, dtype: np.dtype) -> bool:
-        return dtype.kind in self.kinds + "V" and dtype.itemsize % self.size == 0 and (
-            dtype.kind == "V" or dtype.itemsize == self.size
+        return (
+            dtype.kind in self.kinds + "V"
+            and dtype.itemsize % self.size == 0
+            and (dtype.kind == "V" or dtype.itemsize == self.size)
         )
 
 

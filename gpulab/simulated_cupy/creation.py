@@ -27,7 +27,8 @@ def array(
         obj = borrow(obj.__cuda_array_interface__, obj)
     if isinstance(obj, ndarray):
         result = obj.astype(dtype, order, copy=False) if dtype is not None else obj
-        if copy and result is obj or order in ("C", "F") and not result.flags[f"{order}_CONTIGUOUS"]:
+        wrong_order = order in ("C", "F") and not result.flags[f"{order}_CONTIGUOUS"]
+        if wrong_order or (copy and result is obj):
             result = to_device(result.open(), order)
     else:
         host = obj if isinstance(obj, np.ndarray | np.generic) else OnHost("cupy.array").one(obj)
@@ -37,7 +38,9 @@ def array(
     return result
 
 
-def asarray(a: Any, dtype: Any = None, order: Any = None, *, blocking: bool = False, copy: Any = None) -> ndarray:
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, blocking: bool = False, copy: Any = None
+) -> ndarray:
     """A device array: `a` itself if it is one of this dtype."""
     return array(a, dtype, copy=bool(copy), order=order or "K")
 
@@ -55,7 +58,9 @@ def asfortranarray(a: Any, dtype: Any = None) -> ndarray:
     return array(a, dtype, copy=False, order="F", ndmin=1)
 
 
-def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None, *, blocking: bool = True) -> np.ndarray:
+def asnumpy(
+    a: Any, stream: Any = None, order: str = "C", out: Any = None, *, blocking: bool = True
+) -> np.ndarray:
     """A NumPy array with the elements of a device array (or of anything that NumPy takes)."""
     if isinstance(a, ndarray):
         return a.get(order=order, out=out)
@@ -126,7 +131,8 @@ def save(file: Any, arr: ndarray, allow_pickle: Any = None) -> None:
 
 def savez(file: Any, *args: Any, **kwargs: Any) -> None:
     """Write arrays to a .npz file."""
-    np.savez(file, *map(asnumpy, args), **{name: asnumpy(a) for name, a in kwargs.items()})
+    on_host: Any = {name: asnumpy(a) for name, a in kwargs.items()}
+    np.savez(file, *map(asnumpy, args), **on_host)
 
 
 def show_config(*, _full: bool = False) -> None:

@@ -9,17 +9,19 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .tables import words
+
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 KERNEL = re.compile(r"\b__global__\b")
 # What may stand between __global__ and the name besides the type of the result.
 DECORATION = re.compile(r"\b(?:__launch_bounds__|__maxnreg__|__cluster_dims__|__attribute__)\s*\(")
 TEMPLATE = re.compile(r"\btemplate\s*<")
-QUALIFIERS = frozenset("const volatile __restrict__ __restrict restrict __grid_constant__ struct".split())
+QUALIFIERS = frozenset(words("const volatile __restrict__ __restrict restrict __grid_constant__ struct"))
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its text without what does not matter to a caller, its type without qualifiers, its name."""
+    """One parameter: its text as messages show it, its type without qualifiers, its name."""
 
     text: str
     type: str
@@ -78,7 +80,9 @@ def signatures(source: str) -> dict[str, Signature]:
             continue
         end = _closing(text, opening)
         assert name
-        parameters = tuple(_parameter(p) for p in split(text[opening + 1 : end]) if p.strip() not in ("", "void"))
+        parameters = tuple(
+            _parameter(p) for p in split(text[opening + 1 : end]) if p.strip() not in ("", "void")
+        )
         found.setdefault(name[1], Signature(name[1], parameters, _template_before(text, match.start())))
     return found
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpulab import device as devices
 from gpulab.simulated_cuda.host import ATTRIBUTES
 

@@ -59,7 +59,10 @@ class ElementwiseKernel(CachedCodes):
         after_loop: str = "",
     ):
         check_name(name)
-        self.in_params, self.out_params = parameters.parse(in_params, True), parameters.parse(out_params, False)
+        self.in_params, self.out_params = (
+            parameters.parse(in_params, True),
+            parameters.parse(out_params, False),
+        )
         self.params = self.in_params + self.out_params
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
         self.operation, self.name, self.preamble = operation, name, preamble
@@ -71,7 +74,9 @@ class ElementwiseKernel(CachedCodes):
         if "i" in (p.name for p in self.params):
             raise ValueError("Can not use 'i' as a parameter name: it is the number of the element.")
 
-    def __call__(self, *args: Any, size: int | None = None, stream: Any = None, block_size: int = BLOCK) -> Any:
+    def __call__(
+        self, *args: Any, size: int | None = None, stream: Any = None, block_size: int = BLOCK
+    ) -> Any:
         """The outputs. `size` says how many elements there are where every array is raw."""
         if block_size <= 0:
             raise ValueError(f"block_size must be greater than zero, not {block_size}.")
@@ -99,7 +104,8 @@ class ElementwiseKernel(CachedCodes):
         for parameter, array in zip(self.out_params, given, strict=True):
             if not parameter.raw and array.shape != shape:
                 raise ValueError(
-                    f"Out shape is mismatched: {self.name} writes {shape}, and `{parameter.name}` is {array.shape}."
+                    f"Out shape is mismatched: {self.name} writes {shape}, and `{parameter.name}` is "
+                    f"{array.shape}."
                 )
         return given
 
@@ -128,7 +134,10 @@ class ElementwiseKernel(CachedCodes):
 
     def _text(self, kinds: Sequence[Kind], types: Types, ndim: int, narrow: bool) -> str:
         body = "\n".join([self.operation, self.loop_prep, self.after_loop])
-        declared = [*map(generated.parameter_text, self.params, kinds), generated.indexer_text("_ind", ndim, narrow)]
+        declared = [
+            *map(generated.parameter_text, self.params, kinds),
+            generated.indexer_text("_ind", ndim, narrow),
+        ]
         elements = generated.elements_text(self.params, kinds, "_ind")
         return "\n".join(
             [

@@ -2,7 +2,7 @@
 
 The functions come from a table of names. A function looks at device memory in place; a result that shares
 memory with an argument is a view, every other one gets memory of its own. NumPy arrays are refused, as CuPy
-refuses them.
+does.
 """
 
 from __future__ import annotations
@@ -13,67 +13,69 @@ from typing import Any
 import numpy as np
 
 from .arrays import ndarray, to_device
+from .tables import words
 
 # Everything that has NumPy's name and meaning. What is a ufunc in NumPy is one here.
-NAMES = frozenset("""
-    abs absolute acos acosh add all allclose amax amin angle any append apply_along_axis arange arccos arccosh
-    arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition argsort argwhere around array2string
-    array_equal array_equiv array_repr array_split array_str asin asinh atan atan2 atanh atleast_1d atleast_2d
-    atleast_3d average bartlett base_repr binary_repr bincount bitwise_and bitwise_count bitwise_invert
-    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor blackman broadcast_arrays
-    broadcast_shapes broadcast_to can_cast cbrt ceil choose clip column_stack common_type compress concat
-    concatenate conj conjugate convolve copysign copyto corrcoef correlate cos cosh count_nonzero cov cross
-    cumprod cumsum cumulative_prod cumulative_sum deg2rad degrees delete diag diag_indices diag_indices_from
-    diagflat diagonal diff digitize divide divmod dot dsplit dstack ediff1d einsum equal exp exp2 expand_dims
-    expm1 eye fabs fill_diagonal fix flatnonzero flip fliplr flipud float_power floor floor_divide fmax fmin
-    fmod format_float_positional format_float_scientific frexp frombuffer fromfunction fromiter fromstring full
-    full_like gcd get_printoptions gradient greater greater_equal hamming hanning heaviside histogram histogram2d
-    histogramdd hsplit hstack hypot i0 identity imag indices inner interp intersect1d invert isclose iscomplex
-    iscomplexobj isdtype isfinite isfortran isin isinf isnan isneginf isposinf isreal isrealobj isscalar
-    issubdtype ix_ kaiser kron lcm ldexp left_shift less less_equal lexsort linspace log log10 log1p log2
-    logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logspace mask_indices matmul
-    matrix_transpose max maximum mean median meshgrid min min_scalar_type minimum mod modf moveaxis multiply
-    nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum
-    nanvar ndim negative nextafter nonzero not_equal ones ones_like outer packbits pad partition percentile
-    permute_dims piecewise place poly polyadd polyfit polymul polysub polyval positive pow power printoptions
-    prod promote_types ptp put put_along_axis putmask quantile rad2deg radians ravel ravel_multi_index real
-    real_if_close reciprocal remainder repeat require reshape resize result_type right_shift rint roll rollaxis
-    roots rot90 round row_stack searchsorted select set_printoptions setdiff1d setxor1d shape shares_memory
-    sign signbit sin sinc sinh size sort sort_complex split sqrt square squeeze stack std subtract sum swapaxes
-    take take_along_axis tan tanh tensordot tile trace transpose trapezoid tri tril tril_indices
-    tril_indices_from trim_zeros triu triu_indices triu_indices_from true_divide trunc typename union1d unique
-    unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unwrap vander var vdot vsplit
-    vstack where zeros zeros_like
-""".split())  # fmt: skip
+NAMES = frozenset(words("""
+    abs absolute acos acosh add all allclose amax amin angle any append apply_along_axis arange arccos
+    arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition argsort argwhere around
+    array2string array_equal array_equiv array_repr array_split array_str asin asinh atan atan2 atanh
+    atleast_1d atleast_2d atleast_3d average bartlett base_repr binary_repr bincount bitwise_and
+    bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor
+    blackman broadcast_arrays broadcast_shapes broadcast_to can_cast cbrt ceil choose clip column_stack
+    common_type compress concat concatenate conj conjugate convolve copysign copyto corrcoef correlate cos
+    cosh count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum deg2rad degrees delete diag
+    diag_indices diag_indices_from diagflat diagonal diff digitize divide divmod dot dsplit dstack ediff1d
+    einsum equal exp exp2 expand_dims expm1 eye fabs fill_diagonal fix flatnonzero flip fliplr flipud
+    float_power floor floor_divide fmax fmin fmod format_float_positional format_float_scientific frexp
+    frombuffer fromfunction fromiter fromstring full full_like gcd get_printoptions gradient greater
+    greater_equal hamming hanning heaviside histogram histogram2d histogramdd hsplit hstack hypot i0
+    identity imag indices inner interp intersect1d invert isclose iscomplex iscomplexobj isdtype isfinite
+    isfortran isin isinf isnan isneginf isposinf isreal isrealobj isscalar issubdtype ix_ kaiser kron lcm
+    ldexp left_shift less less_equal lexsort linspace log log10 log1p log2 logaddexp logaddexp2
+    logical_and logical_not logical_or logical_xor logspace mask_indices matmul matrix_transpose max
+    maximum mean median meshgrid min min_scalar_type minimum mod modf moveaxis multiply nan_to_num
+    nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar
+    ndim negative nextafter nonzero not_equal ones ones_like outer packbits pad partition percentile
+    permute_dims piecewise place poly polyadd polyfit polymul polysub polyval positive pow power
+    printoptions prod promote_types ptp put put_along_axis putmask quantile rad2deg radians ravel
+    ravel_multi_index real real_if_close reciprocal remainder repeat require reshape resize result_type
+    right_shift rint roll rollaxis roots rot90 round row_stack searchsorted select set_printoptions
+    setdiff1d setxor1d shape shares_memory sign signbit sin sinc sinh size sort sort_complex split sqrt
+    square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace
+    transpose trapezoid tri tril tril_indices tril_indices_from trim_zeros triu triu_indices
+    triu_indices_from true_divide trunc typename union1d unique unique_all unique_counts unique_inverse
+    unique_values unpackbits unravel_index unwrap vander var vdot vsplit vstack where zeros zeros_like
+"""))  # fmt: skip
 
 # About arrays rather than with them: what comes out stays on the host.
-ON_HOST = frozenset("""
+ON_HOST = frozenset(words("""
     array2string array_repr array_str base_repr binary_repr broadcast_shapes can_cast common_type
-    format_float_positional format_float_scientific get_printoptions iscomplexobj isdtype isfortran isrealobj
-    isscalar issubdtype min_scalar_type ndim printoptions promote_types result_type set_printoptions shape
-    shares_memory size typename
-""".split())  # fmt: skip
+    format_float_positional format_float_scientific get_printoptions iscomplexobj isdtype isfortran
+    isrealobj isscalar issubdtype min_scalar_type ndim printoptions promote_types result_type
+    set_printoptions shape shares_memory size typename
+"""))  # fmt: skip
 
 # What makes views, without a look at an element.
-VIEWS = frozenset("""
-    array_split atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to diagonal dsplit expand_dims flip
-    fliplr flipud hsplit imag matrix_transpose moveaxis permute_dims ravel real require reshape rollaxis rot90
-    split squeeze swapaxes transpose vsplit
-""".split())  # fmt: skip
+VIEWS = frozenset(words("""
+    array_split atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to diagonal dsplit expand_dims
+    flip fliplr flipud hsplit imag matrix_transpose moveaxis permute_dims ravel real require reshape
+    rollaxis rot90 split squeeze swapaxes transpose vsplit
+"""))  # fmt: skip
 
 # What writes into its first argument.
-WRITERS = frozenset("copyto fill_diagonal place put put_along_axis putmask resize".split())
+WRITERS = frozenset(words("copyto fill_diagonal place put put_along_axis putmask resize"))
 
 # What makes arrays from nothing but numbers; everything else wants a device array among its arguments.
-MAKERS = frozenset("""
-    arange bartlett blackman diag_indices eye frombuffer fromfunction fromiter fromstring full hamming hanning
-    identity indices ix_ kaiser linspace logspace mask_indices ones tri tril_indices triu_indices zeros
-    unravel_index ravel_multi_index meshgrid
-""".split())  # fmt: skip
+MAKERS = frozenset(words("""
+    arange bartlett blackman diag_indices eye frombuffer fromfunction fromiter fromstring full hamming
+    hanning identity indices ix_ kaiser linspace logspace mask_indices ones tri tril_indices triu_indices
+    zeros unravel_index ravel_multi_index meshgrid
+"""))  # fmt: skip
 
 
 def function(name: str, numpys: Callable[..., Any], module: str = "cupy") -> Callable[..., Any]:
-    """The function of NumPy as one of device arrays. `name` is the last part of its name, `module` the rest."""
+    """A function of NumPy's as one of device arrays; its name is ``module.name``."""
     needs_array = name not in MAKERS | ON_HOST and module == "cupy"
     on_host, writes, views = name in ON_HOST, name in WRITERS, name in VIEWS
 

@@ -1,7 +1,7 @@
 """`cupy.fuse`: a function of arrays becomes one kernel.
 
-The function runs once with stand-ins for its arrays, which write down what is done to an element. What comes out
-is an ElementwiseKernel, or a ReductionKernel where the last step is a reduction.
+The function runs once with stand-ins for its arrays, which write down what is done to an element. What comes
+out is an ElementwiseKernel, or a ReductionKernel where the last step is a reduction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WEAK = (bool, int, float, complex)  # Python's numbers, which take the dtype of 
 
 @dataclass(frozen=True)
 class Value:
-    """One value in the kernel: its text, its dtype (or a type of Python's), the arguments that it depends on."""
+    """One value in the kernel: its text, its dtype or type of Python's, the arguments that it depends on."""
 
     text: str
     dtype: Any
@@ -64,8 +64,8 @@ class Traced:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"cupy.fuse: {self.trace.name} asks whether an array is true, which is not known before the kernel runs. "
-            "Choose with cupy.where."
+            f"cupy.fuse: {self.trace.name} asks whether an array is true, which is not known before the "
+            "kernel runs. Choose with cupy.where."
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -201,7 +201,9 @@ class Trace:
             return Value(literal(thing, thing.dtype), thing.dtype)
         if isinstance(thing, WEAK):
             return Value(repr(thing), type(thing))
-        raise self.refused(f"{'an array' if isinstance(thing, ndarray) else type(thing).__name__} from outside")
+        raise self.refused(
+            f"{'an array' if isinstance(thing, ndarray) else type(thing).__name__} from outside"
+        )
 
     def _as(self, value: Value, dtype: np.dtype) -> str:
         """The text of a value; Python's numbers as literals of the type that they take."""
@@ -233,8 +235,8 @@ class Fusion:
     def __init__(self, function: Callable[..., Any], kernel_name: str | None = None):
         functools.update_wrapper(self, function)
         self.function = function
-        name = kernel_name or getattr(function, "__name__", "fused")
-        self.name = name if is_valid_kernel_name(name) else "fused"
+        name = str(kernel_name or getattr(function, "__name__", "fused"))
+        self.name: str = name if is_valid_kernel_name(name) else "fused"
         self._fused: dict[tuple, Fused] = {}
 
     def __call__(self, *args: Any) -> Any:

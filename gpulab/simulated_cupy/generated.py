@@ -1,4 +1,4 @@
-"""What elementwise and reduction kernels have in common: their text in CUDA C++, how arrays get into it, launching."""
+"""What elementwise and reduction kernels have in common: their text, how arrays get into it, launching."""
 
 from __future__ import annotations
 

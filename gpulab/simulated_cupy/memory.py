@@ -1,8 +1,8 @@
 """Device memory as CuPy hands it out: pointers, the pool that keeps freed blocks, pinned memory, hooks.
 
-The pool's books are CuPy's: sizes rounded up to 512 bytes, the smallest block that fits, split when it is larger,
-joined with free neighbours. Each piece has an address of its own with a guard gap behind it, so that an index
-off by one is a fault here where it would hit the neighbour on a GPU.
+The pool's books are CuPy's: sizes rounded up to 512 bytes, the smallest block that fits, split when it is
+larger, joined with free neighbours. Each piece has an address of its own with a guard gap behind it, so that
+an index off by one is a fault here where it would hit the neighbour on a GPU.
 """
 
 from __future__ import annotations
@@ -424,8 +424,8 @@ def using_allocator(allocator: Callable[[int], MemoryPointer] | None = None) -> 
 class MemoryHook:
     """Looks on while memory is handed out. Override what you need, then ``with YourHook():``.
 
-    *alloc* is memory asked of the device, *malloc* memory handed out by the pool, *free* given back to it; each
-    has a ``…_preprocess`` and a ``…_postprocess``, called with named arguments.
+    *alloc* is memory asked of the device, *malloc* memory handed out by the pool, *free* memory given back to
+    it. Each has a ``…_preprocess`` and a ``…_postprocess``, called with named arguments.
     """
 
     name = "MemoryHook"

@@ -10,37 +10,39 @@ import numpy as np
 
 from .arrays import ndarray
 from .functions import NAMES, function
+from .tables import words
 from .ufuncs import ufunc
 
 # The submodules that NumPy has too, and the names in them.
 SUBMODULES = {
     "": NAMES,
-    "linalg": frozenset("""
-        cholesky cond cross det eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power matrix_rank
-        matrix_transpose norm outer pinv qr slogdet solve svd tensorinv tensorsolve trace vecdot vector_norm
-    """.split()),
-    "fft": frozenset("""
-        fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2
-        rfftfreq rfftn
-    """.split()),
-    "testing": frozenset("""
+    "linalg": frozenset(words("""
+        cholesky cond cross det eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
+        matrix_rank matrix_transpose norm outer pinv qr slogdet solve svd tensorinv tensorsolve trace
+        vecdot vector_norm
+    """)),
+    "fft": frozenset(words("""
+        fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft
+        rfft2 rfftfreq rfftn
+    """)),
+    "testing": frozenset(words("""
         assert_allclose assert_array_almost_equal assert_array_almost_equal_nulp assert_array_equal
         assert_array_less assert_array_max_ulp
-    """.split()),
+    """)),
 }  # fmt: skip
 
 # Types, constants and the like, the same on the host and on the device.
-SHARED = frozenset("""
-    bool bool_ byte cdouble complex128 complex64 complexfloating csingle double dtype finfo float16 float32
-    float64 floating generic half iinfo inexact int16 int32 int64 int8 int_ intc integer intp long longlong
-    ndindex number short signedinteger single ubyte uint uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong
-    unsignedinteger ushort e euler_gamma inf nan newaxis pi index_exp s_ exceptions
-""".split())  # fmt: skip
+SHARED = frozenset(words("""
+    bool bool_ byte cdouble complex128 complex64 complexfloating csingle double dtype finfo float16
+    float32 float64 floating generic half iinfo inexact int16 int32 int64 int8 int_ intc integer intp long
+    longlong ndindex number short signedinteger single ubyte uint uint16 uint32 uint64 uint8 uintc uintp
+    ulong ulonglong unsignedinteger ushort e euler_gamma inf nan newaxis pi index_exp s_ exceptions
+"""))  # fmt: skip
 
 
 @cache
 def find(name: str, module: str = "") -> Any:
-    """The function, type or constant `name` of ``cupy`` or of one of its submodules. Raises AttributeError."""
+    """The function, type or constant `name` of ``cupy`` or a submodule of it. Raises AttributeError."""
     place = f"cupy.{module}" if module else "cupy"
     if not module and name in SHARED:
         return getattr(np, name)

@@ -1,4 +1,4 @@
-"""The operators and methods of `ndarray`, from tables of names; and what NumPy's own functions do with one."""
+"""The operators and methods of `ndarray`, from tables of names; what NumPy's own functions do with one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from . import names
 from .arrays import ndarray
+from .tables import words
 
 BINARY = {
     "add": "add",
@@ -37,11 +38,11 @@ COMPARISONS = {
 UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 
 # Methods that are functions of the same name with the array in front.
-METHODS = """
+METHODS = words("""
     all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot
     max mean min nonzero prod ptp put ravel repeat reshape round searchsorted squeeze std sum swapaxes take
     trace transpose var
-""".split()
+""")
 
 # Methods that sort in place.
 IN_PLACE = ("sort", "partition")
@@ -75,10 +76,8 @@ def _comparison(name: str) -> Callable[..., Any]:
 
 def _may_operate(other: Any) -> bool:
     """Whether the other side of an operator is not better asked itself."""
-    return not (
-        hasattr(other, "__array_ufunc__") and other.__array_ufunc__ is None
-        or getattr(type(other), "stands_for_array", False)
-    )
+    traced = getattr(type(other), "stands_for_array", False)
+    return not traced and getattr(other, "__array_ufunc__", True) is not None
 
 
 def _unary(name: str) -> Callable[..., Any]:

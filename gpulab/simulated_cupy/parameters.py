@@ -1,4 +1,4 @@
-"""``'T x, raw float32 y'``: the parameters of elementwise and reduction kernels, and what their types turn out to be."""
+"""``'T x, raw float32 y'``: parameters of elementwise and reduction kernels, and their types in a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .layouts import joined
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `dtype` is None for a placeholder; `ctype` is the placeholder, or the name of the type in C."""
+    """One parameter. `ctype` is a placeholder, for which `dtype` is None, or the name of the type in C."""
 
     name: str
     ctype: str
@@ -33,7 +33,9 @@ def parse(text: str, is_const: bool) -> tuple[Parameter, ...]:
 def _one(text: str, is_const: bool) -> Parameter:
     *keywords, type_, name = text.split() if len(text.split()) > 1 else ("", "", "")
     if not name:
-        raise ValueError(f"Syntax error: {text!r} is no parameter; write a type and a name, as in 'float32 x'.")
+        raise ValueError(
+            f"Syntax error: {text!r} is no parameter; write a type and a name, as in 'float32 x'."
+        )
     for keyword in keywords:
         if keyword not in ("raw", "_non_const"):
             raise ValueError(f"Unknown keyword {keyword!r} in {text.strip()!r}; the only one is 'raw'.")
@@ -44,8 +46,8 @@ def _one(text: str, is_const: bool) -> Parameter:
         dtype = check_dtype(type_)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{type_!r} in {text.strip()!r} is no type: write a dtype, such as float32, or one letter that stands "
-            "for the dtype of an argument, such as T."
+            f"{type_!r} in {text.strip()!r} is no type: write a dtype, such as float32, or one letter that "
+            "stands for the dtype of an argument, such as T."
         ) from None
     return Parameter(name, c_name(dtype), dtype, "raw" in keywords, const)
 
@@ -74,23 +76,23 @@ def resolve(
         if parameter.dtype is not None:
             if value.dtype != parameter.dtype:
                 raise TypeError(
-                    f"Type is mismatched. {parameter.name} {value.dtype} {parameter.dtype}: {kernel} declares "
-                    f"{parameter.name} as {parameter.dtype}, but got an array of {value.dtype}; convert it with "
-                    f".astype(cupy.{parameter.dtype}), or declare it as T."
+                    f"Type is mismatched. {parameter.name} {value.dtype} {parameter.dtype}: {kernel} has "
+                    f"`{parameter.name}` as {parameter.dtype}, but got an array of {value.dtype}; convert it "
+                    f"with .astype(cupy.{parameter.dtype}), or declare it as T."
                 )
             continue
         dtype, by = found.setdefault(parameter.ctype, (value.dtype, parameter.name))
         if dtype != value.dtype:
             raise TypeError(
                 f"Type is mismatched. {parameter.name} {value.dtype} {dtype} {parameter.ctype}: in {kernel} "
-                f"{parameter.ctype} stands for one type, and `{by}` is {dtype}. Convert with .astype(), or use "
-                "another letter."
+                f"{parameter.ctype} stands for one type, and `{by}` is {dtype}. Convert with .astype(), or "
+                "use another letter."
             )
     for parameter in (*in_params, *out_params):
         if parameter.dtype is None and parameter.ctype not in found:
             raise TypeError(
-                f"{kernel}: the type {parameter.ctype} of `{parameter.name}` is not known: no array argument has it. "
-                "Pass the output array too, or declare a dtype such as float32."
+                f"{kernel}: the type {parameter.ctype} of `{parameter.name}` is not known: no array argument "
+                "has it. Pass the output array too, or declare a dtype such as float32."
             )
 
     def dtype_of(p: Parameter) -> np.dtype:
@@ -155,7 +157,9 @@ def with_few_dimensions(
     params: Sequence[Parameter], values: list[Any], shape: tuple[int, ...]
 ) -> tuple[list[Any], tuple[int, ...]]:
     """The arrays that are not raw with as few dimensions as they can be walked alike in, and their shape."""
-    places = [i for i, (p, v) in enumerate(zip(params, values, strict=True)) if not p.raw and isinstance(v, ndarray)]
+    places = [
+        i for i, (p, v) in enumerate(zip(params, values, strict=True)) if not p.raw and isinstance(v, ndarray)
+    ]
     if not places:
         return values, shape
     smaller, strides = joined(shape, [values[i].strides for i in places])

@@ -12,26 +12,27 @@ import numpy as np
 
 from .arrays import ndarray, to_device
 from .functions import OnHost
+from .tables import words
 
 # Methods of a RandomState that draw, and under which name NumPy's has them.
 DRAWS = {
     name: name
-    for name in """
+    for name in words("""
         beta binomial bytes chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric
         laplace logistic lognormal logseries multinomial multivariate_normal negative_binomial
         noncentral_chisquare noncentral_f normal pareto permutation poisson power rand randint randn random
         random_sample rayleigh standard_cauchy standard_exponential standard_gamma standard_normal standard_t
         triangular uniform vonmises wald weibull zipf
-    """.split()
+    """)
 } | {"ranf": "random_sample", "sample": "random_sample"}
 
 # Methods of a Generator that draw.
-GENERATOR_DRAWS = """
+GENERATOR_DRAWS = words("""
     beta binomial chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric integers
     laplace logistic lognormal logseries multinomial multivariate_normal negative_binomial normal pareto
     permutation poisson power random rayleigh standard_cauchy standard_exponential standard_gamma
     standard_normal standard_t triangular uniform vonmises wald weibull zipf
-""".split()
+""")
 
 
 class _Source:
@@ -42,9 +43,13 @@ class _Source:
     def _draw(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         arguments = OnHost(f"cupy.random.{name}")
         dtype = None
-        if name not in ("randint", "integers", "random", "standard_normal", "standard_exponential") or isinstance(
-            self._host, np.random.RandomState
-        ):
+        if name not in (
+            "randint",
+            "integers",
+            "random",
+            "standard_normal",
+            "standard_exponential",
+        ) or isinstance(self._host, np.random.RandomState):
             dtype = kwargs.pop("dtype", None) if name != "randint" else None
         lowered, named = arguments.all(args), arguments.named(kwargs)
         # A drawn order of an array must not be a view of it.

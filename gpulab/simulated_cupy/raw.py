@@ -100,8 +100,9 @@ class RawKernel:
         allowed = self._shared_limit if self._shared_limit is not None else DYNAMIC_SHARED
         if isinstance(wanted, int) and allowed < wanted <= _most_shared():
             raise LaunchError(
-                f"{self.name}: {wanted:,} bytes of dynamic shared memory; a kernel has at most {allowed:,} unless "
-                f"it asks for more: set kernel.max_dynamic_shared_size_bytes = {wanted} before the launch."
+                f"{self.name}: {wanted:,} bytes of dynamic shared memory; a kernel has at most {allowed:,} "
+                "unless it asks for more: set "
+                f"kernel.max_dynamic_shared_size_bytes = {wanted} before the launch."
             )
 
     # ---- compiling -------------------------------------------------------------------------------
@@ -302,7 +303,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Source:
-    """What kernels are made of: CUDA C++, or a file of PTX. Equal sources are one module with one set of variables.
+    """What kernels are made of: CUDA C++, or a file of PTX. Equal sources are one module and share variables.
 
     `title` is what messages call it, `names` are C++ names of kernels to compile.
     """

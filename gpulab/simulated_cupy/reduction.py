@@ -20,8 +20,8 @@ NEIGHBOURS = 32  # outputs side by side that one block makes, so that a warp rea
 class ReductionKernel(CachedCodes):
     """A kernel that reduces its arrays along axes.
 
-    `map_expr` makes a value of each element; `reduce_expr` combines two, ``a`` and ``b``; `post_map_expr` stores
-    the result ``a``, as in ``y = sqrt(a)``; `identity` is the value to start from.
+    `map_expr` makes a value of each element; `reduce_expr` combines two, ``a`` and ``b``; `post_map_expr`
+    stores the result ``a``, as in ``y = sqrt(a)``; `identity` is the value to start from.
     """
 
     def __init__(
@@ -39,7 +39,10 @@ class ReductionKernel(CachedCodes):
         options: tuple[str, ...] = (),
     ):
         check_name(name)
-        self.in_params, self.out_params = parameters.parse(in_params, True), parameters.parse(out_params, False)
+        self.in_params, self.out_params = (
+            parameters.parse(in_params, True),
+            parameters.parse(out_params, False),
+        )
         self.params = self.in_params + self.out_params
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
         self.map_expr, self.reduce_expr, self.post_map_expr = map_expr, reduce_expr, post_map_expr
@@ -72,13 +75,12 @@ class ReductionKernel(CachedCodes):
         for parameter, array in zip(self.out_params, outputs, strict=True):
             if not parameter.raw and array.shape != out_shape:
                 raise ValueError(
-                    f"Out shape is mismatched: {self.name} makes {out_shape}, and `{parameter.name}` is {array.shape}."
+                    f"Out shape is mismatched: {self.name} makes {out_shape}, and `{parameter.name}` is "
+                    f"{array.shape}."
                 )
         if outputs[0].size:
             if not self.identity and 0 in shape:
-                raise ValueError(
-                    f"zero-size array to reduction operation {self.name} which has no identity"
-                )
+                raise ValueError(f"zero-size array to reduction operation {self.name} which has no identity")
             scalars = zip(inputs, types.inputs, strict=True)
             inputs = [v if isinstance(v, ndarray) else parameters.as_dtype(v, t) for v, t in scalars]
             self._run(inputs, outputs, shape, out_shape, (*reduced, *kept), types)
@@ -97,7 +99,8 @@ class ReductionKernel(CachedCodes):
         if order != tuple(range(len(shape))):
             if any(p.raw for p in self.in_params):
                 raise NotImplementedError(
-                    f"{self.name} has a raw parameter: the reduced axes must be the first ones (axis=0, (0, 1), …)."
+                    f"{self.name} has a raw parameter: the reduced axes must be the first ones "
+                    "(axis=0, (0, 1), …)."
                 )
             inputs = [v.part(v.layout().transpose(order)) if isinstance(v, ndarray) else v for v in inputs]
             shape = tuple(shape[i] for i in order)
@@ -189,7 +192,7 @@ def _axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _outputs_per_block(n_in: int, n_out: int, inputs: Sequence[Any]) -> int:
-    """A power of two: few where an output is long, many where outputs are short or lie side by side in memory."""
+    """A power of two: few where much is reduced, many where little is, or where outputs lie side by side."""
     length = max(1, n_in // n_out)
     side_by_side = any(isinstance(v, ndarray) and v.ndim and v.strides[-1] == v.itemsize for v in inputs)
     wanted = max(min(n_out, NEIGHBOURS) if side_by_side and n_out > 1 else 1, BLOCK // length)

@@ -120,7 +120,9 @@ def _side(address: int, size: int, on_device: bool, writes: bool) -> Any:
     device = devices.current()
     allocation = device.memory.find(address)
     if allocation is None or address + size > allocation.address + allocation.nbytes:
-        raise CUDARuntimeError(f"cudaErrorInvalidValue: {size:,} bytes at 0x{address:x} are not device memory.")
+        raise CUDARuntimeError(
+            f"cudaErrorInvalidValue: {size:,} bytes at 0x{address:x} are not device memory."
+        )
     start = address - allocation.address
     return device.host_view(allocation, writes)[start : start + size]
 

@@ -11,7 +11,7 @@ from .functions import OnHost, tracer
 
 
 class ufunc:
-    """A function that works element by element on device arrays and numbers, with NumPy's rules for dtypes."""
+    """A function that works element by element on device arrays and numbers; dtypes by NumPy's rules."""
 
     def __init__(self, numpys: np.ufunc, name: str = ""):
         self._numpys = numpys
@@ -30,7 +30,9 @@ class ufunc:
     def outer(self, a: Any, b: Any, **kwargs: Any) -> Any:
         return self._run("outer", (a, b), kwargs)
 
-    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def reduce(
+        self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
+    ) -> Any:
         return self._run("reduce", (array, axis, dtype, out, keepdims), {})
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
