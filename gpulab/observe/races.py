@@ -87,7 +87,9 @@ class Race:
         """Whether both threads belong to one warp, so that ``syncwarp`` is enough."""
         return self.within_a_block and self.first.linear_thread // 32 == self.second.linear_thread // 32
 
-    def __str__(self) -> str:
+    @property
+    def sighting(self) -> str:
+        """The two accesses with their lines and threads, and no cure."""
         array = f" `{self.array}`" if self.array else ""
         place = ", ".join(map(str, self.element))
         word = f"{self.array}[{place}]" if self.array else f"element {place}"
@@ -99,7 +101,10 @@ class Race:
             for t in touches
         ]
         lead = f"Race in kernel {self.kernel}, {self.space} array{array}"
-        return "\n".join([lead, *rows, *self._explained()])
+        return "\n".join([lead, *rows])
+
+    def __str__(self) -> str:
+        return "\n".join([self.sighting, *self._explained()])
 
     def _explained(self) -> tuple[str, str]:
         earlier, later = self.first.line, self.second.line
