@@ -19,6 +19,7 @@ from gpulab.simt import Access, ArrayLabel, Chunk, Observer, Program
 from gpulab.simt.errors import Index, source_text
 from gpulab.simt.program import is_volatile
 
+from .flow import Flow
 from .shadow import NOBODY, OTHER_READER, READER, WRITER, Shadow, Who
 
 Array = np.ndarray
@@ -47,7 +48,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Race:
-    """Two touches of one word that nothing orders; `first` came first in this run.
+    """Two touches of one word that nothing orders; `first` stands first on the way through the program.
 
     `space` is shared or global. `element` is the index in the array, flat where its shape is not known;
     `label` is the learner's name of a global array.
@@ -111,7 +112,7 @@ class Race:
         if not self.within_a_block:
             return (
                 "Nothing orders two blocks of one launch.",
-                "Usual cure: let each block write elements of its own, use an atomic, or make it two kernels.",
+                "Usual cure: let each block write its own elements, use an atomic, or make it two kernels.",
             )
         cure = "cuda.syncwarp()" if self.within_a_warp else "cuda.syncthreads()"
         usual = f"Usual cure: {cure} after line {earlier}."
@@ -167,6 +168,7 @@ class Races(Observer):
         self._wrote = np.full(blocks * self._lanes, -1, np.int64)
         narrow = any(_is_narrow(i.parts) for i in program.instructions)
         self._granule = 1 if narrow else 4
+        self._flow = Flow(program)
 
     # ---- what orders ---------------------------------------------------------------------------------
 
@@ -360,17 +362,21 @@ class Races(Observer):
         who: Who,
     ) -> None:
         instructions = self._program.instructions
-        places = tuple(instructions[i].location or i for i in (index, access.index))
+        sides = [(index, first, first_kind), (access.index, second, kind)]
+        if self._is_backwards(index, access.index):
+            sides.reverse()
+        places = tuple(instructions[i].location or i for i, _, _ in sides)
         known = self._seen.get(places)  # an unrolled loop has many instructions of one line
         if known is not None and (first // 32 == second // 32 or not self.findings[known].within_a_warp):
             return
         address = self._address_of(access, int(who.thread[at]))
         element, size, label = self._element(access, address)
+        earlier, later = (self._side(*side) for side in sides)
         race = Race(
             self._program.display_name,
             access.space,
-            self._side(index, first, first_kind),
-            self._side(access.index, second, kind),
+            earlier,
+            later,
             element,
             size,
             label,
@@ -380,6 +386,14 @@ class Races(Observer):
         else:
             self._seen[places] = len(self.findings)
             self.findings.append(race)
+
+    def _is_backwards(self, first: int, second: int) -> bool:
+        """Whether only the schedule let instruction `first` run before `second`."""
+        if self._flow.leads(first, second):
+            return False
+        places = [self._program.instructions[i].location for i in (first, second)]
+        lines = [place.line for place in places if place is not None]
+        return self._flow.leads(second, first) or lines[::-1] < lines
 
     def _address_of(self, access: Access, thread: int) -> int:
         row = int(np.flatnonzero(access.chunk.blocks == thread // self._lanes)[0])

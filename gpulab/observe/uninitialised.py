@@ -61,7 +61,7 @@ class Uninitialised(Observer):
         address = np.broadcast_to(access.address, shape)[row, lane]
         for written, start, chosen, label in self._places(access, address, chunk.blocks[row], lane):
             spots = start[:, None] + np.arange(access.size)
-            if access.kind == "load":
+            if access.kind != "store" and "exch" not in access.instruction.parts:
                 missing = ~written.reshape(-1)[spots].all(axis=1)
                 if missing.any():
                     at = int(np.flatnonzero(chosen)[int(missing.argmax())])
@@ -73,8 +73,7 @@ class Uninitialised(Observer):
                         label,
                         int(missing.sum()),
                     )
-            # an atomic on unwritten memory counts as its first write: counters are often zeroed by the host
-            else:
+            if access.kind != "load":
                 written.reshape(-1)[spots] = True
 
     def _places(self, access: Access, address: Array, block: Array, lane: Array) -> list[tuple]:

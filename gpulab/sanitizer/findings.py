@@ -13,6 +13,8 @@ KINDS = {
     "memory": "bad access",
     "uninitialised": "uninitialised memory",
     "barrier": "wrong synchronisation",
+    "endless": "never ends",
+    "stopped": "stopped itself",
     "order": "depends on the order",
 }
 

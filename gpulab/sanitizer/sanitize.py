@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,26 @@ import numpy as np
 from gpulab import device as devices
 from gpulab import simt
 from gpulab.observe import Races
+from gpulab.observe.early_touches import EarlyTouches
+from gpulab.observe.ordered_atomics import OrderedAtomics
 from gpulab.observe.synchronisation import Synchronisation
 from gpulab.observe.uninitialised import Uninitialised
-from gpulab.simt.errors import DivergentBarrier
+from gpulab.observe.warp_results import WarpResults
+from gpulab.ptx import Location
+from gpulab.simt.errors import source_text
 
 from .findings import Finding, Findings
 
 SEEDS = (1, 2)  # of the orders in which warps and blocks run
+UNDEFINED = 0x5A5A5A5A  # what undefined results of shuffles are in a run that tells whether they matter
+FAULTS = {simt.DivergentBarrier: "barrier", simt.Endless: "endless", simt.Trap: "stopped"}  # else memory
 LOOKED = (
-    "looked at: races in shared and global memory, bounds, alignment, uninitialised reads, barriers; "
-    f"in lockstep and in {len(SEEDS)} orders of warps and blocks"
+    "looked at: races in shared and global memory, bounds, alignment, uninitialised reads, barriers, "
+    f"shuffles; in lockstep and in {len(SEEDS)} orders of warps and blocks"
 )
+
+
+Maker = Callable[[devices.Launch], simt.Observer]
 
 
 class _Tools:
@@ -29,46 +38,61 @@ class _Tools:
 
     def __init__(self, device: devices.SimulatedDevice) -> None:
         self.device = device
-        self.races: list[Races] = []
-        self.uninitialised: list[Uninitialised] = []
-        self.synchronisation: list[Synchronisation] = []
+        self._made: list[Any] = []
 
-    def race(self, launch: devices.Launch) -> Races:
-        self.races.append(Races(("shared", "global"), launch.arrays))
-        return self.races[-1]
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """While it is entered, every launch is looked at by every tool."""
+        makers: tuple[Maker, ...] = (
+            lambda launch: Races(("shared", "global"), launch.arrays),
+            lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
+            lambda _: Synchronisation(),
+            lambda _: EarlyTouches(),
+            lambda _: WarpResults(),
+            lambda _: OrderedAtomics(),
+        )
+        with ExitStack() as stack:
+            for make in makers:
+                stack.enter_context(self.device.observed(self._kept(make)))
+            yield
 
-    def unwritten(self, launch: devices.Launch) -> Uninitialised:
-        fresh = tuple(label for label in launch.arrays if not self._is_written(label))
-        self.uninitialised.append(Uninitialised(fresh))
-        return self.uninitialised[-1]
+    def _kept(self, make: Maker) -> Maker:
+        def factory(launch: devices.Launch) -> simt.Observer:
+            tool = make(launch)
+            self._made.append(tool)
+            return tool
+
+        return factory
 
     def _is_written(self, label: simt.ArrayLabel) -> bool:
         allocation = self.device.memory.find(label.address)
         return allocation is None or allocation.written
 
-    def meeting(self, launch: devices.Launch) -> Synchronisation:
-        self.synchronisation.append(Synchronisation())
-        return self.synchronisation[-1]
-
-    @contextmanager
-    def standing(self) -> Iterator[None]:
-        observed = self.device.observed
-        with observed(self.race), observed(self.unwritten), observed(self.meeting):
-            yield
+    def of(self, tool: type[Any]) -> list[Any]:
+        """What the tools of one kind have found."""
+        return [found for made in self._made if isinstance(made, tool) for found in made.findings]
 
     def findings(self) -> list[Finding]:
-        races = [r for tool in self.races for r in tool.findings]
-        reads = [u for tool in self.uninitialised for u in tool.findings]
-        missed = [m for tool in self.synchronisation for m in tool.findings]
-        return [
-            *(Finding("race", str(r), (r.first.line, r.second.line)) for r in races),
-            *(Finding("uninitialised", str(u), _line(u.location)) for u in reads),
-            *(Finding("barrier", str(m), _line(m.location)) for m in missed),
-        ]
+        races = [Finding("race", str(r), (r.first.line, r.second.line)) for r in self.of(Races)]
+        explained = {line for race in races for line in race.lines}  # races may read too early, too
+        reads = [Finding("uninitialised", str(u), _lines(u.location)) for u in self.of(Uninitialised)]
+        missed = [Finding("barrier", str(m), _lines(m.location)) for m in self.of(Synchronisation)]
+        early = [Finding("barrier", str(e), _lines(e.copied, e.location)) for e in self.of(EarlyTouches)]
+        return [*races, *(read for read in reads if not explained & set(read.lines)), *missed, *early]
+
+    def undefined_results(self, certain: bool) -> list[Finding]:
+        """Warp operations without a defined result: wrong for `certain`, or only if somebody uses it."""
+        found = [u for u in self.of(WarpResults) if (u.why == "unnamed") == certain]
+        return [Finding("barrier", str(u), _lines(u.location)) for u in found]
+
+    def ordered_atomics(self) -> dict[Location, str]:
+        """Source lines whose outcome depends on the order, with the reason."""
+        made = [tool for tool in self._made if isinstance(tool, OrderedAtomics)]
+        return {place: why for tool in made for place, why in tool.reasons.items()}
 
 
-def _line(location: Any) -> tuple[int, ...]:
-    return (location.line,) if location is not None else ()
+def _lines(*locations: Location | None) -> tuple[int, ...]:
+    return tuple(location.line for location in locations if location is not None)
 
 
 def sanitize(run: Callable[..., Any], *args: Any, **named: Any) -> Findings:
@@ -81,23 +105,32 @@ def sanitize(run: Callable[..., Any], *args: Any, **named: Any) -> Findings:
     device = devices.current()
     before = _Contents(device, (*args, *named.values()))
     tools = _Tools(device)
-    findings: list[Finding] = []
     with tools.standing():
         fault = _attempt(run, args, named)
-    findings += tools.findings()
+    found = tools.findings()
     if fault is not None:
-        return Findings(_name(run), [*findings, _as_finding(fault)], LOOKED)
+        return Findings(_name(run), [*found, _as_finding(fault)], LOOKED)
     first = before.now()
-    for seed in SEEDS:
+
+    def again(**options: Any) -> str:
+        """Run once more in another way; how the result differs from the first one."""
         before.restore()
-        with device.using(schedule=simt.warp_serial(seed)):
+        with device.using(**options):
             fault = _attempt(run, args, named)
         if fault is not None:
-            findings.append(_as_finding(fault))
-        elif (difference := first.difference(before.now())) and not any(f.kind == "order" for f in findings):
-            findings.append(Finding("order", _order_words(_name(run), difference, bool(findings))))
+            found.append(_as_finding(fault))
+            return ""
+        return first.difference(before.now())
+
+    found += tools.undefined_results(certain=True)
+    doubtful = tools.undefined_results(certain=False)
+    if doubtful and again(undefined=UNDEFINED):  # where it makes no difference nobody uses what they give
+        found += doubtful
+    differences = [d for seed in SEEDS if (d := again(schedule=simt.warp_serial(seed)))]
+    if differences:
+        found.append(_order(_name(run), differences[0], bool(found), tools.ordered_atomics()))
     first.restore()
-    return Findings(_name(run), findings, LOOKED)
+    return Findings(_name(run), list({(f.kind, f.lines): f for f in reversed(found)}.values()), LOOKED)
 
 
 def _name(run: Any) -> str:
@@ -118,8 +151,8 @@ def _attempt(run: Callable[..., Any], args: tuple, named: dict[str, Any]) -> sim
 
 
 def _as_finding(fault: simt.KernelFault) -> Finding:
-    kind = "barrier" if isinstance(fault, DivergentBarrier) else "memory"
-    return Finding(kind, str(fault), _line(fault.location))
+    kind = next((kind for cls, kind in FAULTS.items() if isinstance(fault, cls)), "memory")
+    return Finding(kind, str(fault), _lines(fault.location, fault.elsewhere))
 
 
 class _Contents:
@@ -168,10 +201,14 @@ def _difference(name: str, mine: np.ndarray, theirs: np.ndarray) -> str:
     return f"{name}, where element [{place}] is once {mine[at]} and once {theirs[at]},"
 
 
-def _order_words(kernel: str, difference: str, explained: bool) -> str:
-    reason = (
-        "The findings above say why."
-        if explained
-        else "Atomic additions of floats are one reason: they round differently in every order."
-    )
-    return f"The result of {kernel} depends on the order of warps and blocks: {difference} differs.\n{reason}"
+def _order(kernel: str, difference: str, explained: bool, atomics: dict[Location, str]) -> Finding:
+    lead = f"The result of {kernel} depends on the order of warps and blocks: {difference} differs."
+    if explained:
+        return Finding("order", f"{lead}\nThe findings above say why.")
+    texts = [source_text(place) for place in atomics]
+    width = max(map(len, texts), default=0)
+    rows = [
+        f"    {place.line:4} │ {text:<{width}}   {why}"
+        for (place, why), text in zip(atomics.items(), texts, strict=True)
+    ]
+    return Finding("order", "\n".join([lead, *rows]), _lines(*atomics))

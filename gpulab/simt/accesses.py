@@ -326,6 +326,8 @@ def tell(run: Run, index: int, space: str, kind: str, address: Array, size: int,
     access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values)
     for hear in run.on_access:
         hear(access)
+    if space == "shared" and run.on_early and run.copies is not None:
+        run.copies.tell_early(run, index, address, size)
 
 
 def _first(run: Run, bad: Array) -> tuple[int, int]:

@@ -28,9 +28,10 @@ Array = np.ndarray
 
 @dataclass
 class Pending:
-    """Words on their way: `lanes` (B, T) are those whose copy has not arrived; `group` is the lane's own
-    count."""
+    """Words on their way, sent by instruction `index`: `lanes` (B, T) are those whose copy has not arrived;
+    `group` is the lane's own count."""
 
+    index: int
     address: Array
     values: list[Array]
     lanes: Array
@@ -43,6 +44,22 @@ class Copies:
 
     group: Array
     pending: list[Pending]
+
+    def tell_early(self, run: Run, index: int, address: Array, size: int) -> None:
+        """Tell observers of lanes that touch shared memory to which a copy is still on its way."""
+        rows, lanes = np.nonzero(run.mask())
+        touched = np.broadcast_to(address, run.shape)[rows, lanes, None] + np.arange(size)
+        touched = touched.clip(0, run.shared.shape[1] - 1)  # bounds are checked elsewhere
+        for copy in self.pending:
+            coming = np.zeros(run.shared.shape, bool)
+            row, lane = np.nonzero(copy.lanes)
+            start = np.broadcast_to(copy.address, run.shape)[row, lane, None]
+            coming[row[:, None], start + np.arange(4 * len(copy.values))] = True
+            early = np.zeros(run.shape, bool)
+            early[rows, lanes] = coming[rows[:, None], touched].any(axis=1)
+            if early.any():
+                for hear in run.on_early:
+                    hear(index, copy.index, early, run.chunk)
 
 
 def copies_of(run: Run) -> Copies:
@@ -86,7 +103,7 @@ def _copy(decoder: _Decoder, op: Opcode, index: int) -> Step:
             values = [np.where(given > 4 * i, v, zero) for i, v in enumerate(values)]
         accesses.tell(run, index, "shared", "store", address, nbytes, values)
         copies = copies_of(run)
-        copies.pending.append(Pending(address, values, np.array(lanes), copies.group.copy()))
+        copies.pending.append(Pending(index, address, values, np.array(lanes), copies.group.copy()))
 
     return step
 

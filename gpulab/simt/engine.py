@@ -68,12 +68,14 @@ def launch(
     limit: int = LIMIT,
     arrays: tuple[ArrayLabel, ...] = (),
     write: Callable[[str], None] | None = None,
+    undefined: int | None = None,
 ) -> None:
     """Run a kernel to its end; what it leaves behind is in `memory`.
 
     `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer; `shared_bytes` the dynamic
     shared memory; `resident_blocks` how many blocks the device could hold at once; `limit` the instructions
-    after which a chunk of blocks counts as endless; `write` gets what the kernel prints. Raises
+    after which a chunk of blocks counts as endless; `write` gets what the kernel prints; `undefined` is what
+    a shuffle fetches where its result is undefined (None: what the register happens to hold). Raises
     `KernelFault`.
     """
     frame = _Frame(
@@ -88,6 +90,7 @@ def launch(
         limit,
         arrays,
         write,
+        undefined,
     )
     for observer in observers:
         observer.start(program, grid, block)
@@ -116,6 +119,7 @@ class _Frame:
     limit: int
     arrays: tuple[ArrayLabel, ...]
     write: Callable[[str], None] | None
+    undefined: int | None = None
 
     def __post_init__(self) -> None:
         self.copies: list[Allocation] = []  # parameters in memory, for the time of the launch
@@ -304,6 +308,9 @@ class Run:
         self.on_barrier = listeners("barrier")
         self.on_warp_sync = listeners("warp_sync")
         self.on_fence = listeners("fence")
+        self.on_stray = listeners("stray")
+        self.on_early = listeners("early")
+        self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
         if not self.program.specials:
@@ -530,6 +537,12 @@ class Run:
             self._exit(lanes)
         elif kind == "trap":
             raise Trap(**self.blame(segment.stop - 1), what="reached a trap: the kernel stopped itself.")
+        elif kind == "endless":
+            raise Endless(
+                **self.blame(segment.stop - 1),
+                what="waits in a loop whose condition is never looked at again.",
+                advice="The compiler may read a plain value once: wait with an atomic or a volatile read.",
+            )
         else:
             chosen = self.registers[end[1]]
             for hear in self.on_branch:
@@ -666,6 +679,7 @@ class Run:
         self.lanes = parts[first]
         raise DivergentBarrier(
             **self.blame(segments[first].first),
+            elsewhere=other,
             what="waits at this barrier, while other threads of its block wait at another one"
             + (f" (line {other.line})." if other else "."),
             advice="All threads of a block must reach the same barrier: move it out of the branch.",
@@ -750,6 +764,7 @@ class Run:
             given, masks = self._gathered(parts)
         remaining = self.by_warp(self.full(lanes))
         results: list[Array] | None = None
+        strays = _Strays(self.shape) if self.watches_lanes else None
         first = True
         while first or remaining.any():  # once, unless lanes of one warp came with different masks
             leader = remaining.argmax(axis=-1)[..., None]
@@ -758,6 +773,9 @@ class Run:
             members = warps.unpack(mask[..., 0]) & self.by_warp(self.full(lanes))
             new = meeting.compute(*given, members)  # type: ignore[misc]
             mine = remaining & (members | (leader == warps.LANE))
+            if strays is not None:
+                named = warps.unpack(mask[..., 0])
+                new = strays.look(meeting, given, new, mine, named, members, self.frame.undefined)
             if first and not (remaining & ~mine).any():
                 results = new
                 break
@@ -772,6 +790,10 @@ class Run:
         for number, part in parts.items():
             self.lanes = part
             self.program.segments[number].meet.hand_out(self, flat)
+            for why, stray in strays.lanes.items() if strays is not None else ():
+                if (here := stray.reshape(self.shape) & self.full(part)).any():
+                    for hear in self.on_stray:
+                        hear(self.program.segments[number].first, here, why, self.chunk)
 
     def _gathered(self, parts: dict[int, Array | None]) -> tuple[list[Array], Array]:
         """Inputs and masks of lanes that came through different instructions."""
@@ -789,7 +811,7 @@ class Run:
 
     def _finish(self) -> None:
         """Nothing can run any more: either all lanes have exited, or some wait for what cannot come."""
-        waiting = {**self.at_barrier, **self.at_warp}
+        waiting = dict(sorted({**self.at_barrier, **self.at_warp}.items()))
         if not waiting:
             return
         number, lanes = next(iter(waiting.items()))
@@ -804,6 +826,7 @@ class Run:
         raise DivergentBarrier(
             **self.blame(segment.first),
             what=f"waits at this {where} for threads that never come to it.{elsewhere}",
+            elsewhere=next((o for o in others if o is not None), None),
             advice="Every thread that the operation waits for must reach it: move it out of the branch.",
         )
 
@@ -821,3 +844,36 @@ class Run:
             what=what,
             advice="Blocks may only wait for blocks that are sure to be running.",
         )
+
+
+class _Strays:
+    """Lanes for which a warp operation has no defined result. `lanes` are arrays (B, W, 32) by reason."""
+
+    def __init__(self, shape: tuple[int, int]):
+        empty = np.zeros((shape[0], shape[1] // WARP, WARP), bool)
+        self.lanes = {"unnamed": empty, "outside": empty, "inactive": empty}
+
+    def look(
+        self,
+        meeting: Meeting,
+        given: list[Array],
+        results: list[Array],
+        mine: Array,
+        named: Array,
+        members: Array,
+        fill: int | None,
+    ) -> list[Array]:
+        """Note the strays among the lanes `mine`, and put `fill` for what a shuffle gives them."""
+        self.lanes["unnamed"] = self.lanes["unnamed"] | mine & ~named
+        if meeting.sources is None:
+            return results
+        shape = mine.shape
+        source = np.broadcast_to(meeting.sources(*given), shape).astype(np.int64)
+        outside = mine & ~np.take_along_axis(np.broadcast_to(named, shape), source, axis=-1)
+        inactive = mine & ~outside & ~np.take_along_axis(np.broadcast_to(members, shape), source, axis=-1)
+        self.lanes["outside"] = self.lanes["outside"] | outside
+        self.lanes["inactive"] = self.lanes["inactive"] | inactive
+        if fill is None:
+            return results
+        value = np.where(outside | inactive, results[0].dtype.type(fill), results[0])
+        return [value, *results[1:]]

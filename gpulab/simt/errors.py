@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from gpulab.ptx import Location
 
@@ -94,6 +94,7 @@ class KernelFault(SimulationError):
     thread: Index | None = None
     others: int = 0
     advice: str = ""
+    elsewhere: Location | None = None  # another line that has part in it
 
     title = "Fault"
 
@@ -101,8 +102,7 @@ class KernelFault(SimulationError):
         Exception.__init__(self, str(self))
 
     def __reduce__(self) -> tuple:
-        fields = (self.kernel, self.location, self.what, self.block, self.thread, self.others, self.advice)
-        return type(self), fields
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def text(self) -> str:

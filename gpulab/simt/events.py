@@ -74,6 +74,14 @@ class Observer:
     def warp_sync(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Warps met at a `*.sync` operation (shuffle, vote, match, bar.warp.sync)."""
 
+    def stray(self, index: int, lanes: np.ndarray, why: str, chunk: Chunk) -> None:
+        """A warp operation has no defined result for `lanes`: they read a lane that is ``outside`` their mask
+        or ``inactive``, or are themselves ``unnamed`` in their mask."""
+
+    def early(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        """Instruction `index` touched, for `lanes`, shared memory that the ``cp.async`` of instruction
+        `copied` has not reached yet."""
+
     def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Threads passed a memory fence."""
 

@@ -42,6 +42,7 @@ class Meeting:
     outputs: tuple[tuple[int | None, np.dtype], ...] = ()
     compute: Callable | None = None
     count: Getter | None = None  # barriers: how many threads take part, where it is not all
+    sources: Callable | None = None  # shuffles: from the inputs to the lane that each lane reads
 
     def given(self, run: Run) -> list[Array]:
         return [_get(run, source) for source in self.inputs]
@@ -129,7 +130,12 @@ def _shuffle(decoder: _Decoder, op: Opcode) -> Meeting:
     slots = [decoder.destination(t) for t in targets]
     inputs = (decoder.source(a, I32), decoder.source(b, I32), decoder.source(c, I32))
     outputs = tuple(zip(slots, (I32, BOOL), strict=False))
-    return Meeting(f"shfl.{mode}", decoder.source(members, U32), inputs, outputs, exchange)
+
+    def sources(value: Array, lane: Array, clamp: Array) -> Array:
+        return warps.source_lanes(mode, lane, clamp)[0]
+
+    mask = decoder.source(members, U32)
+    return Meeting(f"shfl.{mode}", mask, inputs, outputs, exchange, sources=sources)
 
 
 def _vote(decoder: _Decoder, op: Opcode) -> Meeting:

@@ -51,7 +51,8 @@ class Segment:
     """Instructions first … stop-1, always run together. `kind` is plain, barrier or warp.
 
     `end` says what follows: ("next", s), ("branch", slot, negated, taken, other), ("exit",), ("trap",),
-    ("table", slot, targets). `live` has a bit for each register slot that a lane waiting here still needs.
+    ("table", slot, targets), ("endless",). `live` has a bit for each register slot that
+    a lane waiting here still needs.
     """
 
     first: int
@@ -270,6 +271,8 @@ class _Decoder:
             targets = [starts[s] for s in self.body.successors[number]]
             final = instructions[segment.stop - 1] if segment.stop > segment.first else None
             segment.end = self._end(final, targets)
+            if segment.end == ("next", last) and not segment.steps:  # an empty loop: nobody ever leaves it
+                segment.end = ("endless",)
         _find_live(self, instructions, segments)
         names = {instruction.parts[0] for instruction in instructions}
         return Program(

@@ -19,9 +19,9 @@ def unpack(masks: Array) -> Array:
     return (masks[..., None] & LANE_BIT) != 0
 
 
-def shuffle(mode: str, value: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """``shfl.sync``: (value of the source lane, whether it was in range). b, c int32, as the PTX manual
-    defines them."""
+def source_lanes(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
+    """``shfl.sync``: (lane that each lane reads, its own where that is out of range; whether it was in
+    range). b, c int32, as the PTX manual defines them."""
     b, clamp, segment = b & 31, c & 31, (c >> 8) & 31
     top = (LANE & segment) | (clamp & ~segment)
     bottom = LANE & segment
@@ -37,8 +37,14 @@ def shuffle(mode: str, value: Array, b: Array, c: Array) -> tuple[Array, Array]:
     else:
         source = bottom | (b & ~segment)
         valid = source <= top
+    return np.where(valid, source, LANE), valid
+
+
+def shuffle(mode: str, value: Array, b: Array, c: Array) -> tuple[Array, Array]:
+    """``shfl.sync``: (value of the source lane, whether it was in range)."""
+    source, valid = source_lanes(mode, b, c)
     shape = np.broadcast_shapes(value.shape, source.shape)
-    source = np.broadcast_to(np.where(valid, source, LANE), shape).astype(np.int64)
+    source = np.broadcast_to(source, shape).astype(np.int64)
     return np.take_along_axis(np.broadcast_to(value, shape), source, axis=-1), np.broadcast_to(valid, shape)
 
 

@@ -1,0 +1,35 @@
+"""Every wrong kernel of the corpus is told with class and lines; nothing is said of its mended twin."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpulab.sanitizer import sanitize
+from gpulab.sanitizer.findings import KINDS
+
+from .corpus import ALL
+from .pairs import Pair
+
+CONSEQUENCES = {"order", "endless"}  # of something else that is wrong, and told beside it
+WRONG = [pair for pair in ALL if pair.kind]
+each_wrong = pytest.mark.parametrize("pair", WRONG, ids=lambda pair: f"{pair.language}: {pair.name}")
+each = pytest.mark.parametrize("pair", ALL, ids=lambda pair: f"{pair.language}: {pair.name}")
+
+
+@each_wrong
+def test_the_wrong_kernel_is_told_with_class_and_lines(pair: Pair):
+    findings = sanitize(pair.launch(mended=False), *pair.arguments())
+    told = {(f.kind, f.lines) for f in findings if f.kind == pair.kind or f.kind not in CONSEQUENCES}
+    assert told == {(pair.kind, pair.lines)}, f"\n{findings}"
+    assert any(pair.says in str(f) for f in findings)
+
+
+@each
+def test_nothing_is_said_of_the_mended_kernel(pair: Pair):
+    findings = sanitize(pair.launch(mended=True), *pair.arguments())
+    assert not findings, f"\n{findings}"
+
+
+def test_the_corpus_has_all_classes_and_no_name_twice():
+    assert {pair.kind for pair in WRONG} | {"stopped"} == set(KINDS)
+    assert len({(pair.language, pair.name) for pair in ALL}) == len(ALL)
