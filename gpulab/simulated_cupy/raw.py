@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +18,10 @@ from gpulab.simt import SimulationError, variables_of
 
 from .arguments import pack
 from .cuda_text import Signature, signatures
+from .compiler import INCLUDE, warn_of_jitify
 from .driver import CUDADriverError
 from .memory import MemoryPointer, UnownedMemory
 
-INCLUDE = os.path.join(os.path.dirname(__file__), "include")  # <cupy/complex.cuh>, <cupy/carray.cuh>
 MAX_REGISTERS = re.compile(r"--?maxrregcount=(\d+)")
 DYNAMIC_SHARED = 48 * 1024  # bytes: what a kernel may have unless it asked for more
 MISSING = "CUDA_ERROR_NOT_FOUND: named symbol not found"
@@ -47,6 +45,7 @@ class RawKernel:
         jitify: bool | None = None,
     ):
         _check_source(code, options, backend, jitify)
+        code = _translated(code) if translate_cucomplex else code
         self._begin(Source(name, code, None, tuple(options)), name, backend, enable_cooperative_groups)
 
     def _begin(self, source: Source, name: str, backend: str, cooperative: bool) -> None:
@@ -242,6 +241,7 @@ class RawModule:
             raise TypeError("give either code=… or path=…, and not both.")
         if code is not None:
             _check_source(code, options, backend, jitify)
+            code = _translated(code) if translate_cucomplex else code
         if name_expressions is not None:
             if code is None:
                 raise ValueError("name_expressions=… need the CUDA C++ text: give code=….")
@@ -388,6 +388,11 @@ def _plain(entry: str) -> str:
     return name
 
 
+def _translated(code: str) -> str:
+    """The text with the header in which one name works for both precisions of complex numbers."""
+    return re.sub(r"#\s*include\s*<cuComplex\.h>", "#include <cupy/cuComplex_overloads.cuh>", code)
+
+
 def _check_source(code: Any, options: Any, backend: str, jitify: bool | None) -> None:
     if not isinstance(code, str):
         raise TypeError(f"the code must be a text, not {_a(type(code).__name__)}.")
@@ -395,13 +400,7 @@ def _check_source(code: Any, options: Any, backend: str, jitify: bool | None) ->
         raise TypeError(f"options must be a tuple of texts, as in ('-DN=4',), not {options!r}.")
     if backend not in ("nvrtc", "nvcc"):
         raise ValueError(f"backend {backend!r} is neither 'nvrtc' nor 'nvcc'; both compile with NVRTC here.")
-    if jitify is not None:
-        warnings.warn(
-            "the jitify argument is deprecated in CuPy and changes nothing here. Avoid passing "
-            f"{'jitify=True' if jitify else 'even jitify=False'}.",
-            DeprecationWarning,
-            stacklevel=3,
-        )
+    warn_of_jitify(jitify)
 
 
 def _dimensions(kernel: str, what: str, size: Any) -> tuple[int, int, int]:

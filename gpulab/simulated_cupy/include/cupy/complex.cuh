@@ -8,6 +8,10 @@ namespace gpulab {
 template <typename T> struct Pair;
 template <> struct Pair<float> { typedef cuFloatComplex type; };
 template <> struct Pair<double> { typedef cuDoubleComplex type; };
+
+// Rounded after every step, as on the host: so that a kernel divides to the same bits as an array function.
+__device__ inline float times(float x, float y) { return __fmul_rn(x, y); }
+__device__ inline double times(double x, double y) { return __dmul_rn(x, y); }
 }  // namespace gpulab
 
 template <typename T>
@@ -18,6 +22,13 @@ struct __align__(2 * sizeof(T)) complex {
   template <typename U>
   __device__ complex(const complex<U>& z) : re_(z.real()), im_(z.imag()) {}
   __device__ complex(const typename gpulab::Pair<T>::type& z) : re_(z.x), im_(z.y) {}
+
+  __device__ operator typename gpulab::Pair<T>::type() const {
+    typename gpulab::Pair<T>::type pair;
+    pair.x = re_;
+    pair.y = im_;
+    return pair;
+  }
 
   __device__ T real() const { return re_; }
   __device__ T imag() const { return im_; }
@@ -38,12 +49,14 @@ struct __align__(2 * sizeof(T)) complex {
   }
   // Scaled by the larger part of the divisor, so that its square cannot overflow (Smith's method).
   friend __device__ complex operator/(complex a, complex b) {
+    using gpulab::times;
+    if (b.re_ == 0 && b.im_ == 0) return complex(a.re_ / fabs(b.re_), a.im_ / fabs(b.re_));
     if (fabs(b.re_) >= fabs(b.im_)) {
-      const T ratio = b.im_ / b.re_, scale = b.re_ + b.im_ * ratio;
-      return complex((a.re_ + a.im_ * ratio) / scale, (a.im_ - a.re_ * ratio) / scale);
+      const T ratio = b.im_ / b.re_, scale = 1 / (b.re_ + times(b.im_, ratio));
+      return complex(times(a.re_ + times(a.im_, ratio), scale), times(a.im_ - times(a.re_, ratio), scale));
     }
-    const T ratio = b.re_ / b.im_, scale = b.re_ * ratio + b.im_;
-    return complex((a.re_ * ratio + a.im_) / scale, (a.im_ * ratio - a.re_) / scale);
+    const T ratio = b.re_ / b.im_, scale = 1 / (b.im_ + times(b.re_, ratio));
+    return complex(times(times(a.re_, ratio) + a.im_, scale), times(times(a.im_, ratio) - a.re_, scale));
   }
   friend __device__ bool operator==(complex a, complex b) { return a.re_ == b.re_ && a.im_ == b.im_; }
   friend __device__ bool operator!=(complex a, complex b) { return !(a == b); }
