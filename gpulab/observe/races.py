@@ -20,7 +20,7 @@ from gpulab.simt.errors import Index, source_text
 from gpulab.simt.program import is_volatile
 
 from .flow import Flow
-from .shadow import NOBODY, OTHER_READER, READER, WRITER, Shadow, Who
+from .shadow import NOBODY, OTHER_READER, READER, SECOND_READER, WRITER, Shadow, Who
 
 Array = np.ndarray
 
@@ -287,7 +287,7 @@ class Races(Observer):
     def _touch(
         self, access: Access, s: Shadow, who: Who, place: Array, kind: int, value: Array | None
     ) -> None:
-        for role in (WRITER,) if kind == READ else (WRITER, READER, OTHER_READER):
+        for role in (WRITER,) if kind == READ else (WRITER, READER, SECOND_READER, OTHER_READER):
             unordered = self._unordered(s, role, who, place, kind)
             if role == WRITER and kind == WRITE:
                 unordered &= ~((s.index[role, place] == access.index) & (s.value[place] == value))
@@ -319,12 +319,17 @@ class Races(Observer):
         return unordered
 
     def _note_readers(self, s: Shadow, who: Who, place: Array) -> None:
-        """Keep the first reader since the last barrier, and one of another warp."""
+        """Keep the first reader since the last barrier, another one of its warp and one of another warp."""
         old = s.thread[READER, place]
         same_block = old // self._lanes == who.thread // self._lanes
+        same_warp = old // 32 == who.thread // 32
         fresh = (old == NOBODY) | (same_block & (s.since[READER, place] != who.now))
+        fresh |= same_warp & (s.warp_since[READER, place] != who.warp_now)
         s.note(READER, place[fresh], who.only(fresh))
-        apart = s.thread[READER, place] // 32 != who.thread // 32
+        first = s.thread[READER, place]
+        apart = first // 32 != who.thread // 32
+        second = ~apart & (first != who.thread)
+        s.note(SECOND_READER, place[second], who.only(second))
         s.note(OTHER_READER, place[apart], who.only(apart))
 
     def _check_within(self, access: Access, who: Who, place: Array, value: Array) -> None:

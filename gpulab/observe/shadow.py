@@ -7,10 +7,10 @@ import numpy as np
 Array = np.ndarray
 
 NOBODY = -1
-# The touches of a granule that are kept: its last writer, its first reader, a reader of another warp than
-# that.
-WRITER, READER, OTHER_READER = 0, 1, 2
-ROLES = 3
+# The touches of a granule that are kept: its last writer, its first reader, another reader of the same warp
+# and one of another warp. So whoever writes next, a reader that is somebody else is among them.
+WRITER, READER, SECOND_READER, OTHER_READER = 0, 1, 2, 3
+ROLES = 4
 
 
 class Shadow:
