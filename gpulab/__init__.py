@@ -1,7 +1,8 @@
 """gpulab: a course on GPU acceleration that needs no GPU.
 
 What a notebook uses, all loaded when first asked for:
-`start`, `check`, `hint`, `show`, `profile`, `predict`, `recap`, and the modules `cuda`, `plot`, `hardware`.
+`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, and the modules `cuda`, `plot`,
+`hardware`.
 `profile` is both: a package, and what one calls.
 """
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .exercises.checking import check
     from .exercises.face import predict, show
     from .exercises.hints import hint
+    from .exercises.need import need
     from .exercises.predictions import recap
     from .exercises.start import start
     from .sanitizer.sanitize import sanitize
@@ -22,6 +24,7 @@ _MODULES = ("cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
     "check": "exercises.checking",
     "hint": "exercises.hints",
+    "need": "exercises.need",
     "predict": "exercises.face",
     "recap": "exercises.predictions",
     "sanitize": "sanitizer.sanitize",
@@ -34,6 +37,7 @@ __all__ = [
     "cuda",
     "hardware",
     "hint",
+    "need",
     "plot",
     "predict",
     "profile",

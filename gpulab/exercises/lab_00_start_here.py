@@ -2,11 +2,12 @@
 
 | exercise | signature | teaches | counted | budget |
 |---|---|---|---|---|
-| start.double | kernel double(a, out) | a guard for the last block | – | right for every size |
+| start.double | kernel double(a, out) | a guard for the last block | bytes stored | right, 4·n |
 | start.worst_line | worst_line(lines) | a report read line by line | – | right for every report |
 | start.honest_time | honest_time(log) | which timings prove something | – | right for every log |
 
-`double`: ceil(n / 256) blocks of 256 threads; n = 1000 starts 1,024 threads, so 24 of them have no element.
+`double`: blocks of 256 threads, once of 128; of 4 × 256 threads 24 have no element at n = 1000.
+Each element is stored once: a kernel in which every thread does the whole array is as right and stores more.
 `worst_line`: sectors per request = sectors / requests; a sector is 32 bytes, so the part used is
 bytes / (32 · sectors). `honest_time`: drop the first run (it compiles); fewer than 3 others, no
 synchronisation, or bytes / median beyond the peak prove nothing.
@@ -18,7 +19,7 @@ from math import ceil
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "00"
 
@@ -29,7 +30,12 @@ def _vector(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 
 def _one_thread_each(sizes: Sizes) -> Shape:
-    return Shape((max(1, ceil(int(sizes["n"]) / 256)),), (256,))
+    threads = int(sizes["threads"])
+    return Shape((max(1, ceil(int(sizes["n"]) / threads)),), (threads,))
+
+
+def _double_case(n: int, threads: int = 256) -> Case:
+    return Case(f"{n}" if threads == 256 else f"{n} in blocks of {threads}", {"n": n, "threads": threads})
 
 
 def _reports(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
@@ -84,10 +90,20 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="start.double",
         lab=LAB,
-        correct_points=2.0,
-        cases=tuple(Case(str(n), {"n": n}) for n in (256, 1000, 1, 1023, 1025)),
+        correct_points=1.5,
+        cases=(*(_double_case(n) for n in (256, 1000, 1, 1023)), _double_case(500, 128), _double_case(1025)),
         arguments=_vector,
         shape=_one_thread_each,
+        budgets=(
+            Budget(
+                metric="global_store_bytes",
+                limit=lambda sizes: 4.0 * int(sizes["n"]),
+                points=0.5,
+                label="bytes stored",
+                why="4 for each element, once",
+                advice="How many elements does each of your threads write?",
+            ),
+        ),
         hints=(
             (
                 "1,000 elements need 4 blocks of 256 threads. How many threads is that, and what do the "

@@ -16,6 +16,7 @@
 | | | | sectors in all | – | m·n·(5·k/32 + 1/8) | the same |
 | block_sum | block_sum(a, sums) | barriers; which threads go on | loaded bytes/element | – | 4 | 4 |
 | | | | divergent branches/block | 47 | 6 | 8 |
+| | | | instructions/block | 1,407 | 601 | 690 |
 | | | | bank conflicts (ways) | 3 | 1 | 1 |
 | diffuse | diffuse(rod, out, steps) | launch = grid barrier | bytes stored/cell and step | 8 | 4 | 4 |
 | plan_copies | plan_copies(steps, results) | what must cross | – | – | – | right |
@@ -44,8 +45,10 @@ is kept in c.
 **block_sum**, 256 threads, 8 warps. `t % (2·stride) == 0`: strides 1 to 16 split all 8 warps (40), 32
 splits 4, 64 two, 128 one: 47. `t < stride`: 128, 64 and 32 fall on warp boundaries; 16, 8, 4, 2 and 1 split
 warp 0: 5. `t == 0` splits warp 0 in both: one more. Bank conflicts: neighbours in `s` lie in neighbouring
-banks, one wavefront a request. With `s[2·stride·t]` stride 1 is 2-way, 2 is 4-way, 4, 8 and 16 are 8-way,
-32 is 4-way, 64 is 2-way.
+banks, one wavefront a request. ("Exactly" 1: a kernel without shared memory has nothing to count.) With
+`s[2·stride·t]` stride 1 is 2-way, 2 is 4-way, 4, 8 and 16 are 8-way,
+32 is 4-way, 64 is 2-way. Warp instructions: 601 a block; 1,407 with `t % (2·stride) == 0`; about 3,500 when
+one thread of the block adds all 256.
 
 **diffuse**: every step writes every cell once, 4·n bytes. Copying the result back after each step writes it
 twice.
@@ -80,6 +83,15 @@ def _image_case(rows: int, cols: int, gain: float) -> Case:
 
 def _map(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     return (Array("a", (_n(sizes),)), Array("out", (_n(sizes),), role="out"))
+
+
+def _add_one_case(n: int, threads: int = THREADS) -> Case:
+    return Case(f"{n}" if threads == THREADS else f"{n} in blocks of {threads}", {"n": n, "threads": threads})
+
+
+def _one_thread_each(sizes: Sizes) -> Shape:
+    threads = _n(sizes, "threads")
+    return Shape((max(1, ceil(_n(sizes) / threads)),), (threads,))
 
 
 def _blocks_of_256(sizes: Sizes) -> Shape:
@@ -225,9 +237,13 @@ EXERCISES: tuple[Exercise, ...] = (
         name="basics.add_one",
         lab=LAB,
         correct_points=1.5,
-        cases=tuple(Case(str(n), {"n": n}) for n in (256, 1, 1023, 0, 1025, 1024)),
+        cases=(
+            *(_add_one_case(n) for n in (256, 1, 1023, 0, 1025)),
+            _add_one_case(500, 128),
+            _add_one_case(1024),
+        ),
         arguments=_map,
-        shape=_blocks_of_256,
+        shape=_one_thread_each,
         budgets=(
             _sectors_in_all(_sectors_of_arrays("n"), 0.5, "How many elements does each of your threads do?"),
         ),
@@ -332,7 +348,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 "`cuda.grid(2)` returns (x, y). In an array `image[i, j]`, which index moves to the "
                 "neighbour in memory?"
             ),
-            "x is the column and y is the row: image[y, x]. Each axis needs its own guard.",
+            (
+                "The grid covers the columns with x, so x is the column and y the row: image[y, x]. Each "
+                "axis needs its own guard."
+            ),
             "Rows are image.shape[0] and columns are image.shape[1]; min(1, …) is there for device code too.",
         ),
         section="3 · Two axes",
@@ -390,7 +409,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=_instructions_of_both_paths,
                 points=2.0,
                 label="warp instructions",
-                why="each warp runs one of the two paths",
+                why="285 for every 32 elements",
                 advice="Computing both paths and choosing one has no divergent branch, and still costs both.",
             ),
         ),
@@ -452,8 +471,8 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "One thread computes one element of c. Which row of a and which column of b does it need?",
             (
-                "x is the column and y is the row, as in the image. Add up in a variable that starts as "
-                "float32(0.0)."
+                "The grid covers the columns of c with x, so x is the column and y the row, as in the image. "
+                "Add up in a variable that starts as float32(0.0)."
             ),
             (
                 "for i in range(a.shape[1]): the sum grows by a[row, i] * b[i, col]; after the loop one "
@@ -489,24 +508,37 @@ EXERCISES: tuple[Exercise, ...] = (
                 metric="divergent_branches",
                 limit=lambda sizes: 8.0 * ceil(_n(sizes) / THREADS),
                 naive=lambda sizes: 47.0 * ceil(_n(sizes) / THREADS),
-                points=1.5,
+                points=0.5,
                 label="divergent branches",
-                why="8 a block",
+                why="8 for each block",
                 advice=(
                     "In the first round 128 of 256 threads add. Which 128 should it be, so that whole warps"
                     " have nothing to do?"
                 ),
             ),
             Budget(
+                metric="instructions",
+                limit=lambda sizes: 690.0 * ceil(_n(sizes) / THREADS),
+                naive=lambda sizes: 1400.0 * ceil(_n(sizes) / THREADS),
+                points=1.5,
+                label="warp instructions",
+                why="690 for each block",
+                advice=(
+                    "256 numbers take 8 rounds if all threads that have a pair add at the same time. How "
+                    "many rounds does your slowest thread need?"
+                ),
+            ),
+            Budget(
                 metric="bank_conflict_ways",
                 limit=1.0,
                 naive=3.0,
-                points=1.0,
+                sense="==",
+                points=0.5,
                 label="bank conflicts",
                 why="neighbouring threads, neighbouring words",
                 advice=(
-                    "Let neighbouring threads use neighbouring elements of s: then each lane has a bank of "
-                    "its own."
+                    "Let the block add in s, and neighbouring threads use neighbouring elements of it: then "
+                    "each lane has a bank of its own."
                 ),
             ),
         ),
@@ -526,6 +558,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         section="Detective · A sum that is right today",
+        detective=True,
         race_case="1000",
     ),
     Exercise(

@@ -8,7 +8,9 @@ def _case(**sizes: int | float) -> Case:
 
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "basics.add_one": tuple(_case(n=n) for n in (777, 0, 1, 2047, 512)),
+    "basics.add_one": tuple(
+        _case(n=n, threads=threads) for n, threads in ((777, 256), (0, 256), (1, 256), (2047, 64), (512, 256))
+    ),
     "basics.saxpy": (
         _case(n=2051, blocks=8, threads=256, alpha=-1.5),
         _case(n=511, blocks=2, threads=256, alpha=0.75),

@@ -76,8 +76,8 @@ twice[4, 256](a, out)
 # the simulator, on every machine.
 #
 # **Do.** Write `double` so that it works for any number of elements. Threads without an element do nothing.
-# The launch stays as it is: enough blocks of 256 threads to cover all elements. About 3 lines; `a.size` is
-# the number of elements.
+# The check launches enough blocks to cover all elements, of 256 threads and once of 128. Budget: each element
+# stored once, 4 bytes. About 3 lines; `a.size` is the number of elements.
 
 
 # %% nbgrader={"grade": false, "grade_id": "double", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -176,6 +176,11 @@ slow = gpulab.profile(chunks[16, 256], a, out_chunks)
 fast = gpulab.profile(stripes[16, 256], a, out_stripes)
 slow
 
+# %% [markdown]
+# For now read three rows: global loads, global stores, costliest line. **Ideal** is the least that the same
+# bytes could take. AI with its FLOP/B (operations per byte), occupancy, registers and roofline wait until
+# lab 03, shared until lab 04. NVVM is the name of NVIDIA's compiler.
+
 # %%
 slow.compare(fast)
 
@@ -217,6 +222,7 @@ def memory_lines(report):
     return [row for row in rows if row[1]]
 
 
+gpulab.need(worst_line)
 worst_line(memory_lines(slow)), worst_line(memory_lines(fast))
 
 # %% [markdown]
@@ -312,6 +318,7 @@ gpulab.predict("start.floor", measured=floor_us)
 print(f"{a100.dram_bandwidth}  ({a100.dram_bandwidth.source})")
 
 # %%
+gpulab.need(honest_time)
 logs = {
     "honest": {"times_us": [612_000.0, 447.1, 446.8, 448.0, 447.2, 1930.5], "synchronised": True},
     "never waited": {"times_us": [611_000.0, 6.1, 5.9, 6.0, 6.2, 6.0], "synchronised": False},
@@ -334,7 +341,7 @@ for name, log in logs.items():
 # %%
 flop = 2 * 3620**3  # a product of n × n matrices is n³ multiplications and as many additions
 peak = float(hardware.find("RTX 4090").peak("float32"))
-pcie = 16e9 * 16 * 128 / 130 / 8  # PCIe 4.0: 16 GT/s, 16 lanes, 128 of 130 bits are data
+pcie = 16e9 * 16 * 128 / 130 / 8  # the bus to the GPU, PCIe 4.0: 16 GT/s, 16 wires, 128 of 130 bits are data
 matrix_bytes = 4 * 3620**2
 print(
     f"{flop / 1e9:.1f} GFLOP in 26.8 ms is {flop / 26.8e-3 / 1e12:.2f} TFLOP/s, "
@@ -344,8 +351,9 @@ print(f"at the peak the product takes {1e3 * flop / peak:.2f} ms")
 print(f"copying three matrices over PCIe takes at least {1e3 * 3 * matrix_bytes / pcie:.1f} ms")
 
 # %% [markdown]
-# A tuned library does not run at 4 % of the peak. The loop that was timed also allocated memory, copied three
-# matrices and created the library's handle on every pass, so the 26.8 ms say little about the product.
+# A tuned library does not run at 4 % of the peak. The loop that was timed also allocated memory, copied
+# three matrices and created the library's handle (its working state, made once in a real program) on every
+# pass, so the 26.8 ms say little about the product.
 #
 # ## Detective · Twice as fast
 #
@@ -371,7 +379,7 @@ def quick(a, out):
 n = 100_000
 source = cuda.to_device(np.arange(n, dtype=np.float32))
 target = cuda.device_array(n, np.float32)
-blocks = -(-n // 256)
+blocks = -(-n // 256)  # n / 256, rounded up
 
 plain[blocks, 256](source, target)
 first = target.copy_to_host()
@@ -385,9 +393,9 @@ half = gpulab.profile(quick[blocks, 256], source, target)
 whole.compare(half)
 
 # %% [markdown]
-# **Do.** Find out what is wrong. The report says how many bytes each kernel stored; you know how many a copy
-# must store. Then change the experiment above, not the kernels, so that the output shows the fault. The cell
-# below is free.
+# **Do.** Find out what is wrong. `whole["global_store_bytes"]` is how many bytes `plain` stored, `half[…]`
+# the same of `quick`; you know how many a copy must store. Then change the experiment above, not the
+# kernels, so that the output shows the fault. The cell below is free.
 
 # %%
 # your experiment
@@ -455,10 +463,10 @@ gpulab.recap("00")
 # 9 sectors per request; 128,000 of 9,000 · 32 = 288,000 bytes, 44 %.
 # </details>
 #
-# <details><summary>4 · Which of these is counted, which modelled, which measured: 4.0 sectors per request;
-# 100 % occupancy; 447 µs?</summary>
+# <details><summary>4 · Which of these is counted, which modelled, which measured: 4.0 sectors per request; at
+# least 392 µs, from bytes and bandwidth; 447 µs?</summary>
 #
-# Counted; modelled (from registers, threads and the data sheet); measured.
+# Counted; modelled (the bandwidth is the data sheet's); measured.
 # </details>
 #
 # <details><summary>5 · A benchmark reports 6 µs for a kernel, whatever the size of the array. What

@@ -57,8 +57,9 @@ gpulab.predict("basics.blocks", ...)
 
 # %% [markdown]
 # **Do.** Write `add_one(a, out)`: every element of `out` is the element of `a` plus one. The launch has
-# enough blocks of 256 threads for all elements, and more threads than that. Compute the index yourself,
-# without `cuda.grid`. Budget: each element loaded and stored once. About 3 lines.
+# enough blocks for all elements, most with more threads than that. A block has 256 threads, in one case
+# another number; `cuda.blockDim.x` says how many. Compute the index yourself, without `cuda.grid`. Budget:
+# each element loaded and stored once. About 3 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "add_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -78,6 +79,7 @@ gpulab.check("basics.add_one", add_one)
 # **See.** One warp's load and one warp's store. Every thread has its element, and neighbours have neighbours.
 
 # %%
+gpulab.need(add_one)
 a = np.arange(1025, dtype=np.float32)
 out = np.zeros_like(a)
 report = gpulab.profile(add_one[5, 256], a, out)
@@ -93,8 +95,10 @@ gpulab.show(report)
 # | block | up to 1,024 threads | on one SM, from start to end | shared memory | `cuda.syncthreads()` |
 # | grid | up to 2³¹ − 1 blocks along x | in any order, on all SMs | global memory | the end of the launch |
 #
-# The limits of a block are the same from compute capability 7.0 to 12.0; what an SM can hold at once differs
-# (section 4).
+# A **shuffle** hands a value from the register of one lane to another lane (lab 05). **Shared memory** is
+# small, fast and the block's own; the detective below uses it. The **compute capability** is the number of
+# a GPU's generation, 8.0 for an A100. The limits of a block are the same from 7.0 to 12.0; what an SM can
+# hold at once differs (section 4).
 
 # %% [markdown]
 # ## 2 · Any number of elements: the grid-stride loop
@@ -147,6 +151,7 @@ def saxpy_chunks(alpha, x, y):
         y[i] = alpha * x[i] + y[i]
 
 
+gpulab.need(saxpy)
 x, y = np.ones(98_304, np.float32), np.zeros(98_304, np.float32)
 chunked = gpulab.profile(saxpy_chunks[16, 128], float32(2.0), x, y)
 strided = gpulab.profile(saxpy[16, 128], float32(2.0), x, y)
@@ -168,8 +173,8 @@ chunked.compare(strided)
 # threads of a warp differ in x first. A NumPy array is stored row by row, so its **last** index runs fastest.
 #
 # Put the two together and there is one good way round: x is the column, y is the row, and the element is
-# `image[y, x]`. The other way is as right, and on square images nobody notices, except that each thread of a
-# warp is in another row.
+# `image[y, x]`. With the same launch, `image[x, y]` is right on square images only. If the launch is turned
+# too, with x over the rows, it is right for all of them; but each thread of a warp is in another row.
 #
 # **Predict.** An image has 96 rows of 256 float32 pixels. A kernel reads `image[x, y]`. How many sectors does
 # one load request move?
@@ -178,9 +183,9 @@ chunked.compare(strided)
 gpulab.predict("basics.swapped", ...)
 
 # %% [markdown]
-# **Do.** Write `brighten(image, gain, out)`: each pixel times `gain`, but at most 1. Blocks are (32, 8), and
-# the grid covers the columns with x and the rows with y. Budget: at most 4 sectors per load and per store, each
-# pixel once. About 4 lines.
+# **Do.** Write `brighten(image, gain, out)`: each pixel times `gain`, but at most 1. Blocks are (32, 8),
+# and the grid covers the columns with x and the rows with y. Budget: at most 4 sectors per load and per
+# store, each pixel once. About 4 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "brighten", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -197,10 +202,11 @@ def brighten(image, gain, out):
 gpulab.check("basics.brighten", brighten)
 
 # %% [markdown]
-# **See.** Which thread writes which pixel of a small image (the colour is the block), and one load and one
-# store of a warp.
+# **See.** Which thread writes which pixel of an image of 20 × 37 (the colour is the block); then one load and
+# one store of a warp at the size that is counted, 96 × 256.
 
 # %%
+gpulab.need(brighten)
 gpulab.show("basics.brighten", brighten)
 
 # %% [markdown]
@@ -215,6 +221,7 @@ def brighten_swapped(image, gain, out):
         out[x, y] = min(float32(1.0), gain * image[x, y])
 
 
+gpulab.need(brighten)
 image = np.random.default_rng(3).random((256, 256), dtype=np.float32)
 bright = np.zeros_like(image)
 good = gpulab.profile(brighten[(8, 32), (32, 8)], image, float32(1.5), bright)
@@ -224,8 +231,8 @@ bars({"image[y, x]": good[metric], "image[x, y]": swapped[metric]}, "sectors per
 
 # %% [markdown]
 # **Why.** With x on the columns a warp touches 128 neighbouring bytes, 4 sectors. With x on the rows its
-# threads are 1,024 bytes apart and touch 32. A row whose length is not a multiple of 8 float32 numbers begins
-# in the middle of a sector and costs one more; lab 04 looks at that.
+# threads are 1,024 bytes apart and touch 32. A row of 37 pixels is 148 bytes, no whole number of sectors: most
+# rows then begin in the middle of a sector, and 32 neighbours touch 5. Lab 04 looks at that.
 
 # %% [markdown]
 # ## 4 · Choosing the launch
@@ -272,11 +279,13 @@ gpulab.check("basics.plan_launch", plan_launch)
 # of growing size, which share of all slots has work, over all waves.
 
 # %%
+gpulab.need(brighten)
 a100 = hardware.find("A100")
 held = hardware.occupancy(a100, 256, registers=good["registers"])
 occupancy(held)
 
 # %%
+gpulab.need(brighten, plan_launch)
 slots = int(a100.sms) * held.active_blocks
 sides = np.arange(64, 1600, 16)
 plans = [plan_launch(int(n), int(n), [16, 16], slots) for n in sides]
@@ -301,7 +310,8 @@ style.finish(
 # Threads per block, blocks, registers, shared memory, the order of indices, the number type: these knobs act
 # on each other, and no formula sets them all. Start with 128 or 256 threads, a multiple of 32; count; change
 # one thing at a time. High occupancy is a means and not an end: enough loads must be under way to hide their
-# latency, and kernels that keep much in registers do that with few warps.
+# **latency**, the time from the request to the answer, and kernels that keep much in registers do that with
+# few warps.
 
 # %% [markdown]
 # ## 5 · Branches cost what the warp runs
@@ -357,10 +367,13 @@ before = gpulab.profile(
 before
 
 # %% [markdown]
+# Loads are whole and stores are halved: both paths need `a[i]`, so the compiler has moved that load in
+# front of the branch, where all 32 lanes take part.
+#
 # **Do.** Write `two_paths(a, out)` with the same result, so that no warp takes both paths. The launch has
 # enough blocks of 256 threads for all elements, and the array may end in the middle of a run. Use `grow` and
-# `decay` as they are. Budget: 99 % of the branches uniform, and at most 285 warp instructions per 32
-# elements. About 10 lines.
+# `decay` as they are. Budget: 99 % of the branches uniform, and at most 285 warp instructions for every
+# 32 elements, which is 145,920 for the 16,384 of the last size. About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "two_paths", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -383,6 +396,7 @@ def two_paths(a, out):
 gpulab.check("basics.two_paths", two_paths)
 
 # %%
+gpulab.need(two_paths)
 after = gpulab.profile(two_paths[64, 256], np.full(16_384, 0.5, np.float32), np.zeros(16_384, np.float32))
 before.compare(after)
 
@@ -390,14 +404,16 @@ before.compare(after)
 # **See.** The 32 lanes of one warp from start to end: coloured lanes run, hollow ones wait.
 
 # %%
+gpulab.need(two_paths)
 gpulab.show(before, view="lanes")
 gpulab.show(after, view="lanes")
 
 # %% [markdown]
-# **Why.** The work per element is the same, and a warp issues 192 instructions on the paths where it issued
-# 384. The new index costs some instructions of its own. Runs of 16 float32 numbers are 64 bytes, two whole
-#      sectors, so the new order moves no more of them; the table says so. Computing both paths and choosing
-#      one would make every branch uniform too, and still cost both paths.
+# **Why.** The work per element is the same, and yet 219,136 warp instructions have become 133,120: 428 and
+# 260 for each of the 512 warps, the new index included. A store used to be two requests of 16 lanes with 2
+# sectors each; now it is one of 32 lanes with 4. That is 2,048 sectors either way, because a run of 16
+# float32 numbers is 64 bytes, two whole sectors. Computing both paths and choosing one would make every
+# branch uniform too, and still cost both paths.
 #
 # Where threads meet again after a branch is up to the compiler and the hardware. Since compute capability 7.0
 # every thread has its own program counter, and a warp is **not** guaranteed to run in lockstep: code that
@@ -431,8 +447,9 @@ gpulab.show(after, view="lanes")
 # each step of each element.
 #
 # The thread keeps its sum in a **register**, a place that belongs to it alone and costs no memory traffic.
-# Write `float32(0.0)` and not `0.0`: a Python float is a float64, and one of them turns the whole sum into
-# float64 arithmetic (section 9 shows it).
+# Start it with `float32(0.0)` and not with `0.0`. A Python float is a float64: the result still passes, but
+# each step converts its product and adds in float64, which many GPUs do at 1/32 or 1/64 of the float32 rate
+# (section 9 shows both).
 #
 # **Predict.** With x on the columns, a warp computes 32 neighbouring elements of a row of C. In each step it
 # reads one element of A, the same for all threads, and 32 neighbours of B. How many sectors per request is
@@ -443,8 +460,8 @@ gpulab.predict("basics.matmul_sectors", ...)
 
 # %% [markdown]
 # **Do.** Write `matmul(a, b, c)`. Blocks are (32, 8), and the grid covers the columns of `c` with x and the
-# rows with y. Budget: 2.5 sectors per load request, one store for each element of `c`, nothing loaded twice by
-# a thread. About 6 lines.
+# rows with y. Budget: 2.5 sectors per load request, one store of 4 bytes for each element of `c`,
+# nothing loaded twice by a thread. About 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "matmul", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -464,6 +481,7 @@ def matmul(a, b, c):
 gpulab.check("basics.matmul", matmul)
 
 # %%
+gpulab.need(matmul)
 m = k = n = 128
 rng = np.random.default_rng(6)
 left, right = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
@@ -473,9 +491,11 @@ naive
 
 # %% [markdown]
 # **See.** Where the kernel lies under the **roofline** of an A100: the line that says how many operations per
-# second a GPU can do at most when each byte of memory traffic brings so many of them.
+# second a GPU can do at most when each byte of memory traffic brings so many of them. Left of its corner, the
+# **ridge**, memory sets the limit, right of it arithmetic. **DRAM** is the GPU's large memory.
 
 # %%
+gpulab.need(matmul)
 once = 2 * m * n * k / (4 * (m * k + k * n + m * n))
 points = [Point("as requested", naive["arithmetic_intensity"]), Point("each element once", once)]
 roofline(points, "A100")
@@ -493,7 +513,7 @@ roofline(points, "A100")
 from time import perf_counter
 
 size = 1024
-p, q = rng.standard_normal((2, size, size), np.float32)
+p, q = np.random.default_rng(6).standard_normal((2, size, size), np.float32)
 p @ q  # the first call starts the library's threads
 times = []
 for _ in range(7):
@@ -519,9 +539,10 @@ for gpu in ("T4", "A100", "H100"):
 # Blocks run in any order, and those that do not fit wait for others to end, so waiting for all of them inside
 # a kernel could last forever.
 #
-# What does order the whole grid is the **end of a launch**. Launches on the same stream run one after the
-# other, and the next sees all that the last has written. Python does not wait: a launch returns at once, and
-# a copy back to the host waits for it.
+# What does order the whole grid is the **end of a launch**. Launches on the same **stream**, a queue of
+# work for the device, run one after the other (you have used one stream all along), and the next sees all
+# that the last has written. Python does not wait: a launch returns at once, and a copy back to the host
+# waits for it.
 #
 # **Predict.** A rod of n cells cools: in each step a cell moves towards its neighbours. A first program has a
 # kernel for the step, from `old` into `new`, and one that copies `new` back into `old`. How many bytes does
@@ -535,9 +556,10 @@ gpulab.predict("basics.two_writes", ...)
 #
 #     new[i] = old[i] + 0.25 * (old[i - 1] - 2 * old[i] + old[i + 1])
 #
-# and the two end cells stay as they are. `rod` and `out` are arrays on the device. `rod` must not change, and
-# `out` holds the rod after `steps` steps, at least one. Budget: each step writes each cell once. About 18
-# lines with the kernel.
+# and the two end cells stay as they are. `rod` and `out` are **device arrays**: they lie in the GPU's
+# memory, and a launch takes them as they are, without a copy. `cuda.device_array_like(out)` makes another
+# one, still empty. `rod` must not change, and `out` holds the rod after `steps` steps, at least one.
+# Budget: each step writes each cell once, 4 bytes. About 18 lines with the kernel.
 
 
 # %% nbgrader={"grade": false, "grade_id": "diffuse", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -569,10 +591,11 @@ def diffuse(rod, out, steps):
 gpulab.check("basics.diffuse", diffuse)
 
 # %% [markdown]
-# **See.** A hot spot spreads. Each line is the rod after so many steps; the kernel was launched once for
-# each.
+# **See.** A hot spot spreads (`cuda.to_device` copies an array in, `copy_to_host` copies it back). Each
+# line is the rod after so many steps; the kernel was launched once for each.
 
 # %%
+gpulab.need(diffuse)
 rod = np.zeros(200, np.float32)
 rod[80:120] = 1.0
 on_device, after_steps = cuda.to_device(rod), cuda.device_array(200, np.float32)
@@ -617,7 +640,7 @@ def suspicious_sum(a, sums):
         sums[cuda.blockIdx.x] = s[0]
 
 
-values = rng.random(2048, dtype=np.float32)
+values = np.random.default_rng(7).random(2048, dtype=np.float32)
 sums = np.zeros(8, np.float32)
 suspicious_sum[8, 256](values, sums)
 np.allclose(sums, values.reshape(8, 256).sum(axis=1))
@@ -628,13 +651,15 @@ np.allclose(sums, values.reshape(8, 256).sum(axis=1))
 # memory.
 
 # %%
-gpulab.check("basics.block_sum", suspicious_sum)
+gpulab.check("basics.block_sum", suspicious_sum, attempt=False)
 
 # %% [markdown]
 # **Do.** Mend it and make it cheap: `block_sum(a, sums)` with blocks of 256 threads, for any number of
-# elements, one sum for each block. Budget: each element of `a` loaded once, at most 8 divergent branches per
-# block, no bank conflicts. (Shared memory has 32 **banks**; threads of a warp that want different words of one
-# bank wait for each other. Neighbouring words lie in neighbouring banks.) About 13 lines.
+# elements, one sum for each block. Budget: each element of `a` loaded once; for each block at most 8
+# divergent branches and 690 warp instructions, which is 256 and 22,080 for the 32 blocks of the last size;
+# no bank conflicts, that is, exactly 1 way. (Shared memory has 32 **banks**; threads of a warp that want
+# different words of one bank are served one after the other, in as many **wavefronts** as there are
+# **ways**. Neighbouring words lie in neighbouring banks.) About 13 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "block_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -661,13 +686,19 @@ def block_sum(a, sums):
 gpulab.check("basics.block_sum", block_sum)
 
 # %%
+gpulab.need(block_sum)
 gpulab.profile(suspicious_sum[8, 256], values, sums).compare(gpulab.profile(block_sum[8, 256], values, sums))
 
 # %% [markdown]
 # **Why.** `t % (2 * stride) == 0` picks every second thread, then every fourth: all eight warps stay in the
 # game with fewer and fewer lanes. `t < stride` picks the first half of the threads, then the first quarter:
-# whole warps have nothing to do, and only the last five rounds split a warp. The barrier stands outside the
-# `if`, because every thread of the block must reach it.
+# whole warps have nothing to do, and only the last five rounds split a warp. One thread that adds all 256
+# numbers splits a single warp, and that warp runs for 256 rounds where yours runs for 8.
+#
+# The barrier stands outside the `if`, because CUDA asks all threads of a block to reach the same one.
+# Inside the `if` this kernel may still end with the right sum: the threads that leave out a barrier return
+# soon, and a barrier does not wait for threads that have returned. Nothing promises it, and with another
+# barrier behind the loop some threads would wait there and others here.
 #
 # Inside one warp nothing is promised either. Lab 05 does the last rounds without shared memory, with
 # operations that say which lanes take part.
@@ -732,6 +763,8 @@ gpulab.check("basics.plan_copies", plan_copies)
 # (modelled: bytes over bandwidth, nothing overlaps).
 
 # %%
+gpulab.need(plan_copies)
+a100 = hardware.find("A100")
 pcie = 16e9 * 16 * 128 / 130 / 8
 array = 4 * 10_000_000
 kernels = np.arange(1, 31)
@@ -799,13 +832,12 @@ for kernel in (mean, mean32):
     ptx = next(iter(kernel.inspect_asm().values()))
     lines = [line.strip() for line in ptx.splitlines()]
     doubles = [line for line in lines if ".f64" in line and not line.startswith(".reg")]
-    print(
-        f"{kernel.__name__:<8}{len(doubles):>3} instructions on float64, such as: {(doubles or ['none'])[0]}"
-    )
+    added = next((line for line in doubles if line.startswith("add")), "no addition")
+    print(f"{kernel.__name__:<8}{len(doubles):>3} instructions on float64, such as: {added}")
 
 # %% [markdown]
-# One `0.0` made every addition a float64 one. What that costs depends on the GPU: its SMs have fewer lanes
-# for float64 than for float32.
+# One `0.0` made every addition a float64 one, and each needs a conversion (`cvt`) too. What that costs
+# depends on the GPU: its SMs have fewer lanes for float64 than for float32.
 
 # %%
 for name in hardware.names():
@@ -871,9 +903,9 @@ style.finish(ax, "The bright pixels run all 100 steps, dark ones leave after a f
 wide.compare(tall)
 
 # %% [markdown]
-# Blocks of (32, 8) make warps of 32 × 1 pixels, blocks of (8, 32) make warps of 8 × 4. The bound is what a
-# kernel would need in which all lanes of every warp end together: the instructions of `wide` times its active
-# lanes over 32.
+# `mandelbrot (1)` is `wide`, `mandelbrot (2)` is `tall`. Blocks of (32, 8) make warps of 32 × 1 pixels,
+# blocks of (8, 32) make warps of 8 × 4. The bound is what a kernel would need in which all lanes of every
+# warp end together: the instructions of `wide` times its active lanes over 32.
 
 # %%
 bound = wide["thread_instructions"] / 32

@@ -1,0 +1,30 @@
+"""`gpulab.need`: a cell that builds on a puzzle says so in one line while the puzzle is still empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpulab.messages import Message
+
+from .run import name_of
+
+
+class NotSolvedYet(Message):
+    """A cell needs a function that the learner has not written yet."""
+
+
+def need(*functions: Callable[..., Any]) -> None:
+    """Stop the cell unless these functions are written: ``gpulab.need(saxpy)``.
+
+    A function counts as empty while it holds the ``raise NotImplementedError()`` that it was handed out with.
+    Raises NotSolvedYet.
+    """
+    empty = [f"`{name_of(fn)}`" for fn in functions if _is_empty(fn)]
+    if empty:
+        raise NotSolvedYet(f"solve {' and '.join(empty)} first: this cell runs it")
+
+
+def _is_empty(fn: Any) -> bool:
+    code = getattr(getattr(fn, "py_func", fn), "__code__", None)
+    return code is not None and "NotImplementedError" in code.co_names
