@@ -35,6 +35,7 @@ CHUNK_LANES = 16_384  # lanes that run at once: arrays that fit the cache, long 
 CONTENDED_LANES = 2_048  # … where compare-and-swap loops make most of them wait anyway
 CHUNK_BYTES = 256 << 20  # registers, shared and local memory of one chunk
 PATIENCE = 8  # looks in vain at memory that nobody changed, before it is another group's turn
+GRID_BARRIER_BYTES = 64
 LIMIT = 3_000_000  # instructions of one chunk of blocks before a kernel counts as endless
 
 
@@ -122,7 +123,7 @@ class _Frame:
     undefined: int | None = None
 
     def __post_init__(self) -> None:
-        self.copies: list[Allocation] = []  # parameters in memory, for the time of the launch
+        self.copies: list[Allocation] = []  # what lies in memory for the time of the launch
         program = self.program
         registers: list[Array] = [_ZERO[dtype.str] for dtype in program.dtypes]
         for slot, value in program.constants:
@@ -134,6 +135,7 @@ class _Frame:
             places = self._place_variables()
             for slot, name, offset in program.symbols:
                 registers[slot] = np.full((1, 1), places[name] + offset, np.int64)
+        self.grid_barrier = self._place_grid_barrier() if program.syncs_grid else 0
         self.registers = registers
         self.shared_bytes = program.shared_bytes + self.dynamic_shared
         self.threads = self.block[0] * self.block[1] * self.block[2]
@@ -143,6 +145,12 @@ class _Frame:
         self.order: Array | None = None
         if self.schedule.seed is not None:
             self.order = np.random.default_rng(self.schedule.seed).permutation(self.blocks)
+
+    def _place_grid_barrier(self) -> int:
+        """Where the blocks of a cooperative launch count who has come: zeros, as the driver makes it."""
+        barrier = self.memory.allocate(GRID_BARRIER_BYTES, "the barrier of the grid", fill=None)
+        self.copies.append(barrier)
+        return barrier.address
 
     def _place_variables(self) -> dict[str, int]:
         """Addresses of everything that the program names: variables of its module, parameters in memory."""
@@ -334,6 +342,8 @@ class Run:
             "%smid": self.chunk.blocks[:, None],
             "%nsmid": np.array([[1]]),
             "%gridid": np.array([[1]]),
+            "%envreg1": np.array([[self.frame.grid_barrier >> 32]]),
+            "%envreg2": np.array([[self.frame.grid_barrier & 0xFFFF_FFFF]]),
         }
         for axis, name in enumerate("xyz"):
             known[f"%tid.{name}"] = thread[axis][None, :]

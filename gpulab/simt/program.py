@@ -92,6 +92,11 @@ class Program:
     timed: bool  # reads a clock
     ordered: bool  # blocks may talk to each other: run chunks in order
 
+    @property
+    def syncs_grid(self) -> bool:
+        """Whether it waits for the whole grid, at a barrier that the driver keeps for cooperative launches."""
+        return any(name in ("%envreg1", "%envreg2") for _, name in self.specials)
+
     def is_load(self, index: int) -> bool:
         return self.instructions[index].parts[0] in ("ld", "ldu")
 

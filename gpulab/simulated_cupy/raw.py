@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,14 +12,14 @@ from typing import Any
 from gpulab import device as devices
 from gpulab.compile import CompiledKernel, Resources, cuda_c_module
 from gpulab.compile.versions import version_in
-from gpulab.device import LaunchError
+from gpulab.device import Launch, LaunchError
 from gpulab.hardware import occupancy
 from gpulab.messages import Message, shorten
 from gpulab.simt import SimulationError, variables_of
 
 from .arguments import pack
-from .cuda_text import Signature, signatures
 from .compiler import INCLUDE, warn_of_jitify
+from .cuda_text import Signature, signatures
 from .driver import CUDADriverError
 from .memory import MemoryPointer, UnownedMemory
 
@@ -69,11 +70,11 @@ class RawKernel:
     ) -> None:
         """Launch: `grid` blocks of `block` threads, both tuples; `shared_mem` is in bytes per block."""
         try:
-            self._launch(grid, block, args, shared_mem)
+            self._launch(grid, block, args, shared_mem, enable_cooperative_groups)
         except (Message, SimulationError) as error:
             raise shorten(error) from None
 
-    def _launch(self, grid: Any, block: Any, args: Any, shared_mem: int) -> None:
+    def _launch(self, grid: Any, block: Any, args: Any, shared_mem: int, cooperative: bool) -> None:
         shape = _dimensions(self.name, "grid", grid), _dimensions(self.name, "block", block)
         if not isinstance(args, tuple | list):
             raise LaunchError(
@@ -86,6 +87,8 @@ class RawKernel:
         variables = program.module.functions[kernel.entry].parameters
         packed = pack(self.name, variables, program.parameters, self._signature(), tuple(args))
         self._check_shared(shared_mem)
+        if program.syncs_grid:
+            self._check_cooperative(Launch(kernel, *shape, b"", shared_mem), cooperative)
         device.launch(
             kernel,
             *shape,
@@ -102,6 +105,20 @@ class RawKernel:
                 f"{self.name}: {wanted:,} bytes of dynamic shared memory; a kernel has at most {allowed:,} "
                 "unless it asks for more: set "
                 f"kernel.max_dynamic_shared_size_bytes = {wanted} before the launch."
+            )
+
+    def _check_cooperative(self, launch: Launch, cooperative: bool) -> None:
+        """Blocks that wait for each other must all be there at once."""
+        if not (cooperative or self.enable_cooperative_groups):
+            raise LaunchError(
+                f"{self.name} waits for the whole grid (this_grid().sync()), which takes a cooperative "
+                "launch: cupy.RawKernel(…, enable_cooperative_groups=True)."
+            )
+        blocks, most = math.prod(launch.grid), devices.current().resident_blocks(launch)
+        if blocks > most:
+            raise LaunchError(
+                f"{self.name} waits for the whole grid of {blocks:,} blocks, but the {devices.current().gpu} "
+                f"holds {most:,} blocks of this size at once. Launch fewer, and let each do more."
             )
 
     # ---- compiling -------------------------------------------------------------------------------

@@ -57,7 +57,9 @@ def download(folder: Path) -> Path:
     what = ["--no-deps", "--no-binary", "cupy", f"cupy=={VERSION}"]
     fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder), *what]
     if subprocess.run(fetch, env=os.environ | stub, check=False).returncode:
-        raise SystemExit("CuPy's source distribution cannot be had here; unpack it yourself and pass --source.")
+        raise SystemExit(
+            "CuPy's source distribution cannot be had here; unpack it yourself and pass --source."
+        )
     with tarfile.open(folder / f"cupy-{VERSION}.tar.gz") as archive:
         archive.extractall(folder, filter="data")
     return folder / f"cupy-{VERSION}"
@@ -94,7 +96,13 @@ def page(results: dict[str, list[str]]) -> str:
         classes[name][outcome] += 1
         if why:
             reasons[name][f"{outcome}: {why}"] += 1
-    lines = [HEAD, totals(results), "", "| tests | passed | failed | not applicable |", "|---|---:|---:|---:|"]
+    lines = [
+        HEAD,
+        totals(results),
+        "",
+        "| tests | passed | failed | not applicable |",
+        "|---|---:|---:|---:|",
+    ]
     for name, counts in classes.items():
         row = " | ".join(str(counts[outcome]) for outcome in ("passed", "failed", "not applicable"))
         lines.append(f"| {name} | {row} |")
@@ -110,9 +118,7 @@ def totals(results: dict[str, list[str]]) -> str:
     counts = Counter(outcome for outcome, _ in results.values())
     passed, failed, others = (counts[outcome] for outcome in ("passed", "failed", "not applicable"))
     share = 100 * passed / max(passed + failed, 1)
-    return (
-        f"{passed} of {passed + failed} applicable tests pass ({share:.1f} %); {others} of {len(results)} do not apply."
-    )
+    return f"{passed} of {passed + failed} applicable tests pass ({share:.1f} %); {others} of {len(results)} do not apply."
 
 
 def class_of(test: str) -> str:

@@ -28,7 +28,10 @@ def pytest_runtest_logreport(report: Any) -> None:
         results[report.nodeid] = ["passed", ""]
     elif report.failed:
         crash = getattr(report.longrepr, "reprcrash", None)
-        results[report.nodeid] = ["failed", str(crash.message if crash else report.longrepr).splitlines()[0][:200]]
+        results[report.nodeid] = [
+            "failed",
+            str(crash.message if crash else report.longrepr).splitlines()[0][:200],
+        ]
     elif report.skipped:
         why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         results[report.nodeid] = ["not applicable", f"skipped by CuPy: {why.removeprefix('Skipped: ')}"]

@@ -90,6 +90,7 @@ cuda.get_nvcc_path = lambda: "nvcc"
 cuda.driver._is_cuda_python = lambda: True
 cuda.driver.get_build_version = cuda.runtime.runtimeGetVersion
 
+
 class SimpleReduction:
     """CuPy's private way to write a reduction of one array: one ReductionKernel for each pair of dtypes."""
 
@@ -105,7 +106,9 @@ class SimpleReduction:
     def _cached_codes(self) -> dict:
         return {key: code for k in self.kernels.values() for key, code in k._cached_codes.items()}
 
-    def __call__(self, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def __call__(
+        self, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
+    ) -> Any:
         if isinstance(a, numpy.ndarray):
             raise TypeError("Argument 'a' has incorrect type")
         a = simulated_cupy.asarray(a.__cupy_get_ndarray__() if hasattr(a, "__cupy_get_ndarray__") else a)
