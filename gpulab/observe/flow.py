@@ -1,4 +1,4 @@
-"""Which instruction of a program can run after which, in one thread."""
+"""Which instruction of a program can run after which, in one thread and with no barrier between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Flow:
         self._after: dict[int, set[int]] = {}
 
     def leads(self, first: int, second: int) -> bool:
-        """Whether a thread that has run instruction `first` may come to instruction `second`."""
+        """Whether a thread that has run instruction `first` may come to `second` before a barrier of the
+        block."""
         start, goal = (bisect_right(self._starts, index) - 1 for index in (first, second))
         return (start == goal and first < second) or goal in self._following(start)
 
@@ -25,7 +26,12 @@ class Flow:
         if start not in self._after:
             reached, edge = set[int](), {start}
             while edge:
-                edge = {target for number in edge for target in successors(self._segments[number])} - reached
+                edge = {
+                    target
+                    for number in edge
+                    for target in successors(self._segments[number])
+                    if self._segments[target].kind != "barrier"
+                } - reached
                 reached |= edge
             self._after[start] = reached
         return self._after[start]
