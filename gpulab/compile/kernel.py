@@ -27,6 +27,11 @@ class CompiledKernel:
     max_registers: int | None = None
 
     @property
+    def cooperative(self) -> bool:
+        """Whether its blocks wait for each other, so that all of them must be on the GPU at once."""
+        return "cudaCGSynchronize" in self.ptx
+
+    @property
     def digest(self) -> str:
         """A hash of the PTX: equal PTX, equal behaviour."""
         return hashlib.sha256(self.ptx.encode()).hexdigest()

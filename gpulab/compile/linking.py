@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from importlib import resources
 from typing import Any
 
 from .cuda_c import RELOCATABLE, cuda_c_ptx
 from .kernel import Capability, CompileError
 
-# CUDA C++ of numba's own that kernels call without naming it: what they call → the file.
+# CUDA C++ that kernels call without naming it: what they call → the file, numba's own or ours.
 NUMBAS_SOURCES = {
     "numba_attempt_nocopy_reshape": "reshape_funcs.cu",
     "nocopy_empty_reshape": "reshape_funcs.cu",
 }
-
-# What else PTX may call and nothing provides, with what the learner wrote.
-NOT_SIMULATED = {
-    "cudaCGGetIntrinsicHandle": "a sync of the whole grid, cuda.cg.this_grid().sync(),",
-    "cudaCGSynchronize": "a sync of the whole grid, cuda.cg.this_grid().sync(),",
+OUR_SOURCES = {
+    "cudaCGGetIntrinsicHandle": "grid_sync.cu",
+    "cudaCGSynchronize": "grid_sync.cu",
 }
 
 NAME = r"(?P<name>[\w$]+)"
@@ -30,14 +29,13 @@ HEADER = r"(?ms)\A.*?^\.address_size\s+64\s*$"
 def link(kernel: str, ptx: str, codes: list[Any], cc: Capability) -> str:
     """The PTX of a kernel and what it calls: PTX texts, or numba's LinkableCode objects and file names.
 
-    Raises CompileError for code that is neither CUDA C++ nor PTX, and for calls that are not simulated.
+    Raises CompileError for code that is neither CUDA C++ nor PTX.
     """
     parts = [as_ptx(kernel, code, cc) for code in codes]
     called = set(re.findall(EXTERN, ptx))
-    for name in sorted({NUMBAS_SOURCES[name] for name in called & NUMBAS_SOURCES.keys()}):
-        parts.append(cuda_c_ptx(_numbas_source(name), cc, name, RELOCATABLE))
-    for name in sorted(called & NOT_SIMULATED.keys()):
-        raise CompileError(kernel, f"It uses {NOT_SIMULATED[name]} which is not simulated yet.")
+    for sources, read in ((NUMBAS_SOURCES, _numbas_source), (OUR_SOURCES, _our_source)):
+        for name in sorted({sources[name] for name in called & sources.keys()}):
+            parts.append(cuda_c_ptx(read(name), cc, name, RELOCATABLE))
     return join(ptx, parts)
 
 
@@ -81,3 +79,7 @@ def _numbas_source(name: str) -> str:
 
     with open(os.path.join(os.path.dirname(cuda.__file__), name), encoding="utf-8") as file:
         return file.read()
+
+
+def _our_source(name: str) -> str:
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")

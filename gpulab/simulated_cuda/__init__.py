@@ -7,8 +7,8 @@ when it is first needed.
 What differs from a GPU: all work is done when a call returns, so streams and events only keep order and
 measure nothing; new memory holds NaN or -1; every access is checked, with or without ``debug=True``, while
 exceptions that a kernel raises end the thread silently, as they do in numba without debug. Missing, and
-refused in words: a sync of the whole grid, sharing between processes, memory managers, `extensions`, and
-looking at LLVM or machine code.
+refused in words: sharing between processes, memory managers, `extensions`, and looking at LLVM or machine
+code.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 from gpulab import device as devices
 from gpulab.compile import CompiledKernel, CompileError, NumbaFunction, Resources
 from gpulab.device import LaunchError
-from gpulab.device.launch import Dim3
+from gpulab.device.launch import Dim3, Launch
 from gpulab.hardware import occupancy
 from gpulab.messages import Message, shorten
 from gpulab.simt import SimulationError
@@ -24,6 +26,19 @@ NOT_SIMULATED = frozenset(
     {"inspect_llvm", "inspect_sass", "inspect_sass_cfg", "inspect_lto_ptx", "inspect_types"}
 )
 FORALL_BLOCKS = (1024, 512, 256, 128, 64, 32)  # block sizes that forall chooses from
+
+
+class Overload(CompiledKernel):
+    """A kernel compiled for one set of argument types, as numba's `overloads` hold it."""
+
+    @classmethod
+    def of(cls, kernel: CompiledKernel) -> Overload:
+        return cls(**{field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)})
+
+    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
+        """How many blocks of this shape the GPU holds at once: the most whose grid can sync."""
+        block = devices.dimensions(blockdim, "block", self.name)
+        return devices.current().resident_blocks(Launch(self, (1, 1, 1), block, b"", dynsmemsize))
 
 
 class Kernel:
@@ -39,7 +54,7 @@ class Kernel:
         self.py_func = fn
         self.targetoptions = options
         self.function = NumbaFunction(fn, **options)
-        self.overloads: dict[tuple, CompiledKernel] = {}
+        self.overloads: dict[tuple, Overload] = {}
         self.specialized = False
         self._compiles_more = True
         self._parameters = tuple(inspect.signature(fn).parameters)
@@ -116,11 +131,11 @@ class Kernel:
 
     # Compiling
 
-    def compile(self, signature: Any) -> CompiledKernel:
+    def compile(self, signature: Any) -> Overload:
         """Compile for argument types or a signature, ``"void(float32[:], int32)"``. Raises CompileError."""
         types, _ = _normalised(signature)
         if types not in self.overloads:
-            self.overloads[types] = self.function.kernel(types, devices.current().cc)
+            self._for_this_gpu(types)
         return self.overloads[types]
 
     def specialize(self, *args: Any) -> Kernel:
@@ -159,7 +174,7 @@ class Kernel:
             types.append(numba_type)
         return tuple(types)
 
-    def overload_for(self, args: tuple) -> tuple[tuple, CompiledKernel]:
+    def overload_for(self, args: tuple) -> tuple[tuple, Overload]:
         """The argument types under which `args` are passed, and the kernel compiled for them."""
         types = self.types_of(args)
         if self._compiles_more or types in self.overloads:
@@ -172,10 +187,11 @@ class Kernel:
             )
         return chosen, self._for_this_gpu(chosen)
 
-    def _for_this_gpu(self, types: tuple) -> CompiledKernel:
+    def _for_this_gpu(self, types: tuple) -> Overload:
         kernel = self.overloads.get(types)
         if kernel is None or kernel.cc != devices.current().cc:  # another GPU is simulated now
-            kernel = self.overloads[types] = self.function.kernel(types, devices.current().cc)
+            compiled = self.function.kernel(types, devices.current().cc)
+            kernel = self.overloads[types] = Overload.of(compiled)
         return kernel
 
     # What is known about it
@@ -249,6 +265,8 @@ class LaunchConfiguration:
     def _launch(self, args: tuple) -> None:
         kernel = self.kernel
         types, compiled = kernel.overload_for(args)
+        if compiled.cooperative:
+            self._check_grid_sync(compiled)
         packed: Packed = pack(kernel.name, kernel._parameters, types, args)
         devices.current().launch(
             compiled,
@@ -261,6 +279,16 @@ class LaunchConfiguration:
         )
         for finish in packed.afterwards:
             finish()
+
+    def _check_grid_sync(self, compiled: Overload) -> None:
+        blocks = math.prod(self.grid)
+        most = compiled.max_cooperative_grid_blocks(self.block, self.shared)
+        if blocks > most:
+            raise LaunchError(
+                f"{self.kernel.name} syncs its whole grid, so all its {blocks:,} blocks must be on the GPU "
+                f"at once; the {devices.current().gpu} holds {most:,} of this size. Launch fewer blocks and let "
+                "each thread do more."
+            )
 
     def __repr__(self) -> str:
         return f"<{self.kernel.name}[{self.grid}, {self.block}]; call it with the arguments to launch>"

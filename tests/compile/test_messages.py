@@ -388,18 +388,6 @@ def test_a_read_only_array_cannot_be_written() -> None:
         numba_kernel(kernel, (types.Array(types.float32, 1, "C", readonly=True),))
 
 
-def test_a_grid_sync_is_refused_in_words() -> None:
-    def kernel(a):
-        cuda.cg.this_grid().sync()
-        a[0] = 1
-
-    with pytest.raises(CompileError) as caught:
-        numba_kernel(kernel, (FLOATS,))
-    assert caught.value.why == (
-        "It uses a sync of the whole grid, cuda.cg.this_grid().sync(), which is not simulated yet."
-    )
-
-
 def test_a_gpu_that_the_compiler_does_not_know_is_refused_in_one_line() -> None:
     with pytest.raises(CompileError, match=r"makes no code for compute capability 7\.0, only for 7\.5 … "):
         numba_kernel(appends, (FLOATS,), (7, 0))
