@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .fused import fma
+from .fused import fma, is_worth_compiling
 from .types import SIGNED
 
 Array = np.ndarray
@@ -87,10 +87,10 @@ def _scaled_error(a: Array, b: Array, c: Array, nearest: Array) -> Array:
 
 def fused(a: Array, b: Array, c: Array) -> Array:
     """a·b + c rounded once to the operands' type."""
-    if a.dtype.itemsize > 2:
+    if a.dtype.itemsize == 8 or (a.dtype.itemsize == 4 and is_worth_compiling(max(a.size, b.size, c.size))):
         return fma()(a, b, c)
     s, e = two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
-    return round_to_odd(s, e).astype(np.float16)
+    return round_to_odd(s, e).astype(a.dtype)
 
 
 def round_to_odd(nearest: Array, error: Array) -> Array:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
+
+# Lanes that are computed without the compiler before it is imported, which takes about as long as these do.
+WORTH_COMPILING = 1 << 22
+
+_lanes = 0
+
+
+def is_worth_compiling(lanes: int) -> bool:
+    """Whether `fma` pays: the compiler is there already, or more lanes have come than in a small kernel."""
+    global _lanes
+    _lanes += lanes
+    return _lanes > WORTH_COMPILING or "numba" in sys.modules
 
 
 @cache

@@ -94,7 +94,7 @@ class Program:
 
     @property
     def syncs_grid(self) -> bool:
-        """Whether it waits for the whole grid, at a barrier that the driver keeps for cooperative launches."""
+        """Whether it waits for the whole grid, at a barrier that the driver keeps for it."""
         return any(name in ("%envreg1", "%envreg2") for _, name in self.specials)
 
     def is_load(self, index: int) -> bool:

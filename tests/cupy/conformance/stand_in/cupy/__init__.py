@@ -74,7 +74,7 @@ class DiskKernelCacheBackend:
 
 module("cupy.cuda._compiler_cache", DiskKernelCacheBackend=DiskKernelCacheBackend)
 module("cupy.cuda.texture", **dict.fromkeys(
-    "ChannelFormatDescriptor CUDAarray ResourceDescriptor TextureDescriptor TextureObject".split()
+    ["ChannelFormatDescriptor", "CUDAarray", "ResourceDescriptor", "TextureDescriptor", "TextureObject"]
 ))  # fmt: skip
 vars(cuda.compiler).update(
     _kernel_cache_backend=None,
