@@ -125,11 +125,28 @@ _NUMBERS_ONLY = "From outside, a kernel can use numbers, tuples of numbers and N
 
 _CONSTANT = "Write a number, or a name that is set to a number outside the kernel (TILE + 1 needs a name)."
 
+
+def _stores_slices(fn: FunctionType) -> bool:
+    """Whether the kernel assigns to a slice, as in ``b[:] = a``."""
+    code = list(dis.get_instructions(fn.__code__))
+    slices = any(i.opname == "BUILD_SLICE" or isinstance(i.argval, slice) for i in code)
+    names = {i.opname for i in code}
+    return "STORE_SLICE" in names or (slices and "STORE_SUBSCR" in names)
+
+
 _WHOLE_ARRAY = Rule(
     r"_ol_array_allocate|NRT required|Only accept returning of array|NRT_Allocate",
-    "This makes a whole new array, which a thread of a GPU cannot do.",
-    "Work on single elements, as in c[i] = a[i] + b[i]; for scratch space there are cuda.local.array "
-    "and cuda.shared.array.",
+    lambda found, fn: (
+        "An assignment to a slice, as in b[:] = a, is for whole arrays: every thread would do all of it."
+        if _stores_slices(fn)
+        else "This makes a whole new array, which a thread of a GPU cannot do."
+    ),
+    lambda found, fn: (
+        "Give each thread its own elements, as in b[i] = a[i]."
+        if _stores_slices(fn)
+        else "Work on single elements, as in c[i] = a[i] + b[i]; for scratch space there are "
+        "cuda.local.array and cuda.shared.array."
+    ),
 )
 
 RULES = (

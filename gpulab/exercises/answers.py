@@ -31,7 +31,10 @@ def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) ->
         return (Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases], "set")),)
     case, details, stopped = failure
     said = messages.stopped_at if stopped else messages.first_wrong
-    return (Part("right", "fail", 0.0, of, said(right, len(exercise.cases), case.name, "set"), details),)
+    summary = said(right, len(exercise.cases), case.name, "set")
+    if details[0].text == messages.empty(name_of(fn)):
+        summary = messages.no_result()
+    return (Part("right", "fail", 0.0, of, summary, details),)
 
 
 def _at(
@@ -48,6 +51,8 @@ def _at(
             got = normal(fn(*deepcopy(arguments)))
         except NotAnAnswer as odd:
             return (Detail(messages.odd_answer(call, str(odd))),), True
+        except NotImplementedError as error:
+            return explain(error, fn), True
         except Exception as error:
             return (Detail(messages.while_answering(call)), *explain(error, fn)), True
         silent = silent and got is None

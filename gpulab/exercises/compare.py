@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -204,5 +203,10 @@ def same_answer(got: Any, expected: Any, rtol: float = 0.0, atol: float = 0.0) -
 
 def answer_words(answer: Any, width: int = 60) -> str:
     """An answer or an argument in one short line."""
-    text = repr(answer) if not isinstance(answer, list | dict) else json.dumps(answer)
-    return text if len(text) <= width else f"{text[: width - 2]} …"
+    text = repr(answer)
+    if len(text) <= width:
+        return text
+    if not isinstance(answer, list | tuple | dict) or ", " not in text:
+        return f"{text[: width - 2]} …"
+    whole = text[: width - 4].rpartition(", ")[0]
+    return f"{whole}, …{text[-1]}"

@@ -8,16 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from gpulab import device as devices
+from gpulab.observe.uninitialised import Uninitialised
 from gpulab.observe.writers import Writers
-from gpulab.simt.errors import source_text
+from gpulab.simt.errors import source_text, thread_words
 
-from . import messages
+from . import cases, messages
 from .compare import Mismatch, index_words, value_words, where
+from .run import run
+from .spec import Case, Exercise
 from .verdict import Detail
 
 
-def wrong_result(mismatch: Mismatch, writers: Writers | None) -> tuple[Detail, ...]:
-    """What to say about wrong elements of an output. `writers` watched the run, if somebody did."""
+def wrong_result(
+    mismatch: Mismatch, writers: Writers | None, given_shape: bool, cause: tuple[Detail, ...]
+) -> tuple[Detail, ...]:
+    """What to say about wrong elements of an output.
+
+    `writers` watched the run, if somebody did. With `given_shape` the launch is the exercise's, not the
+    learner's: it is never at fault where it has a thread for each element. `cause` is what `unwritten` found.
+    """
     name, first = mismatch.array, mismatch.first
     flat = _flat(first, mismatch.wrong.shape)
     writer = writers.of(name, flat) if writers else None
@@ -31,14 +41,35 @@ def wrong_result(mismatch: Mismatch, writers: Writers | None) -> tuple[Detail, .
     details = [Detail(sentence)]
     if writers is not None and writer is None:
         alike = mismatch.wrong & ~writers.written(name).reshape(mismatch.wrong.shape)
-        details.append(Detail(messages.nobody_wrote(int(alike.sum()) > 1, _coverage(alike, writers))))
+        details.append(
+            Detail(messages.nobody_wrote(int(alike.sum()) > 1, _coverage(alike, writers, given_shape)))
+        )
     elif writer is not None:
         line = writer.location.line if writer.location else 0
         details.append(Detail(messages.written_by(str(writer), line)))
         details += source(writer.location)
         if (kind := _odd(got)) and not _odd(mismatch.expected[first]):
-            details.append(Detail(messages.not_a_number_inside(kind)))
+            details += cause or (Detail(messages.not_a_number_inside(kind)),)
     return tuple(details)
+
+
+def unwritten(exercise: Exercise, case: Case, fn: Any, mismatch: Mismatch) -> tuple[Detail, ...]:
+    """Where a NaN in an output comes from, if some thread read what nobody had written."""
+    if _odd(mismatch.got[mismatch.first]) != "nan" or _odd(mismatch.expected[mismatch.first]):
+        return ()
+    watchers: list[Uninitialised] = []
+
+    def watch(launch: devices.Launch) -> Uninitialised:
+        watchers.append(Uninitialised())
+        return watchers[-1]
+
+    run(exercise, case, fn, cases.arguments(exercise, case), devices.current().observed(watch))
+    read = next((read for watcher in watchers for read in watcher.findings), None)
+    if read is None:
+        return ()
+    line = read.location.line if read.location else 0
+    words = messages.read_before_written(read.what, thread_words(read.thread, read.block), line)
+    return (Detail(words), *source(read.location))
 
 
 def changed_input(
@@ -81,14 +112,14 @@ def _odd(value: Any) -> str:
     return "nan" if math.isnan(number) else "inf" if math.isinf(number) else ""
 
 
-def _coverage(unwritten: np.ndarray, writers: Writers) -> str:
+def _coverage(unwritten: np.ndarray, writers: Writers, given_shape: bool) -> str:
     """Why nobody wrote these elements, as far as the shape of the launches explains it."""
     shapes = {(launch.grid, launch.block) for launch in writers.launches}
     if len(shapes) != 1:
         return ""
     grid, block = next(iter(shapes))
     extents = [g * b for g, b in zip(grid, block, strict=True)]
-    if math.prod(extents) >= unwritten.size and unwritten.ndim == 1:
+    if math.prod(extents) >= unwritten.size and (given_shape or unwritten.ndim == 1):
         return messages.guarded_away()
     if unwritten.ndim == 1:
         threads = math.prod(extents)

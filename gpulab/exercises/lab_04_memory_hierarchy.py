@@ -359,6 +359,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "too early?",
             "One more `cuda.syncthreads()`, at the end of the loop's body and outside every `if`.",
         ),
+        detective=True,
         section="Detective · The tile that came too early",
     ),
     Exercise(
@@ -534,9 +535,9 @@ def _prediction(
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "all_registers",
-        "All registers of an A100 together",
+        "All registers of an A100's 108 SMs together",
         "MiB",
-        reason="Count the SMs of the data sheet, 65,536 registers in each, 4 bytes per register.",
+        reason="108 SMs, 65,536 registers in each, 4 bytes per register; a MiB is 2²⁰ bytes.",
         tolerance=0.05,
     ),
     _prediction(
@@ -635,14 +636,15 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "warps_that_fit",
-        "Warps whose 32 lanes keep one line of 128 bytes each in an A100's L1",
+        "Warps whose 32 lanes keep one line of 128 bytes each in an A100's L1 of 192 KiB",
         "warps",
-        reason="A warp needs 32 · 128 bytes = 4 KiB; divide the L1 of the data sheet by that.",
+        reason="A warp needs 32 · 128 bytes = 4 KiB; 192 KiB hold 48 times that.",
         tolerance=0.05,
     ),
     _prediction(
         "host_link",
-        "Bringing the weights over PCIe 4.0 ×16 takes longer than reading them from DRAM by a factor of",
+        "Bringing the weights over PCIe 4.0 ×16 (31.5 GB/s) takes longer than reading them from an A100's "
+        "DRAM (2,039 GB/s) by a factor of",
         "times",
         reason="The size of the model does not matter: it is the ratio of the two bandwidths.",
         tolerance=0.25,

@@ -11,6 +11,7 @@ from gpulab.profile.display import number, points
 from gpulab.profile.metrics import METRICS
 
 ROOM = 40  # characters for the names of cases
+AVERAGES = {"sectors/request": "per request", "ways": "ways on average"}  # units in words
 
 
 def some(count: int, one: str, many: str = "") -> str:
@@ -84,6 +85,14 @@ def no_result() -> str:
 
 def not_written(name: str) -> str:
     return f"`{name}` is still empty: no thread writes anything"
+
+
+def empty(name: str) -> str:
+    return f"`{name}` is still empty"
+
+
+def write_first(name: str) -> str:
+    return f"write `{name}` first, then run this cell again"
 
 
 def no_launch(name: str) -> str:
@@ -160,7 +169,7 @@ def nobody_wrote(many: bool, why: str) -> str:
 
 
 def guarded_away() -> str:
-    return "the grid has threads enough. Does the guard let the right ones through?"
+    return "the launch has threads enough. Does an index or a guard leave them out?"
 
 
 def grid_covers(covered: int, total: int, what: str) -> str:
@@ -175,6 +184,14 @@ def input_changed(array: str, count: int, where: str, thread: str, line: int) ->
     who = f": {thread} wrote to it" + (f" in line {line}" if line else "") if thread else ""
     what = f"{some(count, 'element')} of the input `{array}` (first `{where}`)"
     return f"your code changed {what}{who}. Only outputs may change."
+
+
+def read_before_written(what: str, thread: str, line: int) -> str:
+    return f"{thread} read {what} in line {line} before any thread had written it"
+
+
+def or_everything() -> str:
+    return "Or does each thread go through everything? Then every thread does the work of all."
 
 
 def not_a_number_inside(kind: str) -> str:
@@ -218,6 +235,18 @@ def also_wrong(where: str, right: str, other: str) -> str:
     )
 
 
+def detective_race() -> str:
+    return "Nothing orders these two accesses. Which of them comes first, and which should?"
+
+
+def barrier_without_some(came: int, threads: int, line: int) -> str:
+    return (
+        f"Only {came} of {some(threads, 'thread')} of a block came to the barrier in line {line}: the others "
+        "had returned. Threads that have returned are not waited for, so nothing hangs and no point is lost. "
+        "Guard the work and not the barrier, and it holds when the code behind it grows."
+    )
+
+
 def right_by_luck(total: int) -> str:
     return f"{total} of {some(total, 'size')}, but only by the luck of the order in which warps run"
 
@@ -233,15 +262,20 @@ def amount(metric: str, value: float | None) -> str:
     whole = (
         int(value) if float(value).is_integer() and (m.terms or m.fact) and m.unit != "%" else float(value)
     )
-    if m.unit == "sectors/request":
-        return f"{number(whole)} per request"
-    return number(
-        whole, "" if m.unit == "×" else _one(m.unit) if whole == 1 and isinstance(whole, int) else m.unit
-    )
+    if m.unit in AVERAGES:
+        return f"{number(whole)} {AVERAGES[m.unit]}"
+    return quantity(whole, "" if m.unit == "×" else m.unit)
+
+
+def quantity(value: float | int | None, unit: str) -> str:
+    """A number with its unit: ``3 launches``, ``1 launch``."""
+    return number(value, _one(unit) if value == 1 and isinstance(value, int) else unit)
 
 
 def _one(unit: str) -> str:
-    """The unit of a single one: ``launch``, ``request``; ``FLOP`` and ``B`` as they are."""
+    """The unit of a single one: ``launch``, ``request``; ``FLOP``, ``B`` and ``Gbit/s`` as they are."""
+    if not (len(unit) > 3 and unit.replace(" ", "").isalpha() and unit.islower()):
+        return unit
     return unit.removesuffix("es") if unit.endswith("ches") else unit.removesuffix("s")
 
 
@@ -264,7 +298,7 @@ def number_of(metric: str, value: float) -> str:
     text = amount(metric, value)
     if unit == "%":
         return text
-    return text.removesuffix(f" {unit}").removesuffix(f" {_one(unit)}").removesuffix(" per request")
+    return text.removesuffix(f" {AVERAGES.get(unit, unit)}").removesuffix(f" {_one(unit)}")
 
 
 def not_looked_at(until: str) -> str:
@@ -300,7 +334,7 @@ def one_sector_each() -> str:
 
 
 def sectors_for(sectors: int, threads: int) -> str:
-    return f"{some(sectors, '32-byte sector')} for {some(threads, 'thread')}"
+    return f"{some(sectors, 'sector')} of 32 bytes for {some(threads, 'thread')}"
 
 
 def misaligned(distance: int, sectors: int) -> str:
@@ -314,12 +348,12 @@ def scattered(verb: str, sectors: int, threads: int) -> str:
 
 def one_bank(ways: int, threads: int) -> str:
     if ways == threads:
-        return f"{threads} threads share one bank"
-    return f"{ways} different words in one bank, {ways} passes instead of one"
+        return f"{threads} threads share one bank, a {ways}-way conflict"
+    return f"{ways} different words in one bank, a {ways}-way conflict"
 
 
 def banks(verb: str, ways: int) -> str:
-    return f"a warp's threads {verb} up to {ways} different words of one bank: {ways} passes instead of one"
+    return f"a warp's threads {verb} up to {ways} different words of one bank, a {ways}-way conflict"
 
 
 # ---------------------------------------------------------------- the foot of a check, hints
@@ -332,6 +366,10 @@ def attempt(count: int, name: str, hint_left: bool, hints_shown: int) -> str:
 
 def passed(count: int, lab: str, done: int, total: int) -> str:
     return f"passed at attempt {count} · lab {lab}, {done} of {total} done"
+
+
+def not_counted() -> str:
+    return "this check does not count as an attempt"
 
 
 def not_saved(path: str) -> str:
@@ -382,6 +420,10 @@ def show_exercise(name: str) -> str:
     return f'gpulab.show("{name}", …) needs your function, and an exercise that launches kernels'
 
 
+def at_case(case: str) -> str:
+    return f"At {case}:"
+
+
 def nothing_to_show(view: str) -> str:
     return f"this run has nothing to draw{f' for {view!r}' if view else ''}"
 
@@ -407,6 +449,11 @@ def prediction_off(value: str, measured: str) -> str:
 
 def not_predicted(measured: str) -> str:
     return f"it is {measured}; you wrote nothing down"
+
+
+def unknown_prediction(name: object, close: Sequence[str]) -> str:
+    hint = f"; did you mean {listed(close)}?" if close else ""
+    return f"there is no question {name!r}{hint}"
 
 
 def not_a_prediction(name: str, value: object) -> str:

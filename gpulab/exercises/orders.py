@@ -8,9 +8,11 @@ from typing import Any
 from gpulab import device as devices
 from gpulab import simt
 from gpulab.observe import Race, Races
+from gpulab.observe.synchronisation import MissedBarrier, Synchronisation
 
 from . import cases, messages
 from .compare import index_words, value_words
+from .diagnose import source
 from .registry import Reference
 from .results import first_mismatch
 from .run import run
@@ -27,26 +29,51 @@ def race_case(exercise: Exercise) -> Case:
     return next(case for case in exercise.cases if case.name == exercise.race_case)
 
 
-def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) -> tuple[Detail, ...]:
-    """What depends on the order of warps, in words; empty if nothing was found."""
+def examine(
+    exercise: Exercise, fn: Callable[..., Any], reference: Reference
+) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
+    """What depends on the order of warps, in words, empty if nothing was found; and remarks that cost
+    nothing."""
     case = race_case(exercise)
     other, said = _other_order(exercise, case, fn, reference)
-    race = _race(exercise, case, fn)
+    race, missed = _watched(exercise, case, fn)
+    remarks = (Detail(_missed_words(missed)), *source(missed.location)) if missed else ()
     if race is None:
-        return other
-    return (Detail(str(race)), *((Detail(said),) if said else ()))
+        return other, remarks
+    return (Detail(_race_words(race, exercise.detective)), *((Detail(said),) if said else ())), remarks
 
 
-def _race(exercise: Exercise, case: Case, fn: Callable[..., Any]) -> Race | None:
-    """The first race in shared memory, whether or not it went wrong."""
-    watchers: list[Races] = []
+def _race_words(race: Race, detective: bool) -> str:
+    return f"{race.sighting}\n{messages.detective_race()}" if detective else str(race)
 
-    def watch(launch: devices.Launch) -> Races:
-        watchers.append(Races())
-        return watchers[-1]
 
-    run(exercise, case, fn, cases.arguments(exercise, case), devices.current().observed(watch))
-    return next((race for watcher in watchers for race in watcher.findings), None)
+def _missed_words(missed: MissedBarrier) -> str:
+    line = missed.location.line if missed.location else 0
+    return messages.barrier_without_some(missed.came, missed.threads, line)
+
+
+def _watched(
+    exercise: Exercise, case: Case, fn: Callable[..., Any]
+) -> tuple[Race | None, MissedBarrier | None]:
+    """The first race in shared memory, whether or not it went wrong, and the first barrier that threads
+    skipped by returning."""
+    races: list[Races] = []
+    barriers: list[Synchronisation] = []
+
+    def watch_races(launch: devices.Launch) -> Races:
+        races.append(Races())
+        return races[-1]
+
+    def watch_barriers(launch: devices.Launch) -> Synchronisation:
+        barriers.append(Synchronisation())
+        return barriers[-1]
+
+    device = devices.current()
+    with device.observed(watch_barriers):
+        run(exercise, case, fn, cases.arguments(exercise, case), device.observed(watch_races))
+    race = next((race for watcher in races for race in watcher.findings), None)
+    found = (finding for watcher in barriers for finding in watcher.findings)
+    return race, next((missed for missed in found if isinstance(missed, MissedBarrier)), None)
 
 
 def _other_order(

@@ -8,12 +8,16 @@ from numbers import Real
 from typing import Any
 
 from gpulab.messages import Message
-from gpulab.profile.display import Card, Heading, Note, Piece, Row, Shown, Span, number
+from gpulab.profile.display import Card, Heading, Note, Piece, Row, Shown, Span
 
 from . import messages, progress, registry
 from .spec import Prediction
 
 TOLERANCE = 1e-9  # relative, where the lab states none
+
+
+class UnknownPrediction(Message, LookupError):
+    """No lab asks that question; the message names the closest."""
 
 
 class NotAPrediction(Message, ValueError):
@@ -43,7 +47,8 @@ class Guess(Shown):
 
     def row(self) -> Row:
         """The question and both numbers."""
-        mine, real = number(_short(self.value), self.unit), number(_short(self.measured), self.unit)
+        mine = messages.quantity(_short(self.value), self.unit)
+        real = messages.quantity(_short(self.measured), self.unit)
         if self.measured is None:
             words, mark = messages.write_a_number() if self.value is None else messages.noted(mine), "wait"
         elif self.value is None:
@@ -68,20 +73,23 @@ def predict(name: str, value: Any = None, *, measured: float | None = None) -> G
 
     Later ``gpulab.predict("memory.sectors", measured=report["global_load_sectors_per_request"])`` sets the
     run's own number beside it; where the lab knows the answer it answers at once. The number is kept with
-    the progress and never graded. ``...`` stands for a number still to be written. Raises NotAPrediction
-    for what is no finite number.
+    the progress and never graded. ``...`` stands for a number still to be written. Raises UnknownPrediction
+    for a question that no lab asks, NotAPrediction for what is no finite number.
     """
+    known = registry.predictions()
+    if name not in known:
+        raise UnknownPrediction(messages.unknown_prediction(name, registry.closest(name, known)))
     if value is ...:
         value = None
     for given in (value, measured):
         if given is not None and not _is_number(given):
             raise NotAPrediction(messages.not_a_prediction(name, given))
-    asked = registry.predictions().get(name)
+    asked = known[name]
     with progress.change() as data:
         mine = data["predictions"].setdefault(name, {})
         if value is not None:
             mine["value"] = float(value)
-        if measured is None and asked is not None and asked.answer is not None and value is not None:
+        if measured is None and asked.answer is not None and value is not None:
             measured = float(asked.answer)
         if measured is not None:
             mine["measured"] = float(measured)

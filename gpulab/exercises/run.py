@@ -19,6 +19,7 @@ from gpulab.hardware import find as find_gpu
 from gpulab.messages import Message
 from gpulab.observe.writers import Range, Writers
 from gpulab.simt import Allocation, SimulationError
+from gpulab.simt.errors import Endless
 from gpulab.simulated_cuda.arrays import DeviceArray
 from gpulab.simulated_cuda.transfers import to_device
 
@@ -129,10 +130,12 @@ class _HandsOff(Simulator):
 
 def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
     """An exception as sentences. Errors of ours say all themselves; others get the learner's line."""
+    if isinstance(error, Endless):
+        return Detail(str(error)), Detail(messages.or_everything())
     if isinstance(error, Message | SimulationError):
         return (Detail(str(error)),)
     if isinstance(error, NotImplementedError):
-        return (Detail(messages.not_written(name_of(fn))),)
+        return (Detail(messages.empty(name_of(fn))),)
     file, line = _last_line(error, fn)
     if not line and _is_ours(error):
         return (Detail(messages.ours(type(error).__name__, str(error))),)

@@ -16,9 +16,11 @@ from gpulab.profile.onto_simulator import arrays_there, onto_simulator
 from gpulab.profile.watch import NothingLaunched, Watch
 
 from . import cases, messages, patterns, registry
+from .diagnose import nothing_written
 from .run import name_of, reference_device
 from .run import run as run_case
 from .spec import Array, Case, Exercise
+from .traces import case_of
 
 if TYPE_CHECKING:
     from gpulab.plot import Picture
@@ -55,12 +57,30 @@ def pictures(what: Any, *args: Any, view: str = "") -> list[Picture]:
 
 
 def _of_exercise(name: str, args: tuple, view: str) -> Iterator[Picture]:
-    """An exercise at the largest size that can still be drawn."""
+    """Who wrote what at the largest size that can still be drawn; all else at the size that is counted."""
     exercise = registry.find(name)
     if exercise.evidence != "launch trace" or len(args) != 1 or not callable(args[0]):
         raise CannotShow(messages.show_exercise(name))
     fn = onto_simulator(args[0]) if devices.uses_gpu() else args[0]
-    case = _drawable(exercise)
+    small = _drawable(exercise)
+    counted = case_of(exercise, exercise.budgets[0]) if exercise.budgets else small
+    if view in ("", "threads"):
+        yield from _titled(small, _of_case(exercise, small, fn, threads=True))
+    if view != "threads":
+        yield from _titled(counted, _of_case(exercise, counted, fn, view))
+
+
+def _titled(case: Case, pictures: Iterator[Picture]) -> Iterator[Picture]:
+    """The pictures, with the size in their captions."""
+    for picture in pictures:
+        picture.say_first(messages.at_case(case.name))
+        yield picture
+
+
+def _of_case(
+    exercise: Exercise, case: Case, fn: Callable[..., Any], view: str = "", threads: bool = False
+) -> Iterator[Picture]:
+    """An exercise at a case: who wrote what, or what the report draws."""
     with reference_device() as device:
         watch, writers = Watch(device), Writers()
         outcome = run_case(exercise, case, fn, cases.arguments(exercise, case), watch.standing(), writers)
@@ -69,12 +89,15 @@ def _of_exercise(name: str, args: tuple, view: str) -> Iterator[Picture]:
         if not watch.launches:
             raise NothingLaunched(messages.no_launch(name_of(fn)))
         report = watch.report(name_of(fn))
-    outputs = [a for a in outcome.before if a.role in ("out", "inout")]
-    if view in ("", "threads"):
-        for argument in outputs:
-            if 0 < argument.value.size <= DRAWN:
-                yield from _threads(writers, argument.name, argument.value.shape)
-    yield from _of_report(report, view)
+    outputs = {a.name: a.value for a in outcome.before if a.role in ("out", "inout")}
+    if any(array.size for array in outputs.values()) and nothing_written(writers, outputs):
+        raise CannotShow(messages.write_first(name_of(fn)))
+    if not threads:
+        yield from _of_report(report, view)
+        return
+    for name, array in outputs.items():
+        if 0 < array.size <= DRAWN:
+            yield from _threads(writers, name, array.shape)
 
 
 def _drawable(exercise: Exercise) -> Case:

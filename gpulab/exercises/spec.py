@@ -105,7 +105,8 @@ class Exercise:
     to the answer.
 
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
-    `hints` has three steps; `section` is the heading of the lab to read again after the last.
+    `hints` has three steps; `section` is the heading of the lab to read again after the last. In a
+    `detective` exercise the learner looks for the race: the check shows its two lines and no cure.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Exercise:
     hints: tuple[str, str, str] = ("", "", "")
     section: str = ""
     race_case: str | None = None  # the small case run under both schedules; the first by default
+    detective: bool = False
     tags: tuple[str, ...] = field(default=())
 
     @property

@@ -23,11 +23,13 @@ from .verdict import Detail, Part, no_points
 
 Fn = Callable[..., Any]
 
+_NOTHING_DONE = (messages.no_launch, messages.not_written, messages.empty)
+
 
 def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...]:
     """All parts: right at every size and under another schedule, then the budgets in order."""
     reports: dict[str, Report] = {}
-    counted = {_case_of(exercise, budget).name for budget in exercise.budgets}
+    counted = {case_of(exercise, budget).name for budget in exercise.budgets}
     right = 0
     failure: _Failure | None = None
     for case in exercise.cases:
@@ -41,13 +43,14 @@ def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...
     if failure is not None:
         said = messages.stopped_at if failure.stopped else messages.first_wrong
         summary, details = said(right, len(exercise.cases), failure.case.name), failure.explain(exercise, fn)
-        if details[0].text in (messages.no_launch(name_of(fn)), messages.not_written(name_of(fn))):
+        if details[0].text in [said(name_of(fn)) for said in _NOTHING_DONE]:
             summary = messages.no_result()  # an empty array is right without any work: not worth a mention
         return no_points(exercise, summary, details)
-    if race := orders.examine(exercise, fn, reference):
+    race, remarks = orders.examine(exercise, fn, reference)
+    if race:
         return no_points(exercise, messages.right_by_luck(len(exercise.cases)), race)
     of = exercise.correct_points
-    first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases]))
+    first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases]), remarks)
     return (first, *_budgets(exercise, fn, reports))
 
 
@@ -84,7 +87,8 @@ class _Failure:
         outputs = [a.name for a in before if a.role in ("out", "inout")]
         if watcher and diagnose.nothing_written(watcher, outputs):
             return (Detail(messages.not_written(name_of(fn))),)
-        return diagnose.wrong_result(self.wrong, watcher)
+        source = diagnose.unwritten(exercise, self.case, fn, self.wrong)
+        return diagnose.wrong_result(self.wrong, watcher, exercise.shape is not None, source)
 
 
 def _at(
@@ -108,7 +112,7 @@ def _at(
 # ---------------------------------------------------------------- what does it cost?
 
 
-def _case_of(exercise: Exercise, budget: Budget) -> Case:
+def case_of(exercise: Exercise, budget: Budget) -> Case:
     """The case that a budget is counted at.
 
     Raises ValueError for a name that is none: a mistake in the lab.
@@ -133,7 +137,7 @@ def _budgets(exercise: Exercise, fn: Fn, reports: dict[str, Report]) -> tuple[Pa
             why = messages.not_looked_at(messages.until_met(until))
             parts.append(Part(budget.label, "wait", 0.0, budget.points, why, metric=budget.metric))
             continue
-        case = _case_of(exercise, budget)
+        case = case_of(exercise, budget)
         report = reports.get(case.name)
         value = report[budget.metric] if report else None
         got = score(budget, value, case.sizes)

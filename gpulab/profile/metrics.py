@@ -289,6 +289,12 @@ _TABLE: tuple[Metric, ...] = (
         Term("bytes", None, "local"),
     ),
     _sum(
+        "sectors",
+        "sectors",
+        "loads and stores of global and local memory: 32-byte sectors",
+        *(Term("sectors", kind, space) for space in ("global", "local") for kind in ("load", "store")),
+    ),
+    _sum(
         "const_requests", "requests", "constant memory: warp instructions", Term("requests", "load", "const")
     ),
     # shared memory

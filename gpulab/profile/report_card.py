@@ -15,7 +15,7 @@ WASTE = 1.5  # from this factor over the ideal on, a row says so
 
 # What the costliest line is looked for in, the first that there is any of.
 COSTS = (
-    ("global_sectors", "sectors"),
+    ("sectors", "sectors"),
     ("shared_wavefronts", "wavefronts of shared memory"),
     ("instructions", "instructions"),
 )

@@ -54,7 +54,8 @@ gpulab.start("04")
 # cook's hands, shared memory is the worktop of one team, the caches are the pantry and DRAM is the warehouse
 # in the next street.
 #
-# **Predict.** Every SM has 65,536 registers of 4 bytes. How many MiB of registers does a whole A100 have?
+# **Predict.** An A100 has 108 SMs, and each has 65,536 registers of 4 bytes. How many MiB of registers are
+# that?
 
 # %%
 gpulab.predict("memory.all_registers", ...)
@@ -254,6 +255,7 @@ plt.show()
 # Hold your own function against the counts. The cell lists where they disagree.
 
 # %%
+gpulab.need(sectors)
 [s for s in by_stride if sectors([4 * s * lane for lane in range(32)], 4) != by_stride[s]] + [
     s for s in by_shift if sectors([4 * (s + lane) for lane in range(32)], 4) != by_shift[s]
 ]
@@ -281,6 +283,7 @@ gpulab.check("memory.copy", copy)
 # sector, and the number in a cell is the lane that wants it.
 
 # %%
+gpulab.need(copy)
 gpulab.show("memory.copy", copy, view="accesses")
 
 # %% [markdown]
@@ -408,6 +411,7 @@ def transpose(a, out):
 gpulab.check("memory.transpose", transpose)
 
 # %%
+gpulab.need(transpose)
 plain.compare(gpulab.profile(transpose[(4, 3), (32, 32)], a, out))
 
 # %% [markdown]
@@ -448,11 +452,11 @@ np.abs(out - (a.reshape(-1, 64) - a.reshape(-1, 64).mean(axis=1, keepdims=True))
 # of shared memory in between.
 
 # %%
-gpulab.check("memory.centre", centre_first_try)
+gpulab.check("memory.centre", centre_first_try, attempt=False)
 
 # %% [markdown]
-# The message names two accesses without a barrier between them. Yet there is one between these two lines. To
-# which round of the loop does each access belong?
+# The message names two accesses that nothing orders. Yet a barrier stands between these two lines. To which
+# round of the loop does each access belong, and what would the slower warp get to see?
 #
 # **Do.** Say to yourself which warp does what too early, and to whom. Then write the mended kernel. Each
 # element is loaded once and stored once: **Budget:** 4 bytes per element, each way. Sizes include 63, 1,025
@@ -486,6 +490,11 @@ gpulab.check("memory.centre", centre)
 # **Why.** A tile in a loop needs two barriers: one between writing and reading, one between reading and the
 # next writing. The first is hard to forget, because without it the result is often wrong at once. Without the
 # second it is right whenever the warps happen to keep step, and nothing promises that they do.
+#
+# A barrier inside an `if` that some threads skip is an error. Threads that have *returned* are another matter:
+# a barrier does not wait for them (CUDA Programming Guide, "Synchronization Functions"). The check remarks on
+# it and takes no point. Do not build on it: a thread that is gone cannot help to fill the next tile. Guard the
+# work, not the barrier.
 #
 # ## 7 · Records and columns
 #
@@ -545,6 +554,7 @@ def unpack(points, xs, ys, zs):
 gpulab.check("memory.unpack", unpack)
 
 # %%
+gpulab.need(unpack)
 plain.compare(gpulab.profile(unpack[16, 256], points, *columns))
 
 # %% [markdown]
@@ -595,10 +605,12 @@ gpulab.check("memory.ways", ways)
 gpulab.predict("memory.rows_of_34", ...)
 
 # %%
+gpulab.need(ways)
 {length: ways([4 * length * lane for lane in range(32)], 4) for length in range(30, 38)}
 
 # %% [markdown]
-# **Do.** Your `transpose` reads its tile down a column. Write it again as `padded`, with no bank conflict.
+# **Do.** Your `transpose` writes its tile along rows, 1 wavefront a request, and reads it down a column, 32: it
+# is 16.5-way on average, and 32-way at its worst line. Write it again as `padded`, with no bank conflict.
 # **Budget:** in all no more sectors than the two arrays have, and 1 wavefront where 1 is enough. One number
 # changes.
 
@@ -628,6 +640,7 @@ gpulab.check("memory.padded", padded)
 # `padded`.
 
 # %%
+gpulab.need(transpose, padded)
 gpulab.show("memory.transpose", transpose, view="banks")
 gpulab.show("memory.padded", padded, view="banks")
 
@@ -649,6 +662,9 @@ gpulab.show("memory.padded", padded, view="banks")
 gpulab.predict("memory.halo", ...)
 
 # %% [markdown]
+# A wrong index does not always leave the array. Elements lie row after row, so one step behind the end of a row
+# is the start of the next, and numba counts a negative index from the end, as Python does.
+#
 # **Do.** Write `blur(a, out)`. The launch has blocks of (32, 8) over the image, x along the columns.
 # **Budget:** the bytes of tiles and halos plus 10 %. About 16 lines. Sizes include 1025 × 33, 7 × 31, 1 × 1
 # and 0 × 5.
@@ -688,6 +704,7 @@ gpulab.check("memory.blur", blur)
 # the price of an odd width.
 
 # %%
+gpulab.need(blur)
 gpulab.show("memory.blur", blur, view="accesses")
 
 # %% [markdown]
@@ -724,7 +741,8 @@ def smooth_ring(a, out):
 
 # %% [markdown]
 # **Predict.** For each element `smooth_ring` writes one entry of the ring and reads four. How many bytes of
-# local memory is that per element?
+# local memory is that per element? (Clearing the ring costs each thread 16 bytes more, once: with 256 columns
+# of 64 rows a quarter of a byte per element, so the report says 20.25 B for each.)
 
 # %%
 gpulab.predict("memory.ring", ...)
@@ -761,6 +779,7 @@ def smooth(a, out):
 gpulab.check("memory.smooth", smooth)
 
 # %%
+gpulab.need(smooth)
 ring.compare(gpulab.profile(smooth[2, 128], a, out))
 
 # %% [markdown]
@@ -844,8 +863,8 @@ for report in (in_constant, in_global):
 # sectors are used up in eight steps, *if they stay that long*. Below, warps take turns, one step each, on an
 # L1 that replaces the least recently used line.
 #
-# **Predict.** Each lane is busy with one line of 128 bytes. How many warps can an A100's L1 serve like this,
-# if all of it is cache?
+# **Predict.** Each lane is busy with one line of 128 bytes. An A100's L1 has 192 KiB. How many warps can it
+# serve like this, if all of it is cache?
 
 # %%
 gpulab.predict("memory.warps_that_fit", ...)
@@ -909,7 +928,7 @@ plt.show()
 # network; a good loader keeps all these stages busy at once.
 #
 # **Predict.** A model has 7 billion weights of 2 bytes. How many times longer does it take to bring them over
-# PCIe 4.0 ×16 than to read them once from an A100's DRAM?
+# PCIe 4.0 ×16, at most 31.5 GB/s, than to read them once from an A100's DRAM, at most 2,039 GB/s?
 
 # %%
 gpulab.predict("memory.host_link", ...)
@@ -986,14 +1005,16 @@ a = cuda.to_device(np.random.default_rng(6).random((256, 256)).astype(np.float32
 sums_plain, sums = cuda.device_array(256, np.float32), cuda.device_array(256, np.float32)
 before = gpulab.profile(row_sums_plain[8, 32], a, sums_plain)
 after = gpulab.profile(row_sums[8, 32], a, sums)
-print(np.array_equal(sums_plain.copy_to_host(), sums.copy_to_host()))
-before.compare(after)
+print("the same sums:", np.array_equal(sums_plain.copy_to_host(), sums.copy_to_host()))
+for metric in ("global_load_sectors", "branch_efficiency"):
+    print(f"{metric:20}{before[metric]:10,.0f}{after[metric]:10,.0f}")
 
 # %% [markdown]
-# **Do.** Is it? Take one tile of 32 × 32 and one SM. The SM's share of the A100's DRAM bandwidth needs the
-# cycles below to bring 4,096 bytes. Work out how many cycles the shared memory of the SM needs for the same
-# tile: it serves one wavefront a cycle, and the report counts the wavefronts. Then change one number in
-# `row_sums` and look again. The second cell is free.
+# **Do.** Is it? The two numbers are true. Look for the one that nobody showed you: `after` is a whole report.
+# Take one tile of 32 × 32 and one SM. The SM's share of the A100's DRAM bandwidth needs the cycles below to
+# bring 4,096 bytes; every other unit of the SM has to be done with the tile in that time. Name the unit that is
+# not, and count its cycles: shared memory serves one wavefront a cycle, and a warp issues at most one
+# instruction a cycle. Then change one number in `row_sums` and look again. The second cell is free.
 
 # %%
 bytes_per_cycle = float(a100.dram_bandwidth) / float(a100.boost_clock) / int(a100.sms)
@@ -1032,7 +1053,8 @@ print(f"DRAM needs {32 * 32 * 4 / bytes_per_cycle:.0f} cycles per tile (modelled
 # | kernel | sectors + requests per bag |
 # |---|---|
 # | one thread per bag | the cell below |
-# | ours, with 4-byte loads | 106 |
+# | one warp per bag, 4-byte loads | 106 |
+# | ours, 4-byte loads too, each index loaded once | 91.2 |
 # | bound | 73 sectors (8 · 8 of rows, 1 of indices, 8 of output) and 2,336 bytes at 512 a request: 77.6 |
 
 # %%
@@ -1056,6 +1078,7 @@ def pool_plain(table, index, out):
 
 
 def merit(launch):
+    pooled.copy_to_device(np.full((BAGS, 64), np.nan, np.float32))
     report = gpulab.profile(launch, table, index, pooled)
     right = np.allclose(pooled.copy_to_host(), expected, rtol=1e-5)
     return f"{(report['global_sectors'] + report['global_requests']) / BAGS:.1f}" if right else "wrong"

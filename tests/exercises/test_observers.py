@@ -111,15 +111,15 @@ LANES = range(32)
 READ = "neighbouring threads (x = 0, 1, 2 …) read addresses"
 WRITE = "neighbouring threads (y = 0, 1, 2 …) write addresses"
 BEHIND = "5 sectors, because the first address lies 4 bytes behind the start of one"
-TWO = "2 different words in one bank, 2 passes instead of one"
-THREE = "a warp's threads write up to 3 different words of one bank: 3 passes instead of one"
+TWO = "2 different words in one bank, a 2-way conflict"
+THREE = "a warp's threads write up to 3 different words of one bank, a 3-way conflict"
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ([4 * i for i in LANES], f"{READ} 4 bytes apart: 4 32-byte sectors for 32 threads"),
-        ([8 * i for i in LANES], f"{READ} 8 bytes apart: 8 32-byte sectors for 32 threads"),
+        ([4 * i for i in LANES], f"{READ} 4 bytes apart: 4 sectors of 32 bytes for 32 threads"),
+        ([8 * i for i in LANES], f"{READ} 8 bytes apart: 8 sectors of 32 bytes for 32 threads"),
         ([384 * i for i in LANES], f"{READ} 384 bytes apart: one 32-byte sector each"),
         ([4 + 4 * i for i in LANES], f"{READ} 4 bytes apart: {BEHIND}"),
         ([64] * 32, "all threads of a warp read one address of global memory"),
@@ -137,7 +137,11 @@ def test_global_requests_are_described(asked: list[int | None], words: str) -> N
     ("asked", "size", "words"),
     [
         ([4 * i for i in LANES], 4, ""),
-        ([128 * i for i in LANES], 4, f"{WRITE} 128 bytes apart: 32 threads share one bank"),
+        (
+            [128 * i for i in LANES],
+            4,
+            f"{WRITE} 128 bytes apart: 32 threads share one bank, a 32-way conflict",
+        ),
         ([8 * i for i in LANES], 4, f"{WRITE} 8 bytes apart: {TWO}"),
         ([8 * i for i in LANES], 8, ""),
         ([132 * i for i in LANES], 4, ""),

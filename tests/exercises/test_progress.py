@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpulab import cuda
-from gpulab.exercises import check, hints, predictions, progress
-from gpulab.exercises.predictions import NotAPrediction
+from gpulab.exercises import Prediction, check, hints, messages, predictions, progress, registry
+from gpulab.exercises.predictions import NotAPrediction, UnknownPrediction
 from gpulab.exercises.start import UnknownLab, start
 
 
@@ -127,6 +127,14 @@ def test_a_failed_check_points_to_the_next_hint() -> None:
     assert check("toy.double", wrong).notes == ('attempt 2 · gpulab.hint("toy.double") has a next step',)
 
 
+@pytest.fixture
+def toy_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    toys = {name: Prediction(name, "99", "") for name in ("toy.sectors", "toy.other")}
+    real = registry.predictions()
+    monkeypatch.setattr(registry, "predictions", lambda: real | toys)
+
+
+@pytest.mark.usefixtures("toy_questions")
 def test_a_prediction_is_noted_and_meets_the_measured_number_later() -> None:
     assert str(predictions.predict("toy.sectors", 32)) == "○ toy.sectors  noted: 32"
     assert str(predictions.predict("toy.sectors", measured=4)) == "◐ toy.sectors  you wrote 32; it is 4"
@@ -142,12 +150,26 @@ def test_a_prediction_that_the_lab_knows_is_answered_at_once_with_the_reason() -
     assert "you wrote 24 threads, and it is 24 threads" in str(predictions.recap("00_start_here"))
 
 
+def test_one_is_one_sector_and_a_rate_keeps_its_s() -> None:
+    assert "; it is 1 sector\n" in str(predictions.predict("memory.same_word", 32))
+    assert messages.quantity(1, "Gbit/s") == "1 Gbit/s"
+
+
+def test_a_question_that_no_lab_asks_is_answered_with_the_closest() -> None:
+    with pytest.raises(
+        UnknownPrediction, match=r"no question 'memory.same_wrd'; did you mean memory.same_word"
+    ):
+        predictions.predict("memory.same_wrd", 3)
+
+
+@pytest.mark.usefixtures("toy_questions")
 def test_three_dots_ask_for_a_number_and_lose_nothing() -> None:
     predictions.predict("toy.sectors", 32)
     assert predictions.predict("toy.sectors", ...).value == 32
     assert "write your number in the place of the three dots" in str(predictions.predict("toy.other", ...))
 
 
+@pytest.mark.usefixtures("toy_questions")
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "32", True, [1]])
 def test_what_is_no_number_is_refused_in_one_line(value: object) -> None:
     with pytest.raises(NotAPrediction, match="takes one finite number; it got") as caught:

@@ -164,6 +164,23 @@ def test_the_sample_answer_on_the_row_sums_cites_the_counts():
 POOL = """
 @cuda.jit
 def pool(table, index, out):
+    rows = cuda.shared.array(32, np.int32)
+    lane, k = cuda.threadIdx.x, cuda.threadIdx.y
+    bag = cuda.blockIdx.x * 4 + k
+    if k == 0:
+        rows[lane] = index[bag + lane // 8, lane % 8]
+    cuda.syncthreads()
+    left = right = np.float32(0)
+    for i in range(8):
+        row = rows[8 * k + i]
+        left += table[row, lane]
+        right += table[row, lane + 32]
+    out[bag, lane] = left * np.float32(0.125)
+    out[bag, lane + 32] = right * np.float32(0.125)
+
+
+@cuda.jit
+def pool_by_warps(table, index, out):
     bag = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     lane = cuda.threadIdx.x
     if bag < out.shape[0]:
@@ -176,18 +193,36 @@ def pool(table, index, out):
         out[bag, lane + 32] = right * np.float32(0.125)
 
 
+@cuda.jit
+def nothing(table, index, out):
+    pass
+
+
 ours = merit(pool[BAGS // 4, (32, 4)])
+by_warps = merit(pool_by_warps[BAGS // 4, (32, 4)])
+idle = merit(nothing[1, 32])
 naive = merit(pool_plain[8, 32])
 """
 
 
-def test_the_open_task_can_be_done_for_what_it_says():
+def test_the_open_task_can_be_done_for_what_it_says_and_not_for_nothing():
     names = {"np": np, "gpulab": gpulab, "cuda": gpulab.cuda}
     exec(cell_with("def pool_plain("), names)
     exec(POOL, names)
-    assert names["ours"] == "106.0"
+    assert (names["ours"], names["by_warps"], names["idle"]) == ("91.2", "106.0", "wrong")
     assert float(names["naive"]) > 1000
-    assert "| ours, with 4-byte loads | 106 |" in "".join(c.source for c in notebooks.notebook(LAB).cells)
+    text = "".join(c.source for c in notebooks.notebook(LAB).cells)
+    assert "| one warp per bag, 4-byte loads | 106 |" in text
+    assert "| ours, 4-byte loads too, each index loaded once | 91.2 |" in text
+
+
+def test_figures_in_the_questions_are_those_of_the_data_sheet():
+    a100 = gpulab.hardware.find("A100")
+    asked = " ".join(p.question for p in registry.predictions().values() if p.lab == "04")
+    for figure in (f"{int(a100.sms)} SMs", f"{int(a100.l1_bytes) // 1024} KiB"):
+        assert figure in asked
+    assert f"({float(a100.dram_bandwidth) / 1e9:,.0f} GB/s)" in asked
+    assert f"({16 * 16e9 * 128 / 130 / 8 / 1e9:.1f} GB/s)" in asked  # PCIe 4.0: 16 lanes, 128 of 130 bits
 
 
 # ---------------------------------------------------------------- slow
