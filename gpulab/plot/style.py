@@ -51,6 +51,11 @@ class Picture:
         assert figure is not None
         return figure
 
+    def say_first(self, words: str) -> None:
+        """Put words before the caption of a figure that has one only."""
+        self.caption = f"{words} {self.caption}"
+        _write(self.figure, [self.caption])
+
     def png(self, dpi: int = 110) -> bytes:
         """The image, with the caption in its metadata."""
         buffer = io.BytesIO()
@@ -99,12 +104,15 @@ def finish(ax: Axes, caption: str, given: bool) -> Picture:
     figure = ax.get_figure(root=True)
     assert figure is not None
     earlier: list[str] = getattr(figure, "captions", [])
-    captions = [*earlier, caption]
+    _write(figure, [*earlier, caption])
+    return Picture(ax, caption, given)
+
+
+def _write(figure: Figure, captions: list[str]) -> None:
     figure.captions = captions  # type: ignore[attr-defined]
     width = int(figure.get_figwidth() * 14)  # about 14 characters of this size to the inch
     lines = "\n".join("\n".join(textwrap.wrap(text, width)) for text in captions)
     figure.supxlabel(lines, x=0.02, ha="left", color=INK, fontsize=TEXT)
-    return Picture(ax, caption, given)
 
 
 def bare(ax: Axes) -> None:
