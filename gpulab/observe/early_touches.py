@@ -47,6 +47,8 @@ class EarlyTouches(Observer):
         self._program, self._grid, self._block = program, grid, block
 
     def early(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        if self._program.instructions[index].parts[0] == "cp":
+            return  # two copies to one place: what reads it says more
         start, here = (self._program.instructions[i].location for i in (copied, index))
         if (start, here) in self._seen:
             return

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpulab.ptx import Location
-from gpulab.simt import Access, ArrayLabel, Chunk, Observer, Program
+from gpulab.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
 from gpulab.simt.errors import Index, source_text
 from gpulab.simt.program import is_volatile
 
@@ -24,13 +25,22 @@ from .shadow import NOBODY, OTHER_READER, READER, SECOND_READER, WRITER, Shadow,
 
 Array = np.ndarray
 
-READ, WRITE, ATOMIC = 0, 1, 2
-VERBS = {READ: "reads", WRITE: "writes", ATOMIC: "atomically updates"}
+# What a touch is; BLOCK_ATOMIC is an atomic of block scope (``.cta``), which other blocks do not honour.
+READ, WRITE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
+VERBS = {
+    READ: "reads",
+    WRITE: "writes",
+    ATOMIC: "atomically updates",
+    BLOCK_ATOMIC: "atomically, for its block only, updates",
+}
+
+
+CUDA_C = (".cu", ".cuh", ".h", ".hpp")  # how files of CUDA C++ end
 
 
 @dataclass(frozen=True)
 class Touch:
-    """One side of a race: a thread's access of kind READ, WRITE or ATOMIC at a source line.
+    """One side of a race: a thread's access of kind READ, WRITE, ATOMIC or BLOCK_ATOMIC at a source line.
 
     `linear_thread` counts within the block.
     """
@@ -114,7 +124,9 @@ class Race:
                 "Nothing orders two blocks of one launch.",
                 "Usual cure: let each block write its own elements, use an atomic, or make it two kernels.",
             )
-        cure = "cuda.syncwarp()" if self.within_a_warp else "cuda.syncthreads()"
+        c = self.first.location is not None and self.first.location.file.endswith(CUDA_C)
+        names = ("__syncwarp()", "__syncthreads()") if c else ("cuda.syncwarp()", "cuda.syncthreads()")
+        cure = names[0 if self.within_a_warp else 1]
         usual = f"Usual cure: {cure} after line {earlier}."
         if earlier < later:
             return f"No barrier between line {earlier} and line {later}.", usual
@@ -142,12 +154,18 @@ class _Release:
 class Races(Observer):
     """Finds races; read `findings` after the launch, each pair of source lines once.
 
-    `spaces` are the memories looked at; `arrays` names global memory.
+    `spaces` are the memories looked at; `arrays` names global memory; `find` gives the allocation of memory
+    that is no argument, such as the variables of a module.
     """
 
-    def __init__(self, spaces: tuple[str, ...] = ("shared",), arrays: tuple[ArrayLabel, ...] = ()) -> None:
+    def __init__(
+        self,
+        spaces: tuple[str, ...] = ("shared",),
+        arrays: tuple[ArrayLabel, ...] = (),
+        find: Callable[[int], Allocation | None] = lambda address: None,
+    ) -> None:
         self.findings: list[Race] = []
-        self._spaces, self._arrays = spaces, arrays
+        self._spaces, self._arrays, self._find = spaces, arrays, find
         self._seen: dict[tuple[object, ...], int] = {}
         self._shadows: dict[object, Shadow] = {}
         self._releases: dict[int, list[_Release]] = defaultdict(list)  # by block
@@ -183,6 +201,8 @@ class Races(Observer):
         self._warp_epoch[warps] += 1
 
     def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
+        if "cta" in self._program.instructions[index].parts:
+            return  # within a block, which it takes a barrier to order
         self._tick += 1
         self._fenced[self._threads(lanes, chunk)] = self._tick
 
@@ -229,8 +249,8 @@ class Races(Observer):
         kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
         volatile = "volatile" in access.instruction.parts or is_volatile(access.instruction)
         if kind == ATOMIC or volatile:
-            kind = ATOMIC
-            if access.space == "global":
+            kind = BLOCK_ATOMIC if "cta" in access.instruction.parts else ATOMIC
+            if access.space == "global" and kind == ATOMIC:
                 self._communicate(thread, address)
         elif kind == WRITE:
             self._wrote[thread] = self._tick
@@ -254,15 +274,25 @@ class Races(Observer):
             shadow = self._shared_shadow(int(address.max(initial=0)) // self._granule + granules)
             return [(shadow, block * self._width + address // self._granule, None)]
         found: list[tuple[Shadow, Array, Array | None]] = []
-        starts = {label.address: label.extent for label in self._arrays}
         rest = np.ones(len(address), bool)
-        for start, extent in starts.items():
-            here = rest & (address >= start) & (address < start + extent)
-            if here.any():
-                shadow = self._shadows.setdefault(start, Shadow(max(extent // self._granule + 1, 1)))
-                found.append((shadow, ((address - start) // self._granule)[here], here))
-                rest &= ~here
-        return found  # module variables and memory without a name are left alone
+        for label in self._arrays:
+            self._take(label.address, label.extent, address, rest, found)
+        while rest.any():
+            place = int(address[rest][0])
+            variable = self._find(place)
+            if variable is None:
+                break  # a fault follows
+            self._take(variable.address, variable.nbytes, address, rest, found)
+        return found
+
+    def _take(self, start: int, extent: int, address: Array, rest: Array, found: list) -> None:
+        """Move the lanes of `rest` in one stretch of global memory over to `found`."""
+        here = rest & (address >= start) & (address < start + extent)
+        if here.any():
+            if start not in self._shadows:
+                self._shadows[start] = Shadow(max(extent // self._granule + 1, 1))
+            found.append((self._shadows[start], ((address - start) // self._granule)[here], here))
+            rest &= ~here
 
     def _shared_shadow(self, needed: int) -> Shadow:
         """The shadow of all blocks' shared memory, `_width` granules each, at least `needed`."""
@@ -297,8 +327,10 @@ class Races(Observer):
             self._note_readers(s, who, place)
             return
         if value is not None:
-            self._check_within(access, who, place, value)
+            self._check_within(access, who, place, value, WRITE)
             s.value[place] = value
+        if kind == BLOCK_ATOMIC:
+            self._check_within(access, who, place, who.thread // self._lanes, kind)
         s.kind[place] = kind
         s.note(WRITER, place, who)
 
@@ -310,8 +342,9 @@ class Races(Observer):
         unordered = (other != NOBODY) & (other != who.thread)
         unordered &= ~(same_block & (s.since[role, place] < who.now))
         unordered &= ~(same_warp & (s.warp_since[role, place] < who.warp_now))
-        if role == WRITER and kind == ATOMIC:
-            unordered &= s.kind[place] != ATOMIC
+        if role == WRITER and kind >= ATOMIC:
+            before = s.kind[place]
+            unordered &= ~((before >= ATOMIC) & (same_block | ((kind == ATOMIC) & (before == ATOMIC))))
         if self._releases:
             for at in np.flatnonzero(unordered & ~same_block):
                 first, since, tick = other[at], s.since[role, place[at]], s.tick[role, place[at]]
@@ -332,15 +365,15 @@ class Races(Observer):
         s.note(SECOND_READER, place[second], who.only(second))
         s.note(OTHER_READER, place[apart], who.only(apart))
 
-    def _check_within(self, access: Access, who: Who, place: Array, value: Array) -> None:
-        """Lanes of one store that write different values to one word."""
+    def _check_within(self, access: Access, who: Who, place: Array, value: Array, kind: int) -> None:
+        """Lanes of one access that touch one word with different values."""
         order = np.argsort(place, kind="stable")
         ordered = place[order]
         clash = (ordered[1:] == ordered[:-1]) & (value[order][1:] != value[order][:-1])
         if clash.any():
             at = int(clash.argmax())
             first, second = who.thread[order[at]], who.thread[order[at + 1]]
-            self._add(access, access.index, int(first), WRITE, int(second), WRITE, int(order[at]), who)
+            self._add(access, access.index, int(first), kind, int(second), kind, int(order[at]), who)
 
     # ---- findings --------------------------------------------------------------------------------------
 
@@ -407,11 +440,15 @@ class Races(Observer):
 
     def _element(self, access: Access, address: int) -> tuple[tuple[int, ...], int, str]:
         """(index, bytes of an element, the array's name)."""
-        if access.space == "global":
-            label = next(l for l in self._arrays if l.address <= address < l.address + l.extent)
-            return label.index_of(address), label.itemsize, label.name
-        start = max((o for o, _ in self._program.shared_variables.values() if o <= address), default=0)
         size = max(access.size // max(len(access.values), 1), 1)
+        if access.space == "global":
+            for label in self._arrays:
+                if label.address <= address < label.address + label.extent:
+                    return label.index_of(address), label.itemsize, label.name
+            variable = self._find(address)
+            assert variable is not None
+            return ((address - variable.address) // size,), size, variable.name
+        start = max((o for o, _ in self._program.shared_variables.values() if o <= address), default=0)
         return ((address - start) // size,), size, ""
 
     def _side(self, index: int, thread: int, kind: int) -> Touch:

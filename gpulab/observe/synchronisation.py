@@ -51,6 +51,8 @@ class Synchronisation(Observer):
         came = np.broadcast_to(lanes, shape).sum(axis=1)
         short = (came > 0) & (came < chunk.threads_per_block)
         instruction = self._program.instructions[index]
+        if len(instruction.operands) > 1 + ("red" in instruction.parts) * 2:
+            return  # it says itself how many threads it is for
         key = instruction.location or index
         if not short.any() or key in self._seen:
             return

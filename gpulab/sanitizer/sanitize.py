@@ -44,7 +44,7 @@ class _Tools:
     def standing(self) -> Iterator[None]:
         """While it is entered, every launch is looked at by every tool."""
         makers: tuple[Maker, ...] = (
-            lambda launch: Races(("shared", "global"), launch.arrays),
+            lambda launch: Races(("shared", "global"), launch.arrays, self.device.memory.find),
             lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
             lambda _: Synchronisation(),
             lambda _: EarlyTouches(),
@@ -164,6 +164,7 @@ class _Contents:
         self.tensors = [a for a in args if hasattr(a, "untyped_storage")]
         self.host_data = [a.copy() for a in self.hosts]
         self.tensor_data = [t.detach().clone() for t in self.tensors]
+        self.modules = dict(device.memory.modules)
         self.allocations = [(a, a.data.copy(), a.written) for a in device.memory.allocations]
 
     def now(self) -> _Contents:
@@ -171,9 +172,11 @@ class _Contents:
         return _Contents(self.device, self.args)
 
     def restore(self) -> None:
+        self.device.memory.modules = dict(self.modules)  # a module loaded since then starts anew
         for allocation, data, written in self.allocations:
-            allocation.data[:] = data
-            allocation.written = written
+            if allocation.data.size == data.size:  # else it has been freed since then
+                allocation.data[:] = data
+                allocation.written = written
         for array, data in zip(self.hosts, self.host_data, strict=True):
             array[...] = data
         for tensor, data in zip(self.tensors, self.tensor_data, strict=True):

@@ -7,7 +7,7 @@ import pytest
 from gpulab.sanitizer import sanitize
 from gpulab.sanitizer.findings import KINDS
 
-from .corpus import ALL
+from .corpus import ALL, in_cuda_c
 from .pairs import Pair
 
 CONSEQUENCES = {"order", "endless"}  # of something else that is wrong, and told beside it
@@ -30,6 +30,10 @@ def test_nothing_is_said_of_the_mended_kernel(pair: Pair):
     assert not findings, f"\n{findings}"
 
 
+def test_every_kernel_of_the_cuda_c_files_is_in_the_corpus():
+    assert {pair.name for pair in ALL if pair.language == "CUDA C"} == in_cuda_c.kernels_of_the_files()
+
+
 def test_the_corpus_has_all_classes_and_no_name_twice():
-    assert {pair.kind for pair in WRONG} | {"stopped"} == set(KINDS)
+    assert {pair.kind for pair in WRONG} == set(KINDS)
     assert len({(pair.language, pair.name) for pair in ALL}) == len(ALL)

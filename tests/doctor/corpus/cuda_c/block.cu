@@ -1,0 +1,274 @@
+// Kernels that are wrong inside one block. With MENDED they are right; comments mark the lines of the finding.
+
+#include <cuda_pipeline.h>
+
+#define FULL 0xffffffffu
+
+extern "C" __global__ void a_dynamic_tile_has_no_barrier(const float* x, float* y)
+{
+    extern __shared__ float tile[];
+    int t = threadIdx.x;
+    tile[t] = x[t];  // first
+#ifdef MENDED
+    __syncthreads();
+#endif
+    y[t] = tile[blockDim.x - 1 - t];  // second
+}
+
+extern "C" __global__ void a_tiled_product_lacks_its_second_barrier(const float* a, const float* b, float* c, int n)
+{
+    __shared__ float left[8][8], right[8][8];
+    int column = threadIdx.x, row = threadIdx.y;
+    float sum = 0;
+    for (int start = 0; start < n; start += 8) {
+        left[row][column] = a[row * n + start + column];  // second
+        right[row][column] = b[(start + column) * 8 + row];
+        __syncthreads();
+        float product = 0;
+        for (int k = 0; k < 8; ++k)
+            product += left[row][k];  // first
+        sum += product * right[row][column];
+#ifdef MENDED
+        __syncthreads();
+#endif
+    }
+    c[row * 8 + column] = sum;
+}
+
+extern "C" __global__ void the_last_warp_sums_without_syncwarp(const float* x, float* y)
+{
+    __shared__ float s[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    for (int reach = 32; reach > 0; reach /= 2) {
+        if (t < reach)
+            s[t] += s[t + reach];  // first, second
+#ifdef MENDED
+        __syncwarp();
+#endif
+    }
+    if (t == 0)
+        y[0] = s[0];
+}
+
+extern "C" __global__ void shared_counters_are_read_before_all_have_counted(const int* x, int* y)
+{
+    __shared__ int counts[8];
+    int t = threadIdx.x;
+    if (t < 8)
+        counts[t] = 0;
+    __syncthreads();
+    atomicAdd(&counts[x[t]], 1);  // first
+#ifdef MENDED
+    __syncthreads();
+#endif
+    if (t < 8)
+        y[t] = counts[t];  // second
+}
+
+extern "C" __global__ void two_carved_arrays_overlap(const float* x, float* y, int n)
+{
+    extern __shared__ float room[];
+    float* sums = room;
+#ifdef MENDED
+    float* products = room + n;
+#else
+    float* products = room + n - 1;
+#endif
+    int t = threadIdx.x;
+    sums[t] = x[t] + 1;  // first
+    products[t] = x[t] * 2;  // second
+    __syncthreads();
+    y[t] = sums[t] + products[t];
+}
+
+extern "C" __global__ void two_threads_write_one_byte(unsigned char* y)
+{
+    __shared__ unsigned char flags[64];
+    int t = threadIdx.x;
+#ifdef MENDED
+    int place = t;
+#else
+    int place = t / 2;
+#endif
+    flags[t] = 0;
+    __syncthreads();
+    flags[place] = t;  // first, second
+    __syncthreads();
+    y[t] = flags[t];
+}
+
+extern "C" __global__ void a_copy_is_read_before_it_has_come(const float* x, float* y)
+{
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&tile[t], &x[t], 4);  // first
+    __pipeline_commit();
+#ifdef MENDED
+    __pipeline_wait_prior(0);
+#endif
+    y[t] = tile[t];  // second
+}
+
+extern "C" __global__ void a_wait_leaves_one_copy_too_many(const float* x, float* y, int n)
+{
+    __shared__ float tile[2][64];
+    int t = threadIdx.x;
+    float sum = 0;
+    __pipeline_memcpy_async(&tile[0][t], &x[t], 4);
+    __pipeline_commit();
+    for (int k = 0; k < n; ++k) {
+        if (k + 1 < n)
+            __pipeline_memcpy_async(&tile[(k + 1) % 2][t], &x[64 * (k + 1) + t], 4);  // first
+        __pipeline_commit();
+#ifdef MENDED
+        __pipeline_wait_prior(1);
+#else
+        if (k == 0)
+            __pipeline_wait_prior(1);
+#endif
+        sum += tile[k % 2][t];  // second
+    }
+    y[t] = sum;
+}
+
+extern "C" __global__ void a_waited_copy_of_another_thread_has_no_barrier(const float* x, float* y)
+{
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&tile[t], &x[t], 4);  // first
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+#ifdef MENDED
+    __syncthreads();
+#endif
+    y[t] = tile[63 - t];  // second
+}
+
+extern "C" __global__ void a_short_warp_shuffles_with_a_full_mask(const float* x, float* y)
+{
+    int t = threadIdx.x;
+    float value = x[t];
+#ifdef MENDED
+    unsigned mask = t < 32 ? FULL : 0xffffu;
+    int start = t < 32 ? 16 : 8;
+#else
+    unsigned mask = FULL;
+    int start = 16;
+#endif
+    for (int reach = start; reach > 0; reach /= 2)
+        value += __shfl_down_sync(mask, value, reach);  // here
+    if (t % 32 == 0)
+        y[t / 32] = value;
+}
+
+extern "C" __global__ void a_barrier_that_counts_stands_in_a_branch(const float* x, int* y)
+{
+    int t = threadIdx.x;
+    int positive = 0;
+#ifdef MENDED
+    positive = __syncthreads_count(t < 40 && x[t] > 0);
+#else
+    if (t < 40)
+        positive = __syncthreads_count(x[t] > 0);  // here
+#endif
+    y[t] = positive;
+}
+
+extern "C" __global__ void a_named_barrier_waits_for_too_many(const float* x, float* y)
+{
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    tile[t] = x[t];
+#ifdef MENDED
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+#else
+    asm volatile("bar.sync 1, 96;" ::: "memory");  // here
+#endif
+    y[t] = tile[63 - t];
+}
+
+extern "C" __global__ void a_local_array_is_filled_in_part(const int* x, int* y, int n)
+{
+    int mine[8];
+    int t = threadIdx.x;
+#ifdef MENDED
+    for (int k = 0; k < 8; ++k)
+#else
+    for (int k = 0; k < n; ++k)
+#endif
+        mine[(k + t) % 8] = x[t] + k;
+    y[t] = mine[(n + t) % 8];  // here
+}
+
+// ---- right as they are
+
+extern "C" __global__ void halves_of_a_block_have_their_own_barriers(const float* x, float* y)
+{
+    __shared__ float tile[128];
+    int t = threadIdx.x;
+    tile[t] = x[t];
+    if (t < 64) {
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        y[t] = tile[63 - t];
+    } else {
+        asm volatile("bar.sync 2, 64;" ::: "memory");
+        y[t] = tile[191 - t];
+    }
+}
+
+extern "C" __global__ void a_pipeline_of_copies(const float* x, float* y, int n)
+{
+    __shared__ float tile[2][64];
+    int t = threadIdx.x;
+    float sum = 0;
+    __pipeline_memcpy_async(&tile[0][t], &x[t], 4);
+    __pipeline_commit();
+    for (int k = 0; k < n; ++k) {
+        if (k + 1 < n)
+            __pipeline_memcpy_async(&tile[(k + 1) % 2][t], &x[64 * (k + 1) + t], 4);
+        __pipeline_commit();
+        __pipeline_wait_prior(1);
+        __syncthreads();
+        sum += tile[k % 2][63 - t];
+        __syncthreads();
+    }
+    y[t] = sum;
+}
+
+extern "C" __global__ void the_lanes_that_are_there_elect_one(const int* x, int* y)
+{
+    int t = threadIdx.x;
+    if (x[t] > 2) {
+        unsigned here = __activemask();
+        int leader = __ffs(here) - 1;
+        int start = 0;
+        if (t % 32 == leader)
+            start = atomicAdd(y + 64, __popc(here));
+        start = __shfl_sync(here, start, leader);
+        y[t] = start >= 0;
+    }
+}
+
+extern "C" __global__ void pairs_of_bytes_have_their_own_threads(uchar4* y)
+{
+    __shared__ uchar4 tile[32];
+    int t = threadIdx.x;
+    if (t % 2)
+        tile[t / 2].x = t;
+    else
+        tile[t / 2].y = t;
+    if (t < 32) {
+        tile[t].z = 1;
+        tile[t].w = 2;
+    }
+    __syncthreads();
+    if (t < 32)
+        y[t] = tile[t];
+}
+
+extern "C" __global__ void atomics_of_a_block_stay_in_their_block(int* y)
+{
+    atomicAdd_block(y + blockIdx.x, 1);
+}

@@ -1,0 +1,138 @@
+// Kernels that are wrong between blocks. With MENDED they are right; comments mark the lines of the finding.
+
+__device__ int hits;
+__device__ float sums[8];
+
+extern "C" __global__ void the_last_block_sums_without_a_fence(const float* x, float* partial, unsigned* done, float* y)
+{
+    if (threadIdx.x == 0) {
+        float sum = 0;
+        for (int k = 0; k < 32; ++k)
+            sum += x[32 * blockIdx.x + k];
+        partial[blockIdx.x] = sum;  // first
+#ifdef MENDED
+        __threadfence();
+#endif
+        if (atomicInc(done, gridDim.x) == gridDim.x - 1) {
+            float whole = 0;
+            for (int k = 0; k < gridDim.x; ++k)
+                whole += partial[k];  // second
+            y[0] = whole;
+        }
+    }
+}
+
+extern "C" __global__ void a_volatile_flag_is_raised_without_a_fence(float* data, volatile int* flag, float* y)
+{
+    if (blockIdx.x == 0) {
+        data[0] = 42;  // first
+#ifdef MENDED
+        __threadfence();
+#endif
+        *flag = 1;
+    } else {
+        while (*flag == 0)
+            ;
+        __threadfence();
+        y[0] = data[0];  // second
+    }
+}
+
+extern "C" __global__ void a_fence_reaches_only_its_block(float* data, int* flag, float* y)
+{
+    if (blockIdx.x == 0) {
+        data[0] = 42;  // first
+#ifdef MENDED
+        __threadfence();
+#else
+        __threadfence_block();
+#endif
+        atomicExch(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) == 0)
+            ;
+        __threadfence();
+        y[0] = data[0];  // second
+    }
+}
+
+extern "C" __global__ void an_atomic_of_one_block_serves_many(int* y)
+{
+#ifdef MENDED
+    atomicAdd(y, 1);
+#else
+    atomicAdd_block(y, 1);  // first, second
+#endif
+}
+
+extern "C" __global__ void a_counter_is_reset_by_one_block(int* count, int* y)
+{
+#ifndef MENDED
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        *count = 0;  // first
+#endif
+    atomicAdd(count, 1);  // second
+}
+
+extern "C" __global__ void a_variable_of_the_module_counts_without_an_atomic(const float* x, int* y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x[i] > 3) {
+#ifdef MENDED
+        atomicAdd(&hits, 1);
+#else
+        hits += 1;  // first, second
+#endif
+    }
+}
+
+extern "C" __global__ void blocks_share_the_sums_of_the_module(const float* x, float* y)
+{
+    int t = threadIdx.x;
+#ifdef MENDED
+    y[8 * blockIdx.x + t] = x[8 * blockIdx.x + t];
+#else
+    sums[t] = x[8 * blockIdx.x + t];  // first, second
+    y[8 * blockIdx.x + t] = sums[t];
+#endif
+}
+
+extern "C" __global__ void half_precision_neighbours_go_through_words(unsigned short* y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+#ifdef MENDED
+    y[i] = i;
+#else
+    unsigned* word = (unsigned*)y + i / 2;
+    unsigned shift = 16 * (i % 2);
+    *word = (*word & ~(0xffffu << shift)) | (unsigned)i << shift;  // first, second
+#endif
+}
+
+// ---- right as they are
+
+extern "C" __global__ void a_volatile_flag_behind_a_fence(float* data, volatile int* flag, float* y)
+{
+    if (blockIdx.x == 0) {
+        data[0] = 42;
+        __threadfence();
+        *flag = 1;
+    } else {
+        while (*flag == 0)
+            ;
+        __threadfence();
+        y[0] = data[0];
+    }
+}
+
+extern "C" __global__ void a_grid_barrier_that_is_used_twice(volatile unsigned* arrived, float* x)
+{
+    for (unsigned phase = 1; phase <= 2; ++phase) {
+        x[blockIdx.x * 2 + phase % 2] = phase + x[(blockIdx.x + 1) % gridDim.x * 2 + (phase + 1) % 2];
+        __threadfence();
+        atomicAdd((unsigned*)arrived, 1);
+        while (*arrived < phase * gridDim.x)
+            ;
+        __threadfence();
+    }
+}
