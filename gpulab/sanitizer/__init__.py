@@ -2,6 +2,7 @@
 why."""
 
 from .findings import Finding, Findings
-from .sanitize import sanitize
+from .sanitize import NotALaunch, sanitize
+from .tools import Tools
 
-__all__ = ["Finding", "Findings", "sanitize"]
+__all__ = ["Finding", "Findings", "NotALaunch", "Tools", "sanitize"]

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gpulab import device as devices
 from gpulab import simt
-from gpulab.observe import Races
-from gpulab.observe.early_touches import EarlyTouches
-from gpulab.observe.ordered_atomics import OrderedAtomics
-from gpulab.observe.synchronisation import Synchronisation
-from gpulab.observe.uninitialised import Uninitialised
-from gpulab.observe.warp_results import WarpResults
+from gpulab.messages import Message
 from gpulab.ptx import Location
 from gpulab.simt.errors import source_text
 
 from .findings import Finding, Findings
+from .tools import Tools, lines_of
 
 SEEDS = (1, 2)  # of the orders in which warps and blocks run
 UNDEFINED = 0x5A5A5A5A  # what undefined results of shuffles are in a run that tells whether they matter
@@ -30,69 +25,8 @@ LOOKED = (
 )
 
 
-Maker = Callable[[devices.Launch], simt.Observer]
-
-
-class _Tools:
-    """The observers of one run, made launch by launch."""
-
-    def __init__(self, device: devices.SimulatedDevice) -> None:
-        self.device = device
-        self._made: list[Any] = []
-
-    @contextmanager
-    def standing(self) -> Iterator[None]:
-        """While it is entered, every launch is looked at by every tool."""
-        makers: tuple[Maker, ...] = (
-            lambda launch: Races(("shared", "global"), launch.arrays, self.device.memory.find),
-            lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
-            lambda _: Synchronisation(),
-            lambda _: EarlyTouches(),
-            lambda _: WarpResults(),
-            lambda _: OrderedAtomics(),
-        )
-        with ExitStack() as stack:
-            for make in makers:
-                stack.enter_context(self.device.observed(self._kept(make)))
-            yield
-
-    def _kept(self, make: Maker) -> Maker:
-        def factory(launch: devices.Launch) -> simt.Observer:
-            tool = make(launch)
-            self._made.append(tool)
-            return tool
-
-        return factory
-
-    def _is_written(self, label: simt.ArrayLabel) -> bool:
-        allocation = self.device.memory.find(label.address)
-        return allocation is None or allocation.written
-
-    def of(self, tool: type[Any]) -> list[Any]:
-        """What the tools of one kind have found."""
-        return [found for made in self._made if isinstance(made, tool) for found in made.findings]
-
-    def findings(self) -> list[Finding]:
-        races = [Finding("race", str(r), (r.first.line, r.second.line)) for r in self.of(Races)]
-        explained = {line for race in races for line in race.lines}  # races may read too early, too
-        reads = [Finding("uninitialised", str(u), _lines(u.location)) for u in self.of(Uninitialised)]
-        missed = [Finding("barrier", str(m), _lines(m.location)) for m in self.of(Synchronisation)]
-        early = [Finding("barrier", str(e), _lines(e.copied, e.location)) for e in self.of(EarlyTouches)]
-        return [*races, *(read for read in reads if not explained & set(read.lines)), *missed, *early]
-
-    def undefined_results(self, certain: bool) -> list[Finding]:
-        """Warp operations without a defined result: wrong for `certain`, or only if somebody uses it."""
-        found = [u for u in self.of(WarpResults) if (u.why == "unnamed") == certain]
-        return [Finding("barrier", str(u), _lines(u.location)) for u in found]
-
-    def ordered_atomics(self) -> dict[Location, str]:
-        """Source lines whose outcome depends on the order, with the reason."""
-        made = [tool for tool in self._made if isinstance(tool, OrderedAtomics)]
-        return {place: why for tool in made for place, why in tool.reasons.items()}
-
-
-def _lines(*locations: Location | None) -> tuple[int, ...]:
-    return tuple(location.line for location in locations if location is not None)
+class NotALaunch(Message):
+    """What was given to `sanitize` launches nothing."""
 
 
 def sanitize(run: Callable[..., Any], *args: Any, **named: Any) -> Findings:
@@ -100,11 +34,14 @@ def sanitize(run: Callable[..., Any], *args: Any, **named: Any) -> Findings:
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels. It
     runs several times on the same inputs; what it leaves behind is the result of the first run. Each finding
-    is told once, with both source lines, both threads, array and index, and the usual cure.
+    is told once, with both source lines, both threads, array and index, and the usual cure. Raises
+    NotALaunch, and whatever a wrong launch raises.
     """
+    if problem := _misuse(run):
+        raise NotALaunch(problem)
     device = devices.current()
     before = _Contents(device, (*args, *named.values()))
-    tools = _Tools(device)
+    tools = Tools(device)
     with tools.standing():
         fault = _attempt(run, args, named)
     found = tools.findings()
@@ -133,6 +70,27 @@ def sanitize(run: Callable[..., Any], *args: Any, **named: Any) -> Findings:
     return Findings(_name(run), list({(f.kind, f.lines): f for f in reversed(found)}.values()), LOOKED)
 
 
+def _misuse(run: Any) -> str:
+    """What is wrong with the thing to be run; empty if it can be called."""
+    if hasattr(run, "py_func"):
+        name = run.__name__
+        return (
+            f"sanitize: {name} is a kernel; say how many blocks and threads, as in "
+            f"gpulab.sanitize({name}[blocks, threads_per_block], …)."
+        )
+    if run is None:
+        return (
+            "sanitize: got None, which is what a launch returns; give the kernel and its arguments apart, "
+            "as in gpulab.sanitize(kernel[blocks, threads_per_block], x, y)."
+        )
+    if not callable(run):
+        return (
+            f"sanitize: {type(run).__name__} is nothing that launches kernels; give kernel[blocks, "
+            "threads_per_block] and its arguments, or a function that launches kernels and its arguments."
+        )
+    return ""
+
+
 def _name(run: Any) -> str:
     kernel = getattr(run, "kernel", None)
     return str(
@@ -152,7 +110,7 @@ def _attempt(run: Callable[..., Any], args: tuple, named: dict[str, Any]) -> sim
 
 def _as_finding(fault: simt.KernelFault) -> Finding:
     kind = next((kind for cls, kind in FAULTS.items() if isinstance(fault, cls)), "memory")
-    return Finding(kind, str(fault), _lines(fault.location, fault.elsewhere))
+    return Finding(kind, str(fault), lines_of(fault.location, fault.elsewhere))
 
 
 class _Contents:
@@ -214,4 +172,4 @@ def _order(kernel: str, difference: str, explained: bool, atomics: dict[Location
         f"    {place.line:4} │ {text:<{width}}   {why}"
         for (place, why), text in zip(atomics.items(), texts, strict=True)
     ]
-    return Finding("order", "\n".join([lead, *rows]), _lines(*atomics))
+    return Finding("order", "\n".join([lead, *rows]), lines_of(*atomics))

@@ -1,0 +1,83 @@
+"""All tools of the doctor over one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from gpulab import device as devices
+from gpulab import simt
+from gpulab.observe import Races
+from gpulab.observe.early_touches import EarlyTouches
+from gpulab.observe.ordered_atomics import OrderedAtomics
+from gpulab.observe.synchronisation import Synchronisation
+from gpulab.observe.uninitialised import Uninitialised
+from gpulab.observe.warp_results import WarpResults
+from gpulab.ptx import Location
+
+from .findings import Finding
+
+Maker = Callable[[devices.Launch], simt.Observer]
+
+
+class Tools:
+    """The observers of one run, made launch by launch: enter `standing` around it, then ask `findings`."""
+
+    def __init__(self, device: devices.SimulatedDevice) -> None:
+        self.device = device
+        self._made: list[Any] = []
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """While it is entered, every launch is looked at by every tool."""
+        makers: tuple[Maker, ...] = (
+            lambda launch: Races(("shared", "global"), launch.arrays, self.device.memory.find),
+            lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
+            lambda _: Synchronisation(),
+            lambda _: EarlyTouches(),
+            lambda _: WarpResults(),
+            lambda _: OrderedAtomics(),
+        )
+        with ExitStack() as stack:
+            for make in makers:
+                stack.enter_context(self.device.observed(self._kept(make)))
+            yield
+
+    def _kept(self, make: Maker) -> Maker:
+        def factory(launch: devices.Launch) -> simt.Observer:
+            tool = make(launch)
+            self._made.append(tool)
+            return tool
+
+        return factory
+
+    def _is_written(self, label: simt.ArrayLabel) -> bool:
+        allocation = self.device.memory.find(label.address)
+        return allocation is None or allocation.written
+
+    def of(self, tool: type[Any]) -> list[Any]:
+        """What the tools of one kind have found."""
+        return [found for made in self._made if isinstance(made, tool) for found in made.findings]
+
+    def findings(self) -> list[Finding]:
+        races = [Finding("race", str(r), (r.first.line, r.second.line)) for r in self.of(Races)]
+        explained = {line for race in races for line in race.lines}  # races may read too early, too
+        reads = [Finding("uninitialised", str(u), lines_of(u.location)) for u in self.of(Uninitialised)]
+        missed = [Finding("barrier", str(m), lines_of(m.location)) for m in self.of(Synchronisation)]
+        early = [Finding("barrier", str(e), lines_of(e.copied, e.location)) for e in self.of(EarlyTouches)]
+        return [*races, *(read for read in reads if not explained & set(read.lines)), *missed, *early]
+
+    def undefined_results(self, certain: bool) -> list[Finding]:
+        """Warp operations without a defined result: wrong for `certain`, or only if somebody uses it."""
+        found = [u for u in self.of(WarpResults) if (u.why == "unnamed") == certain]
+        return [Finding("barrier", str(u), lines_of(u.location)) for u in found]
+
+    def ordered_atomics(self) -> dict[Location, str]:
+        """Source lines whose outcome depends on the order, with the reason."""
+        made = [tool for tool in self._made if isinstance(tool, OrderedAtomics)]
+        return {place: why for tool in made for place, why in tool.reasons.items()}
+
+
+def lines_of(*locations: Location | None) -> tuple[int, ...]:
+    return tuple(location.line for location in locations if location is not None)

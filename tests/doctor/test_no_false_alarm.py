@@ -1,0 +1,45 @@
+"""The doctor says nothing of a solution of any lab."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from gpulab.exercises import cases, registry
+from gpulab.sanitizer import sanitize
+from gpulab.simulated_cuda.transfers import to_device
+from tests.labs import notebooks
+
+LABS = sorted(path.name for path in (notebooks.ROOT / "solutions").iterdir() if re.match(r"\d\d_", path.name))
+
+
+def launching(lab: str) -> list:
+    """The exercises of a lab whose answers launch kernels."""
+    return [e for e in registry.of_lab(lab) if e.evidence == "launch trace"]
+
+
+EXERCISES = [(lab, exercise) for lab in LABS for exercise in launching(lab)]
+
+
+def smallest(exercise):
+    """The smallest case with anything to do."""
+    sized = [case for case in exercise.cases if 0 not in case.sizes.values()]
+    return min(sized, key=lambda case: math.prod(case.sizes.values()))
+
+
+@pytest.mark.parametrize(("lab", "exercise"), EXERCISES, ids=[e.name for _, e in EXERCISES])
+def test_nothing_is_said_of_a_solution(lab, exercise):
+    name, _ = notebooks.checks(lab)[exercise.name]
+    fn, case = notebooks.answers(lab)[name], smallest(exercise)
+    given = [a.value if a.role == "scalar" else to_device(a.value) for a in cases.arguments(exercise, case)]
+    if exercise.shape is not None:
+        shape = exercise.shape(case.sizes)
+        fn = fn[shape.grid, shape.block, 0, shape.shared_bytes]
+    findings = sanitize(fn, *given)
+    assert not findings, f"\n{findings}"
+
+
+def test_there_are_solutions_to_look_at():
+    assert len(EXERCISES) > 10

@@ -1,0 +1,84 @@
+"""What is no launch, or cannot be one, is said in one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab import cuda
+from gpulab.device import LaunchError
+from gpulab.messages import Message
+from gpulab.sanitizer import NotALaunch
+
+
+@cuda.jit
+def double(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = 2 * x[i]
+
+
+@cuda.jit(device=True)
+def twice(x):
+    return 2 * x
+
+
+X = np.ones(64, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("run", "arguments", "error", "said"),
+    [
+        (double, (X, X.copy()), NotALaunch, "gpulab.sanitize(double[blocks, threads_per_block], …)"),
+        (None, (), NotALaunch, "None, which is what a launch returns"),
+        ("double", (X,), NotALaunch, "str is nothing that launches kernels"),
+        (double[1, 64], (X,), LaunchError, "y missing"),
+        (double[1, 64], (X, [1.0, 2.0]), LaunchError, "`y` is a list"),
+        (double[1, 64], (X, "text"), LaunchError, "`y` is a str"),
+        (double[1, 2000], (X, X.copy()), LaunchError, "2,000"),
+    ],
+    ids=["no launch shape", "a launch", "a name", "too few", "a list", "a string", "a big block"],
+)
+def test_wrong_use_is_one_line(run, arguments, error, said):
+    with pytest.raises(error) as raised:
+        gpulab.sanitize(run, *arguments)
+    assert isinstance(raised.value, Message)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_device_function_cannot_be_launched():
+    with pytest.raises(Message, match="twice"):
+        gpulab.sanitize(twice, 1.0)
+
+
+def test_an_error_of_the_host_code_comes_through():
+    def host_code():
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        gpulab.sanitize(host_code)
+
+
+def test_host_code_that_launches_nothing_has_no_findings():
+    assert not gpulab.sanitize(lambda: None)
+
+
+def test_the_arrays_hold_the_result_of_one_run_afterwards():
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+
+    @cuda.jit
+    def add(x, y):
+        i = cuda.grid(1)
+        y[i] += x[i]
+
+    assert not gpulab.sanitize(add[1, 64], x, y)
+    assert np.array_equal(y, x)
+
+
+def test_a_launch_after_a_finding_sees_no_tool():
+    device = gpulab.device.current()
+    gpulab.sanitize(double[1, 128], X, X.copy())
+    assert device.observer_factories == ()
+    assert device.options == {}
