@@ -16,6 +16,14 @@ ERROR = re.compile(
 DETAIL = re.compile(r"^ {8,}(?P<what>argument types are.*|object type is.*|detected during.*)$")
 FROM = re.compile(r"at line (?P<line>\d+)$")  # … the learner's line that led to an error in a header
 OURS = re.compile(r"/?<cuda \w+>/")  # the names that `cuda_c` gives to texts
+NAMES = "__nv_name_map"  # the "file" of the C++ names that were asked for
+
+# An unknown type in a declaration has these besides, and before it.
+UNDEFINED = re.compile(r'identifier ".*" is undefined')
+CONSEQUENCE = re.compile(
+    r'attribute "__global__" does not apply|namespace scope variable without|incomplete type "void" is not allowed'
+    r'|expected a "[;)]"'
+)
 
 # What the compiler's words mean here: pattern → what to do. The first that fits is shown.
 CURES = (
@@ -100,7 +108,9 @@ def _errors(log: str) -> tuple[LineError, ...]:
     for text in log.splitlines():
         if match := ERROR.match(text):
             file, line, what = match["file"], int(match["line"] or 0), match["what"]
-            if file and not OURS.match(file):
+            if file == NAMES:
+                line = 0
+            elif file and not OURS.match(file):
                 what, line = f"{what} ({file.rpartition('/')[2]}, line {line})", 0
             found.append(LineError(line, what))
         elif found and (match := DETAIL.match(text)):
@@ -108,7 +118,9 @@ def _errors(log: str) -> tuple[LineError, ...]:
             if not line and (from_ := FROM.search(text)):
                 line = int(from_["line"])
             found[-1] = LineError(line, what)
-    return tuple(dict.fromkeys(found))
+    undefined = {error.line for error in found if UNDEFINED.match(error.what)}
+    causes = [e for e in found if e.line not in undefined or not CONSEQUENCE.search(e.what)]
+    return tuple(dict.fromkeys(causes))
 
 
 def _cure(errors: tuple[LineError, ...]) -> str:

@@ -155,7 +155,7 @@ class _Place:
         if isinstance(value, np.generic) and value.itemsize < self.size and not isinstance(value, np.bool):
             raise self._error(
                 f"has {self.size} bytes, but got {_said(value)} with {value.itemsize}: a GPU would read what "
-                f"lies behind it. Write int(…) or {_numpy_integer(self.variable.type, bits)}(…)."
+                f"lies behind it. Write int(…) or cupy.{self._integer_name(bits)}(…)."
             )
         number = int(value)
         if not -(1 << bits - 1) <= number < 1 << bits:
@@ -194,6 +194,10 @@ class _Place:
             "dtype with the same fields and padding."
         )
 
+    def _integer_name(self, bits: int) -> str:
+        known = fits(self.parameter.type)
+        return known.dtype if known else f"{'u' if self.variable.type.startswith('u') else ''}int{bits}"
+
     def _error(self, what: str) -> ArgumentError:
         name = f", `{self.parameter.text}`," if self.parameter.text else ""
         return ArgumentError(f"{self.kernel}: argument {self.number}{name} {what}")
@@ -224,10 +228,6 @@ def _said(value: Any) -> str:
     if isinstance(value, np.void):
         return f"a record of dtype {value.dtype}"
     return f"the {kind or type(value).__name__} {value!s}"
-
-
-def _numpy_integer(ptx_type: str, bits: int) -> str:
-    return f"cupy.{'u' if ptx_type.startswith('u') else ''}int{bits}"
 
 
 def _a(noun: str) -> str:

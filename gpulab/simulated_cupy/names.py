@@ -17,9 +17,8 @@ from .ufuncs import ufunc
 SUBMODULES = {
     "": NAMES,
     "linalg": frozenset(words("""
-        cholesky cond cross det eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
-        matrix_rank matrix_transpose norm outer pinv qr slogdet solve svd tensorinv tensorsolve trace
-        vecdot vector_norm
+        cholesky cond cross det eig eigh eigvals eigvalsh inv lstsq matmul matrix_power
+        matrix_rank matrix_transpose norm pinv qr slogdet solve svd tensorinv tensorsolve
     """)),
     "fft": frozenset(words("""
         fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft

@@ -2,8 +2,8 @@
 
     python tests/cupy/conformance/run.py [--source FOLDER] [-k EXPRESSION]
 
-The tests come from CuPy's source distribution, which pip downloads into a temporary folder unless `--source` names
-one that is there. Nothing of it is kept. The table goes to docs/conformance/cupy.md.
+The tests come from CuPy's source distribution, which pip downloads into a temporary folder unless `--source`
+names one that is there. Nothing of it is kept. The table goes to docs/conformance/cupy.md.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FILES = ("test_raw.py", "test_userkernel.py", "test_elementwise.py", "test_reduc
 
 HEAD = f"""# CuPy's tests of its kernels, on the simulated device
 
-What the tests of RawKernel, RawModule, ElementwiseKernel and ReductionKernel of CuPy {VERSION} say when `cupy` is
-`gpulab.cupy`. Made by `python tests/cupy/conformance/run.py`; do not edit.
+What the tests of RawKernel, RawModule, ElementwiseKernel and ReductionKernel of CuPy {VERSION} say when `cupy`
+is `gpulab.cupy`. Made by `python tests/cupy/conformance/run.py`; do not edit.
 """
 
 
@@ -118,7 +118,10 @@ def totals(results: dict[str, list[str]]) -> str:
     counts = Counter(outcome for outcome, _ in results.values())
     passed, failed, others = (counts[outcome] for outcome in ("passed", "failed", "not applicable"))
     share = 100 * passed / max(passed + failed, 1)
-    return f"{passed} of {passed + failed} applicable tests pass ({share:.1f} %); {others} of {len(results)} do not apply."
+    return (
+        f"{passed} of {passed + failed} applicable tests pass ({share:.1f} %); "
+        f"{others} of {len(results)} do not apply."
+    )
 
 
 def class_of(test: str) -> str:

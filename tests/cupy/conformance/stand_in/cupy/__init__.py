@@ -1,6 +1,6 @@
-"""Imported as ``cupy`` in place of it: puts gpulab's into ``sys.modules``, with what CuPy's tests use besides.
+"""Imported as ``cupy`` in place of it: puts gpulab's there, and what else CuPy's tests use.
 
-CuPy's own testing tools come from its source distribution, whose folder is in CUPY_SOURCE. What touches CuPy's
+CuPy's own testing tools come from its source distribution, whose folder is in CUPY_SOURCE. What touches its
 private parts (its file cache, its choice of accelerators) is answered by stand-ins that do nothing.
 """
 
