@@ -15,6 +15,14 @@ from .counts import COLUMNS, Counts
 
 Array = np.ndarray
 
+# How the accesses of a space are counted; all others as global memory.
+ANALYSES = {
+    "shared": patterns.wavefronts,
+    "local": patterns.local_sectors,
+    "const": patterns.constant_passes,
+}
+REMEMBERED = 1024  # patterns of accesses whose cost is kept …
+REMEMBERED_LANES = 1024  # … of so many lanes: those of one block, or alike in all blocks
 SPACES = ("global", "shared", "local", "const", "param")
 KINDS = {
     "ld": "load",
@@ -61,6 +69,7 @@ class Counters(Observer):
         self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self._guarded: dict[int, int] = defaultdict(int)
         self._table: dict[str, Array] = {}
+        self._costs: dict[tuple[object, ...], tuple[int, int]] = {}
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
 
     def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
@@ -98,23 +107,34 @@ class Counters(Observer):
         table["bytes"][index] += threads * size
         address, lanes = _together(access.address, access.lanes, chunk)
         times = _times(address, chunk)
-        if access.space == "shared":
-            passes, ideal = patterns.wavefronts(address, size, lanes)
-            table["wavefronts"][index] += int(passes.sum()) * times
-            table["ideal_wavefronts"][index] += int(ideal.sum()) * times
-        elif access.space == "local":
-            touched, ideal = patterns.local_sectors(address, size, lanes)
-            table["sectors"][index] += int(touched.sum()) * times
-            table["ideal_sectors"][index] += int(ideal.sum()) * times
-        elif access.space == "const":
-            table["wavefronts"][index] += int(patterns.distinct(address // 4, lanes).sum()) * times
-            table["ideal_wavefronts"][index] += warps
-        else:
-            touched, ideal = patterns.sectors(address, size, lanes)
-            table["sectors"][index] += int(touched.sum()) * times
-            table["ideal_sectors"][index] += int(ideal.sum()) * times
+        asked, ideal = self._cost(access.space, address, size, lanes)
+        what = "wavefronts" if access.space in ("shared", "const") else "sectors"
+        table[what][index] += asked * times
+        table[f"ideal_{what}"][index] += ideal * times
         if access.kind in ("atomic", "reduction"):
             table["conflicts"][index] += threads - int(patterns.distinct(address, lanes).sum()) * times
+
+    def _cost(self, space: str, address: Array, size: int, lanes: Array | None) -> tuple[int, int]:
+        """Sectors or wavefronts of all rows, and at best.
+
+        Blocks and loops repeat the same few patterns, each time some bytes further on. By whole sectors of
+        global memory or whole words elsewhere, that changes no count.
+        """
+        analyse = ANALYSES.get(space, patterns.sectors)
+        if address.size > REMEMBERED_LANES:
+            asked, ideal = analyse(address, size, lanes)
+            return int(asked.sum()), int(ideal.sum())
+        unit = patterns.WORD if space in ANALYSES else patterns.SECTOR
+        moved = address - address[0, 0] // unit * unit
+        key = space, size, moved.tobytes(), None if lanes is None else lanes.tobytes()
+        cost = self._costs.get(key)
+        if cost is None:
+            asked, ideal = analyse(address, size, lanes)
+            cost = int(asked.sum()), int(ideal.sum())
+            if len(self._costs) == REMEMBERED:
+                self._costs.clear()
+            self._costs[key] = cost
+        return cost
 
     def end(self) -> None:
         table = self._table

@@ -37,7 +37,11 @@ def _fill(keys: Array, lanes: Array) -> Array:
 
 def is_unit_stride(address: Array, size: int) -> bool:
     """Whether in every row each lane starts where its left neighbour ends."""
-    return bool((np.diff(address, axis=1) == size).all())
+    flat = address.reshape(-1)
+    steps = flat[1:] - flat[:-1] == size
+    if not steps.all():
+        steps[address.shape[1] - 1 :: address.shape[1]] = True  # from the end of a row to the next
+    return bool(steps.all())
 
 
 def sectors(address: Array, size: int, lanes: Array | None) -> tuple[Array, Array]:
@@ -94,3 +98,9 @@ def _bank_passes(words: Array, lanes: Array | None) -> Array:
     bank = (ordered >> 40) + np.arange(len(words))[:, None] * BANKS
     passes = np.bincount(bank[new], minlength=len(words) * BANKS).reshape(-1, BANKS).max(axis=1)
     return passes if lanes is None else np.where(lanes.any(axis=1), passes, 0)
+
+
+def constant_passes(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Array]:
+    """(words that constant memory serves one after the other, 1 for a row with lanes)."""
+    passes = distinct(offset // WORD, lanes)
+    return passes, np.minimum(passes, 1)

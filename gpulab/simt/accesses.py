@@ -6,7 +6,7 @@ the thread's own window.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .engine import Run
 
 Array = np.ndarray
+
+# All places were checked, so none is out of range: this is the fastest of NumPy's ways to be told so.
+ANY: Literal["wrap"] = "wrap"
 
 
 def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
@@ -63,7 +66,7 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
     """A store to shared or local memory that nobody is told of."""
     size = values[0].dtype.itemsize * len(values)
-    _check_window(run, index, space, address, size, size)
+    address = _in_window(run, index, space, address, size)
     view, places = _window_places(run, space, address, values[0].dtype)
     _scatter(view, places, values, run.lanes)
 
@@ -95,7 +98,7 @@ def atomic(
     old = np.zeros(shape, dtype)
     lanes = run.lanes
     if space == "shared" or space == "local":
-        _check_window(run, index, space, address, dtype.itemsize, dtype.itemsize)
+        address = _in_window(run, index, space, address, dtype.itemsize)
         view, places = _window_places(run, space, address, dtype)
         targets: list[tuple[Array, Array, Array | None]] = [(view, places, None)]
     else:
@@ -125,12 +128,12 @@ def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: i
     parts = _global_places(run, index, address, dtype, count, writing=False)
     if len(parts) == 1:
         view, places, _ = parts[0]
-        return [view.take(places + i if i else places, mode="clip") for i in range(count)]
+        return [view.take(places + i if i else places, mode=ANY) for i in range(count)]
     values: list[Array] = []
     for i in range(count):
         value = np.zeros((1, 1), dtype)
         for view, places, part in parts:  # where several allocations are hit, each part has its lanes
-            value = np.where(part, view.take(places + i, mode="clip"), value)  # type: ignore[arg-type]
+            value = np.where(part, view.take(places + i, mode=ANY), value)  # type: ignore[arg-type]
         values.append(value)
     return values
 
@@ -220,28 +223,26 @@ def _both(lanes: Array | None, part: Array | None) -> Array | None:
 def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     """A load from shared memory that nobody is told of."""
     size = dtype.itemsize * count
-    _check_window(run, index, "shared", address, size, size)
+    address = _in_window(run, index, "shared", address, size)
     view = run.shared.view(dtype)  # (B, elements)
-    if run.lanes is not None:
-        address = _inside(run, address)
     places = address >> (dtype.itemsize.bit_length() - 1)
     if places.shape[0] == 1:  # the same pattern in every block
         row = places[0]
-        return [view.take(row + i if i else row, axis=1, mode="clip") for i in range(count)]
+        return [view.take(row + i if i else row, axis=1, mode=ANY) for i in range(count)]
     places = places + run.block_rows * view.shape[1]
     flat = view.reshape(-1)
-    return [flat.take(places + i if i else places, mode="clip") for i in range(count)]
+    return [flat.take(places + i if i else places, mode=ANY) for i in range(count)]
 
 
 def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     size = dtype.itemsize * count
-    _check_window(run, index, "local", address, size, size)
+    address = _in_window(run, index, "local", address, size)
     view = run.local.view(dtype)  # (B, T, elements)
     if address.size == 1:
         place = int(address.flat[0]) // dtype.itemsize
         return [view[:, :, place + i].copy() for i in range(count)]
-    flat, places = _window_places(run, "local", _inside(run, address), dtype)
-    return [flat.take(places + i, mode="clip") for i in range(count)]
+    flat, places = _window_places(run, "local", address, dtype)
+    return [flat.take(places + i, mode=ANY) for i in range(count)]
 
 
 def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tuple[Array, Array]:
@@ -254,10 +255,10 @@ def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tup
     return own.reshape(-1), (address >> shift) + run.lane_rows * own.shape[2]
 
 
-def _check_window(run: Run, index: int, space: str, address: Array, size: int, align: int) -> None:
-    if run.lanes is not None:
-        address = _inside(run, address)
-    if align > 1 and int(np.bitwise_or.reduce(address, axis=None)) & (align - 1):
+def _in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
+    """The addresses, checked, with those of lanes outside the group replaced by one of a lane inside it."""
+    address = _inside(run, address)
+    if size > 1 and int(np.bitwise_or.reduce(address, axis=None)) & (size - 1):
         _fault_misaligned(run, index, space, address, size)
     limit = run.shared_bytes if space == "shared" else run.program.local_bytes
     low, high = int(address.min()), int(address.max())
@@ -274,6 +275,7 @@ def _check_window(run: Run, index: int, space: str, address: Array, size: int, a
                 advice = "The launch gave the block no dynamic shared memory."
             what = _shared_element(run, index, offset, limit, size)
         raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice)
+    return address
 
 
 def _shared_element(run: Run, index: int, offset: int, limit: int, size: int) -> str:
