@@ -1,0 +1,81 @@
+"""What the doctor costs: one run of a kernel under all its tools against one that is counted, side by side.
+
+``python benchmarks/doctor.py`` prints a table of the labs' kernels, at each exercise's smallest and largest
+public case. Both times are the best of several runs of the same launch in one process.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from gpulab import device as devices
+from gpulab.exercises import cases, registry
+from gpulab.exercises.spec import Case, Exercise
+from gpulab.observe import Counters
+from gpulab.sanitizer import Tools
+from gpulab.simulated_cuda.transfers import to_device
+from tests.labs import notebooks
+
+RUNS = 3
+
+
+def best(call: Callable[[], Any], around: Callable[[], AbstractContextManager]) -> float:
+    """The shortest of `RUNS` times, in seconds."""
+    times = []
+    for _ in range(RUNS):
+        with around():
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def launches(exercise: Exercise, fn: Any) -> Iterator[tuple[Case, Callable[[], Any]]]:
+    """The smallest and the largest case with anything to do, and what launches them."""
+    sized = [case for case in exercise.cases if 0 not in case.sizes.values()]
+    sized.sort(key=lambda case: math.prod(case.sizes.values()))
+    for case in dict.fromkeys((sized[0].name, sized[-1].name)):
+        chosen = next(c for c in sized if c.name == case)
+        given = [
+            a.value if a.role == "scalar" else to_device(a.value) for a in cases.arguments(exercise, chosen)
+        ]
+        run = fn
+        if exercise.shape is not None:
+            shape = exercise.shape(chosen.sizes)
+            run = fn[shape.grid, shape.block, 0, shape.shared_bytes]
+        yield chosen, lambda run=run, given=given: run(*given)
+
+
+def main() -> None:
+    device = devices.current()
+    print(f"{'exercise':32}{'case':>12}{'counted ms':>14}{'doctor ms':>14}{'ratio':>8}")
+    ratios = []
+    for lab in sorted(p.name for p in (notebooks.ROOT / "solutions").iterdir() if p.name[:2].isdigit()):
+        exercises = [e for e in registry.of_lab(lab) if e.evidence == "launch trace"]
+        answers = notebooks.answers(lab) if exercises else {}
+        for exercise in exercises:
+            fn = answers[notebooks.checks(lab)[exercise.name][0]]
+            for case, call in launches(exercise, fn):
+                call()  # compiles
+                counted = best(call, lambda: device.observed(lambda launch: Counters()))
+                looked = best(call, lambda: Tools(device).standing())
+                ratios.append(looked / counted)
+                print(
+                    f"{exercise.name:32}{case.name:>12}{1e3 * counted:14.1f}{1e3 * looked:14.1f}{ratios[-1]:8.1f}",
+                    flush=True,
+                )
+    ratios.sort()
+    middle, highest = ratios[len(ratios) // 2], ratios[-1]
+    print(f"median ratio {middle:.1f}, highest {highest:.1f}")
+
+
+if __name__ == "__main__":
+    main()
