@@ -30,6 +30,10 @@ OPERATORS = {
     "neg": "-", "not_": "not", "invert": "~",
 }  # fmt: skip
 
+DOTS = {"dot": "np.dot", "array_dot": "np.dot", "dot_2": "np.dot", "dot_3": "np.dot"}
+_ONE_SUM = "Add up single products in a loop, as in total += a[i] * b[i]."
+_ONE_OF_THREE = "Take one of them: .x, .y or .z."
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -43,6 +47,7 @@ class Rule:
 def _called(found: Found, fn: FunctionType) -> str:
     """A call that numba has no implementation for, as the learner wrote it."""
     name, arguments = found["name"], [in_english(a) for a in _split(found["arguments"])]
+    name = DOTS.get(name, name)
     if name in OPERATORS:
         return f"`{OPERATORS[name]}` is not possible with {_listed(arguments)}."
     if name == "getitem":
@@ -57,12 +62,34 @@ def _called(found: Found, fn: FunctionType) -> str:
 
 
 def _call_cure(found: Found, fn: FunctionType) -> str:
+    if found["name"] in DOTS:
+        return _ONE_SUM
+    if "Dim3" in found["arguments"]:
+        return _ONE_OF_THREE
+    if found["name"] in OPERATORS and "UniTuple(int" in found["arguments"]:
+        return _take_one(fn)
     last = _split(found["arguments"])[-1:]
     if found["name"] == "setitem" and last and not last[0].startswith("array"):
         return ""
     if "array(" in found["arguments"]:
         return "A thread works on single elements: is an index missing, as in a[i]?"
     return ""
+
+
+def _take_one(fn: FunctionType) -> str:
+    """How to get one number out of a tuple of indices: of `cuda.grid(2)` as a whole, or of a shape."""
+    unpacked = any(i.opname == "UNPACK_SEQUENCE" for i in dis.get_instructions(fn.__code__))
+    if {"grid", "gridsize"} & set(names_in(fn.__code__)) and "shape" not in names_in(fn.__code__):
+        return "" if unpacked else "cuda.grid(2) gives two numbers: write x, y = cuda.grid(2)."
+    return "A shape has one number for each axis: take one, as in a.shape[0]."
+
+
+def _numpy_call(found: Found, fn: FunctionType) -> str:
+    """numba names its own helper; the kernel's text says which function of NumPy it stands for."""
+    lines = "".join(linecache.getlines(fn.__code__.co_filename)[fn.__code__.co_firstlineno - 1 :])
+    name = re.search(r"\b(?:np|numpy)\.[\w.]+(?=\()", lines)
+    what = f"`{name[0]}`" if name else "This function of NumPy"
+    return f"{what} works on whole arrays, which a thread of a GPU cannot do."
 
 
 def _undefined(found: Found, fn: FunctionType) -> str:
@@ -152,6 +179,17 @@ _WHOLE_ARRAY = Rule(
 RULES = (
     _WHOLE_ARRAY,
     Rule(r"OverloadSelector object.*\((?:Reflected)?(?P<type>List|Set|Dict)", _frozen_list, _NUMBERS_ONLY),
+    Rule(r"Untyped global name '[^']+':.*?<class '[\w.]*_Intrinsic'>", _numpy_call, _ONE_SUM),
+    Rule(
+        r"arg mismatch: i8\* != i8 addrspace",
+        "`@` and its like work on whole arrays, which a thread of a GPU cannot do.",
+        _ONE_SUM,
+    ),
+    Rule(
+        r"Invalid use of array\(.+?\) with parameters",
+        "An array is called like a function.",
+        "An element stands in square brackets: a[i] and not a(i).",
+    ),
     Rule(
         r"Untyped global name '(?P<name>[^']+)':.*?<class '(?:[\w.]+\.)?(?P<type>\w+)'>",
         _outside,
@@ -203,7 +241,7 @@ RULES = (
     Rule(
         r"Unsupported array index type Dim3",
         "`cuda.threadIdx`, `cuda.blockIdx`, `cuda.blockDim` and `cuda.gridDim` are three numbers each.",
-        "Take one of them: .x, .y or .z.",
+        _ONE_OF_THREE,
     ),
     Rule(
         r"Unsupported array index type (?P<type>.+?) in \[",
@@ -417,6 +455,8 @@ def in_english(numba_type: str) -> str:
         return f"a tuple of {m[2]} {in_english(m[1])}"
     if text.startswith("Tuple("):
         return "a tuple"
+    if text == "Dim3":
+        return "three numbers (x, y, z)"
     if text == "unicode_type":
         return "text"
     if text == "none":

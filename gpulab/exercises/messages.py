@@ -410,6 +410,11 @@ def unknown_view(view: str, views: Sequence[str]) -> str:
 
 
 def cannot_show(kind: str) -> str:
+    if kind == "NoneType":
+        return (
+            "gpulab.show got None: a launch that has run gives nothing back. Pass the kernel with its shape, "
+            "and its arguments behind a comma: `gpulab.show(kernel[blocks, threads], a, out)`"
+        )
     return (
         "gpulab.show draws a report, a launch with its arguments, or an exercise with your function; "
         f"it got {a(kind)}"

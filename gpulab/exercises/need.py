@@ -7,6 +7,7 @@ from typing import Any
 
 from gpulab.messages import Message
 
+from . import messages
 from .run import name_of
 
 
@@ -20,9 +21,9 @@ def need(*functions: Callable[..., Any]) -> None:
     A function counts as empty while it holds the ``raise NotImplementedError()`` that it was handed out with.
     Raises NotSolvedYet.
     """
-    empty = [f"`{name_of(fn)}`" for fn in functions if _is_empty(fn)]
-    if empty:
-        raise NotSolvedYet(f"solve {' and '.join(empty)} first: this cell runs it")
+    for fn in functions:
+        if _is_empty(fn):
+            raise NotSolvedYet(messages.write_first(name_of(fn)))
 
 
 def _is_empty(fn: Any) -> bool:

@@ -178,14 +178,15 @@ def _of_launch(report: Report, launch: Launch, view: str) -> Iterator[Picture]:
         for kinds in (("load",), ("store",), ("atomic", "reduction")):
             found = _costliest(r for r in requests if r.space == "global" and r.kind in kinds)
             if found is not None:
-                yield plot.accesses(_drawn(found))
+                yield plot.accesses(_drawn(found, launch.kernel))
     shared = _costliest(r for r in requests if r.space == "shared")
     if view in ("", "banks") and shared is not None:
-        yield plot.bank_grid(_drawn(shared))
+        yield plot.bank_grid(_drawn(shared, launch.kernel))
     waits = len({p.lanes for p in launch.recording.passes}) > 1 and bool(report["divergent_branches"])
     if launch.recording.passes and (view == "lanes" or (not view and waits)):
         yield plot.divergence(
-            [plot.Pass(_label(p), p.lanes, p.instructions) for p in launch.recording.passes]
+            [plot.Pass(_label(p), p.lanes, p.instructions) for p in launch.recording.passes],
+            kernel=launch.kernel,
         )
 
 
@@ -195,7 +196,7 @@ def _costliest(requests: Iterable[Request]) -> Request | None:
     return patterns.worst(found)
 
 
-def _drawn(request: Request) -> Any:
+def _drawn(request: Request, kernel: str) -> Any:
     """The request as figures take it."""
     from gpulab import plot
 
@@ -211,6 +212,7 @@ def _drawn(request: Request) -> Any:
         base=label.address if label else 0,
         line=request.line or None,
         text=request.text,
+        kernel=kernel,
     )
 
 

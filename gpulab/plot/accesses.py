@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from . import style
 from .records import LANES, LINE, SECTOR, WORD, Request
 
-ROWS = 32  # lines of 128 bytes shown at most
+ROWS = 12  # lines of 128 bytes shown at most
 GAP = 0.35  # between sectors, in words
 
 
@@ -16,13 +16,13 @@ def accesses(request: Request, ax: Axes | None = None) -> style.Picture:
     """Draw one warp's request. A row is a line of 128 bytes, its four groups are the sectors of 32 bytes.
 
     A sector that is touched is moved whole: coloured cells are what a lane asked for (the number is the
-    lane), hollow ones travel unused. Sectors that are not touched stay faint.
+    lane), hollow ones travel unused. Sectors that do not travel are left out.
     """
     lines = np.unique(request.sectors // (LINE // SECTOR))
     shown = lines[:ROWS]
     ax, given = style.begin(ax, LANES * style.CELL, 1.1 + style.CELL * 1.05 * len(shown))
     style.bare(ax)
-    style.source_line(ax, request.line, request.text)
+    style.source_line(ax, request.line, request.text, f"{request.kind}{_of(request.array)}")
     for row, line in enumerate(shown):
         _draw_line(ax, request, int(line) * LINE, row)
         offset = int(line) * LINE - request.base
@@ -45,21 +45,29 @@ def _draw_line(ax: Axes, request: Request, start: int, row: int) -> None:
     width = request.size / WORD
     for address in range(start, start + LINE, request.size):
         sector = address // SECTOR
+        if sector not in order:
+            continue
         x = (address - start) / WORD + GAP * (sector - start // SECTOR)
         lanes = wanted.get(address, ())
         fill = style.SERIES[order[sector] % 2] if lanes else None
         text = style.lanes_text(lanes) if width >= 0.5 else ""  # a byte is too narrow for a number
-        style.cell(ax, x, row, text, fill, width=width, height=0.9, faint=sector not in order)
+        style.cell(ax, x, row, text, fill, width=width, height=0.9)
+
+
+def _of(array: str) -> str:
+    return f" of {array}" if array else ""
 
 
 def _told(request: Request) -> str:
     count = len(request.sectors)
     moved = SECTOR * count
     lanes = "its 32 lanes" if len(request.lanes) == LANES else style.plural(len(request.lanes), "active lane")
+    kernel = f" in {request.kernel}" if request.kernel else ""
     rest = "nothing travels unused" if moved == request.useful_bytes else "hollow cells travel unused"
     return (
-        f"This {request.kind}{style.quoted(request.array)} moves {style.plural(count, 'sector')} of 32 bytes "
-        f"({moved:,} B) for the {request.useful_bytes:,} B that {lanes} asked for; {rest}."
+        f"This {request.kind}{style.quoted(request.array)}{kernel} moves "
+        f"{style.plural(count, 'sector')} of 32 bytes ({moved:,} B) "
+        f"for the {request.useful_bytes:,} B that {lanes} asked for; {rest}."
     )
 
 

@@ -22,10 +22,15 @@ def bars(
     """Draw one bar per name. Bars that miss the budget are hatched; the budget is a dashed line.
 
     `unit` names the axis, for example ``sectors per request``. `log` suits counts that differ by 20 × or
-    more. Raises ValueError without a count.
+    more. Raises NothingToDraw without a count, or where one is None: a report's
+    word for what did not happen.
     """
     if not counts:
-        raise ValueError("there is nothing to compare: no count was given")
+        raise style.NothingToDraw("there is nothing to compare: no count was given")
+    if missing := [name for name, value in counts.items() if value is None]:
+        raise style.NothingToDraw(
+            f"there is no count for {' and '.join(missing)}: the run did nothing of this kind"
+        )
     ax, given = style.begin(ax, 6.4, 1.0 + 0.45 * len(counts))
     shown = [value for value in (*counts.values(), *([] if budget is None else [budget])) if value > 0]
     highest = max(shown, default=1)
@@ -64,7 +69,12 @@ def bars(
             f"; {' and '.join(missed)} {miss} the budget of {limit}" if missed else "; all within budget"
         )
     said = ", ".join(f"{name} {style.number(value)}" for name, value in counts.items())
-    return style.finish(ax, f"{unit[:1].upper()}{unit[1:]}: {said}{verdict}.", given)
+    return style.finish(ax, f"{_as_start(unit)}: {said}{verdict}.", given)
+
+
+def _as_start(unit: str) -> str:
+    """The unit at the start of a sentence. A short one such as ms is a symbol, and its letters stay."""
+    return f"In {unit}" if len(unit.split()[0]) <= 2 else f"{unit[:1].upper()}{unit[1:]}"
 
 
 def _label_at(end: float, budget: float | None, start: float, highest: float, log: bool) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import cycle, groupby
 
@@ -13,16 +14,18 @@ from . import style
 from .records import LANES, Pass
 
 SHOWN = 96  # passes at most
+CHARACTER = 0.0115  # the width of a letter of a name, as a part of the axis
 
 
-def divergence(passes: Sequence[Pass], ax: Axes | None = None) -> style.Picture:
+def divergence(passes: Sequence[Pass], ax: Axes | None = None, *, kernel: str = "") -> style.Picture:
     """Draw lanes as rows and passes as columns, in the order of time; a pass is as wide as its instructions.
 
-    Coloured cells run, hollow ones wait for the others. The same code has the same colour. After 96 passes
-    the picture is cut. Raises ValueError without a pass.
+    Coloured cells run, hollow ones wait for the others. The same code has the same colour. The axis ends at a
+    round number, so that two versions of a kernel mostly share it. After 96 passes the picture is cut.
+    Raises NothingToDraw without a pass.
     """
     if not passes:
-        raise ValueError("there is nothing to draw: the warp ran no pass")
+        raise style.NothingToDraw("there is nothing to draw: the warp ran no pass")
     cut = len(passes) > SHOWN
     passes = passes[:SHOWN]
     colours = dict(zip(dict.fromkeys(map(_label, passes)), cycle(style.SERIES), strict=False))
@@ -34,8 +37,9 @@ def divergence(passes: Sequence[Pass], ax: Axes | None = None) -> style.Picture:
     fills[~lanes] = 0  # hollow
     edges = np.concatenate([[0], np.cumsum(lengths)])
     ax.pcolormesh(edges, np.arange(LANES + 1), fills, edgecolors=style.FAINT, linewidth=0.7)
-    _name_code(ax, passes, total)
-    ax.set_xlim(0, total)
+    end = _round_up(total)
+    _name_code(ax, passes, end)
+    ax.set_xlim(0, end)
     ax.set_ylim(LANES, -0.6)
     ax.set_yticks(np.arange(0, LANES, 8) + 0.5, [str(lane) for lane in range(0, LANES, 8)])
     ax.tick_params(axis="y", length=0)
@@ -47,23 +51,36 @@ def divergence(passes: Sequence[Pass], ax: Axes | None = None) -> style.Picture:
     if waiting:
         told = f"{100 * waiting:.0f} % of the lane slots wait while others run"
     part = f" (its first {SHOWN} passes)" if cut else ""
-    return style.finish(ax, f"Lanes of one warp over time{part}: {told}.", given)
+    of = f" of {kernel}" if kernel else ""
+    return style.finish(ax, f"Lanes of one warp{of} over time{part}: {told}.", given)
 
 
 def _label(p: Pass) -> str:
     return p.label
 
 
-def _name_code(ax: Axes, passes: Sequence[Pass], total: int) -> None:
-    """Write above the passes what ran, once for passes of the same code that follow each other."""
+def _round_up(count: int) -> float:
+    """The next of 1, 2, 5, 10, 20, 50 …"""
+    digit = 10 ** math.floor(math.log10(count))
+    return next(step * digit for step in (1, 2, 5, 10) if step * digit >= count)
+
+
+def _name_code(ax: Axes, passes: Sequence[Pass], end: float) -> None:
+    """Write above the passes what ran, once for passes of the same code that follow each other.
+
+    A name for which there is no room is left out.
+    """
     start = 0
+    free = 0.0  # where the last name ends
     for label, group in groupby(passes, key=_label):
         length = sum(p.instructions for p in group)
-        wide = length > 0.14 * total
-        ax.text(
-            start + length / 2, -0.8, label, ha="center" if wide else "left", va="bottom",
-            rotation=0 if wide else 35, fontsize=8, family="monospace", color=style.INK,
-        )  # fmt: skip
+        middle, half = start + length / 2, 0.5 * CHARACTER * end * len(label)
+        left = max(middle - half, 0.0)
+        if left >= free:
+            ax.text(
+                left, -0.8, label, ha="left", va="bottom", fontsize=8, family="monospace", color=style.INK
+            )
+            free = left + 2 * half + CHARACTER * end
         start += length
 
 

@@ -23,11 +23,11 @@ def matrix(
     """Draw the elements of a row-major array of `shape`; a colour is a request of the warp, a number a lane.
 
     Up to four requests, in the order in which the warp makes them. Thick outlines are the sectors that the
-    first one moves. What lies far from the touched elements is cropped. Raises ValueError without a
+    first one moves. What lies far from the touched elements is cropped. Raises NothingToDraw without a
     request.
     """
     if not requests:
-        raise ValueError("there is no request to draw: the kernel touched no memory in this space")
+        raise style.NothingToDraw("there is no request to draw: the kernel touched no memory in this space")
     first = requests[0]
     touched = [_spots(request, shape[1], itemsize) for request in requests[: len(ORDER)]]
     rows, columns = (

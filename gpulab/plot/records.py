@@ -24,8 +24,8 @@ class Request:
 
     `addresses` (32,) int64, in bytes; `active` (32,) bool, the lanes that took part (all when None); `size`
     is bytes per lane: 1, 2, 4, 8 or 16. `base` is the address of the first element of the array named
-    `array`, from which the figures count. `line` and `text` say where in the source the instruction comes
-    from. Raises ValueError when the arrays do not have 32 entries or no lane takes part.
+    `array`, from which the figures count. `line` and `text` say where in the source of `kernel` the
+    instruction comes from. Raises ValueError when the arrays do not have 32 entries or no lane takes part.
     """
 
     addresses: np.ndarray | Sequence[int]
@@ -37,6 +37,7 @@ class Request:
     base: int = 0
     line: int | None = None
     text: str = ""
+    kernel: str = ""
 
     def __post_init__(self) -> None:
         addresses = np.asarray(self.addresses, dtype=np.int64)
@@ -147,7 +148,7 @@ class Point:
     """
 
     label: str
-    intensity: float
+    intensity: float  # a report has None for a run without an operation: `roofline` says so
     rate: float | None = None
     dtype: str = "float32"
 

@@ -24,8 +24,13 @@ def roofline(
 
     There is one roof for each of `dtypes` and of the points' dtypes (float32 when there are none). A kernel
     whose rate is unknown is a hollow mark on its roof: the most that it can reach.
-    Raises what `hardware.roofline` raises.
+    Raises NothingToDraw for a kernel without an intensity, and what `hardware.roofline` raises.
     """
+    if missing := [point.label for point in points if point.intensity is None]:
+        raise style.NothingToDraw(
+            f"there is no intensity for {' and '.join(missing)}: "
+            "the run did no floating-point operation or touched no memory"
+        )
     wanted = dict.fromkeys([*dtypes, *(point.dtype for point in points)]) or {"float32": None}
     roofs = {dtype: hardware.roofline(gpu, dtype) for dtype in wanted}
     highest_roof = max(roofs.values(), key=lambda roof: roof.peak)

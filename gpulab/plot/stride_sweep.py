@@ -23,7 +23,7 @@ def stride_sweep(
     without a pair.
     """
     if not any(counts.values()):
-        raise ValueError("there is nothing to draw: no count was given")
+        raise style.NothingToDraw("there is nothing to draw: no count was given")
     ax, given = style.begin(ax, 6.6, 3.6)
     ax.set_xscale("log", base=2)
     markers = "osD^v"

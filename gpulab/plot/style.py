@@ -21,6 +21,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from gpulab.messages import Message
+
 INK = "#767676"  # 4.5 : 1 on white, 4.2 : 1 on a dark notebook
 FAINT = "#9b9b9b55"
 DEEP = "#0064a4"
@@ -35,6 +37,10 @@ HATCH = "////"
 
 CELL = 0.25  # inches: one square of a grid of lanes, banks or elements
 TEXT = 9
+
+
+class NothingToDraw(Message, ValueError):
+    """The data hold nothing that this figure could show."""
 
 
 class Picture:
@@ -123,11 +129,12 @@ def bare(ax: Axes) -> None:
         spine.set_visible(False)
 
 
-def source_line(ax: Axes, line: int | None, text: str) -> None:
-    """The line of the learner's source that the figure is about, as its title."""
+def source_line(ax: Axes, line: int | None, text: str, what: str = "") -> None:
+    """The line of the learner's source that the figure is about, as its title; `what` of it stands before."""
     if text or line is not None:
-        number = f"{line}  " if line is not None else ""
-        ax.set_title(f"{number}{text.strip()}", loc="left", family="monospace", fontsize=TEXT, color=INK)
+        title = f"{what} · " if what else ""
+        title += f"{line}  " if line is not None else ""
+        ax.set_title(title + text.strip(), loc="left", family="monospace", fontsize=TEXT, color=INK)
 
 
 def cell(

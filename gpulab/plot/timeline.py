@@ -14,10 +14,10 @@ def timeline(spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None) -
     """Draw spans of time. Rows stand in the order in which they first occur, each kind has its colour.
 
     Spans of kind ``wait`` are hollow and dashed: time in which nothing useful happens.
-    Raises ValueError without a span.
+    Raises NothingToDraw without a span.
     """
     if not spans:
-        raise ValueError("there is nothing to draw: no span was given")
+        raise style.NothingToDraw("there is nothing to draw: no span was given")
     rows = list(dict.fromkeys(span.row for span in spans))
     kinds = [kind for kind in dict.fromkeys(span.kind for span in spans) if kind != "wait"]
     end = max(span.stop for span in spans)

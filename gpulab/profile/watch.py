@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -143,7 +143,7 @@ class NothingLaunched(Message):
     """Host code that was to be profiled launched no kernel."""
 
 
-def profile(run: Callable[..., Any], *args: Any, **named: Any) -> Report | TensorReport:
+def profile(run: Any, *args: Any, **named: Any) -> Report | TensorReport:
     """Run ``run(*args, **named)`` and report what its launches did.
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels;
@@ -151,6 +151,12 @@ def profile(run: Callable[..., Any], *args: Any, **named: Any) -> Report | Tenso
     there is a GPU. Code that launches no kernel but computes with PyTorch gets the ledger of its tensor
     operations. Raises NothingLaunched when there was neither, and whatever the code raises.
     """
+    if not callable(run):
+        got = "None: the launch has run already" if run is None else type(run).__name__
+        raise NothingLaunched(
+            "pass the kernel with its launch shape, and its arguments behind a comma: "
+            f"`gpulab.profile(kernel[blocks, threads], a, out)`. It got {got}."
+        )
     if devices.uses_gpu():
         run = onto_simulator(run)
     watch = Watch(devices.current())

@@ -195,6 +195,31 @@ def gives_a_wrong_type(a):
     a[0] = whole(1j)  # here
 
 
+def calls_dot(a):
+    a[0] = np.dot(a, a)  # here
+
+
+def calls_an_array(a):
+    a[0] = a(0)  # here
+
+
+def compares_with_a_shape(a):
+    i = cuda.grid(1)
+    if i < a.shape:  # here
+        a[i] = 1
+
+
+def keeps_two_indices_in_one(a):
+    i = cuda.grid(2)
+    if i < a.size:  # here
+        a[i] = 1
+
+
+def multiplies_three_numbers(a):
+    i = cuda.blockIdx * cuda.blockDim  # here
+    a[i] = 1
+
+
 def yields(a):  # here
     yield a[0]
 
@@ -321,6 +346,30 @@ def opens_a_file(a):  # here
             gives_a_wrong_type,
             "`whole` does not take complex128.\n"
             "Leave out the signature of the device function, or convert the arguments.",
+        ),
+        (
+            calls_dot,
+            "`np.dot` does not take a 1-D array of float32 and a 1-D array of float32 in a kernel.\n"
+            "Add up single products in a loop, as in total += a[i] * b[i].",
+        ),
+        (
+            calls_an_array,
+            "An array is called like a function.\nAn element stands in square brackets: a[i] and not a(i).",
+        ),
+        (
+            compares_with_a_shape,
+            "`<` is not possible with int64 and a tuple of 1 int64.\n"
+            "A shape has one number for each axis: take one, as in a.shape[0].",
+        ),
+        (
+            keeps_two_indices_in_one,
+            "`<` is not possible with a tuple of 2 int64 and int64.\n"
+            "cuda.grid(2) gives two numbers: write x, y = cuda.grid(2).",
+        ),
+        (
+            multiplies_three_numbers,
+            "`*` is not possible with three numbers (x, y, z) and three numbers (x, y, z).\n"
+            "Take one of them: .x, .y or .z.",
         ),
         (
             yields,

@@ -28,4 +28,4 @@ def test_what_is_written_goes_on() -> None:
 def test_what_is_empty_is_named_in_one_line() -> None:
     with pytest.raises(NotSolvedYet) as caught:
         gpulab.need(written, empty_kernel, empty)
-    assert str(caught.value) == "solve `empty_kernel` and `empty` first: this cell runs it"
+    assert str(caught.value) == "write `empty_kernel` first, then run this cell again"

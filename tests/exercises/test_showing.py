@@ -48,7 +48,7 @@ def matrices() -> tuple[np.ndarray, np.ndarray]:
 def test_a_report_is_drawn_by_its_costliest_load_and_store() -> None:
     report = gpulab.profile(plain[(4, 3), (32, 32)], *matrices())
     load, store = captions(report)
-    assert load.startswith("This load of 'a' moves 4 sectors")
+    assert load.startswith("This load of 'a' in plain moves 4 sectors")
     assert "moves 32 sectors of 32 bytes" in store
 
 

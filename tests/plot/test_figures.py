@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from gpulab import hardware, plot
@@ -222,3 +223,26 @@ def test_nothing_to_draw_is_said_in_one_line(draw: Callable[[], Picture]) -> Non
 )
 def test_odd_data_is_drawn_all_the_same(draw: Callable[[], Picture]) -> None:
     assert draw().png()
+
+
+def test_a_count_that_is_missing_is_named_in_one_line() -> None:
+    with pytest.raises(style.NothingToDraw, match="no count for yours: the run did nothing of this kind"):
+        plot.bars({"naive": 32, "yours": None}, "sectors")  # type: ignore[dict-item]
+    with pytest.raises(style.NothingToDraw, match="no intensity for copy"):
+        plot.roofline([Point("copy", None)], "A100")  # type: ignore[arg-type]
+
+
+def test_a_unit_that_is_a_symbol_keeps_its_letters() -> None:
+    assert plot.bars({"call 1": 199.3}, "ms on this computer").caption.startswith("In ms on this computer:")
+
+
+def test_a_limit_of_occupancy_lies_where_it_is() -> None:
+    picture = plot.occupancy(hardware.occupancy("A100", 256, registers=14))
+    bars = {box.get_width() for box in picture.axes.patches if isinstance(box, Rectangle)}
+    assert {64, 128, 192} <= bars  # warps, registers; blocks and shared memory are cut
+
+
+def test_two_versions_of_a_kernel_share_the_axis_of_their_lanes() -> None:
+    lengths = (428, 260)
+    ends = [plot.divergence([Pass("all", LANE >= 0, n)]).axes.get_xlim()[1] for n in lengths]
+    assert ends == [500, 500]

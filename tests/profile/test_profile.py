@@ -101,3 +101,10 @@ def test_nothing_is_watched_any_more_after_a_fault() -> None:
             transpose[(4, 3), (32, 32)], np.ones((96, 128), np.float32), np.zeros((1, 1), np.float32)
         )
     assert device.current().observer_factories == ()
+
+
+def test_a_launch_that_has_run_already_is_told_how_to_be_profiled() -> None:
+    with pytest.raises(
+        gpulab.profile.NothingLaunched, match=r"profile\(kernel\[blocks, threads\], a, out\)`. It got None"
+    ):
+        gpulab.profile.profile(None)
