@@ -19,7 +19,7 @@ from gpulab.ptx import Immediate, Instruction
 from . import floats, integers
 from .conversions import conversion
 from .packed import packed_operation
-from .types import BOOL, DTYPES, I32, U32
+from .types import BOOL, DTYPES, I32, U32, UNSIGNED
 
 Array = np.ndarray
 Function = Callable[..., Any]  # arrays → an array, or a tuple of them
@@ -307,7 +307,9 @@ def _extreme(op: Opcode) -> Operation | None:
 
 def _shift(op: Opcode) -> Operation | None:
     run = integers.shift_left if op.name == "shl" else integers.shift_right
-    return Operation(run, (op.dtype, U32), (op.dtype,))
+    # Without a sign in its type a shift to the right brings in zeros.
+    dtype = UNSIGNED[op.dtype.itemsize] if op.type.startswith("b") else op.dtype
+    return Operation(run, (dtype, U32), (dtype,))
 
 
 def _funnel(op: Opcode) -> Operation | None:

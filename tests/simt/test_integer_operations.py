@@ -86,6 +86,9 @@ ROWS = [
     ("shl.b64", ("b64", "u32"), "b64", lambda a, n: a << n if n < 64 else 0),
     ("shl.b16", ("b16", "u32"), "b16", lambda a, n: a << n if n < 16 else 0),
     ("shr.u32", ("u32", "u32"), "u32", lambda a, n: a >> min(n, 32)),
+    ("shr.b64", ("b64", "u32"), "b64", lambda a, n: a >> min(n, 64)),  # no sign, so zeros come in
+    ("shr.b32", ("b32", "u32"), "b32", lambda a, n: a >> min(n, 32)),
+    ("shr.b16", ("b16", "u32"), "b16", lambda a, n: a >> min(n, 16)),
     ("shr.s32", ("s32", "u32"), "s32", lambda a, n: a >> min(n, 31)),
     ("shr.s64", ("s64", "u32"), "s64", lambda a, n: a >> min(n, 63)),
     ("shr.s16", ("s16", "u32"), "s16", lambda a, n: a >> min(n, 15)),
