@@ -31,7 +31,11 @@ def current() -> SimulatedDevice:
     """
     global _current
     if _current is None:
-        _current = SimulatedDevice(hardware.find(_named_gpu() or DEFAULT_GPU))
+        try:
+            gpu = hardware.find(_named_gpu() or DEFAULT_GPU)
+        except hardware.UnknownGPU as error:
+            raise hardware.UnknownGPU(f"GPULAB_GPU: {error}") from None
+        _current = SimulatedDevice(gpu)
     return _current
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpulab import compile, ptx, simt
 from gpulab.hardware import GPU, occupancy
+from gpulab.messages import shorten
 
 from .checks import check_bounds, check_registers, check_shape, check_shared, dimensions
 from .launch import Executor, Launch
@@ -99,12 +100,17 @@ class SimulatedDevice:
     ) -> None:
         """Check a launch and carry it out: the one door for all launches.
 
-        Raises LaunchError before anything runs, simt.KernelFault for what the kernel does wrong.
+        Raises LaunchError before anything runs, simt.KernelFault for what the kernel does wrong, and
+        KeyboardInterrupt, shown in one line, when it is stopped.
         """
         shape = dimensions(grid, "grid", kernel.name), dimensions(block, "block", kernel.name)
         launch = Launch(kernel, *shape, arguments, shared_bytes, pointers, arrays)
         self._check(launch)
-        self._executors[-1].launch(self, launch)
+        try:
+            self._executors[-1].launch(self, launch)
+        except KeyboardInterrupt:
+            stopped = f"Kernel {kernel.name} was stopped before its end: its results are incomplete."
+            raise shorten(KeyboardInterrupt(stopped)) from None
 
     def _check(self, launch: Launch) -> None:
         kernel = launch.kernel

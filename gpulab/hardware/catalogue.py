@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from gpulab.messages import Message
+
 from .ada import L4, RTX4090
 from .ampere import A100
 from .gpu import GPU
@@ -14,7 +16,7 @@ from .volta import V100
 ALL: tuple[GPU, ...] = (V100, T4, A100, H100, H200, L4, RTX4090)
 
 
-class UnknownGPU(LookupError):
+class UnknownGPU(Message, LookupError):
     """No GPU has that name. The message is one line that says which names there are."""
 
 

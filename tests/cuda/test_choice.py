@@ -55,7 +55,9 @@ def test_a_wrong_name_in_the_environment_is_one_line_with_the_names(monkeypatch)
     monkeypatch.setenv("GPULAB_GPU", "H1000")
     with pytest.raises(hardware.UnknownGPU) as caught:
         device.current()
-    assert "did you mean H100" in str(caught.value) and "\n" not in str(caught.value)
+    assert str(caught.value).startswith("GPULAB_GPU: no GPU is named 'H1000'; did you mean H100?")
+    assert "\n" not in str(caught.value)
+    assert caught.value._render_traceback_() == [str(caught.value)]  # all that a notebook shows
 
 
 def test_a_machine_without_a_driver_has_no_gpu(monkeypatch) -> None:

@@ -148,6 +148,23 @@ def test_wrong_launches_are_refused_before_a_recorder_sees_them() -> None:
     assert recorder.launches == []
 
 
+class Impatient:
+    """Somebody who stops every kernel."""
+
+    def launch(self, device, launch) -> None:
+        raise KeyboardInterrupt
+
+    def host_access(self, device, allocation, writes) -> None:
+        pass
+
+
+def test_a_kernel_that_is_stopped_says_so_in_one_line_and_stays_an_interrupt() -> None:
+    with device.current().executed_by(Impatient()), pytest.raises(KeyboardInterrupt) as stopped:
+        scale[1, 32](cuda.to_device(np.ones(4)), 2.0)
+    said = stopped.value._render_traceback_()  # what a notebook shows
+    assert said == ["Kernel scale was stopped before its end: its results are incomplete."]
+
+
 def test_a_program_is_decoded_once() -> None:
     current = device.current()
     scale[1, 32](np.ones(4, np.float32), np.float32(2))
