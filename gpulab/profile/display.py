@@ -37,13 +37,21 @@ class Style:
     css: str
 
 
-# Mid-tones keep their contrast on white and on black; a mark or a word always says the same as the colour.
+def _tone(colour: str) -> str:
+    """A mid-tone drawn towards the page's own ink, so that it reads on a light and on a dark page.
+
+    The plain colour stands before it for readers of saved notebooks that take no mixture.
+    """
+    return f"color:{colour};color:color-mix(in srgb,{colour} 80%,currentcolor);font-weight:600"
+
+
+# A mark or a word always says the same as the colour.
 STYLES = {
     "": Style("", ""),
     "strong": Style("bold", "font-weight:600"),
-    "good": Style("green", "color:#1f8f4e;font-weight:600"),
-    "bad": Style("red", "color:#d93f4c;font-weight:600"),
-    "partly": Style("yellow", "color:#b27a00;font-weight:600"),
+    "good": Style("green", _tone("#1f8f4e")),
+    "bad": Style("red", _tone("#d93f4c")),
+    "partly": Style("yellow", _tone("#b27a00")),
     "dim": Style("dim", "opacity:.7"),
     "code": Style(
         "cyan",
