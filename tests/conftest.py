@@ -1,9 +1,12 @@
-"""What all tests share: GPU tests skipped with a reason and counted, quiet and repeatable libraries."""
+"""What all tests share: tests that need a GPU or a browser are skipped with a reason where there is none, and
+counted; libraries are quiet and repeatable."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from importlib.util import find_spec
 
 # Before NumPy and matplotlib are imported: the tests run side by side, and no test opens a window.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -20,9 +23,20 @@ hypothesis.settings.register_profile("gpulab", derandomize=True, deadline=None, 
 hypothesis.settings.load_profile("gpulab")
 
 NO_GPU = "no NVIDIA GPU here"
+NO_BROWSER = "no Chromium here, or no Playwright"
+
+
+def find_browser() -> str | None:
+    """The Chromium of this machine, if Playwright is there to drive it."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None) if find_spec("playwright") else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    wants_browser = [item for item in items if item.get_closest_marker("browser")]
+    if wants_browser and not find_browser():
+        for item in wants_browser:
+            item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
     wants_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if not wants_gpu:
         return
@@ -34,6 +48,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_GPU in str(r.longrepr)]
-    if skipped:
-        terminalreporter.write_line(f"{len(skipped)} tests need a GPU and were skipped: {NO_GPU}")
+    for what, reason in (("GPU", NO_GPU), ("browser", NO_BROWSER)):
+        skipped = [r for r in terminalreporter.stats.get("skipped", []) if reason in str(r.longrepr)]
+        if skipped:
+            terminalreporter.write_line(f"{len(skipped)} tests need a {what} and were skipped: {reason}")
+    ended = [r for state in ("passed", "failed") for r in terminalreporter.stats.get(state, [])]
+    for name, value in (saved for report in ended for saved in report.user_properties):
+        if name == "screenshot":
+            terminalreporter.write_line(f"screenshot: {value}")
