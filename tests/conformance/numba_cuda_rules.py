@@ -1,0 +1,72 @@
+"""Which of numba-cuda's tests ask something of a simulator of kernels, as data that a reader can check.
+
+None of this looks at a result. `PACKAGES` is where tests are looked for; a test that launches no kernel is
+left out by the script. Of the rest, a test is not applicable if it matches `NOT_APPLICABLE` (by its name) or
+if its own text uses one of `TELLTALES`, or if the suite itself skips it on a machine like this one.
+"""
+
+from __future__ import annotations
+
+# Below numba.cuda.tests.
+PACKAGES = ("cudapy", "cudadrv", "doc_examples")
+
+# Launches by other means than kernel[grid, block](…): ufuncs and reductions. Shell patterns on names of tests.
+LAUNCHES = (
+    "cudapy.test_vectorize*",
+    "cudapy.test_gufunc*",
+    "cudapy.test_reduction.*",
+    "doc_examples.test_ufunc.*",
+)
+
+# Classes of reasons.
+LLVM = "reads LLVM IR, SASS, debug information or numba's intermediate representation"
+LINKER = "tests nvJitLink, LTO, linking of machine code, or call-backs of the driver's module loader"
+DRIVER = "tests the driver API, contexts, memory managers or IPC of a real driver"
+PROCESSES = "starts other Python processes, which import numba.cuda by themselves"
+CACHE = "tests numba's cache of compiled files"
+NRT = "tests numba's memory manager inside kernels (NRT)"
+INTERNALS = "tests what is inside numba's dispatcher and is not its public API"
+STREAMS = "tests which synchronisations are asked of streams; on the simulator all work is done on return"
+WORDS = "compares the words of an error message; gpulab has words of its own"
+LIBRARIES = "needs another library's arrays on a real GPU"
+
+# What a worker says of a test that compares the words of an error.
+COMPARES_WORDS = "<the words of an error>"
+
+# Shell patterns on module.Class.test → the class of reasons. The first that matches counts.
+NOT_APPLICABLE: tuple[tuple[str, str], ...] = (
+    ("cudadrv.test_context_stack.*", DRIVER),
+    ("cudadrv.test_cuda_driver.*", DRIVER),
+    ("cudadrv.test_emm_plugins.*", DRIVER),
+    ("cudadrv.test_nvjitlink.*", LINKER),
+    ("cudadrv.test_module_callbacks.*", LINKER),
+    ("cudapy.test_caching.*", CACHE),
+    ("cudapy.test_ipc.*", DRIVER),
+    ("cudapy.test_debuginfo.*", LLVM),
+    ("cudapy.test_array_reductions.*", NRT),  # each asks NRT for its statistics
+    ("cudapy.test_cuda_array_interface.*.test_launch_sync*", STREAMS),
+    ("cudapy.test_device_array_capture.*[[]cupy*", LIBRARIES),
+    ("cudapy.test_device_array_capture.*[[]torch*", LIBRARIES),
+)
+
+# Names in a test's own text → the class of reasons.
+TELLTALES = {
+    "inspect_llvm": LLVM,
+    "inspect_sass": LLVM,
+    "inspect_sass_cfg": LLVM,
+    "inspect_types": LLVM,
+    "assertFileCheckLLVM": LLVM,
+    "assertFileCheckAsm": LLVM,
+    "assertFileCheckMatches": LLVM,
+    "inspect_lto_ptx": LINKER,
+    "run_in_subprocess": PROCESSES,
+    "subprocess": PROCESSES,
+    "multiprocessing": PROCESSES,
+    "mp": PROCESSES,
+    "rtsys": NRT,
+    "CUDA_ENABLE_NRT": NRT,
+    "_compile_for_args": INTERNALS,
+    "specializations": INTERNALS,
+    "_reload_init": CACHE,
+    COMPARES_WORDS: WORDS,
+}
