@@ -158,6 +158,7 @@ strided = gpulab.profile(saxpy[16, 128], float32(2.0), x, y)
 gpulab.show(strided)
 
 # %%
+gpulab.need(saxpy)
 chunked.compare(strided)
 
 # %% [markdown]
