@@ -377,13 +377,18 @@ def _describe(run: Run, index: int, address: int, size: int, did: str) -> dict[s
     if label is None:
         return _describe_unlabelled(run, index, address, size, did)
     where = ", ".join(map(str, label.index_of(address)))
+    advice = "Does a guard keep every index inside the array?"
     if len(label.shape) == 1:
         has = f"{label.name} has {label.shape[0]} elements ({label.dtype})."
     else:
         has = f"{label.name} is {' × '.join(map(str, label.shape))} ({label.dtype})."
+        advice += (
+            "\nThe index is counted along the rows, from the address: behind the end of a row comes the next "
+            "one, and your line may count from the end, with a negative index."
+        )
     return {
         "what": f"{did} {label.name}[{where}]; {has}",
-        "advice": "Does a guard keep every index inside the array?",
+        "advice": advice,
     }
 
 

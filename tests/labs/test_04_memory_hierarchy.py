@@ -1,23 +1,17 @@
-"""Lab 04: stubs and wrong files fail for their reason, solutions pass, naive kernels cost what was said."""
+"""Lab 04: naive kernels cost what the table derives, texts say what is counted."""
 
 from __future__ import annotations
-
-import dataclasses
-import time
 
 import numpy as np
 import pytest
 
 import gpulab
-from gpulab.exercises import cases, find, registry
+from gpulab.exercises import registry
 from gpulab.exercises.references.lab_04_memory_hierarchy import sectors, ways
-from gpulab.exercises.registry import of_lab
 from gpulab.plot import Request
-from grading.cases.lab_04_memory_hierarchy import CASES
 from tests.labs import notebooks
 
 LAB = "04_memory_hierarchy"
-EXERCISES = [exercise.name for exercise in of_lab(LAB)]
 WRONG = notebooks.wrong_files(LAB)
 
 
@@ -26,86 +20,8 @@ def progress(tmp_path, monkeypatch):
     monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
 
 
-@pytest.fixture(scope="module")
-def solutions():
-    return notebooks.answers(LAB)
-
-
-@pytest.fixture(scope="module")
-def stubs():
-    return notebooks.answers(LAB, released=True)
-
-
 def function(exercise: str) -> str:
     return notebooks.checks(LAB)[exercise][0]
-
-
-def missed(verdict) -> list[str]:
-    return [label for label, state in notebooks.parts(verdict) if state in ("fail", "part")]
-
-
-# ---------------------------------------------------------------- the notebook
-
-
-def test_every_exercise_has_its_test_cell_and_points():
-    found = notebooks.checks(LAB)
-    assert {e.name: e.points for e in of_lab(LAB)} == {name: points for name, (_, points) in found.items()}
-
-
-def test_hints_end_at_a_heading_that_is_there():
-    there = notebooks.headings(LAB)
-    for exercise in of_lab(LAB):
-        assert exercise.section in there, exercise.name
-        assert all(exercise.hints)
-
-
-def test_every_prediction_is_asked_for():
-    source = "\n".join(c.source for c in notebooks.notebook(LAB).cells if c.cell_type == "code")
-    for prediction in registry.predictions().values():
-        if registry.lab_number(prediction.lab) == "04":
-            assert f'gpulab.predict("{prediction.name}", ' in source, prediction.name
-            measured = f'gpulab.predict("{prediction.name}", measured=' in source
-            assert measured == (prediction.answer is None), prediction.name
-
-
-# ---------------------------------------------------------------- solutions, stubs, wrong submissions
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-def test_the_solution_passes_in_time(exercise, solutions):
-    start = time.process_time()  # the limit is for an idle machine
-    verdict = gpulab.check(exercise, solutions[function(exercise)])
-    assert verdict.passed, str(verdict)
-    assert time.process_time() - start < 10
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-def test_the_solution_passes_at_the_judges_sizes(exercise, solutions):
-    judged = dataclasses.replace(find(exercise), cases=CASES[exercise])
-    verdict = gpulab.check(judged, solutions[function(exercise)])
-    assert verdict.passed, str(verdict)
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-def test_the_stub_fails_with_a_message(exercise, stubs):
-    verdict = gpulab.check(exercise, stubs[function(exercise)])
-    assert verdict.points == 0
-    assert "Traceback" not in str(verdict)
-    assert "empty" in str(verdict) or "wrote" in str(verdict), str(verdict)
-
-
-@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
-def test_a_wrong_submission_fails_for_its_reason_and_no_other(path):
-    header = notebooks.wrong_header(path)
-    answer = notebooks.wrong_answer(path)[function(header["exercise"])]
-    verdict = gpulab.check(header["exercise"], answer)
-    assert ", ".join(missed(verdict)) == header["fails"], str(verdict)
-    assert header["says"].lower() in " ".join(str(verdict).lower().split()), str(verdict)
-
-
-def test_two_wrong_submissions_for_every_exercise():
-    headers = [notebooks.wrong_header(path)["exercise"] for path in WRONG]
-    assert {name for name in EXERCISES if headers.count(name) < 2} == set()
 
 
 # ---------------------------------------------------------------- what the table was derived to say
@@ -223,28 +139,3 @@ def test_figures_in_the_questions_are_those_of_the_data_sheet():
         assert figure in asked
     assert f"({float(a100.dram_bandwidth) / 1e9:,.0f} GB/s)" in asked
     assert f"({16 * 16e9 * 128 / 130 / 8 / 1e9:.1f} GB/s)" in asked  # PCIe 4.0: 16 lanes, 128 of 130 bits
-
-
-# ---------------------------------------------------------------- slow
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("exercise", EXERCISES)
-def test_the_solution_passes_for_other_contents(exercise, seed, solutions, monkeypatch):
-    monkeypatch.setattr(cases, "PUBLIC_SEED", int(np.random.default_rng(seed).integers(1 << 30)))
-    assert gpulab.check(exercise, solutions[function(exercise)]).passed
-
-
-@pytest.mark.slow
-def test_the_notebook_runs_from_top_to_bottom(tmp_path):
-    from nbclient import NotebookClient
-
-    start = time.perf_counter()
-    client = NotebookClient(
-        notebooks.notebook(LAB).copy(), timeout=120, resources={"metadata": {"path": tmp_path}}
-    )
-    ran = client.execute()
-    assert time.perf_counter() - start < 90
-    outputs = str([output for cell in ran.cells for output in cell.get("outputs", [])])
-    assert outputs.count("image/png") >= 3

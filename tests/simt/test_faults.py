@@ -115,6 +115,7 @@ def test_an_array_of_two_dimensions_is_named_with_two_indices(source, strides, w
     addresses = [p.address for p in device.places.values()]
     lines = device.fault(simt.OutOfBounds, copies(3, source), *addresses)
     assert lines[2] == f"thread (16, 0, 0) of block (0, 0, 0) read x{where}; x is 4 × 4 (float32)."
+    assert lines[-1].startswith("The index is counted along the rows, from the address")
 
 
 def test_the_place_is_told_in_three_dimensions(source):

@@ -1,0 +1,138 @@
+"""Every lab: stubs and wrong files fail for their reason, solutions pass, in time and with other contents."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import pytest
+
+import gpulab
+from gpulab.exercises import cases, find, registry
+from gpulab.exercises.registry import of_lab
+from grading.cases import lab_00_start_here, lab_03_cuda_with_numba, lab_04_memory_hierarchy
+from tests.labs import notebooks
+
+LABS = ("00_start_here", "03_cuda_with_numba", "04_memory_hierarchy")
+EXERCISES = [(lab, exercise.name) for lab in LABS for exercise in of_lab(lab)]
+WRONG = [(lab, path) for lab in LABS for path in notebooks.wrong_files(lab)]
+JUDGED = lab_00_start_here.CASES | lab_03_cuda_with_numba.CASES | lab_04_memory_hierarchy.CASES
+
+
+@pytest.fixture(autouse=True)
+def progress(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@pytest.fixture(scope="module")
+def solutions():
+    return {lab: notebooks.answers(lab) for lab in LABS}
+
+
+@pytest.fixture(scope="module")
+def stubs():
+    return {lab: notebooks.answers(lab, released=True) for lab in LABS}
+
+
+def function(lab: str, exercise: str) -> str:
+    return notebooks.checks(lab)[exercise][0]
+
+
+def missed(verdict) -> list[str]:
+    return [label for label, state in notebooks.parts(verdict) if state in ("fail", "part")]
+
+
+# ---------------------------------------------------------------- the notebooks
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_every_exercise_has_its_test_cell_and_points(lab):
+    found = notebooks.checks(lab)
+    assert {e.name: e.points for e in of_lab(lab)} == {name: points for name, (_, points) in found.items()}
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_hints_end_at_a_heading_that_is_there(lab):
+    there = notebooks.headings(lab)
+    for exercise in of_lab(lab):
+        assert exercise.section in there, exercise.name
+        assert all(exercise.hints)
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_every_prediction_is_asked_for_and_answered(lab):
+    source = "\n".join(c.source for c in notebooks.notebook(lab).cells if c.cell_type == "code")
+    asked = [p for p in registry.predictions().values() if registry.lab_number(p.lab) == lab[:2]]
+    assert asked
+    for prediction in asked:
+        assert f'gpulab.predict("{prediction.name}", ...)' in source, prediction.name
+        measured = f'gpulab.predict("{prediction.name}", measured=' in source
+        assert measured == (prediction.answer is None), prediction.name
+
+
+# ---------------------------------------------------------------- solutions, stubs, wrong submissions
+
+
+@pytest.mark.parametrize("lab, exercise", EXERCISES)
+def test_the_solution_passes_in_time(lab, exercise, solutions):
+    start = time.process_time()  # the limit is for an idle machine
+    verdict = gpulab.check(exercise, solutions[lab][function(lab, exercise)])
+    assert verdict.passed, str(verdict)
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("lab, exercise", EXERCISES)
+def test_the_solution_passes_at_the_judges_sizes(lab, exercise, solutions):
+    judged = dataclasses.replace(find(exercise), cases=JUDGED[exercise], race_case=None)
+    verdict = gpulab.check(judged, solutions[lab][function(lab, exercise)])
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize("lab, exercise", EXERCISES)
+def test_the_stub_fails_with_a_message(lab, exercise, stubs):
+    verdict = gpulab.check(exercise, stubs[lab][function(lab, exercise)])
+    assert verdict.points == 0
+    assert "Traceback" not in str(verdict)
+    assert "empty" in str(verdict) or "wrote" in str(verdict), str(verdict)
+
+
+@pytest.mark.parametrize("lab, path", WRONG, ids=[path.stem for _, path in WRONG])
+def test_a_wrong_submission_fails_for_its_reason_and_no_other(lab, path):
+    header = notebooks.wrong_header(path)
+    answer = notebooks.wrong_answer(path)[function(lab, header["exercise"])]
+    verdict = gpulab.check(header["exercise"], answer)
+    assert ", ".join(missed(verdict)) == header["fails"], str(verdict)
+    assert header["says"].lower() in " ".join(str(verdict).lower().split()), str(verdict)
+
+
+def test_two_wrong_submissions_for_every_exercise():
+    headers = [notebooks.wrong_header(path)["exercise"] for _, path in WRONG]
+    assert {name for _, name in EXERCISES if headers.count(name) < 2} == set()
+
+
+# ---------------------------------------------------------------- slow
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 21))
+@pytest.mark.parametrize("lab, exercise", EXERCISES)
+def test_the_solution_passes_for_other_contents(lab, exercise, seed, solutions, monkeypatch):
+    numbers = cases.generator
+    monkeypatch.setattr(cases, "generator", lambda exercise, case, public: numbers(exercise, case, seed))
+    verdict = gpulab.check(exercise, solutions[lab][function(lab, exercise)])
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", LABS)
+def test_the_notebook_runs_from_top_to_bottom(lab, tmp_path):
+    from nbclient import NotebookClient
+
+    start = time.perf_counter()
+    client = NotebookClient(
+        notebooks.notebook(lab).copy(), timeout=120, resources={"metadata": {"path": tmp_path}}
+    )
+    ran = client.execute()
+    assert time.perf_counter() - start < 90
+    outputs = str([output for cell in ran.cells for output in cell.get("outputs", [])])
+    assert outputs.count("image/png") >= 3
