@@ -276,6 +276,8 @@ class Races(Observer):
         found: list[tuple[Shadow, Array, Array | None]] = []
         rest = np.ones(len(address), bool)
         for label in self._arrays:
+            if not rest.any():
+                break
             self._take(label.address, label.extent, address, rest, found)
         while rest.any():
             place = int(address[rest][0])
@@ -291,7 +293,9 @@ class Races(Observer):
         if here.any():
             if start not in self._shadows:
                 self._shadows[start] = Shadow(max(extent // self._granule + 1, 1))
-            found.append((self._shadows[start], ((address - start) // self._granule)[here], here))
+            place = (address - start) // self._granule
+            whole = bool(here.all())
+            found.append((self._shadows[start], place if whole else place[here], None if whole else here))
             rest &= ~here
 
     def _shared_shadow(self, needed: int) -> Shadow:
@@ -337,9 +341,11 @@ class Races(Observer):
     def _unordered(self, s: Shadow, role: int, who: Who, place: Array, kind: int) -> Array:
         """Lanes whose access nothing orders after the touch that is kept in `role`."""
         other = s.thread[role, place]
+        unordered = (other != NOBODY) & (other != who.thread)
+        if not unordered.any():
+            return unordered
         same_block = other // self._lanes == who.thread // self._lanes
         same_warp = other // 32 == who.thread // 32
-        unordered = (other != NOBODY) & (other != who.thread)
         unordered &= ~(same_block & (s.since[role, place] < who.now))
         unordered &= ~(same_warp & (s.warp_since[role, place] < who.warp_now))
         if role == WRITER and kind >= ATOMIC:
@@ -358,12 +364,19 @@ class Races(Observer):
         same_warp = old // 32 == who.thread // 32
         fresh = (old == NOBODY) | (same_block & (s.since[READER, place] != who.now))
         fresh |= same_warp & (s.warp_since[READER, place] != who.warp_now)
-        s.note(READER, place[fresh], who.only(fresh))
+        self._note_some(s, READER, who, place, fresh)
         first = s.thread[READER, place]
         apart = first // 32 != who.thread // 32
         second = ~apart & (first != who.thread)
-        s.note(SECOND_READER, place[second], who.only(second))
-        s.note(OTHER_READER, place[apart], who.only(apart))
+        self._note_some(s, SECOND_READER, who, place, second)
+        self._note_some(s, OTHER_READER, who, place, apart)
+
+    @staticmethod
+    def _note_some(s: Shadow, role: int, who: Who, place: Array, chosen: Array) -> None:
+        if chosen.all():
+            s.note(role, place, who)
+        elif chosen.any():
+            s.note(role, place[chosen], who.only(chosen))
 
     def _check_within(self, access: Access, who: Who, place: Array, value: Array, kind: int) -> None:
         """Lanes of one access that touch one word with different values."""

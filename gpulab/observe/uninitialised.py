@@ -54,6 +54,8 @@ class Uninitialised(Observer):
         self._program, self._grid, self._block = program, grid, block
 
     def access(self, access: Access) -> None:
+        if access.space not in ("shared", "local") and not self._fresh:
+            return
         chunk = access.chunk
         shape = (chunk.blocks.size, chunk.lanes_per_block)
         lanes = np.broadcast_to(True if access.lanes is None else access.lanes, shape)
