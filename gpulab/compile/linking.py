@@ -16,8 +16,8 @@ NUMBAS_SOURCES = {
     "nocopy_empty_reshape": "reshape_funcs.cu",
 }
 OUR_SOURCES = {
-    "cudaCGGetIntrinsicHandle": "grid_sync.cu",
-    "cudaCGSynchronize": "grid_sync.cu",
+    "cudaCGGetIntrinsicHandle": "grid_sync.cuh",
+    "cudaCGSynchronize": "grid_sync.cuh",
 }
 
 NAME = r"(?P<name>[\w$]+)"

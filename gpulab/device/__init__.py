@@ -1,6 +1,6 @@
 """The device in use: its memory, and the one door through which every launch goes."""
 
-from .checks import LaunchError, dimensions
+from .checks import LaunchError, LaunchTypeError, dimensions
 from .choice import current, has_gpu, simulate, uses_gpu
 from .launch import Executor, Launch
 from .simulated import SimulatedDevice
@@ -9,6 +9,7 @@ __all__ = [
     "Executor",
     "Launch",
     "LaunchError",
+    "LaunchTypeError",
     "SimulatedDevice",
     "current",
     "dimensions",

@@ -18,6 +18,10 @@ class LaunchError(Message, ValueError):
     """A launch that no GPU would run. The message is one line: kernel, numbers, cure."""
 
 
+class LaunchTypeError(LaunchError, TypeError):
+    """A launch with something of a wrong type, for which numba raises a TypeError."""
+
+
 def dimensions(size: Any, what: str, kernel: str) -> Dim3:
     """`size`, one to three integers, as (x, y, z); `what` is ``grid`` or ``block``. Raises LaunchError."""
     items = tuple(size) if isinstance(size, tuple | list) else (size,)
@@ -27,7 +31,7 @@ def dimensions(size: Any, what: str, kernel: str) -> Dim3:
         )
     for item in items:
         if isinstance(item, float) or not _is_integer(item):
-            raise LaunchError(
+            raise LaunchTypeError(
                 f"{kernel}: the {what} {_written(size)} is no whole number{_integer_cure(item)}"
             )
     x, y, z = (*map(operator.index, items), 1, 1)[:3]

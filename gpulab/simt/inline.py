@@ -6,6 +6,7 @@ So the executor has one program counter and no stack. Recursion is refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gpulab.ptx import (
@@ -200,9 +201,7 @@ def _call(
             names.instruction(replace(call, opcode=f"call.{callee.name}", operands=()))
         )
         body.blocks[current][-1] = replace(body.blocks[current][-1], operands=tuple(places))
-        for result in results:
-            if isinstance(result, Symbol):
-                body.registers.setdefault(_place(names.prefix, result.name, 0), "b32")
+        _leave_unset(results, names.prefix, body)
         return current
     if callee.extern or not callee.blocks:
         raise UnsupportedInstruction(
@@ -232,9 +231,17 @@ def _call(
     after = body.open_block()
     for block in returns:
         body.successors[block] = [after, *body.successors[block]]
-    for result, returned in zip(results, callee.returns, strict=True):
+    if not callee.returns:  # numba expects a status even of a void C function, and looks at none
+        _leave_unset(results, names.prefix, body)
+    for result, returned in zip(results, callee.returns, strict=bool(callee.returns)):
         _hand_back(result, names.prefix, returned, inner, call, body, after)
     return after
+
+
+def _leave_unset(results: Sequence[Operand], prefix: str, body: Body) -> None:
+    for result in results:
+        if isinstance(result, Symbol):
+            body.registers.setdefault(_place(prefix, result.name, 0), "b32")
 
 
 def _offsets(body: Body, prefix: str, name: str) -> list[int]:

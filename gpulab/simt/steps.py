@@ -16,7 +16,7 @@ from .meetings import Getter, targets_of
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .operations import Function, Opcode, operation
 from .program import CARRY, CLOCKS, Step, is_volatile
-from .types import BOOL, DTYPES, I64, SIGNED, size_of
+from .types import BOOL, DTYPES, I64, SIGNED, UNSIGNED, size_of
 
 if TYPE_CHECKING:
     from .engine import Run
@@ -245,7 +245,7 @@ def _load(decoder: _Decoder, op: Opcode, index: int) -> Step:
     items = destination.items if isinstance(destination, Vector) else (destination,)
     slots = [decoder.destination(item) for item in items]
     first = next((decoder.dtypes[s] for s in slots if s is not None), SIGNED[size])
-    dtype = first if first.itemsize == size else DTYPES[op.type]
+    dtype = first if first.itemsize == size else _extended_from(op.type)
     adapters = [_adapter(decoder, slot, dtype) for slot in slots]
     if space == "param":
         constant = _parameter_slots(decoder, source, dtype, len(items))
@@ -271,6 +271,11 @@ def _load(decoder: _Decoder, op: Opcode, index: int) -> Step:
             run.put(slot, value if adapt is None else adapt(value))
 
     return load
+
+
+def _extended_from(type_: str) -> np.dtype:
+    """How a loaded value enters a wider register: with its sign if the type has one, else with zeros."""
+    return UNSIGNED[size_of(type_)] if type_ in ("b8", "b16", "b32", "b64") else DTYPES[type_]
 
 
 def _parameter_slots(decoder: _Decoder, source: Operand, dtype: np.dtype, count: int) -> list[int] | None:

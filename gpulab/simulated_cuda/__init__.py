@@ -7,8 +7,7 @@ when it is first needed.
 What differs from a GPU: all work is done when a call returns, so streams and events only keep order and
 measure nothing; new memory holds NaN or -1; every access is checked, with or without ``debug=True``, while
 exceptions that a kernel raises end the thread silently, as they do in numba without debug. Missing, and
-refused in words: sharing between processes, memory managers, `extensions`, and looking at LLVM or machine
-code.
+refused in words: sharing between processes, memory managers, and looking at LLVM or machine code.
 """
 
 from __future__ import annotations
@@ -165,7 +164,9 @@ def __getattr__(name: str) -> Any:
         return NotSimulated(name)
     from numba import cuda
 
-    if hasattr(cuda, name):
+    if name == "random":  # ours, also where numba's is loaded already
+        thing: Any = importlib.import_module(f"{__name__}.{name}")
+    elif hasattr(cuda, name):
         thing = getattr(cuda, name)
         thing = DeviceOnly(name) if is_device_only(thing) else thing
     else:

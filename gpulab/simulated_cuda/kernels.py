@@ -12,7 +12,7 @@ from typing import Any
 
 from gpulab import device as devices
 from gpulab.compile import CompiledKernel, CompileError, NumbaFunction, Resources
-from gpulab.device import LaunchError
+from gpulab.device import LaunchError, LaunchTypeError
 from gpulab.device.launch import Dim3, Launch
 from gpulab.hardware import occupancy
 from gpulab.messages import Message, shorten
@@ -53,6 +53,8 @@ class Kernel:
         self.name = fn.__name__
         self.py_func = fn
         self.targetoptions = options
+        # Each may change (type, value) of every argument before a launch: numba's `prepare_args`.
+        self.extensions: list[Any] = list(options.get("extensions") or ())
         self.function = NumbaFunction(fn, **options)
         self.overloads: dict[tuple, Overload] = {}
         self.specialized = False
@@ -139,9 +141,13 @@ class Kernel:
         return self.overloads[types]
 
     def specialize(self, *args: Any) -> Kernel:
-        """A kernel compiled for arguments of the types of `args` and for no others."""
-        types = self.types_of(args)
-        return Kernel(self.py_func, self.targetoptions, [types])
+        """A kernel compiled for arguments of the types of `args` (or for types) and for no others."""
+        from numba.cuda import types
+
+        if self.specialized:
+            raise RuntimeError(f"Dispatcher already specialized: {self.name} has one signature only")
+        given = args if all(isinstance(arg, types.Type) for arg in args) else self.types_of(args)
+        return Kernel(self.py_func, self.targetoptions, [tuple(given)])
 
     def types_of(self, args: tuple) -> tuple:
         """The numba types of arguments. Raises LaunchError for the wrong number or kind."""
@@ -174,14 +180,30 @@ class Kernel:
             types.append(numba_type)
         return tuple(types)
 
+    def prepared(self, args: tuple, stream: Stream | int, fetched: list[Callable[[], Any]]) -> tuple:
+        """The arguments as the kernel's extensions want them; the last extension comes first, as in numba."""
+        if not self.extensions:
+            return args
+        from numba.cuda.typing.typeof import Purpose, typeof
+
+        values = []
+        for value in args:
+            numba_type: Any = typeof(value, Purpose.argument)
+            for extension in reversed(self.extensions):
+                numba_type, value = extension.prepare_args(numba_type, value, stream=stream, retr=fetched)
+            values.append(value)
+        return tuple(values)
+
     def overload_for(self, args: tuple) -> tuple[tuple, Overload]:
         """The argument types under which `args` are passed, and the kernel compiled for them."""
         types = self.types_of(args)
         if self._compiles_more or types in self.overloads:
             return types, self._for_this_gpu(types)
         chosen = _best_match(self, types)
+        if chosen is None and self.specialized:
+            chosen = next((only for only in self.overloads if all(map(_same_bytes, types, only))), None)
         if chosen is None:
-            raise LaunchError(
+            raise LaunchTypeError(
                 f"{self.name} is compiled for {' or '.join(map(_signature, self.overloads))} only, "
                 f"but was launched with {_signature(types)}. Convert the arguments, or omit the signature."
             )
@@ -264,6 +286,8 @@ class LaunchConfiguration:
 
     def _launch(self, args: tuple) -> None:
         kernel = self.kernel
+        fetched: list[Callable[[], Any]] = []  # what extensions want done after the launch
+        args = kernel.prepared(args, self.stream, fetched)
         types, compiled = kernel.overload_for(args)
         if compiled.cooperative:
             self._check_grid_sync(compiled)
@@ -277,7 +301,7 @@ class LaunchConfiguration:
             pointers=tuple(packed.pointers),
             arrays=tuple(packed.arrays),
         )
-        for finish in packed.afterwards:
+        for finish in (*packed.afterwards, *fetched):
             finish()
 
     def _check_grid_sync(self, compiled: Overload) -> None:
@@ -286,8 +310,8 @@ class LaunchConfiguration:
         if blocks > most:
             raise LaunchError(
                 f"{self.kernel.name} syncs its whole grid, so all its {blocks:,} blocks must be on the GPU "
-                f"at once; the {devices.current().gpu} holds {most:,} of this size. Launch fewer blocks and let "
-                "each thread do more."
+                f"at once; the {devices.current().gpu} holds {most:,} of this size. Launch fewer blocks and "
+                "let each thread do more."
             )
 
     def __repr__(self) -> str:
@@ -344,8 +368,6 @@ def jit(
     and `cache` change nothing: the simulator always checks, always knows the source line, and keeps no
     files.
     """
-    if options.get("extensions"):
-        raise SimulationGap("cuda.jit(extensions=…) is not simulated; it needs a GPU.")
     if isinstance(inline, bool):
         inline = "always" if inline else "never"
     chosen = {
@@ -412,6 +434,21 @@ def _best_match(kernel: Kernel, types: tuple) -> tuple | None:
     except TypeError:
         return None
     return tuple(best.args) if best else None
+
+
+def _same_bytes(given: Any, declared: Any) -> bool:
+    """Whether a kernel with one signature takes an argument of another type: numba does not check then.
+
+    Only where it does no harm: an array of elements of the same size, or an address as a whole number.
+    """
+    from numba.cuda import types
+
+    if isinstance(given, types.Array) and isinstance(declared, types.Array):
+        fits = declared.layout in ("A", given.layout) and given.ndim == declared.ndim
+        return fits and given.dtype.bitwidth == declared.dtype.bitwidth
+    if isinstance(given, types.Number) and isinstance(declared, types.Number):
+        return not isinstance(given, types.Complex) or isinstance(declared, types.Complex)
+    return given == declared or (isinstance(given, types.Integer) and isinstance(declared, types.CPointer))
 
 
 def _signature(types: tuple) -> str:

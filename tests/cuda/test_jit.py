@@ -243,9 +243,43 @@ def test_a_method_can_be_a_kernel() -> None:
     assert (a == 4).all()
 
 
-def test_extensions_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match=r"extensions=…\) is not simulated"):
-        cuda.jit(extensions=[object()])(plus_one)
+def test_an_extension_changes_arguments_and_is_told_of_the_end() -> None:
+    class Celsius:
+        def prepare_args(self, ty, value, stream, retr):  # type: ignore[no-untyped-def]
+            if isinstance(value, str):
+                retr.append(lambda: ended.append(value))
+                return ty, float(value.removesuffix("°C"))
+            return ty, value
+
+    @cuda.jit(extensions=[Celsius()])
+    def store(out, temperature):  # type: ignore[no-untyped-def]
+        out[0] = temperature
+
+    ended: list[str] = []
+    out = np.zeros(1)
+    store[1, 1](out, "20.5°C")
+    assert out[0] == 20.5 and ended == ["20.5°C"]
+
+
+def test_one_signature_takes_arrays_of_the_same_bytes() -> None:
+    """numba does not look at the types then; what would read other bytes is still refused."""
+
+    @cuda.jit("void(int32[:], int64)")
+    def store(out, value):  # type: ignore[no-untyped-def]
+        out[0] = value
+
+    out = np.zeros(1, np.uint32)
+    store[1, 1](out, 2.0)
+    assert out[0] == 2
+    with pytest.raises(LaunchError, match="Convert the arguments"):
+        store[1, 1](np.zeros(1, np.int64), 2)
+
+
+def test_a_kernel_is_specialised_for_types_and_only_once() -> None:
+    special = cuda.jit(plus_one).specialize(numba.float32[::1])
+    assert special.specialized
+    with pytest.raises(RuntimeError, match="already specialized"):
+        special.specialize(numba.float32[::1])
 
 
 def test_a_kernel_cannot_be_launched_with_keywords() -> None:

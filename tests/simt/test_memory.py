@@ -478,3 +478,18 @@ def test_a_float_minimum_by_compare_and_swap_finds_it():
     for schedule in SCHEDULES.values():
         found = launch(kernel(body, "x low"), {"x": x, "low": low}, 8, 128, schedule=schedule)["low"]
         assert found[0] == x.min()
+
+
+def test_values_without_a_sign_enter_wider_registers_with_zeros():
+    """``ld.b8`` and its kin; ``ld.s8`` brings the sign along."""
+    body = """
+        ld.global.b8 %r1, [%a];
+        ld.global.b16 %rd1, [%a];
+        ld.global.s8 %r2, [%a];
+        st.global.u32 [%out], %r1;
+        st.global.u32 [%out+4], %rd1;
+        st.global.u32 [%out+8], %r2;
+    """
+    arrays = {"a": np.array([0xECC1], np.uint16), "out": np.zeros(3, np.uint32)}
+    found = launch(kernel(body, "a out"), arrays, 1, 1)["out"]
+    assert [hex(value) for value in found] == ["0xc1", "0xecc1", "0xffffffc1"]
