@@ -21,8 +21,8 @@ NAMES = "__nv_name_map"  # the "file" of the C++ names that were asked for
 # An unknown type in a declaration has these besides, and before it.
 UNDEFINED = re.compile(r'identifier ".*" is undefined')
 CONSEQUENCE = re.compile(
-    r'attribute "__global__" does not apply|namespace scope variable without|incomplete type "void" is not allowed'
-    r'|expected a "[;)]"'
+    r'attribute "__global__" does not apply|namespace scope variable without|expected a "[;)]"'
+    r'|incomplete type "void" is not allowed'
 )
 
 # What the compiler's words mean here: pattern → what to do. The first that fits is shown.
@@ -58,6 +58,8 @@ CURES = (
     (r"host variables are not allowed in JIT mode", "Write __device__ or __constant__ before the variable."),
     (r"a __global__ function (must have a void return type|cannot have a .* return type)",
      "A kernel returns nothing: write void, and pass an array for the result."),
+    (r'more than one instance of overloaded function "\w+" has "C" linkage',
+     "A function of CUDA's has this name: call the kernel something else."),
     (r"kernel launch from __device__ or __global__ functions requires separate compilation mode",
      "A kernel that launches kernels is not simulated: launch it from Python."),
 )  # fmt: skip

@@ -143,13 +143,13 @@ class ElementwiseKernel(CachedCodes):
             [
                 *generated.head_text(types, [kind.dtype for kind in kinds], self.preamble, body),
                 f'extern "C" __global__ void {self.name}({", ".join(declared)}) {{',
-                f"{self.loop_prep};",
-                "CUPY_FOR(i, _ind.size()) {",
-                "_ind.set(i);",
-                *elements,
-                f"{self.operation};",
-                "}",
-                f"{self.after_loop};",
+                *([f"  {self.loop_prep};"] if self.loop_prep else []),
+                "  CUPY_FOR(i, _ind.size()) {",
+                "    _ind.set(i);",
+                *(f"    {line}" for line in elements),
+                f"    {self.operation.strip()};",
+                "  }",
+                *([f"  {self.after_loop};"] if self.after_loop else []),
                 "}",
             ]
         )

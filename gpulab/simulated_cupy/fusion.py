@@ -53,7 +53,6 @@ class Traced:
     """Stands for an array while a function is traced."""
 
     stands_for_array = True
-    __array_ufunc__ = None  # NumPy's numbers leave operators to us
 
     def __init__(self, trace: Trace, value: Value, argument: int | None = None):
         self.trace, self.value, self.argument = trace, value, argument
@@ -61,6 +60,11 @@ class Traced:
     @property
     def dtype(self) -> np.dtype:
         return self.value.dtype
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__":
+            raise self.trace.refused(f"numpy.{ufunc.__name__}.{method}")
+        return self.trace.call(ufunc.__name__, inputs, kwargs)
 
     def __bool__(self) -> bool:
         raise TypeError(

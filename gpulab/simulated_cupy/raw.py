@@ -78,8 +78,8 @@ class RawKernel:
         shape = _dimensions(self.name, "grid", grid), _dimensions(self.name, "block", block)
         if not isinstance(args, tuple | list):
             raise LaunchError(
-                f"{self.name}: the arguments are of type {type(args).__name__}, not a tuple; write (x, y, n), "
-                "or (x,) for a single one."
+                f"{self.name}: the arguments are of type {type(args).__name__}, not a tuple; write "
+                "(x, y, n), or (x,) for a single one."
             )
         kernel = self._compiled()
         device = devices.current()

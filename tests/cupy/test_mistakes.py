@@ -264,6 +264,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         'identifier "x" is undefined\n'
         "Add #include <cuda_fp16.h>.",
     ),
+    "a name that CUDA has": (
+        lambda: cp.RawKernel('extern "C" __global__ void norm(float* x) {}', "norm").compile(),
+        CompileError,
+        "CompileError in norm, line 1\n"
+        '    1 │ extern "C" __global__ void norm(float* x) {}\n'
+        'more than one instance of overloaded function "norm" has "C" linkage\n'
+        "A function of CUDA's has this name: call the kernel something else.",
+    ),
     "options that are no tuple": (
         lambda: cp.RawKernel(SAXPY, "saxpy", options="-O3"),
         TypeError,

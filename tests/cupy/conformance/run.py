@@ -27,8 +27,8 @@ FILES = ("test_raw.py", "test_userkernel.py", "test_elementwise.py", "test_reduc
 
 HEAD = f"""# CuPy's tests of its kernels, on the simulated device
 
-What the tests of RawKernel, RawModule, ElementwiseKernel and ReductionKernel of CuPy {VERSION} say when `cupy`
-is `gpulab.cupy`. Made by `python tests/cupy/conformance/run.py`; do not edit.
+What the tests of RawKernel, RawModule, ElementwiseKernel and ReductionKernel of CuPy {VERSION} say when
+`cupy` is `gpulab.cupy`. Made by `python tests/cupy/conformance/run.py`; do not edit.
 """
 
 
