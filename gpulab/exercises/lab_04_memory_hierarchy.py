@@ -323,6 +323,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "ty]`.",
         ),
         section="6 · A tile in shared memory",
+        race_case="33 × 31",
     ),
     Exercise(
         name="memory.centre",
@@ -397,6 +398,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "After the barrier thread t finds its point at `s[3 * t]`, `s[3 * t + 1]` and `s[3 * t + 2]`.",
         ),
         section="7 · Records and columns",
+        race_case="1,000",
     ),
     Exercise(
         name="memory.ways",
@@ -451,6 +453,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "Rows of 33 words: declare the tile as 32 × 33 and leave its last column empty.",
         ),
         section="8 · Thirty-two banks",
+        race_case="33 × 31",
     ),
     Exercise(
         name="memory.blur",
@@ -484,6 +487,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "and left than the block's first output. Outside the image put a zero.",
         ),
         section="9 · Neighbours",
+        race_case="33 × 70",
     ),
     Exercise(
         name="memory.smooth",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import re
@@ -15,6 +16,7 @@ import gpulab
 from gpulab import cuda, device
 from gpulab.exercises import checking, progress, run
 from gpulab.exercises.verdict import Detail, Part, Verdict
+from tests.exercises import toys
 
 
 @cuda.jit
@@ -148,6 +150,53 @@ def test_an_exercise_may_be_given_as_a_record() -> None:
 
 def test_an_endless_kernel_is_stopped_after_a_few_seconds_of_work() -> None:
     assert run.LIMIT <= 500_000
+
+
+def test_a_check_of_a_given_function_is_no_attempt() -> None:
+    given = gpulab.check("toy.transpose", plain, attempt=False)
+    assert given.attempt == 0
+    assert given.notes == ("this check does not count as an attempt",)
+    assert gpulab.check("toy.transpose", plain).attempt == 1
+
+
+@cuda.jit
+def hasty(a, out):
+    tile = cuda.shared.array((32, 33), np.float32)
+    x, y = cuda.grid(2)
+    tile[cuda.threadIdx.y, cuda.threadIdx.x] = a[min(y, a.shape[0] - 1), min(x, a.shape[1] - 1)]
+    if cuda.blockIdx.x * 32 + cuda.threadIdx.y >= a.shape[1]:
+        return
+    cuda.syncthreads()
+    x = cuda.blockIdx.y * 32 + cuda.threadIdx.x
+    if x < a.shape[0]:
+        out[cuda.blockIdx.x * 32 + cuda.threadIdx.y, x] = tile[cuda.threadIdx.x, cuda.threadIdx.y]
+
+
+def test_a_barrier_that_some_skip_by_returning_is_remarked_on_and_costs_nothing() -> None:
+    verdict = gpulab.check("toy.transpose", hasty)
+    assert verdict.passed
+    said, line = verdict.parts[0].details
+    assert said.text.startswith("Only 32 of 1,024 threads of a block came to the barrier in line")
+    assert line.text == "cuda.syncthreads()"
+
+
+@cuda.jit
+def racing(a, out):
+    tile = cuda.shared.array((32, 33), np.float32)
+    x, y = cuda.grid(2)
+    tile[cuda.threadIdx.y, cuda.threadIdx.x] = a[min(y, a.shape[0] - 1), min(x, a.shape[1] - 1)]
+    x, y = cuda.blockIdx.y * 32 + cuda.threadIdx.x, cuda.blockIdx.x * 32 + cuda.threadIdx.y
+    if x < a.shape[0] and y < a.shape[1]:
+        out[y, x] = tile[cuda.threadIdx.x, cuda.threadIdx.y]
+
+
+def test_a_detective_gets_the_lines_of_a_race_and_not_its_cure() -> None:
+    told = str(gpulab.check("toy.transpose", racing))
+    kept = str(gpulab.check(dataclasses.replace(toys.TRANSPOSE, detective=True), racing))
+    assert "cuda.syncthreads()" in told
+    assert "cuda.syncthreads()" not in kept and "No barrier" not in kept
+    for text in (told, kept):
+        assert "writes tile[" in text and "reads tile[" in text
 
 
 def test_importing_gpulab_loads_nothing_that_is_slow() -> None:

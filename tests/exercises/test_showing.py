@@ -63,6 +63,22 @@ def test_an_exercise_is_drawn_at_the_largest_size_that_can_be_told_apart() -> No
     assert "255 threads" in threads  # 5 blocks of 256 for 1,025 elements
 
 
+def test_accesses_are_drawn_at_the_size_that_is_counted() -> None:
+    assert all(
+        text.startswith("At 96×128: This") for text in captions("toy.transpose", plain, view="accesses")
+    )
+
+
+@cuda.jit
+def idle(a, out):
+    pass
+
+
+def test_an_empty_puzzle_has_no_picture_yet() -> None:
+    with pytest.raises(CannotShow, match="write `idle` first"):
+        captions("toy.transpose", idle)
+
+
 def test_a_launch_with_its_arguments_runs_and_is_drawn() -> None:
     a, out = np.ones(64, np.float32), np.zeros(64, np.float32)
     threads, load, store = captions(double[1, 64], a, out)
