@@ -8,7 +8,6 @@ import numpy as np
 
 from gpulab.ptx import Instruction
 from gpulab.simt import Access, Chunk, Observer, Program
-from gpulab.simt.operations import flops
 
 from . import patterns
 from .counts import COLUMNS, Counts
@@ -145,9 +144,7 @@ class Counters(Observer):
         for index, lanes in self._guarded.items():
             table["active"][index] = lanes
         instructions = self._program.instructions
-        for index, instruction in enumerate(instructions):
-            if table["active"][index]:
-                table["flops"][index] = int(flops(instruction) * table["active"][index])
+        table["flops"][:] = np.array(self._program.flops) * table["active"]
         self.counts = Counts(
             self._program.display_name,
             instructions,

@@ -13,6 +13,7 @@ import numpy as np
 SECTOR = 32  # bytes
 BANKS = 32
 WORD = 4  # bytes that one bank delivers a wavefront
+LANES = np.arange(32)
 
 Array = np.ndarray
 
@@ -49,12 +50,21 @@ def sectors(address: Array, size: int, lanes: Array | None) -> tuple[Array, Arra
 
     Accesses are at most 16 bytes and aligned to their size, so a lane never straddles two sectors.
     """
-    if lanes is None and is_unit_stride(address, size):
-        touched = ((address[:, -1] + size - 1) >> 5) - (address[:, 0] >> 5) + 1
-        return touched, np.full(len(address), -(-size * address.shape[1] // SECTOR))
-    touched = distinct(address >> 5, lanes)
-    ideal = -(-distinct(address, lanes) * size // SECTOR)
-    return touched, ideal
+    if is_unit_stride(address, size):
+        offset = address[:, 0] % SECTOR
+        if lanes is None:
+            return (offset + size * LANES.size - 1) // SECTOR + 1, np.full(len(address), size)
+        if (offset == offset[0]).all():  # the lanes of a sector are the same neighbours in all rows
+            begins = (offset[0] + size * LANES) % SECTOR == 0
+            begins[0] = True
+            touched = np.logical_or.reduceat(lanes, np.flatnonzero(begins), axis=1).sum(axis=1)
+            return touched, -(-lanes.sum(axis=1) * size // SECTOR)
+    there = None if lanes is None else lanes.any(axis=1)
+    if lanes is not None:
+        address = _fill(address, lanes)
+    touched = distinct(address >> 5, None)
+    ideal = -(-distinct(address, None) * size // SECTOR)
+    return (touched, ideal) if there is None else (touched * there, ideal * there)
 
 
 def local_sectors(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Array]:

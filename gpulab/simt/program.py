@@ -30,7 +30,7 @@ from gpulab.ptx import (
 
 from .errors import UnsupportedInstruction
 from .inline import Body, flatten
-from .operations import makes_float, opcode
+from .operations import flops, makes_float, opcode
 from .types import BOOL, I64, REGISTER_DTYPES, UNSIGNED, size_of
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Program:
     dynamic_shared: bool
     contended: bool  # has compare-and-swap loops: run fewer lanes at once
     timed: bool  # reads a clock
+    flops: tuple[float, ...]  # floating-point operations of one lane, for each instruction
     ordered: bool  # blocks may talk to each other: run chunks in order
 
     @property
@@ -298,6 +299,7 @@ class _Decoder:
             shared_variables=self.shared_variables,
             dynamic_shared=self.dynamic_shared,
             contended=any("cas" in i.parts for i in instructions if i.parts[0] == "atom"),
+            flops=tuple(map(flops, instructions)),
             timed=any(
                 isinstance(o, Special) and o.name.startswith(CLOCKS) for i in instructions for o in i.operands
             ),
