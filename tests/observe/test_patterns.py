@@ -1,0 +1,92 @@
+"""The analysis of address patterns against sets, row by row: patterns that have a short cut, and any
+others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from gpulab.observe import patterns
+from tests.simt.drawing import seeds
+
+ROWS = 6
+
+
+def drawn(generator: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Addresses of 6 warps, multiples of `size`, and the lanes that take part (None: all)."""
+    lane = np.arange(32)
+    base = generator.integers(0, 40, (ROWS, 1)) * size
+    if generator.integers(2):
+        base[:] = base[0]
+    kinds = [
+        base + lane * size,
+        base + lane * size * generator.integers(0, 40),
+        base + generator.permutation(32) * size,
+        generator.integers(0, generator.choice([2, 20, 2000]), (ROWS, 32)) * size,
+    ]
+    address = kinds[generator.integers(len(kinds))].astype(np.int64)
+    if generator.integers(3) == 0:
+        return address, None
+    lanes = generator.random((ROWS, 32)) < generator.choice([0.05, 0.5, 0.95])
+    garbage = generator.integers(0, 10_000, (ROWS, 32)) * size
+    return (np.where(lanes, address, garbage) if generator.integers(2) else address), lanes
+
+
+def rows(address: np.ndarray, lanes: np.ndarray | None) -> list[dict[int, int]]:
+    """Address by lane, for each warp."""
+    there = np.ones(address.shape, bool) if lanes is None else lanes
+    return [{l: int(a[l]) for l in range(32) if on[l]} for a, on in zip(address, there, strict=True)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+@settings(max_examples=40)
+@given(seed=seeds)
+def test_sectors_are_those_of_the_bytes(size, seed):
+    address, lanes = drawn(np.random.default_rng(seed), size)
+    touched, ideal = patterns.sectors(address, size, lanes)
+    octets = [{a + i for a in row.values() for i in range(size)} for row in rows(address, lanes)]
+    assert touched.tolist() == [len({o // 32 for o in each}) for each in octets]
+    assert ideal.tolist() == [-(-len(each) // 32) for each in octets]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+@settings(max_examples=40)
+@given(seed=seeds)
+def test_wavefronts_are_those_of_the_fullest_bank(size, seed):
+    address, lanes = drawn(np.random.default_rng(seed), size)
+    passes, ideal = patterns.wavefronts(address, size, lanes)
+    together = 32 * 4 // max(size, 4)
+    expected, least = [], []
+    for row in rows(address, lanes):
+        groups = [[a for l, a in row.items() if l // together == g] for g in range(32 // together)]
+        words = [{(a + 4 * w) // 4 for a in group for w in range(max(size // 4, 1))} for group in groups]
+        expected.append(
+            sum(max((sum(w % 32 == b for w in each) for b in range(32)), default=0) for each in words)
+        )
+        least.append(sum(bool(each) for each in words))
+    assert passes.tolist() == expected
+    assert ideal.tolist() == least
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+@settings(max_examples=20)
+@given(seed=seeds)
+def test_local_words_lie_beside_those_of_the_neighbouring_lanes(size, seed):
+    address, lanes = drawn(np.random.default_rng(seed), size)
+    touched, ideal = patterns.local_sectors(address, size, lanes)
+    words = max(size // 4, 1)
+    expected = [
+        {(a // 4 + w, l // 8) for l, a in row.items() for w in range(words)} for row in rows(address, lanes)
+    ]
+    assert touched.tolist() == [len(each) for each in expected]
+    assert ideal.tolist() == [-(-len(row) * max(size, 4) // 32) for row in rows(address, lanes)]
+
+
+@settings(max_examples=20)
+@given(seed=seeds)
+def test_constant_memory_serves_each_word_once(seed):
+    address, lanes = drawn(np.random.default_rng(seed), 4)
+    passes, ideal = patterns.constant_passes(address, 4, lanes)
+    assert passes.tolist() == [len({a // 4 for a in row.values()}) for row in rows(address, lanes)]
+    assert ideal.tolist() == [int(bool(row)) for row in rows(address, lanes)]
