@@ -40,10 +40,11 @@ def examine(
     remarks = (Detail(_missed_words(missed)), *source(missed.location)) if missed else ()
     if race is None:
         return other, remarks
-    return (Detail(_race_words(race, exercise.detective)), *((Detail(said),) if said else ())), remarks
+    return (Detail(race_words(race, exercise.detective)), *((Detail(said),) if said else ())), remarks
 
 
-def _race_words(race: Race, detective: bool) -> str:
+def race_words(race: Race, detective: bool) -> str:
+    """A race in words; without its cure in a detective, whose question that is."""
     return f"{race.sighting}\n{messages.detective_race()}" if detective else str(race)
 
 

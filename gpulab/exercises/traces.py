@@ -12,7 +12,7 @@ from gpulab.observe.writers import Writers
 from gpulab.profile import METRICS, Report
 from gpulab.profile.watch import Watch
 
-from . import cases, diagnose, messages, orders, patterns
+from . import cases, diagnose, doctor, messages, orders, patterns
 from .compare import Mismatch
 from .registry import Reference
 from .results import changed_input, first_mismatch
@@ -88,7 +88,8 @@ class _Failure:
         if watcher and diagnose.nothing_written(watcher, outputs):
             return (Detail(messages.not_written(name_of(fn))),)
         source = diagnose.unwritten(exercise, self.case, fn, self.wrong)
-        return diagnose.wrong_result(self.wrong, watcher, exercise.shape is not None, source)
+        said = diagnose.wrong_result(self.wrong, watcher, exercise.shape is not None, source)
+        return (*said, *doctor.seen(exercise, self.case, fn))
 
 
 def _at(

@@ -90,3 +90,47 @@ def test_a_result_that_depends_on_the_order_of_warps_is_found_without_shared_mem
     assert not passed
     assert "At 128 `out[0]` is" in text
     assert "when they run one after the other. Which threads must wait for which?" in text
+
+
+@cuda.jit
+def adds_without_atomics(a, out):
+    t = cuda.threadIdx.x
+    if t == 0:
+        out[0] = 0
+    cuda.syncthreads()
+    out[0] += a[t]
+
+
+def test_a_wrong_result_comes_with_what_the_doctor_sees() -> None:
+    passed, text = check(adds_without_atomics)
+    assert not passed
+    assert "Race in kernel adds_without_atomics, global array `out`" in text
+    assert "Nothing orders the two accesses of line" in text
+
+
+@cuda.jit
+def leaves_before_the_barrier(a, out):
+    s = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    s[t] = a[t]
+    if t >= 64:
+        return
+    cuda.syncthreads()
+    if t == 0:
+        out[0] = s[0]
+
+
+def test_a_wrong_result_without_a_race_comes_with_wrong_synchronisation() -> None:
+    passed, text = check(leaves_before_the_barrier)
+    assert not passed
+    assert "64 of 128 threads of block (0, 0, 0) came" in text
+
+
+def sums_nothing(a, out):
+    out[0] = 0 * a[0]
+
+
+def test_nothing_is_added_where_the_doctor_sees_nothing() -> None:
+    _, text = check(cuda.jit(sums_nothing))
+    assert "should be" in text
+    assert "Race" not in text

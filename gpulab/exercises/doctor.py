@@ -1,0 +1,28 @@
+"""What the kernel doctor sees in an answer that is wrong: the case runs once more, under all its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpulab import device as devices
+from gpulab.observe import Races
+from gpulab.sanitizer import Tools
+
+from . import cases
+from .orders import race_words
+from .run import run
+from .spec import Case, Exercise
+from .verdict import Detail
+
+TOLD = ("race", "barrier")  # what a sentence on the wrong element does not say already
+
+
+def seen(exercise: Exercise, case: Case, fn: Callable[..., Any]) -> tuple[Detail, ...]:
+    """The worst finding; empty if there is none. In a detective only a race is told, and not its cure."""
+    tools = Tools(devices.current())
+    run(exercise, case, fn, cases.arguments(exercise, case), tools.standing())
+    if races := tools.of(Races):
+        return (Detail(race_words(races[0], exercise.detective)),)
+    found = [finding for finding in tools.findings() if finding.kind in TOLD]
+    return () if exercise.detective else tuple(Detail(str(finding)) for finding in found[:1])
