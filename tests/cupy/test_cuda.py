@@ -58,7 +58,7 @@ def test_the_runtime_copies_bytes() -> None:
     runtime.memset(address, 0, 4)
     runtime.memcpy(back.ctypes.data, address, 32, runtime.memcpyDeviceToHost)
     assert back.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
-    with pytest.raises(CUDARuntimeError, match="36 bytes at 0x.* are not device memory"):
+    with pytest.raises(CUDARuntimeError, match=r"36 bytes at 0x.* are not device memory"):
         runtime.memcpy(back.ctypes.data, address, 36, runtime.memcpyDeviceToHost)
     runtime.free(address)
 
@@ -85,7 +85,8 @@ def test_a_small_kernel_needs_neither_numba_nor_cupy() -> None:
     code = """
 import sys
 from gpulab import cupy as cp
-k = cp.RawKernel('extern "C" __global__ void f(float a, float* x) { x[threadIdx.x] += a * x[threadIdx.x]; }', "f")
+source = 'extern "C" __global__ void f(float a, float* x) { x[threadIdx.x] += a * x[threadIdx.x]; }'
+k = cp.RawKernel(source, "f")
 x = cp.ones(32, cp.float32)
 k((1,), (32,), (cp.float32(2), x))
 print(float(x.sum()), [m for m in ("numba", "cupy", "torch", "pandas") if m in sys.modules])
