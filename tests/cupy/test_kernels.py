@@ -497,3 +497,152 @@ def test_a_grid_that_waits_for_itself() -> None:
     x, partial, total = cp.ones(1000, cp.float32), cp.zeros(4, cp.float32), cp.zeros(1, cp.float32)
     kernel((4,), (64,), (x, partial, total, 1000))
     assert float(total[0]) == 1000
+
+
+def test_tensor_cores_by_wmma() -> None:
+    matmul = cp.RawKernel(
+        r"""
+        #include <mma.h>
+        using namespace nvcuda;
+        extern "C" __global__ void matmul(const __half* a, const __half* b, float* c, int inner, int m) {
+            wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> right;
+            wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+            wmma::fill_fragment(sum, 0.0f);
+            int row = blockIdx.y * 16, column = blockIdx.x * 16;
+            for (int k = 0; k < inner; k += 16) {
+                wmma::load_matrix_sync(left, a + row * inner + k, inner);
+                wmma::load_matrix_sync(right, b + k * m + column, m);
+                wmma::mma_sync(sum, left, right, sum);
+            }
+            for (int i = 0; i < sum.num_elements; ++i) sum.x[i] *= 2;
+            wmma::store_matrix_sync(c + row * m + column, sum, m, wmma::mem_row_major);
+        }""",
+        "matmul",
+    )
+    a, b = floats(32, 64).astype(np.float16), floats(64, 48).astype(np.float16)
+    c = cp.empty((32, 48), cp.float32)
+    matmul((3, 2), (32,), (cp.asarray(a), cp.asarray(b), c, 64, 48))
+    np.testing.assert_allclose(c.get(), 2 * a.astype(np.float32) @ b.astype(np.float32), rtol=1e-3, atol=1e-3)
+
+
+# Type of a and b in the fragments, of their elements in memory, of the sum; m, n, k; their dtypes.
+WMMA = {
+    "bf16": ("__nv_bfloat16", "__nv_bfloat16", "float", (16, 16, 16), "uint16", "float32"),
+    "tf32": ("wmma::precision::tf32", "float", "float", (16, 16, 8), "float32", "float32"),
+    "s8": ("signed char", "signed char", "int", (32, 8, 16), "int8", "int32"),
+    "u8": ("unsigned char", "unsigned char", "int", (8, 32, 16), "uint8", "int32"),
+    "f64": ("double", "double", "double", (8, 8, 4), "float64", "float64"),
+    "f16": ("__half", "__half", "__half", (16, 16, 16), "float16", "float16"),
+}
+
+
+@pytest.mark.parametrize("name", WMMA)
+@pytest.mark.parametrize("layout", ["row", "col"])
+def test_wmma_of_every_type(name: str, layout: str) -> None:
+    kind, element, accumulator, (m, n, k), dtype, result = WMMA[name]
+    shape = f"{m}, {n}, {k}, {kind}, wmma::{layout}_major"
+    multiply = cp.RawKernel(
+        f"""
+        #include <mma.h>
+        using namespace nvcuda;
+        extern "C" __global__ void multiply(const {element}* a, const {element}* b, {accumulator}* c) {{
+            wmma::fragment<wmma::matrix_a, {shape}> left;
+            wmma::fragment<wmma::matrix_b, {shape}> right;
+            wmma::fragment<wmma::accumulator, {m}, {n}, {k}, {accumulator}> sum;
+            wmma::fill_fragment(sum, {accumulator}(1));
+            wmma::load_matrix_sync(left, a, {k if layout == "row" else m});
+            wmma::load_matrix_sync(right, b, {n if layout == "row" else k});
+            wmma::mma_sync(sum, left, right, sum);
+            wmma::store_matrix_sync(c, sum, {n}, wmma::mem_row_major);
+        }}""",
+        "multiply",
+    )
+    low = 0 if name == "u8" else -4
+    a, b = (RNG.integers(low, 5, size).astype(np.float32) for size in ((m, k), (k, n)))
+    order = "C" if layout == "row" else "F"
+    given = []
+    for host in (a, b):
+        bits = (host.view(np.uint32) >> 16).astype(np.uint16) if name == "bf16" else host.astype(dtype)
+        given.append(cp.asarray(bits.ravel(order)))
+    c = cp.empty((m, n), result)
+    multiply((1,), (32,), (*given, c))
+    assert np.array_equal(c.get(), (a @ b + 1).astype(result))
+
+
+def test_tensor_cores_by_inline_ptx() -> None:
+    multiply = cp.RawKernel(
+        r"""
+        // c (16 × 8) = a (16 × 8) · b (8 × 8), one warp; a and c by rows, b by columns.
+        extern "C" __global__ void multiply(const float* a, const float* b, float* c) {
+            int group = threadIdx.x / 4, place = threadIdx.x % 4;
+            unsigned a0 = __float_as_uint(a[group * 8 + place]);
+            unsigned a1 = __float_as_uint(a[(group + 8) * 8 + place]);
+            unsigned a2 = __float_as_uint(a[group * 8 + place + 4]);
+            unsigned a3 = __float_as_uint(a[(group + 8) * 8 + place + 4]);
+            unsigned b0 = __float_as_uint(b[group * 8 + place]);
+            unsigned b1 = __float_as_uint(b[group * 8 + place + 4]);
+            float d[4] = {};
+            asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                "{%0,%1,%2,%3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+            float2 top = {d[0], d[1]}, bottom = {d[2], d[3]};
+            ((float2*)c)[group * 4 + place] = top;
+            ((float2*)c)[(group + 8) * 4 + place] = bottom;
+        }""",
+        "multiply",
+    )
+    a, b = (RNG.integers(-8, 8, shape).astype(np.float32) for shape in ((16, 8), (8, 8)))
+    c = cp.empty((16, 8), cp.float32)
+    multiply((1,), (32,), (cp.asarray(a), cp.asarray(b.T.copy()), c))
+    assert np.array_equal(c.get(), a @ b)
+
+
+def test_copies_that_run_ahead() -> None:
+    sum_ = cp.RawKernel(
+        r"""
+        #include <cuda_pipeline.h>
+        extern "C" __global__ void total(const float4* x, float* y, int tiles) {
+            __shared__ float4 buffer[2][64];
+            int i = threadIdx.x;
+            float sum = 0;
+            __pipeline_memcpy_async(&buffer[0][i], &x[i], sizeof(float4));
+            __pipeline_commit();
+            for (int tile = 0; tile < tiles; ++tile) {
+                int next = tile + 1;
+                if (next < tiles)
+                    __pipeline_memcpy_async(&buffer[next & 1][i], &x[next * 64 + i], sizeof(float4));
+                __pipeline_commit();
+                __pipeline_wait_prior(1);
+                __syncthreads();
+                float4 v = buffer[tile & 1][63 - i];
+                sum += v.x + v.y + v.z + v.w;
+                __syncthreads();
+            }
+            y[i] = sum;
+        }""",
+        "total",
+    )
+    x = RNG.integers(0, 9, (5, 64, 4)).astype(np.float32)
+    y = cp.empty(64, cp.float32)
+    sum_((1,), (64,), (cp.asarray(x), y, 5))
+    assert np.array_equal(y.get(), x.sum(axis=(0, 2))[::-1])
+
+
+def test_eight_bit_floats() -> None:
+    kernel = cp.RawKernel(
+        r"""
+        #include <cuda_fp8.h>
+        extern "C" __global__ void narrow(const float* x, __nv_fp8_e4m3* y, float* back) {
+            int i = threadIdx.x;
+            y[i] = __nv_fp8_e4m3(x[i]);
+            back[i] = float(y[i]);
+        }""",
+        "narrow",
+    )
+    x = np.array([0, 1, 1.06, 1.07, -2.5, 448, 1000, 2**-9], np.float32)
+    y, back = cp.empty(8, cp.uint8), cp.empty(8, cp.float32)
+    kernel((1,), (8,), (cp.asarray(x), y, back))
+    assert back.get().tolist() == [0, 1, 1, 1.125, -2.5, 448, 448, 2**-9]
+    assert int(y[1]) == 0x38
