@@ -87,9 +87,7 @@ def test_heuristics_fill_in_constants():
 def test_a_report_counts_a_triton_kernel_with_its_lines():
     x, out = torch.randn(1024), torch.zeros(1024)
     report = gpulab.profile(squares[(4,)], x, out, 1024, BLOCK=256)
-    assert (
-        report["global_load_bytes"] == 4096 and report["global_load_sectors_per_request"] <= 16
-    )
+    assert report["global_load_bytes"] == 4096 and report["global_load_sectors_per_request"] <= 16
     assert "Triton" in report.compiler and any("square" in line.text for line in report.lines)
 
 
