@@ -1,8 +1,8 @@
 """gpulab: a course on GPU acceleration that needs no GPU.
 
 What a notebook uses, all loaded when first asked for:
-`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, and the modules `cuda`, `plot`,
-`hardware`.
+`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, and the modules `cuda`,
+`cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import cuda, hardware, plot, profile
+    from . import cuda, cupy, cupyx, hardware, plot, profile
     from .exercises.checking import check
     from .exercises.face import predict, show
     from .exercises.hints import hint
@@ -35,6 +35,8 @@ _FUNCTIONS = {
 __all__ = [
     "check",
     "cuda",
+    "cupy",
+    "cupyx",
     "hardware",
     "hint",
     "need",

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from gpulab import device as devices
 from gpulab.compile import CompiledKernel, Resources, cuda_c_module
@@ -73,6 +73,13 @@ class RawKernel:
             self._launch(grid, block, args, shared_mem, enable_cooperative_groups)
         except (Message, SimulationError) as error:
             raise shorten(error) from None
+
+    def __getitem__(self, configuration: Any) -> NoReturn:
+        raise TypeError(
+            f"{self.name}[…] is numba's way to launch; CuPy's is "
+            f"{self.name}((blocks,), (threads,), (x, y, n)). To count, "
+            f"gpulab.profile({self.name}, (blocks,), (threads,), (x, y, n))."
+        )
 
     def _launch(self, grid: Any, block: Any, args: Any, shared_mem: int, cooperative: bool) -> None:
         shape = _dimensions(self.name, "grid", grid), _dimensions(self.name, "block", block)

@@ -272,6 +272,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         'more than one instance of overloaded function "norm" has "C" linkage\n'
         "A function of CUDA's has this name: call the kernel something else.",
     ),
+    "launching as numba does": (
+        lambda: cp.RawKernel(SAXPY, "saxpy")[1, 128],
+        TypeError,
+        "saxpy[…] is numba's way to launch; CuPy's is saxpy((blocks,), (threads,), (x, y, n)). To count, "
+        "gpulab.profile(saxpy, (blocks,), (threads,), (x, y, n)).",
+    ),
     "options that are no tuple": (
         lambda: cp.RawKernel(SAXPY, "saxpy", options="-O3"),
         TypeError,
