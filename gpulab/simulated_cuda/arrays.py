@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,13 @@ class Buffer:
     def host_view(self, writes: bool = False) -> np.ndarray:
         """Its bytes for the host, live."""
         return self.device.host_view(self.allocation, writes)
+
+
+class DevicePointer(NamedTuple):
+    """A place in device memory, `size` bytes long."""
+
+    device_pointer: int
+    size: int
 
 
 class DeviceArray:
@@ -81,6 +89,21 @@ class DeviceArray:
     def address(self) -> int:
         """Where the first element lies in device memory; 0 for an empty array, as in CUDA."""
         return self._buffer.allocation.address + self._offset if self.size else 0
+
+    @property
+    def gpu_data(self) -> DevicePointer:
+        """Where its memory is, for kernels that take an address (``types.CPointer``)."""
+        return DevicePointer(self.address, self.alloc_size)
+
+    @property
+    def alloc_size(self) -> int:
+        """Bytes from its first to behind its last element."""
+        return extent(self.shape, self.strides, self.dtype.itemsize)
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
+        """The address for foreign functions."""
+        return ctypes.c_void_p(self.address)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -301,3 +301,11 @@ def test_what_device_arrays_cannot_do_is_one_line(do, words: str) -> None:
     with pytest.raises(ArrayError) as caught:
         do(cuda.to_device(np.zeros((2, 3))))
     assert str(caught.value) == words
+
+
+def test_an_array_tells_its_address():
+    whole = cuda.to_device(np.arange(10, dtype=np.int32))
+    part = whole[4:]
+    assert part.gpu_data == (whole.gpu_data.device_pointer + 16, 24)
+    assert part.device_ctypes_pointer.value == part.__cuda_array_interface__["data"][0]
+    assert part.alloc_size == part.nbytes == 24
