@@ -212,7 +212,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
 def test_an_endless_loop_is_a_message_after_seconds(body):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(simt.Endless) as fault:
         launch(kernel(body), {"out": word()}, 16, 64, limit=200_000)
     assert str(fault.value).splitlines() == [
@@ -221,7 +221,7 @@ def test_an_endless_loop_is_a_message_after_seconds(body):
         "1,023 more threads did so.",
         "Does the condition of its loop become false for every thread?",
     ]
-    full = (time.perf_counter() - started) * engine.LIMIT / 200_000
+    full = (time.process_time() - started) * engine.LIMIT / 200_000
     assert full < 60, f"with the usual limit the message would take {full:.0f} s"
 
 
