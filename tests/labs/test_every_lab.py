@@ -75,10 +75,10 @@ def test_every_prediction_is_asked_for_and_answered(lab):
 
 @pytest.mark.parametrize("lab, exercise", EXERCISES)
 def test_the_solution_passes_in_time(lab, exercise, solutions):
-    start = time.process_time()  # the limit is for an idle machine
+    start = time.perf_counter()  # the limit is for an idle machine
     verdict = gpulab.check(exercise, solutions[lab][function(lab, exercise)])
     assert verdict.passed, str(verdict)
-    assert time.process_time() - start < 10
+    assert time.perf_counter() - start < 10
 
 
 @pytest.mark.parametrize("lab, exercise", EXERCISES)
@@ -128,11 +128,11 @@ def test_the_solution_passes_for_other_contents(lab, exercise, seed, solutions, 
 def test_the_notebook_runs_from_top_to_bottom(lab, tmp_path):
     from nbclient import NotebookClient
 
-    start = time.process_time()
+    start = time.perf_counter()
     client = NotebookClient(
         notebooks.notebook(lab).copy(), timeout=120, resources={"metadata": {"path": tmp_path}}
     )
     ran = client.execute()
-    assert time.process_time() - start < 90
+    assert time.perf_counter() - start < 90
     outputs = str([output for cell in ran.cells for output in cell.get("outputs", [])])
     assert outputs.count("image/png") >= 3
