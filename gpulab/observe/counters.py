@@ -68,7 +68,7 @@ class Counters(Observer):
         self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self._guarded: dict[int, int] = defaultdict(int)
         self._table: dict[str, Array] = {}
-        self._costs: dict[tuple[object, ...], tuple[int, int]] = {}
+        self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
 
     def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
@@ -97,43 +97,44 @@ class Counters(Observer):
             went = taken if there is None else taken & there
             stayed = ~taken if there is None else ~taken & there
             split = np.asarray(went.any(axis=1) & stayed.any(axis=1))
-        self._table["uniform"][index] += warps - int(split.sum()) * _times(split, chunk)
+        self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
 
     def access(self, access: Access) -> None:
-        chunk, size, index, table = access.chunk, access.size, access.index, self._table
-        warps, threads = self._size(access.lanes, chunk)
+        index, table = access.index, self._table
+        warps, threads = self._size(access.lanes, access.chunk)
         table["requests"][index] += warps
-        table["bytes"][index] += threads * size
-        address, lanes = _together(access.address, access.lanes, chunk)
-        times = _times(address, chunk)
-        asked, ideal = self._cost(access.space, address, size, lanes)
+        table["bytes"][index] += threads * access.size
         what = "wavefronts" if access.space in ("shared", "const") else "sectors"
-        table[what][index] += asked * times
-        table[f"ideal_{what}"][index] += ideal * times
+        asked, ideal = self._cost(access)
+        table[what][index] += asked
+        table[f"ideal_{what}"][index] += ideal
         if access.kind in ("atomic", "reduction"):
-            table["conflicts"][index] += threads - int(patterns.distinct(address, lanes).sum()) * times
+            rows, lanes = _together(access.address, access.lanes, access.chunk)
+            apart = int(patterns.distinct(rows, lanes).sum()) * _times(len(rows), access.chunk)
+            table["conflicts"][index] += threads - apart
 
-    def _cost(self, space: str, address: Array, size: int, lanes: Array | None) -> tuple[int, int]:
-        """Sectors or wavefronts of all rows, and at best.
+    def _cost(self, access: Access) -> tuple[int, int]:
+        """Sectors or wavefronts of an access, and at best.
 
         Blocks and loops repeat the same few patterns, each time some bytes further on. By whole sectors of
         global memory or whole words elsewhere, that changes no count.
         """
-        analyse = ANALYSES.get(space, patterns.sectors)
-        if address.size > REMEMBERED_LANES:
-            asked, ideal = analyse(address, size, lanes)
-            return int(asked.sum()), int(ideal.sum())
-        unit = patterns.WORD if space in ANALYSES else patterns.SECTOR
-        moved = address - address[0, 0] // unit * unit
-        key = space, size, moved.tobytes(), None if lanes is None else lanes.tobytes()
-        cost = self._costs.get(key)
-        if cost is None:
-            asked, ideal = analyse(address, size, lanes)
-            cost = int(asked.sum()), int(ideal.sum())
-            if len(self._costs) == REMEMBERED:
-                self._costs.clear()
-            self._costs[key] = cost
-        return cost
+        address, lanes = access.address, access.lanes
+        if max(address.size, 0 if lanes is None else lanes.size) > REMEMBERED_LANES:
+            asked, ideal, rows = _analysed(access)
+        else:
+            unit = patterns.WORD if access.space in ANALYSES else patterns.SECTOR
+            moved = address - address[0, 0] // unit * unit
+            who = None if lanes is None else (lanes.shape, lanes.tobytes())
+            key = access.space, access.size, moved.shape, moved.tobytes(), who
+            known = self._costs.get(key)
+            if known is None:
+                if len(self._costs) == REMEMBERED:
+                    self._costs.clear()
+                known = self._costs[key] = _analysed(access)
+            asked, ideal, rows = known
+        times = _times(rows, access.chunk)
+        return asked * times, ideal * times
 
     def end(self) -> None:
         table = self._table
@@ -191,6 +192,13 @@ def _together(x: Array, lanes: Array | None, chunk: Chunk) -> tuple[Array, Array
     return rows, None if lanes is None else np.broadcast_to(lanes, shape).reshape(-1, 32)
 
 
-def _times(rows: Array, chunk: Chunk) -> int:
+def _times(rows: int, chunk: Chunk) -> int:
     """How many warps of the chunk each row stands for."""
-    return chunk.blocks.size * chunk.warps_per_block // len(rows)
+    return chunk.blocks.size * chunk.warps_per_block // rows
+
+
+def _analysed(access: Access) -> tuple[int, int, int]:
+    """Sectors or wavefronts of all rows, those at best, and how many rows there are."""
+    rows, lanes = _together(access.address, access.lanes, access.chunk)
+    asked, ideal = ANALYSES.get(access.space, patterns.sectors)(rows, access.size, lanes)
+    return int(asked.sum()), int(ideal.sum()), len(rows)
