@@ -39,24 +39,15 @@ class _Source:
     """Draws with a generator of NumPy's; what it draws lies on the device."""
 
     _host: Any
+    _typed: tuple[str, ...]  # draws of NumPy's that take a dtype; CuPy's all do
 
     def _draw(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         arguments = OnHost(f"cupy.random.{name}")
-        dtype = None
-        if name not in (
-            "randint",
-            "integers",
-            "random",
-            "standard_normal",
-            "standard_exponential",
-        ) or isinstance(self._host, np.random.RandomState):
-            dtype = kwargs.pop("dtype", None) if name != "randint" else None
-        lowered, named = arguments.all(args), arguments.named(kwargs)
-        # A drawn order of an array must not be a view of it.
-        drawn = getattr(self._host, name)(*lowered, **named)
+        dtype = None if name in self._typed else kwargs.pop("dtype", None)
+        drawn = getattr(self._host, name)(*arguments.all(args), **arguments.named(kwargs))
         if isinstance(drawn, bytes):
             return drawn
-        return to_device(np.asarray(drawn) if dtype is None else np.asarray(drawn).astype(dtype))
+        return to_device(np.asarray(drawn, dtype))
 
     def shuffle(self, a: ndarray) -> None:
         """Put the rows into a random order, in place."""
@@ -65,6 +56,8 @@ class _Source:
 
 class RandomState(_Source):
     """A generator of random numbers with a seed of its own."""
+
+    _typed = ("randint",)
 
     def __init__(self, seed: int | None = None, method: Any = None):
         self._host = np.random.RandomState(seed)
@@ -76,6 +69,8 @@ class RandomState(_Source):
 
 class Generator(_Source):
     """A generator of random numbers, as `default_rng` makes it."""
+
+    _typed = words("integers random standard_normal standard_exponential standard_gamma")
 
     def __init__(self, bit_generator: Any):
         self._host = np.random.Generator(getattr(bit_generator, "_numpys", bit_generator))
