@@ -23,7 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.numba_cuda_rules import NOT_APPLICABLE, PACKAGES, TELLTALES
+from tests.conformance.numba_cuda_rules import PACKAGES, not_applicable
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "docs" / "conformance" / "numba_cuda.json"
@@ -43,7 +43,7 @@ class Run:
 
 @dataclass
 class Outcome:
-    """How a test went: passed, failed or skipped; `not_applicable` is "" or the class of reasons."""
+    """How a test went: passed, failed, skipped or not run; `not_applicable` is "" or the class of reasons."""
 
     gpulab: str
     cudasim: str
@@ -131,8 +131,8 @@ def _read(stream: Iterable[str], put: Callable[[dict[str, Any] | None], None]) -
 def judge(ours: Run, theirs: Run) -> dict[str, Outcome]:
     """The outcomes of one module's tests that launch a kernel, from its run on each simulator."""
     outcomes = {}
-    for name in sorted(ours.tests | theirs.tests):
-        about = ours.tests.get(name) or theirs.tests[name]
+    for name in sorted({*ours.tests, *theirs.tests, *theirs.results}):
+        about = ours.tests.get(name) or theirs.tests.get(name) or {"launches": True, "names": []}
         mine, other = (_result(run, name) for run in (ours, theirs))
         if not (about["launches"] or mine["launched"] or other["launched"]):
             continue
@@ -140,7 +140,8 @@ def judge(ours: Run, theirs: Run) -> dict[str, Outcome]:
         if not why and mine["outcome"] == "skipped":
             why = f"skipped by the suite itself: {mine['reason']}"
         reason = mine["reason"].replace(f"{REPOSITORY}/", "") if mine["outcome"] == "failed" else ""
-        outcomes[name] = Outcome(mine["outcome"], other["outcome"], why, reason)
+        outcome = "not run" if why and name not in ours.results else mine["outcome"]
+        outcomes[name] = Outcome(outcome, other["outcome"], why, reason)
     return outcomes
 
 
@@ -149,14 +150,6 @@ def _result(run: Run, name: str) -> dict[str, Any]:
     if run.unloaded.startswith("skipped: "):
         missing["outcome"] = "skipped"
     return run.results.get(name, missing)
-
-
-def not_applicable(name: str, names_in_its_text: Iterable[str]) -> str:
-    """The class of reasons why a test is not applicable, or ""."""
-    for pattern, reason in NOT_APPLICABLE:
-        if fnmatch.fnmatchcase(name, pattern):
-            return reason
-    return next((TELLTALES[word] for word in names_in_its_text if word in TELLTALES), "")
 
 
 def everything(patterns: Iterable[str] = (), jobs: int = 2) -> dict[str, Outcome]:
@@ -171,7 +164,7 @@ def everything(patterns: Iterable[str] = (), jobs: int = 2) -> dict[str, Outcome
     outcomes = {name: outcome for name, outcome in known.items() if module_of(name) not in chosen}
 
     def one(module: str) -> dict[str, Outcome]:
-        theirs = published_run(module, known) or run_module("cudasim", module)
+        theirs = published_run(module, known) if known else run_module("cudasim", module)
         return judge(run_module("gpulab", module), theirs)
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -190,14 +183,14 @@ def module_of(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
 
-def published_run(module: str, known: dict[str, Outcome]) -> Run | None:
+def published_run(module: str, known: dict[str, Outcome]) -> Run:
     """What numba's simulator did with a module when it was last asked."""
     results = {
         name: {"outcome": outcome.cudasim, "reason": "", "launched": True}
         for name, outcome in known.items()
         if module_of(name) == module
     }
-    return Run(results=results, unloaded="not asked again") if results else None
+    return Run(results=results, unloaded="not asked again")
 
 
 # ---- The page

@@ -7,6 +7,9 @@ if its own text uses one of `TELLTALES`, or if the suite itself skips it on a ma
 
 from __future__ import annotations
 
+import fnmatch
+from collections.abc import Iterable
+
 # Below numba.cuda.tests.
 PACKAGES = ("cudapy", "cudadrv", "doc_examples")
 
@@ -70,3 +73,11 @@ TELLTALES = {
     "_reload_init": CACHE,
     COMPARES_WORDS: WORDS,
 }
+
+
+def not_applicable(name: str, names_in_its_text: Iterable[str]) -> str:
+    """The class of reasons why a test is not applicable, or ""."""
+    for pattern, reason in NOT_APPLICABLE:
+        if fnmatch.fnmatchcase(name, pattern):
+            return reason
+    return next((TELLTALES[word] for word in names_in_its_text if word in TELLTALES), "")
