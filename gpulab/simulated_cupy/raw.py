@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -13,6 +14,7 @@ from gpulab import device as devices
 from gpulab.compile import CompiledKernel, Resources, cuda_c_module
 from gpulab.compile.versions import version_in
 from gpulab.device import Launch, LaunchError
+from gpulab.device.launch import Dim3
 from gpulab.hardware import occupancy
 from gpulab.messages import Message, shorten
 from gpulab.simt import SimulationError, variables_of
@@ -94,11 +96,13 @@ class RawKernel:
         variables = program.module.functions[kernel.entry].parameters
         packed = pack(self.name, variables, program.parameters, self._signature(), tuple(args))
         self._check_shared(shared_mem)
+        grid = shape[0]
         if program.syncs_grid:
-            self._check_cooperative(Launch(kernel, *shape, b"", shared_mem), cooperative)
+            grid = self._cooperative_grid(Launch(kernel, *shape, b"", shared_mem), cooperative)
         device.launch(
             kernel,
-            *shape,
+            grid,
+            shape[1],
             bytes(packed.data),
             shared_bytes=shared_mem,
             pointers=tuple(packed.pointers),
@@ -114,19 +118,29 @@ class RawKernel:
                 f"kernel.max_dynamic_shared_size_bytes = {wanted} before the launch."
             )
 
-    def _check_cooperative(self, launch: Launch, cooperative: bool) -> None:
-        """Blocks that wait for each other must all be there at once."""
+    def _cooperative_grid(self, launch: Launch, cooperative: bool) -> Dim3:
+        """The grid of a kernel whose blocks wait for each other: no more than the GPU holds at once, as "
+        "CuPy."""
         if not (cooperative or self.enable_cooperative_groups):
             raise LaunchError(
                 f"{self.name} waits for the whole grid (this_grid().sync()), which takes a cooperative "
                 "launch: cupy.RawKernel(…, enable_cooperative_groups=True)."
             )
         blocks, most = math.prod(launch.grid), devices.current().resident_blocks(launch)
-        if blocks > most:
+        if blocks <= most:
+            return launch.grid
+        if launch.grid[1:] != (1, 1):
             raise LaunchError(
                 f"{self.name} waits for the whole grid of {blocks:,} blocks, but the {devices.current().gpu} "
                 f"holds {most:,} blocks of this size at once. Launch fewer, and let each do more."
             )
+        warnings.warn(
+            f"{self.name}: the grid size will be reduced from {blocks} to {most}, the most blocks of this "
+            f"size that "
+            f"the {devices.current().gpu} holds at once.",
+            stacklevel=4,
+        )
+        return (most, 1, 1)
 
     # ---- compiling -------------------------------------------------------------------------------
 

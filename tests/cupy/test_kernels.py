@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpulab import cupy as cp
+from gpulab import simulated_cupy
 
 RNG = np.random.default_rng(7)
 
@@ -263,7 +264,7 @@ def test_constant_memory_and_device_globals_shared_by_the_kernels_of_a_module() 
 
 
 def test_printf(capsys: pytest.CaptureFixture[str]) -> None:
-    hello = cp.RawKernel(
+    hello = simulated_cupy.RawKernel(
         r"""
         extern "C" __global__ void hello(float x) {
             if (threadIdx.x < 2) printf("thread %d of %d: %.2f %s\n", threadIdx.x, blockDim.x, x, "ok");
@@ -335,14 +336,14 @@ def test_vector_types() -> None:
 
 
 def test_launch_bounds_are_kept() -> None:
-    kernel = cp.RawKernel(
+    kernel = simulated_cupy.RawKernel(
         r"""
         extern "C" __global__ void __launch_bounds__(64, 2) fill(int* y) {
             y[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x;
         }""",
         "fill",
     )
-    y = cp.empty(128, cp.int32)
+    y = simulated_cupy.empty(128, np.int32)
     kernel((2,), (64,), (y,))
     assert np.array_equal(y.get(), np.tile(np.arange(64), 2))
     assert kernel.max_threads_per_block == 64
@@ -497,6 +498,20 @@ def test_a_grid_that_waits_for_itself() -> None:
     x, partial, total = cp.ones(1000, cp.float32), cp.zeros(4, cp.float32), cp.zeros(1, cp.float32)
     kernel((4,), (64,), (x, partial, total, 1000))
     assert float(total[0]) == 1000
+
+
+def test_a_grid_that_waits_for_itself_is_no_larger_than_the_gpu() -> None:
+    source = r"""
+        #include <cooperative_groups.h>
+        extern "C" __global__ void kernel(int* blocks) {
+            cooperative_groups::this_grid().sync();
+            if (threadIdx.x == 0) atomicAdd(blocks, 1);
+        }"""
+    kernel = simulated_cupy.RawKernel(source, "kernel", enable_cooperative_groups=True)
+    blocks = simulated_cupy.zeros(1, "int32")
+    with pytest.warns(UserWarning, match="the grid size will be reduced from 300 to 216, the most blocks"):
+        kernel((300,), (1024,), (blocks,))
+    assert int(blocks[0]) == 216
 
 
 def test_tensor_cores_by_wmma() -> None:

@@ -314,7 +314,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
             'extern "C" __global__ void f() { cooperative_groups::this_grid().sync(); }',
             "f",
             enable_cooperative_groups=True,
-        )((3000,), (1024,), ()),
+        )((1500, 2), (1024,), ()),
         LaunchError,
         "f waits for the whole grid of 3,000 blocks, but the A100 holds 216 blocks of this size at once. "
         "Launch fewer, and let each do more.",
@@ -343,13 +343,19 @@ def test_an_index_outside_an_array_is_named_as_in_the_kernel() -> None:
 
 
 def test_a_freed_array_is_not_read() -> None:
-    x = cp.ones(64, cp.float32)
+    write = cp.RawKernel('extern "C" __global__ void f(float* x) { x[threadIdx.x] = 1; }', "f")
+    with cp.cuda.using_allocator(cp.cuda.MemoryPool().malloc):
+        x = cp.ones(64, cp.float32)
     address = x.data.ptr
     del x
-    with pytest.raises(OutOfBounds):
-        cp.RawKernel('extern "C" __global__ void f(float* x) { x[threadIdx.x] = 1; }', "f")(
-            (1,), (64,), (address,)
-        )
+    with pytest.raises(OutOfBounds):  # the pool still has it
+        write((1,), (64,), (address,))
+    with cp.cuda.using_allocator(None):
+        x = cp.ones(64, cp.float32)
+    address = x.data.ptr
+    del x
+    with pytest.raises(TypeError, match="which is no address of device memory"):
+        write((1,), (64,), (address,))
 
 
 def test_the_log_of_the_compiler_is_kept_whole() -> None:

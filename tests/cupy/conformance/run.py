@@ -29,6 +29,9 @@ HEAD = f"""# CuPy's tests of its kernels, on the simulated device
 
 What the tests of RawKernel, RawModule, ElementwiseKernel and ReductionKernel of CuPy {VERSION} say when
 `cupy` is `gpulab.cupy`. Made by `python tests/cupy/conformance/run.py`; do not edit.
+
+What is named NVCC is compiled by NVRTC here, and the variants of CuPy's cache are one and the same. Two private
+functions that tests call are adapters: `create_reduction_func` is a ReductionKernel, `elementwise_copy` an assignment.
 """
 
 

@@ -81,7 +81,7 @@ vars(cuda.compiler).update(
     _empty_file_preprocess_cache={},
     _get_bool_env_variable=lambda name, default: default,
     _compiler_cache=sys.modules["cupy.cuda._compiler_cache"],
-    _run_cc=lambda *args: "release 13.5,",
+    _run_cc=lambda *args: "release 12.0,",  # nvcc's, which a header of CuPy's own needs to be older than 12.2
     _get_arch=lambda: "80",
     JitifyException=cuda.compiler.CompileException,
     _cache_payload_magic=b"",
