@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gpulab.sanitizer import sanitize
 from gpulab.sanitizer.findings import KINDS
 
-from .corpus import ALL, in_cuda_c
+from .corpus import in_cuda_c
+from .corpus.whole import ALL
 from .pairs import Pair
 
 CONSEQUENCES = {"order", "endless"}  # of something else that is wrong, and told beside it
@@ -28,6 +31,19 @@ def test_the_wrong_kernel_is_told_with_class_and_lines(pair: Pair):
 def test_nothing_is_said_of_the_mended_kernel(pair: Pair):
     findings = sanitize(pair.launch(mended=True), *pair.arguments())
     assert not findings, f"\n{findings}"
+
+
+def test_the_page_of_the_doctor_is_of_this_corpus():
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
+    rows = [
+        line.split(" | ") for line in page.splitlines() if " | numba | " in line or " | CUDA C | " in line
+    ]
+    assert rows, "docs/make_doctor.py writes the page"
+    for language in ("numba", "CUDA C"):
+        told = sum(int(row[2]) for row in rows if row[1] == language)
+        assert told == sum(pair.language == language for pair in WRONG)
+    assert all(row[2] == row[3] for row in rows)
+    assert f"{len(ALL) - len(WRONG)} that look wrong" in page
 
 
 def test_every_kernel_of_the_cuda_c_files_is_in_the_corpus():
