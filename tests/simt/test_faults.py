@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from gpulab import ptx, simt
+from gpulab import cuda, ptx, simt
 from gpulab.simt.memory import GUARD
 
 from .launching import SCHEDULES, element, kernel, launch
@@ -370,3 +370,23 @@ def test_what_was_done_before_a_fault_stays_done():
     with pytest.raises(simt.Trap):
         device.launch(kernel(body, "x"), device.places["x"].address)
     assert (device.places["x"].data.view(np.uint32) == 7).all()
+
+
+@cuda.jit
+def look_back(x, out, distance):
+    i = cuda.grid(1)
+    out[i] = x[i - distance]
+
+
+def test_a_negative_index_counts_from_the_end_once():
+    """numba adds the size to an index below zero: up to 32 back all is well, 40 back is 8 before the start."""
+    x, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    look_back[1, 32](x, out, 5)
+    np.testing.assert_array_equal(out, np.roll(x, 5))
+    with pytest.raises(simt.OutOfBounds) as fault:
+        look_back[1, 32](x, out, 40)
+    assert str(fault.value).splitlines()[2:] == [
+        "thread (0, 0, 0) of block (0, 0, 0) read x[-8]; x has 32 elements (float32).",
+        "7 more threads did so.",
+        "Does a guard keep every index inside the array?",
+    ]
