@@ -19,7 +19,7 @@ from gpulab.ptx import Module, Variable
 from . import warps
 from .errors import ArrayLabel, DivergentBarrier, Endless, Trap
 from .events import Chunk, Observer
-from .meetings import Meeting
+from .meetings import Meeting, value_of
 from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation, Memory
 from .program import Program, Segment
 from .types import size_of
@@ -640,36 +640,33 @@ class Run:
                 self.at_barrier.clear()
                 self._pass_barrier(segment, lanes)
                 return
-        names: dict[int, list[int]] = {}
-        for number in self.at_barrier:
-            meeting: Meeting = self.program.segments[number].meet
-            slot, view = meeting.mask
-            value = self.registers[slot] if view is None else view(self.registers[slot])
-            names.setdefault(int(value.flat[0]), []).append(number)
-        for numbers in names.values():
-            self._release_barrier(numbers)
+        waiting: dict[int, dict[int, Array]] = {}  # by the barrier's number, the lanes at each segment
+        for number, lanes in self.at_barrier.items():
+            there = self.full(lanes)
+            name = value_of(self, self.program.segments[number].meet.mask)
+            if name.size == 1:  # as nearly always
+                waiting.setdefault(int(name.flat[0]), {})[number] = there
+                continue
+            for each in np.unique(np.broadcast_to(name, self.shape)[there]):
+                waiting.setdefault(int(each), {})[number] = there & (name == each)
+        for parts in waiting.values():
+            self._release_barrier(parts)
 
-    def _release_barrier(self, numbers: list[int]) -> None:
-        arrived = np.zeros(self.shape, bool)
-        for number in numbers:
-            arrived = arrived | self.full(self.at_barrier[number])
-        meeting: Meeting = self.program.segments[numbers[0]].meet
+    def _release_barrier(self, parts: dict[int, Array]) -> None:
+        arrived = np.logical_or.reduce(list(parts.values()))
+        meeting: Meeting = self.program.segments[next(iter(parts))].meet
         if meeting.count is None:
             complete = (arrived | ~self.full(self.alive)).all(axis=1) & arrived.any(axis=1)
         else:
-            slot, view = meeting.count
-            count = self.registers[slot] if view is None else view(self.registers[slot])
-            complete = arrived.sum(axis=1) == int(count.flat[0])
+            count = np.broadcast_to(value_of(self, meeting.count), self.shape)[next(iter(parts.values()))]
+            complete = arrived.sum(axis=1) == int(count[0])
         if not complete.any():
             return
-        here = complete[:, None]
-        parts = {n: self.full(self.at_barrier[n]) & here for n in numbers}
-        if len(numbers) > 1:
+        parts = {n: here for n, part in parts.items() if (here := part & complete[:, None]).any()}
+        if len(parts) > 1 and meeting.count is None:
             self._refuse_mixed(parts)
         for number, part in parts.items():
-            if not part.any():
-                continue
-            rest = self.full(self.at_barrier[number]) & ~here
+            rest = self.full(self.at_barrier[number]) & ~part
             if rest.any():
                 self.at_barrier[number] = rest
             else:
@@ -680,8 +677,8 @@ class Run:
 
     def _refuse_mixed(self, parts: dict[int, Array]) -> None:
         """Threads of one block at two different barriers: the hardware would let them pass by accident."""
-        there = [(n, part.any(axis=1)) for n, part in parts.items() if part.any()]
-        if len(there) < 2 or not (there[0][1] & there[1][1]).any():
+        there = [(n, part.any(axis=1)) for n, part in parts.items()]
+        if not (there[0][1] & there[1][1]).any():
             return
         first, second = there[0][0], there[1][0]
         segments = self.program.segments
@@ -741,9 +738,7 @@ class Run:
         self._pass_warp({n: part for n, part in parts.items() if part.any()}, complete)
 
     def _members(self, number: int) -> Array:
-        meeting: Meeting = self.program.segments[number].meet
-        slot, view = meeting.mask
-        return self.registers[slot] if view is None else view(self.registers[slot])
+        return value_of(self, self.program.segments[number].meet.mask)
 
     def _pass_warp(self, parts: dict[int, Array | None], lanes: Array | None) -> None:
         """Run one warp operation for lanes whose partners are all here."""

@@ -45,7 +45,7 @@ class Meeting:
     sources: Callable | None = None  # shuffles: from the inputs to the lane that each lane reads
 
     def given(self, run: Run) -> list[Array]:
-        return [_get(run, source) for source in self.inputs]
+        return [value_of(run, source) for source in self.inputs]
 
     def hand_out(self, run: Run, results: list[Array]) -> None:
         for (slot, _), result in zip(self.outputs, results, strict=True):
@@ -62,7 +62,8 @@ def targets_of(destination: Operand) -> list[Operand]:
     return [destination.first, destination.second] if isinstance(destination, Pair) else [destination]
 
 
-def _get(run: Run, source: Getter) -> Array:
+def value_of(run: Run, source: Getter) -> Array:
+    """What a register holds, as the meeting sees it."""
     slot, view = source
     value = run.registers[slot]
     return value if view is None else view(value)
