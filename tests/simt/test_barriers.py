@@ -168,6 +168,50 @@ def test_named_barriers_with_a_number_of_threads_are_apart(schedule):
     np.testing.assert_array_equal(found, np.arange(128) ^ 32)
 
 
+@both
+def test_one_instruction_may_stand_for_barriers_of_several_numbers(schedule):
+    """Warps 2 k and 2 k + 1 meet at barrier k + 1, 64 threads each, in one line."""
+    body = f"""
+        mov.u32 %r21, tile;
+        shl.b32 %r22, %tid, 2;
+        add.u32 %r23, %r21, %r22;
+        st.shared.u32 [%r23], %tid;
+        shr.u32 %r1, %tid, 6;
+        add.u32 %r1, %r1, 1;
+        bar.sync %r1, 64;
+        xor.b32 %r24, %r22, 128;
+        add.u32 %r24, %r21, %r24;
+        ld.shared.u32 %r25, [%r24];
+        {element("out")}
+        st.global.u32 [%rd31], %r25;
+    """
+    out = {"out": np.zeros(256, np.uint32)}
+    found = launch(kernel(body, outside=TILE), out, 1, 256, schedule=schedule)["out"]
+    np.testing.assert_array_equal(found, np.arange(256) ^ 32)
+
+
+@both
+def test_warps_with_different_tasks_meet_at_a_barrier_for_a_number_of_threads(schedule):
+    """The first warp makes a value and the second takes it, each from a branch of its own."""
+    body = f"""
+        mov.u32 %r21, tile;
+        setp.ge.u32 %p1, %tid, 32;
+        @%p1 bra TAKE;
+        st.shared.u32 [%r21], 42;
+        bar.sync 1, 64;
+        bra END;
+    TAKE:
+        bar.sync 1, 64;
+        ld.shared.u32 %r1, [%r21];
+        {element("out")}
+        st.global.u32 [%rd31], %r1;
+    END:
+    """
+    out = {"out": np.zeros(64, np.uint32)}
+    found = launch(kernel(body, outside=TILE), out, 1, 64, schedule=schedule)["out"]
+    np.testing.assert_array_equal(found, np.where(np.arange(64) < 32, 0, 42))
+
+
 def test_blocks_may_take_different_branches_to_different_barriers():
     body = f"""
         mov.u32 %r1, %ctaid.x;
