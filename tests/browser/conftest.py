@@ -51,6 +51,6 @@ def photograph(record_property: Callable[[str, object], None]) -> Callable[[Loca
 
     def save(element: Locator, name: str) -> None:
         element.screenshot(path=folder / f"{name}.png")
-        record_property("screenshot", (folder / f"{name}.png").relative_to(ROOT))
+        record_property("screenshot", str((folder / f"{name}.png").relative_to(ROOT)))
 
     return save
