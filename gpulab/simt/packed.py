@@ -33,7 +33,7 @@ def from_bf16(bits: Array) -> Array:
 
 
 def to_bf16(x: Array, mode: str = "rn") -> Array:
-    """float32 or float64 → int16 bit patterns, rounded once (``rn`` to even, or ``rz``)."""
+    """float32 or float64 → int16 bit patterns, rounded once (``rn`` to even, ``rz``, ``rp``, ``rm``)."""
     single = _to_odd_float32(x) if x.dtype == np.float64 else x
     bits = single.view(np.uint32)
     if mode == "rn":
@@ -42,6 +42,9 @@ def to_bf16(x: Array, mode: str = "rn") -> Array:
         ) >> np.uint64(16)
     else:
         upper = (bits >> np.uint32(16)).astype(np.uint64)
+        if mode in ("rp", "rm"):  # one step away from zero on the side that the rounding goes to
+            away = (single > 0) if mode == "rp" else (single < 0)
+            upper = upper + (away & ((bits & np.uint32(0xFFFF)) != 0))
     return np.where(np.isnan(single), np.uint16(BF16_NAN), upper.astype(np.uint16)).view(HALF_BITS)
 
 
@@ -220,7 +223,7 @@ def _conversion(op: Opcode) -> Operation | None:
 
     target, source = op.types
     f4, f2, u1 = np.dtype("f4"), np.dtype("f2"), np.dtype("u1")
-    mode = next((m for m in ("rz", "rna", "rn") if m in op.modifiers), "rn")
+    mode = next((m for m in ("rz", "rna", "rn", "rp", "rm") if m in op.modifiers), "rn")
     relu = "relu" in op.modifiers
 
     def clip(x: Array) -> Array:
@@ -229,7 +232,7 @@ def _conversion(op: Opcode) -> Operation | None:
     if target == "bf16" and source == "f32":
         return Operation(lambda x: to_bf16(clip(x), mode), (f4,), (HALF_BITS,))
     if target == "bf16" and source in DTYPES:
-        return Operation(lambda x: to_bf16(x.astype(np.float64)), (DTYPES[source],), (HALF_BITS,))
+        return Operation(lambda x: to_bf16(x.astype(np.float64), mode), (DTYPES[source],), (HALF_BITS,))
     if source == "bf16" and target in ("f32", "f64"):
         return Operation(lambda x: from_bf16(x).astype(DTYPES[target]), (HALF_BITS,), (DTYPES[target],))
     if source == "bf16" and target in DTYPES:

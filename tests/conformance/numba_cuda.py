@@ -23,7 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.numba_cuda_rules import PACKAGES, not_applicable
+from tests.conformance.numba_cuda_rules import GPU, PACKAGES, not_applicable
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "docs" / "conformance" / "numba_cuda.json"
@@ -204,7 +204,7 @@ def page(outcomes: dict[str, Outcome]) -> str:
         "",
         "Written by `python -m tests.conformance.numba_cuda`; not edited by hand.",
         "",
-        f"numba-cuda {version('numba-cuda')}, numba {version('numba')}, NumPy {version('numpy')}.",
+        f"numba-cuda {version('numba-cuda')}, numba {version('numba')}, NumPy {version('numpy')}; {GPU}.",
         "Every test of its suite that launches a kernel, with the host API replaced by `gpulab.cuda`, and the",
         "same tests under `NUMBA_ENABLE_CUDASIM=1`, numba's own simulator. What is applicable is data that looks",
         "at no result: `tests/conformance/numba_cuda_rules.py`. A test that the suite skips on numba's simulator",

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.numba_cuda_rules import COMPARES_WORDS, LAUNCHES, not_applicable
+from tests.conformance.numba_cuda_rules import COMPARES_WORDS, GPU, LAUNCHES, not_applicable
 
 SUITE = "numba.cuda.tests"
 FACE = "gpulab.cuda"
@@ -40,6 +40,7 @@ INSTEAD = {
     ("numba", "guvectorize"): "numba_by_target",
     ("numba.cuda", "*"): FACE,
     ("numba.cuda.random", "*"): f"{FACE}.random",
+    ("numba.cuda.api", "*"): FACE,
     ("numba.cuda.decorators", "*"): FACE,
 }
 
@@ -63,10 +64,10 @@ def by_target() -> types.ModuleType:
     from gpulab import cuda
 
     def chosen(name: str) -> Callable[..., Any]:
-        def decorator(*args: Any, target: str = "cpu", **options: Any) -> Any:
-            if target == "cuda":
+        def decorator(*args: Any, **options: Any) -> Any:
+            if options.get("target") == "cuda":
                 return getattr(cuda, name)(*args, **options)
-            return getattr(numba, name)(*args, target=target, **options)
+            return getattr(numba, name)(*args, **options)
 
         return decorator
 
@@ -182,7 +183,7 @@ def counting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def use_gpulab() -> None:
     """The suite sees gpulab."""
-    os.environ["GPULAB_SIMULATE"] = "1"
+    os.environ |= {"GPULAB_SIMULATE": "1", "GPULAB_GPU": GPU}
     sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
     sys.modules["numba.cuda.testing"] = suite_testing()
     from gpulab import cuda
@@ -190,6 +191,7 @@ def use_gpulab() -> None:
 
     sys.modules.setdefault(f"{FACE}.random", importlib.import_module("gpulab.simulated_cuda.random"))
     sys.modules["numba_by_target"] = by_target()
+    sys.modules["cupy"] = importlib.import_module("gpulab.cupy")
     assert cuda.implementation == "gpulab"
     kernels.LaunchConfiguration.__call__ = counting(kernels.LaunchConfiguration.__call__)  # type: ignore[method-assign]
 

@@ -43,6 +43,21 @@ def test_floats_become_bfloat16_as_torch_rounds_them(seed):
 
 @settings(max_examples=10, deadline=None)
 @given(seeds)
+def test_directed_rounding_to_bfloat16_gives_the_next_one_on_that_side(seed):
+    a = floats(np.random.default_rng(seed), "f4")
+    nearest = as_bf16(a)
+    value = from_bf16(nearest)
+    step = np.where(np.signbit(value), -1, 1)  # upwards, in bits
+    up = np.where(value < a, nearest + step, nearest).astype("u2")
+    down = np.where(value > a, nearest - step, nearest).astype("u2")
+    assert_runs("cvt.rp.bf16.f32 %r, %a;", {"a": a}, {"r": up})
+    assert_runs("cvt.rm.bf16.f32 %r, %a;", {"a": a}, {"r": down})
+    toward_zero = np.where(np.isnan(a), BF16_NAN, np.where(np.signbit(a), up, down)).astype("u2")
+    assert_runs("cvt.rz.bf16.f32 %r, %a;", {"a": a}, {"r": toward_zero})
+
+
+@settings(max_examples=10, deadline=None)
+@given(seeds)
 def test_packed_halves_are_two_single_operations(seed):
     generator = np.random.default_rng(seed)
     a, b, c, d = (floats(generator, "f2") for _ in range(4))
