@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance import numba_cuda
-from tests.conformance.numba_cuda_rules import NOT_APPLICABLE, TELLTALES
 
 SAMPLE = (
     "test_boolean",
