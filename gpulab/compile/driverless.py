@@ -7,6 +7,7 @@ in this thread and for its own duration only: a GPU that is there is asked as ev
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,14 @@ def compiling_for(cc: tuple[int, int]) -> Iterator[None]:
         yield
     finally:
         _this_thread.device = before
+
+
+def numbas_includes() -> list[str]:
+    """Folders of headers that numba was told of, by NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS."""
+    from numba.cuda import config
+
+    paths = getattr(config, "CUDA_NVRTC_EXTRA_SEARCH_PATHS", "")
+    return [f"-I{path}" for path in paths.split(os.pathsep) if path]
 
 
 def _install() -> None:
@@ -52,7 +61,7 @@ def _install() -> None:
         if ltoir or getattr(_this_thread, "device", None) is None:
             return compile_with_driver(src, name, cc, ltoir=ltoir, lineinfo=lineinfo, debug=debug)
         text = src.decode() if isinstance(src, bytes) else src
-        return cuda_c_ptx(text, cc[:2], name, RELOCATABLE), ""
+        return cuda_c_ptx(text, cc[:2], name, (*RELOCATABLE, *numbas_includes())), ""
 
     get_current_device.is_ours = True  # type: ignore[attr-defined]
     dispatcher.get_current_device, nvrtc.compile = get_current_device, compile

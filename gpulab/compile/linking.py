@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from .cuda_c import RELOCATABLE, cuda_c_ptx
+from .driverless import numbas_includes
 from .kernel import Capability, CompileError
 
 # CUDA C++ that kernels call without naming it: what they call → the file, numba's own or ours.
@@ -48,7 +49,7 @@ def as_ptx(kernel: str, code: Any, cc: Capability) -> str:
     code = LinkableCode.from_path_or_obj(code)
     text = code.data.decode() if isinstance(code.data, bytes) else code.data
     if code.kind == "cu":
-        return cuda_c_ptx(text, cc, code.name, RELOCATABLE)
+        return cuda_c_ptx(text, cc, code.name, (*RELOCATABLE, *numbas_includes()))
     if ".address_size" in text:
         return text
     raise CompileError(

@@ -34,7 +34,6 @@ NRT = "tests numba's memory manager inside kernels (NRT)"
 INTERNALS = "tests what is inside numba's dispatcher and is not its public API"
 STREAMS = "tests which synchronisations are asked of streams; on the simulator all work is done on return"
 WORDS = "compares the words of an error message; gpulab has words of its own"
-LIBRARIES = "needs another library's arrays on a real GPU"
 
 # What a worker says of a test that compares the words of an error.
 COMPARES_WORDS = "<the words of an error>"
@@ -51,8 +50,6 @@ NOT_APPLICABLE: tuple[tuple[str, str], ...] = (
     ("cudapy.test_debuginfo.*", LLVM),
     ("cudapy.test_array_reductions.*", NRT),  # each asks NRT for its statistics
     ("cudapy.test_cuda_array_interface.*.test_launch_sync*", STREAMS),
-    ("cudapy.test_device_array_capture.*[[]cupy*", LIBRARIES),
-    ("cudapy.test_device_array_capture.*[[]torch*", LIBRARIES),
 )
 
 # Names in a test's own text → the class of reasons.
