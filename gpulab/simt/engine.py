@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 Index = tuple[int, int, int]
+Key = tuple[int, int]  # of a group: its warp's place in the schedule (0 in lockstep), its segment
 
 WARP = 32
 CHUNK_LANES = 16_384  # lanes that run at once: arrays that fit the cache, long enough to hide the interpreter
 CONTENDED_LANES = 2_048  # … where compare-and-swap loops make most of them wait anyway
 CHUNK_BYTES = 256 << 20  # registers, shared and local memory of one chunk
-PATIENCE = 8  # looks in vain at memory that nobody changed, before it is another group's turn
+PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
 GRID_BARRIER_BYTES = 64
 LIMIT = 3_000_000  # instructions of one chunk of blocks before a kernel counts as endless
 
@@ -282,12 +283,15 @@ class Run:
         self.nearby: dict = {}
         self.copies: Copies | None = None
         self.changes = 0  # of memory, as far as others may see them
-        self.idle = 0  # looks at memory in vain since it changed …
-        self.looks: Array | None = None  # … and those of each lane, counted once it is worth it
+        # Since memory changed: looks at it in vain (without a step to somewhere new), states of groups that
+        # were about to look, and groups that have run.
+        self.idle = 0
+        self.visited: set[int] = set()
+        self.ran: set[Key] = set()
         self.spent = 0
         self.clock = 0
         self.order = self._warp_order()
-        self.ready: dict[tuple[int, int], Array | None] = {}
+        self.ready: dict[Key, Array | None] = {}
         self.at_barrier: dict[int, Array] = {}
         self.at_warp: dict[int, Array] = {}
         self._hear(frame.observers)
@@ -445,57 +449,74 @@ class Run:
     def changed(self) -> None:
         """Memory has changed: what others wait for may have come."""
         self.changes += 1
+        self._forget()
+
+    def _forget(self) -> None:
         self.idle = 0
-        self.looks = None
+        self.visited.clear()
+        self.ran.clear()
 
     def execute(self) -> Iterator[int]:
         """Run the chunk to its end; whenever it can only wait for another chunk it yields its state."""
         self._add(0, self.alive)
         segments = self.program.segments
-        turn: tuple[int, int] | None = None
+        turn: Key | None = None
         while self.ready:
-            if len(self.ready) == 1 and not self.at_barrier and not self.at_warp:
-                ((_, number),) = self.ready
-                self.ready.clear()
-                lanes = self.alive
-                self.protected = 0
-            else:
-                key = self._choose(turn)
-                lanes = self.ready.pop(key)
-                number = key[1]
-                turn = key
+            key = self._choose(turn)
+            if key is None:
+                state = self._state(turn)
+                self._forget()
+                yield state
+                continue
+            if key not in self.ran:
+                self.ran.add(key)
+                self.idle = 0
+            lanes, turn = self.ready.pop(key), key
+            if self.ready or self.at_barrier or self.at_warp:
                 self.protected = self._needed()
+            else:
+                lanes, self.protected = self.alive, 0
             self.lanes = lanes
-            before = self.idle
-            self._run_segment(segments[number], number, lanes)
-            if self.idle >= PATIENCE and self.idle > before and self._all_wait(lanes):
-                self.idle, self.looks = 0, None
-                yield self._state(turn)
+            self._run_segment(segments[key[1]], key[1], lanes)
         self._finish()
 
-    def _all_wait(self, lanes: Array | None) -> bool:
-        """`lanes` have looked in vain. Whether each lane that could run has done so often enough by now."""
-        if self.looks is None:
-            self.looks = np.zeros(self.shape, np.int32)
-        self.looks += self.full(lanes)
-        waiting = all((self.looks[self.full(ready)] >= PATIENCE).all() for ready in self.ready.values())
-        return waiting and bool(self.ready)
+    def _choose(self, turn: Key | None) -> Key | None:
+        """The group that runs next: the one with the lowest program counter, unless it goes in circles.
 
-    def _state(self, turn: tuple[int, int] | None) -> int:
+        None if all do. A group that looks in vain and counts its looks goes in no circles that can be seen:
+        when there were many looks, all groups take turns.
+        """
+        if self.idle < PATIENCE:
+            return next((key for key in sorted(self.ready) if not self._circles(key)), None)
+        if self.idle >= PATIENCE * len(self.ready):
+            return None
+        return min((key for key in self.ready if turn is not None and key > turn), default=min(self.ready))
+
+    def _circles(self, key: Key) -> bool:
+        """Whether a group is about to look at memory, and was here before just as it is, and no memory has
+        changed since."""
+        segment = self.program.segments[key[1]]
+        if not self.idle or not segment.looks:
+            return False
+        lanes = self.full(self.ready[key])
+        contents = (np.broadcast_to(r, self.shape)[lanes].tobytes() for r in self._contents(segment.live))
+        state = hash((key, lanes.tobytes(), self.clock * self.program.timed, *contents))
+        if state in self.visited:
+            return True
+        self.visited.add(state)
+        return False
+
+    def _state(self, turn: Key | None) -> int:
         """A hash of all that decides how the chunk goes on, but for memory."""
-        needed, registers = self._needed(), self.registers
-        contents = [registers[slot].tobytes() for slot in range(len(registers)) if needed >> slot & 1]
-        groups = [
-            [(key, self.full(lanes).tobytes()) for key, lanes in sorted(places.items())]
+        contents = (register.tobytes() for register in self._contents(self._needed()))
+        groups = (
+            tuple((key, self.full(lanes).tobytes()) for key, lanes in sorted(places.items()))
             for places in (self.ready, self.at_barrier, self.at_warp)
-        ]
-        return hash((turn, self.clock * self.program.timed, *contents, *map(tuple, groups)))
+        )
+        return hash((turn, self.clock * self.program.timed, *contents, *groups))
 
-    def _choose(self, turn: tuple[int, int] | None) -> tuple[int, int]:
-        if self.idle >= PATIENCE and turn is not None:
-            later = [key for key in self.ready if key > turn]
-            return min(later) if later else min(self.ready)
-        return min(self.ready)
+    def _contents(self, needed: int) -> list[Array]:
+        return [register for slot, register in enumerate(self.registers) if needed >> slot & 1]
 
     def _needed(self) -> int:
         """Registers that lanes outside the running group still need."""

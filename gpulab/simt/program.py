@@ -61,6 +61,7 @@ class Segment:
     steps: list[Step] = field(default_factory=list)
     end: tuple = ("exit",)
     live: int = 0
+    looks: bool = False  # may wait here for what another thread does to memory
     meet: Any = None  # what a barrier or warp operation does; see engine and meetings
 
 
@@ -262,6 +263,7 @@ class _Decoder:
                 instructions.extend(piece)
             lasts.append(len(segments) - 1)
         for segment in segments:
+            segment.looks = any(map(_looks, instructions[segment.first : segment.stop]))
             for index in range(segment.first, segment.stop):
                 instruction = instructions[index]
                 op = opcode(instruction)
@@ -280,7 +282,6 @@ class _Decoder:
             if segment.end == ("next", last) and not segment.steps:  # an empty loop: nobody ever leaves it
                 segment.end = ("endless",)
         _find_live(self, instructions, segments)
-        names = {instruction.parts[0] for instruction in instructions}
         return Program(
             name=self.entry,
             display_name=self.display_name,
@@ -303,8 +304,7 @@ class _Decoder:
             timed=any(
                 isinstance(o, Special) and o.name.startswith(CLOCKS) for i in instructions for o in i.operands
             ),
-            ordered=bool(names & {"atom", "red", "membar", "fence"})
-            or any(is_volatile(i) for i in instructions),
+            ordered=any(segment.looks for segment in segments),
         )
 
     def _end(self, final: Instruction | None, targets: list[int]) -> tuple:
@@ -359,6 +359,11 @@ def immediate(operand: Immediate, dtype: np.dtype) -> np.ndarray:
 def is_volatile(instruction: Instruction) -> bool:
     """Whether another thread may change what this load sees, by the kernel's own word."""
     return instruction.parts[0] == "ld" and bool({"volatile", "acquire", "relaxed"} & set(instruction.parts))
+
+
+def _looks(instruction: Instruction) -> bool:
+    """Whether what another thread has done to memory may show here."""
+    return instruction.parts[0] in ("atom", "red", "membar", "fence", "nanosleep") or is_volatile(instruction)
 
 
 def _pieces(block: list[Instruction]) -> Iterable[list[Instruction]]:
