@@ -123,6 +123,30 @@ def test_a_loop_with_a_trip_count_for_each_lane_runs_as_long_as_the_slowest(sche
     assert only(at(counts, "bra"), "warps", "threads", "uniform") == (8, 160, 2)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+def test_lanes_that_look_at_memory_in_a_loop_meet_again_behind_it(schedule):
+    """Lane l of 8 warps makes 5 · (l mod 8) + 1 rounds around an atomic that changes nothing.
+
+    The loop runs 36 times a warp, with 4 · (1 + 6 + … + 36) lanes; what follows runs once.
+    """
+    body = """
+        and.b32 %r1, %tid, 7;
+        mul.lo.u32 %r1, %r1, 5;
+        mov.u32 %r2, 0;
+    LOOP:
+        atom.global.max.u32 %r3, [%out], 0;
+        add.u32 %r4, %r4, %r3;
+        add.u32 %r2, %r2, 1;
+        setp.le.u32 %p1, %r2, %r1;
+        @%p1 bra LOOP;
+        not.b32 %r4, %r4;
+    """
+    counts = counted(body, 4, 64, schedule=schedule)
+    lanes = sum(5 * (lane % 8) + 1 for lane in range(32))
+    assert only(at(counts, "atom"), "warps", "threads", "requests") == (8 * 36, 8 * lanes, 8 * 36)
+    assert only(at(counts, "not.b32"), "warps", "threads") == (8, 256)
+
+
 def test_a_predicated_instruction_runs_for_all_and_works_for_some():
     """2 warps; the predicate holds for 20 lanes of the first and for none of the second. A store asks
     once."""
