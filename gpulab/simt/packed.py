@@ -231,6 +231,11 @@ def _conversion(op: Opcode) -> Operation | None:
 
     if target == "bf16" and source == "f32":
         return Operation(lambda x: to_bf16(clip(x), mode), (f4,), (HALF_BITS,))
+    if target == source == "bf16":  # to a whole number, which bfloat16 holds exactly
+        from .conversions import conversion
+
+        whole = conversion("f32", "f32", op.modifiers)
+        return Operation(lambda x: to_bf16(whole(from_bf16(x))), (HALF_BITS,), (HALF_BITS,))
     if target == "bf16" and source in DTYPES:
         return Operation(lambda x: to_bf16(x.astype(np.float64), mode), (DTYPES[source],), (HALF_BITS,))
     if source == "bf16" and target in ("f32", "f64"):

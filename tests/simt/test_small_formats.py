@@ -58,6 +58,15 @@ def test_directed_rounding_to_bfloat16_gives_the_next_one_on_that_side(seed):
 
 @settings(max_examples=10, deadline=None)
 @given(seeds)
+def test_bfloat16_rounds_to_whole_numbers(seed):
+    generator = np.random.default_rng(seed)
+    a = as_bf16((generator.standard_normal(64) * 10.0 ** generator.integers(-3, 5, 64)).astype("f4"))
+    for mode, rounded in (("rni", np.rint), ("rzi", np.trunc), ("rmi", np.floor), ("rpi", np.ceil)):
+        assert_runs(f"cvt.{mode}.bf16.bf16 %r, %a;", {"a": a}, {"r": as_bf16(rounded(from_bf16(a)))})
+
+
+@settings(max_examples=10, deadline=None)
+@given(seeds)
 def test_packed_halves_are_two_single_operations(seed):
     generator = np.random.default_rng(seed)
     a, b, c, d = (floats(generator, "f2") for _ in range(4))
