@@ -150,6 +150,12 @@ def thread(
         elif name == "red":
             place = address(target)
             memory.store(place, memory.load(place) + value(line.operands[1]))
+        elif name == "atom":
+            place = address(line.operands[1])
+            old, given = spaces[parts[0]].load(place), value(line.operands[2])
+            new = {"add": old + given, "max": max(old, given & M32), "exch": given}[parts[1]]
+            spaces[parts[0]].store(place, new)
+            registers[target] = old
         elif line.opcode in WIDE:
             registers[target] = WIDE[line.opcode](*map(value, line.operands[1:])) & M64
         else:

@@ -122,6 +122,9 @@ class Writer:
         self.lines.append(f"mad.wide.u32 %rd4, %r12, 4, {base}")
         if space == "bins":
             self.lines.append(f"{guard}red.global.add.u32 [%rd4], {self.register()}")
+        elif space != "local" and self.draw.integers(4) == 0:  # nobody else's, so its result is known
+            name = self.draw.choice(["add.u32", "max.u32", "exch.b32"])
+            self.lines.append(f"{guard}atom.{space}.{name} {self.register()}, [%rd4], {self.operand()}")
         elif self.draw.integers(2):
             self.lines.append(f"{guard}st.{space}.u32 [%rd4], {self.register()}")
         else:
