@@ -10,11 +10,15 @@ import difflib
 import dis
 import linecache
 import os
+import random
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from .kernel import CompileError
 from .stand_ins import names_in
@@ -30,7 +34,8 @@ OPERATORS = {
     "neg": "-", "not_": "not", "invert": "~",
 }  # fmt: skip
 
-DOTS = {"dot": "np.dot", "array_dot": "np.dot", "dot_2": "np.dot", "dot_3": "np.dot"}
+# numba's names of np.dot: which one it tells depends on whether it has compiled anything for the CPU before.
+DOTS = {"dot", "array_dot", "dot_2", "dot_3"}
 _ONE_SUM = "Add up single products in a loop, as in total += a[i] * b[i]."
 _ONE_OF_THREE = "Take one of them: .x, .y or .z."
 
@@ -47,7 +52,8 @@ class Rule:
 def _called(found: Found, fn: FunctionType) -> str:
     """A call that numba has no implementation for, as the learner wrote it."""
     name, arguments = found["name"], [in_english(a) for a in _split(found["arguments"])]
-    name = DOTS.get(name, name)
+    if name in DOTS:
+        return _numpy_call(found, fn)
     if name in OPERATORS:
         return f"`{OPERATORS[name]}` is not possible with {_listed(arguments)}."
     if name == "getitem":
@@ -86,9 +92,11 @@ def _take_one(fn: FunctionType) -> str:
 
 def _numpy_call(found: Found, fn: FunctionType) -> str:
     """numba names its own helper; the kernel's text says which function of NumPy it stands for."""
-    lines = "".join(linecache.getlines(fn.__code__.co_filename)[fn.__code__.co_firstlineno - 1 :])
-    name = re.search(r"\b(?:np|numpy)\.[\w.]+(?=\()", lines)
-    what = f"`{name[0]}`" if name else "This function of NumPy"
+    first = fn.__code__.co_firstlineno
+    last = max((line for _, _, line in fn.__code__.co_lines() if line), default=first)
+    lines = "".join(linecache.getlines(fn.__code__.co_filename)[first - 1 : last])
+    name = re.search(r"\b(?:np|numpy)\.[\w.]+(?=\()|\.(dot)(?=\()", lines)
+    what = f"`{name[1] or name[0]}`" if name else "This function of NumPy"
     return f"{what} works on whole arrays, which a thread of a GPU cannot do."
 
 
@@ -250,7 +258,7 @@ RULES = (
     ),
     Rule(r"Unknown attribute '(?P<name>\w+)' of type Dim3", "`{name}` is not there.", "Take .x, .y or .z."),
     Rule(
-        r"Unknown attribute '(?P<name>\w+)' of type Module\((?P<module>[\w.]+)",
+        r"Unknown attribute '(?P<name>\w+)' of type Module\((?:<module ')?(?P<module>[\w.]+)",
         lambda found, fn: f"`{found['module'].split('.')[-1]}` has no `{found['name']}` in a kernel.",
         _no_attribute,
     ),
@@ -330,6 +338,13 @@ IMPOSSIBLE = {
 }
 
 
+_GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
+_DRAW_HERE = (
+    "In a kernel there is cuda.random: make states with create_xoroshiro128p_states(threads, seed), "
+    "pass them, and draw with xoroshiro128p_uniform_float32(states, i)."
+)
+
+
 def in_words(error: Exception, fn: FunctionType) -> CompileError:
     """numba's `error` about the kernel `fn` as a CompileError."""
     if isinstance(error, CompileError):
@@ -351,9 +366,41 @@ def _impossible(fn: FunctionType) -> tuple[str, str, int] | None:
     """Why, cure and line of the first thing in the kernel that no kernel can hold."""
     for instruction in dis.get_instructions(fn.__code__):
         if instruction.opname in IMPOSSIBLE:
-            line = instruction.positions.lineno if instruction.positions else None
-            return *IMPOSSIBLE[instruction.opname], line or fn.__code__.co_firstlineno
+            return *IMPOSSIBLE[instruction.opname], _line(instruction, fn)
+    for instruction, name, value in _used(fn):
+        if value is random or value is np.random or isinstance(_owner(value), _GENERATORS):
+            return f"`{name}` draws random numbers on the CPU only.", _DRAW_HERE, _line(instruction, fn)
     return None
+
+
+def _used(fn: FunctionType) -> Iterator[tuple[dis.Instruction, str, object]]:
+    """What the kernel names from outside and takes from modules: first ``np``, then ``np.random``."""
+    name, value = "", None
+    for instruction in dis.get_instructions(fn.__code__):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            name, value = instruction.argval, _outer(fn, instruction.argval)
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, ModuleType):
+            name, value = f"{name}.{instruction.argval}", getattr(value, instruction.argval, None)
+        else:
+            value = None
+        if value is not None:
+            yield instruction, name, value
+
+
+def _outer(fn: FunctionType, name: str) -> object:
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    with suppress(ValueError):  # an empty cell
+        return cells[name].cell_contents if name in cells else fn.__globals__.get(name)
+    return None
+
+
+def _owner(value: object) -> object:
+    return getattr(value, "__self__", None)
+
+
+def _line(instruction: dis.Instruction, fn: FunctionType) -> int:
+    line = instruction.positions.lineno if instruction.positions else None
+    return line or fn.__code__.co_firstlineno
 
 
 def _why(said: str, error: Exception, fn: FunctionType) -> tuple[str, str]:
@@ -499,7 +546,7 @@ def _capital(text: str) -> str:
 
 def _did_you_mean(name: str, candidates: list[str], prefix: str = "") -> str:
     close = difflib.get_close_matches(name, candidates, n=1)
-    return f"Did you mean {prefix}{close[0]}?" if close else ""
+    return f"Did you mean {prefix}{close[0]}?" if close and close[0] != name else ""
 
 
 def _stripped(text: str) -> str:

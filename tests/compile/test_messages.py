@@ -6,6 +6,9 @@ import importlib.util
 import inspect
 import math
 import pickle
+import random
+import subprocess
+import sys
 
 import numba
 import numpy as np
@@ -18,6 +21,11 @@ from gpulab.compile import CompileError, NumbaFunction, numba_kernel
 FLOATS = types.Array(types.float32, 1, "C")
 NUMBERS = [1, 2, 3]
 threads = cuda.threadIdx
+randint = np.random.randint
+DRAW = (
+    "In a kernel there is cuda.random: make states with create_xoroshiro128p_states(threads, seed), pass them, "
+    "and draw with xoroshiro128p_uniform_float32(states, i)."
+)
 
 
 def ordinary(x):
@@ -199,6 +207,26 @@ def calls_dot(a):
     a[0] = np.dot(a, a)  # here
 
 
+def calls_the_method_dot(a):
+    a[0] = a.dot(a)  # here
+
+
+def draws_with_python(a):
+    a[0] = random.random()  # here
+
+
+def draws_with_numpy(a):
+    a[0] = np.random.rand()  # here
+
+
+def draws_with_an_imported_name(a):
+    a[0] = randint(6)  # here
+
+
+def transforms(a):
+    a[0] = np.fft.fft(a)[0]  # here
+
+
 def calls_an_array(a):
     a[0] = a(0)  # here
 
@@ -349,9 +377,18 @@ def opens_a_file(a):  # here
         ),
         (
             calls_dot,
-            "`np.dot` does not take a 1-D array of float32 and a 1-D array of float32 in a kernel.\n"
+            "`np.dot` works on whole arrays, which a thread of a GPU cannot do.\n"
             "Add up single products in a loop, as in total += a[i] * b[i].",
         ),
+        (
+            calls_the_method_dot,
+            "`dot` works on whole arrays, which a thread of a GPU cannot do.\n"
+            "Add up single products in a loop, as in total += a[i] * b[i].",
+        ),
+        (draws_with_python, f"`random` draws random numbers on the CPU only.\n{DRAW}"),
+        (draws_with_numpy, f"`np.random` draws random numbers on the CPU only.\n{DRAW}"),
+        (draws_with_an_imported_name, f"`randint` draws random numbers on the CPU only.\n{DRAW}"),
+        (transforms, "`fft` has no `fft` in a kernel."),
         (
             calls_an_array,
             "An array is called like a function.\nAn element stands in square brackets: a[i] and not a(i).",
@@ -390,6 +427,29 @@ def test_a_compile_error_says_where_why_and_what_to_do(fn, words: str) -> None:
         f"CompileError in {fn.__name__}, line {first + offset}\n"
         f"    {first + offset} │ {lines[offset].strip()}\n{words}"
     )
+
+
+FRESH = """
+import numba
+from tests.compile.test_messages import FLOATS, CompileError, calls_dot, calls_the_method_dot, numba_kernel
+
+def words():
+    for fn in (calls_dot, calls_the_method_dot):
+        try:
+            numba_kernel(fn, (FLOATS,))
+        except CompileError as error:
+            yield str(error)
+
+before = list(words())
+numba.njit(lambda: 1)()
+assert before == list(words()), before
+assert len(before) == 2
+"""
+
+
+def test_the_words_do_not_depend_on_whether_numba_compiled_for_the_cpu_before() -> None:
+    """numba registers more functions of NumPy when it first compiles for the CPU, and fails in other words."""
+    subprocess.run([sys.executable, "-c", FRESH], check=True)
 
 
 def test_an_error_in_a_device_function_shows_its_line() -> None:
