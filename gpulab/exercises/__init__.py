@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from .spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes, WrongAnswer
 
 if TYPE_CHECKING:
     from .checking import check
@@ -22,6 +22,7 @@ __all__ = [
     "Shape",
     "Sizes",
     "Verdict",
+    "WrongAnswer",
     "check",
     "find",
 ]

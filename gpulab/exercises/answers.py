@@ -1,66 +1,110 @@
-"""Examines exercises in plain Python: questions are asked one by one, the answers compared."""
+"""Examines exercises in plain Python: questions are asked one by one, the answers compared or measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
-from . import cases, messages
+from . import budgets, cases, messages
 from .compare import NotAnAnswer, answer_words, normal, same_answer
 from .registry import Reference
 from .run import explain, name_of
-from .spec import Case, Exercise
-from .verdict import Detail, Part
+from .spec import Case, Exercise, WrongAnswer
+from .verdict import Detail, Part, no_points
 
 
 def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) -> tuple[Part, ...]:
-    """The one part of such an exercise: all answers right, or what is wrong with the first that is not."""
+    """All answers right, or what is wrong with the first that is not; then budgets on what was counted."""
     right = 0
-    failure: tuple[Case, tuple[Detail, ...], bool] | None = None
+    failure: _Failure | None = None
+    counts: dict[str, dict[str, float]] = {}
     for case in exercise.cases:
-        details, stopped = _at(exercise, case, fn, reference)
-        if not details:
+        found = _at(exercise, case, fn, reference, counts.setdefault(case.name, {}))
+        if found is None:
             right += 1
         elif failure is None:
-            failure = case, details, stopped
-        if stopped:
+            failure = found
+        if found is not None and found.stopped:
             break
     of = exercise.correct_points
     if failure is None:
-        return (Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases], "set")),)
-    case, details, stopped = failure
-    said = messages.stopped_at if stopped else messages.first_wrong
-    summary = said(right, len(exercise.cases), case.name, "set")
-    if details[0].text == messages.empty(name_of(fn)):
+        summary = messages.all_right([c.name for c in exercise.cases], "set")
+        return (Part("right", "pass", of, of, summary), *_budgets(exercise, counts))
+    said = messages.stopped_at if failure.stopped else messages.first_wrong
+    summary = said(right, len(exercise.cases), failure.case.name, "set")
+    if failure.details[0].text == messages.empty(name_of(fn)):
         summary = messages.no_result()
-    return (Part("right", "fail", 0.0, of, summary, details),)
+    return no_points(exercise, summary, failure.details)
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What is wrong at one case; `stopped` where the function raised, or answered what is no answer."""
+
+    case: Case
+    details: tuple[Detail, ...]
+    stopped: bool = False
 
 
 def _at(
-    exercise: Exercise, case: Case, fn: Callable[..., Any], reference: Reference
-) -> tuple[tuple[Detail, ...], bool]:
-    """What is wrong at one case, and whether the function stopped with an exception."""
+    exercise: Exercise, case: Case, fn: Callable[..., Any], reference: Reference, counts: dict[str, float]
+) -> _Failure | None:
+    """What is wrong at one case. What a measured exercise's reference counts goes into `counts`."""
     questions = cases.questions(exercise, case)
     wrong: list[str] = []
     silent = True  # None so far, where None is never right
     for arguments in questions:
         call = f"{name_of(fn)}({', '.join(answer_words(a, 40) for a in arguments)})"
-        expected = normal(reference(*deepcopy(arguments)))
         try:
             got = normal(fn(*deepcopy(arguments)))
         except NotAnAnswer as odd:
-            return (Detail(messages.odd_answer(call, str(odd))),), True
+            return _Failure(case, (Detail(messages.odd_answer(call, str(odd))),), True)
         except NotImplementedError as error:
-            return explain(error, fn), True
+            return _Failure(case, explain(error, fn), True)
         except Exception as error:
-            return (Detail(messages.while_answering(call)), *explain(error, fn)), True
+            return _Failure(case, (Detail(messages.while_answering(call)), *explain(error, fn)), True)
         silent = silent and got is None
-        if not same_answer(got, expected, exercise.rtol, exercise.atol):
-            wrong.append(messages.wrong_answer(call, answer_words(got), answer_words(expected)))
+        if exercise.measured:
+            said = _count(exercise, got, arguments, reference, counts)
+            wrong += [messages.wrong_plan(call, answer_words(got), said)] if said else []
+        else:
+            expected = normal(reference(*deepcopy(arguments)))
+            if not same_answer(got, expected, exercise.rtol, exercise.atol):
+                wrong.append(messages.wrong_answer(call, answer_words(got), answer_words(expected)))
     if not wrong:
-        return (), False
+        return None
     if silent:
-        return (Detail(messages.returns_nothing(name_of(fn))),), False
+        return _Failure(case, (Detail(messages.returns_nothing(name_of(fn))),))
     first, more = wrong[0], len(wrong) - 1
-    return (Detail(first), *((Detail(messages.more_answers(more, len(questions))),) if more else ())), False
+    rest = (Detail(messages.more_answers(more, len(questions))),) if more else ()
+    return _Failure(case, (Detail(first), *rest))
+
+
+# ---------------------------------------------------------------- answers that are plans
+
+
+def _count(
+    exercise: Exercise, got: Any, arguments: tuple, reference: Reference, counts: dict[str, float]
+) -> str:
+    """Carry a plan out and keep the worst of each count; says what is wrong with the plan."""
+    try:
+        found = reference(got, *deepcopy(arguments))
+    except WrongAnswer as wrong:
+        return str(wrong)
+    except (TypeError, KeyError, IndexError, AttributeError, ValueError, ArithmeticError, RecursionError):
+        return messages.not_a_plan()
+    senses = {budget.metric: budget.sense for budget in exercise.budgets}
+    for name, value in found.items():
+        worst = min if senses.get(name) == ">=" else max
+        counts[name] = worst(counts[name], value) if name in counts else value
+    return ""
+
+
+def _budgets(exercise: Exercise, counts: dict[str, dict[str, float]]) -> tuple[Part, ...]:
+    return budgets.parts(
+        exercise,
+        lambda budget, case: counts[case.name].get(budget.metric),
+        lambda budget, _, got: (Detail(budgets.question(budget, got)),) if budget.advice else (),
+    )

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from gpulab.profile.display import number, points
 from gpulab.profile.metrics import METRICS
 
+from .spec import Budget
+
 ROOM = 40  # characters for the names of cases
 AVERAGES = {"sectors/request": "per request", "ways": "ways on average"}  # units in words
 
@@ -61,18 +63,16 @@ def launched_already(exercise: str) -> str:
     )
 
 
-def not_a_kernel(name: str) -> str:
-    return (
-        f"`{name}` is plain Python. This exercise asks for a kernel: "
-        f"put `@cuda.jit` in the line above `def {name}`"
-    )
+def not_a_kernel(name: str, face: str = "cuda") -> str:
+    cure = f"put `@cuda.jit` in the line above `def {name}`"
+    if face == "cupy":
+        cure = f'`{name} = cp.RawKernel(source, "{name}")`'
+    return f"`{name}` is plain Python. This exercise asks for a kernel: {cure}"
 
 
-def a_kernel(name: str) -> str:
-    return (
-        f"`{name}` is a kernel. This exercise asks for plain Python that launches kernels: "
-        "leave out `@cuda.jit` here"
-    )
+def a_kernel(name: str, face: str = "cuda") -> str:
+    cure = "leave out `@cuda.jit` here" if face == "cuda" else f"write `def {name}(…)`"
+    return f"`{name}` is a kernel. This exercise asks for plain Python that launches kernels: {cure}"
 
 
 def a_kernel_for_answers(name: str) -> str:
@@ -205,6 +205,14 @@ def wrong_answer(call: str, got: str, expected: str) -> str:
     return f"`{call}` gives {got}, should be {expected}"
 
 
+def wrong_plan(call: str, got: str, said: str) -> str:
+    return f"`{call}` gives {got}: {said}"
+
+
+def not_a_plan() -> str:
+    return "that has not the form that is asked for"
+
+
 def more_answers(count: int, total: int) -> str:
     return f"{count:,} more of {some(total, 'question')} at this size"
 
@@ -254,14 +262,16 @@ def right_by_luck(total: int) -> str:
 # ---------------------------------------------------------------- budgets
 
 
-def amount(metric: str, value: float | None) -> str:
-    """A measured value or a limit with the unit of its metric."""
+def amount(metric: str, value: float | None, unit: str = "") -> str:
+    """A measured value or a limit with the unit of its metric; `unit` is that of an exercise's own count."""
     if value is None:
         return "nothing to count"
-    m = METRICS[metric]
-    whole = (
-        int(value) if float(value).is_integer() and (m.terms or m.fact) and m.unit != "%" else float(value)
-    )
+    whole = int(value) if float(value).is_integer() else float(value)
+    m = METRICS.get(metric)
+    if m is None:
+        return quantity(whole, unit)
+    if not (m.terms or m.fact) or m.unit == "%":
+        whole = float(value)
     if m.unit in AVERAGES:
         return f"{number(whole)} {AVERAGES[m.unit]}"
     return quantity(whole, "" if m.unit == "×" else m.unit)
@@ -279,12 +289,15 @@ def _one(unit: str) -> str:
     return unit.removesuffix("es") if unit.endswith("ches") else unit.removesuffix("s")
 
 
-def budget(metric: str, value: float | None, limit: float, naive: float | None, sense: str, why: str) -> str:
-    word = {"<=": "budget", ">=": "at least", "==": "exactly"}[sense]
-    parts = [amount(metric, value), f"{word} {number_of(metric, limit)}"]
+def budget(asked: Budget, value: float | None, limit: float, naive: float | None) -> str:
+    word = {"<=": "budget", ">=": "at least", "==": "exactly"}[asked.sense]
+    parts = [
+        amount(asked.metric, value, asked.unit),
+        f"{word} {number_of(asked.metric, limit, asked.unit)}",
+    ]
     if naive is not None:
-        parts.append(f"naive {number_of(metric, naive)}")
-    return "   ".join(parts) + (f"   ({why})" if why else "")
+        parts.append(f"naive {number_of(asked.metric, naive, asked.unit)}")
+    return "   ".join(parts) + (f"   ({asked.why})" if asked.why else "")
 
 
 def times(value: float | None, limit: float) -> str:
@@ -292,10 +305,10 @@ def times(value: float | None, limit: float) -> str:
     return f"{value / limit:,.3g}" if value and limit else "?"
 
 
-def number_of(metric: str, value: float) -> str:
+def number_of(metric: str, value: float, unit: str = "") -> str:
     """A limit without its unit: the measured value beside it has it."""
-    unit = METRICS[metric].unit
-    text = amount(metric, value)
+    unit = METRICS[metric].unit if metric in METRICS else unit
+    text = amount(metric, value, unit)
     if unit == "%":
         return text
     return text.removesuffix(f" {AVERAGES.get(unit, unit)}").removesuffix(f" {_one(unit)}")

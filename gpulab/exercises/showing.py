@@ -16,11 +16,11 @@ from gpulab.profile.onto_simulator import arrays_there, onto_simulator
 from gpulab.profile.watch import NothingLaunched, Watch
 
 from . import cases, messages, patterns, registry
+from .budgets import case_of
 from .diagnose import nothing_written
 from .run import name_of, reference_device
 from .run import run as run_case
 from .spec import Array, Case, Exercise
-from .traces import case_of
 
 if TYPE_CHECKING:
     from gpulab.plot import Picture

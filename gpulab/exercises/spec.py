@@ -15,6 +15,11 @@ import numpy as np
 Sizes = Mapping[str, int | float | str]
 Fill = str | Callable[[np.random.Generator, tuple[int, ...], Sizes], np.ndarray]
 Number = int | float
+Face = Literal["cuda", "cupy"]
+
+
+class WrongAnswer(Exception):
+    """Raised by the reference of a measured exercise: a sentence to the learner about their answer."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,12 @@ class Shape:
 class Budget:
     """A limit on a count, taken from the report of one case (`case`; the last public one by default).
 
-    `metric` is a name of `gpulab.profile.METRICS`. `sense` says on which side of `limit` a good answer
-    lies. `naive` is what the obvious solution costs: at or beyond it no points, between it and `limit` a
-    share of them in proportion (on a logarithmic scale). `label` is the name in the check's output, `why`
-    the half line in parentheses behind the limit, `advice` the question asked when the budget is missed;
-    ``{times}`` in it stands for the measured value over the limit.
+    `metric` is a name of `gpulab.profile.METRICS`, or of a count that the exercise's own reference takes of
+    an answer (`Exercise.measured`); `unit` is the unit of such a count. `sense` says on which side of `limit`
+    a good answer lies. `naive` is what the obvious solution costs: at or beyond it no points, between it and
+    `limit` a share of them in proportion (on a logarithmic scale). `label` is the name in the check's output,
+    `why` the half line in parentheses behind the limit, `advice` the question asked when the budget is
+    missed; ``{times}`` in it stands for the measured value over the limit.
     """
 
     metric: str
@@ -79,6 +85,7 @@ class Budget:
     why: str = ""
     advice: str = ""
     case: str | None = None
+    unit: str = ""
 
     def limit_for(self, sizes: Sizes) -> float:
         return float(self.limit(sizes) if callable(self.limit) else self.limit)
@@ -101,8 +108,14 @@ class Exercise:
     that the check launches; without it fn is host code that launches kernels itself. The reference of the
     same name in `gpulab.exercises.references` maps (inputs by name, sizes) to the expected outputs by name.
 
+    `face` says how the learner's code came to the device: through numba (``cuda``), where kernels are those
+    of ``@cuda.jit``, or through CuPy, where they are RawKernels and arrays are CuPy's.
+
     Answered cases: `questions(sizes, generator)` lists tuples of arguments; the reference maps (*arguments)
-    to the answer.
+    to the answer. Where many answers are right because the answer is a plan — an order, a schedule — the
+    exercise is `measured`: its reference gets (answer, *arguments), carries the plan out, raises WrongAnswer
+    with a sentence about what is wrong with it, or returns counts by name, which the budgets limit. A count
+    of a case is its worst over the case's questions.
 
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
     `hints` has three steps; `section` is the heading of the lab to read again after the last. In a
@@ -118,12 +131,14 @@ class Exercise:
     shape: Callable[[Sizes], Shape] | None = None
     questions: Callable[[Sizes, np.random.Generator], list[tuple]] | None = None
     budgets: tuple[Budget, ...] = ()
+    face: Face = "cuda"
     rtol: float = 0.0
     atol: float = 0.0
     hints: tuple[str, str, str] = ("", "", "")
     section: str = ""
     race_case: str | None = None  # the small case run under both schedules; the first by default
     detective: bool = False
+    measured: bool = False
     tags: tuple[str, ...] = field(default=())
 
     @property

@@ -12,12 +12,12 @@ from gpulab.observe.writers import Writers
 from gpulab.profile import METRICS, Report
 from gpulab.profile.watch import Watch
 
-from . import cases, diagnose, doctor, messages, orders, patterns
+from . import budgets, cases, diagnose, doctor, messages, orders, patterns
 from .compare import Mismatch
 from .registry import Reference
 from .results import changed_input, first_mismatch
 from .run import Outcome, name_of, run
-from .scoring import Score, score
+from .scoring import Score
 from .spec import Budget, Case, Exercise
 from .verdict import Detail, Part, no_points
 
@@ -29,7 +29,7 @@ _NOTHING_DONE = (messages.no_launch, messages.not_written, messages.empty)
 def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...]:
     """All parts: right at every size and under another schedule, then the budgets in order."""
     reports: dict[str, Report] = {}
-    counted = {case_of(exercise, budget).name for budget in exercise.budgets}
+    counted = {budgets.case_of(exercise, budget).name for budget in exercise.budgets}
     right = 0
     failure: _Failure | None = None
     for case in exercise.cases:
@@ -113,55 +113,15 @@ def _at(
 # ---------------------------------------------------------------- what does it cost?
 
 
-def case_of(exercise: Exercise, budget: Budget) -> Case:
-    """The case that a budget is counted at.
-
-    Raises ValueError for a name that is none: a mistake in the lab.
-    """
-    if budget.case is None:
-        return exercise.cases[-1]
-    for case in exercise.cases:
-        if case.name == budget.case:
-            return case
-    raise ValueError(f"{exercise.name}: the budget on {budget.metric} names no case: {budget.case!r}")
-
-
 def _budgets(exercise: Exercise, fn: Fn, reports: dict[str, Report]) -> tuple[Part, ...]:
-    """One part per budget.
-
-    One that earns nothing keeps the later ones waiting: its cure changes them anyway.
-    """
-    parts: list[Part] = []
-    until = ""
-    for budget in exercise.budgets:
-        if until:
-            why = messages.not_looked_at(messages.until_met(until))
-            parts.append(Part(budget.label, "wait", 0.0, budget.points, why, metric=budget.metric))
-            continue
-        case = case_of(exercise, budget)
+    def value(budget: Budget, case: Case) -> float | None:
         report = reports.get(case.name)
-        value = report[budget.metric] if report else None
-        got = score(budget, value, case.sizes)
-        details = () if got.met or report is None else _advice(exercise, case, fn, budget, got, report)
-        parts.append(_part(budget, case, got, details))
-        until = budget.label if got.share == 0 else ""
-    return tuple(parts)
+        return report[budget.metric] if report else None
 
+    def advice(budget: Budget, case: Case, got: Score) -> tuple[Detail, ...]:
+        return _advice(exercise, case, fn, budget, got, reports[case.name])
 
-def _part(budget: Budget, case: Case, got: Score, details: tuple[Detail, ...]) -> Part:
-    return Part(
-        label=budget.label,
-        state="pass" if got.met else "part" if got.share > 0 else "fail",
-        points=round(budget.points * got.share, 2),
-        of=budget.points,
-        summary=messages.budget(budget.metric, got.value, got.limit, got.naive, budget.sense, budget.why),
-        details=details,
-        metric=budget.metric,
-        case=case.name,
-        measured=got.value,
-        budget=got.limit,
-        naive=got.naive,
-    )
+    return budgets.parts(exercise, value, advice)
 
 
 def _advice(
@@ -179,7 +139,7 @@ def _advice(
         accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
         if accesses and (said := _pattern(exercise, case, fn, line.line, accesses)):
             sentences.append(said + ".")
-    sentences.append(budget.advice.replace("{times}", messages.times(got.value, got.limit)))
+    sentences.append(budgets.question(budget, got))
     details += [Detail(" ".join(s for s in sentences if s))] if any(sentences) else []
     return tuple(details)
 

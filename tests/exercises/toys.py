@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gpulab.exercises import Array, Budget, Case, Exercise, Scalar, Shape, Sizes
+from gpulab.exercises import Array, Budget, Case, Exercise, Scalar, Shape, Sizes, WrongAnswer
 
 Inputs = Mapping[str, np.ndarray]
 
@@ -126,6 +127,34 @@ CEIL_DIV = Exercise(
         (int(n), int(numbers.integers(1, 33))) for n in numbers.integers(0, int(sizes["high"]), 6)
     ],
 )
+
+ROUTE = Exercise(
+    name="toy.route",
+    lab="99",
+    correct_points=1.0,
+    evidence="answered cases",
+    measured=True,
+    cases=(Case("3 stops", {"stops": 3}), Case("8 stops", {"stops": 8})),
+    questions=lambda sizes, numbers: [
+        ([int(x) for x in numbers.permutation(100)[: int(sizes["stops"])]],) for _ in range(3)
+    ],
+    budgets=(
+        Budget("steps", 200, 1.0, "way", naive=600, unit="steps", advice="Must it go {times} × as far?"),
+        Budget("turns", 0, 0.5, "turns", unit="turns"),
+    ),
+)
+
+
+def walk(order: list[int], stops: list[int]) -> dict[str, float]:
+    """Visits the stops in the order of the plan, from 0, and counts."""
+    if sorted(order) != sorted(stops):
+        raise WrongAnswer(f"it visits {len(order)} stops and not each of the {len(stops)} once.")
+    ways = [b - a for a, b in zip([0, *order], order, strict=False)]
+    return {
+        "steps": float(sum(map(abs, ways))),
+        "turns": float(sum(a * b < 0 for a, b in pairwise(ways))),
+    }
+
 
 TOYS: dict[str, tuple[Exercise, Callable[..., Any]]] = {
     "toy.double": (DOUBLE, lambda inputs, sizes: {"out": 2 * inputs["a"]}),

@@ -1,4 +1,4 @@
-"""A lab's notebook as the tests use it: the cells that an answer needs, run with any answer in its place."""
+"""A lab's notebooks as the tests use them: the cells that an answer needs, run with any answer in its place."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
+from grading.course import sources
 from grading.graft import cells_to_run
 from grading.preprocessors import StableIds
 from grading.release import released_notebook
@@ -20,21 +21,36 @@ from grading.release import released_notebook
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def labs() -> tuple[str, ...]:
+    """The labs that are released, by the names of their folders."""
+    return tuple(
+        p.name for p in sorted((ROOT / "labs").glob("[0-9]*")) if sources(ROOT / "solutions" / p.name)
+    )
+
+
 @cache
-def notebook(lab: str, released: bool = False) -> NotebookNode:
-    """The notebook of a lab, with its solutions or as learners get it."""
-    source = ROOT / "solutions" / lab / f"{lab}.py"
-    if released:
-        return released_notebook(source)
-    return StableIds().preprocess(jupytext.read(source), {"unique_key": source.stem})[0]
+def notebooks(lab: str, released: bool = False) -> dict[str, NotebookNode]:
+    """The notebooks of a lab by name, with their solutions or as learners get them."""
+    return {
+        source.stem: released_notebook(source)
+        if released
+        else StableIds().preprocess(jupytext.read(source), {"unique_key": source.stem})[0]
+        for source in sources(ROOT / "solutions" / lab)
+    }
+
+
+def cells(lab: str, kind: str = "") -> list[NotebookNode]:
+    """All code or all markdown cells of a lab's notebooks, in order; all cells for no kind."""
+    every = [c for notebook in notebooks(lab).values() for c in notebook.cells]
+    return [c for c in every if kind in ("", c.cell_type)]
 
 
 def checks(lab: str) -> dict[str, tuple[str, float]]:
     """The test cells of a lab: exercise → (name of the learner's function, points of the cell)."""
     found: dict[str, tuple[str, float]] = {}
-    for cell in notebook(lab).cells:
+    for cell in cells(lab, "code"):
         mark = cell.metadata.get("nbgrader", {})
-        if cell.cell_type == "code" and mark.get("grade"):
+        if mark.get("grade"):
             call = ast.parse(cell.source).body[0].value
             name, function = call.args[0].value, call.args[1].id
             found[name] = (function, float(mark["points"]))
@@ -43,16 +59,17 @@ def checks(lab: str) -> dict[str, tuple[str, float]]:
 
 def headings(lab: str) -> set[str]:
     """All headings of a lab, without their marks."""
-    text = "\n".join(c.source for c in notebook(lab).cells if c.cell_type == "markdown")
+    text = "\n".join(c.source for c in cells(lab, "markdown"))
     return {m.group(1).strip() for m in re.finditer(r"^#+ (.*)$", text, re.M)}
 
 
 def answers(lab: str, released: bool = False) -> dict[str, Any]:
-    """The names that a lab's solution cells bind, with all that they need."""
-    return _run(
-        [c.source for c in cells_to_run(notebook(lab, released))],
-        f"{lab}, {'stub' if released else 'solution'}",
-    )
+    """The names that a lab's solution cells bind, with all that they need; each notebook runs on its own."""
+    names: dict[str, Any] = {}
+    for name, notebook in notebooks(lab, released).items():
+        kind = "stub" if released else "solution"
+        names |= _run([c.source for c in cells_to_run(notebook)], f"{name}, {kind}")
+    return names
 
 
 def wrong_files(lab: str) -> list[Path]:
@@ -74,9 +91,9 @@ def wrong_answer(path: Path) -> dict[str, Any]:
     return _run([path.read_text()], str(path))
 
 
-def _run(sources: list[str], name: str) -> dict[str, Any]:
+def _run(cells: list[str], name: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "learner"}
-    for i, text in enumerate(_without_calls(source) for source in sources):
+    for i, text in enumerate(_without_calls(source) for source in cells):
         file = f"<{name}, cell {i}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
         exec(compile(text, file, "exec"), names)

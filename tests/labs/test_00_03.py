@@ -56,14 +56,14 @@ def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, la
 
 
 def text(lab: str) -> str:
-    return " ".join("\n".join(c.source for c in notebooks.notebook(lab).cells).split())
+    return " ".join("\n".join(c.source for c in notebooks.cells(lab)).split())
 
 
 def run_cells(lab: str, *starts: str) -> dict:
     """The names after running the cells that hold these words."""
     names: dict = {"np": np, "gpulab": gpulab, "cuda": gpulab.cuda}
     for words in starts:
-        sources = [c.source for c in notebooks.notebook(lab).cells if c.cell_type == "code"]
+        sources = [c.source for c in notebooks.cells(lab, "code")]
         exec(next(source for source in sources if words in source), names)
     return names
 

@@ -65,7 +65,7 @@ def test_the_references_agree_with_the_geometry_that_is_drawn(size):
 
 
 def cell_with(text: str) -> str:
-    return next(c.source for c in notebooks.notebook(LAB).cells if c.cell_type == "code" and text in c.source)
+    return next(c.source for c in notebooks.cells(LAB, "code") if text in c.source)
 
 
 def test_the_sample_answer_on_the_row_sums_cites_the_counts():
@@ -127,7 +127,7 @@ def test_the_open_task_can_be_done_for_what_it_says_and_not_for_nothing():
     exec(POOL, names)
     assert (names["ours"], names["by_warps"], names["idle"]) == ("91.2", "106.0", "wrong")
     assert float(names["naive"]) > 1000
-    text = "".join(c.source for c in notebooks.notebook(LAB).cells)
+    text = "".join(c.source for c in notebooks.cells(LAB))
     assert "| one warp per bag, 4-byte loads | 106 |" in text
     assert "| ours, 4-byte loads too, each index loaded once | 91.2 |" in text
 

@@ -10,13 +10,12 @@ import pytest
 import gpulab
 from gpulab.exercises import cases, find, registry
 from gpulab.exercises.registry import of_lab
-from grading.cases import lab_00_start_here, lab_03_cuda_with_numba, lab_04_memory_hierarchy
+from grading.judge import judge_cases
 from tests.labs import notebooks
 
-LABS = ("00_start_here", "03_cuda_with_numba", "04_memory_hierarchy")
+LABS = notebooks.labs()
 EXERCISES = [(lab, exercise.name) for lab in LABS for exercise in of_lab(lab)]
 WRONG = [(lab, path) for lab in LABS for path in notebooks.wrong_files(lab)]
-JUDGED = lab_00_start_here.CASES | lab_03_cuda_with_numba.CASES | lab_04_memory_hierarchy.CASES
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +60,7 @@ def test_hints_end_at_a_heading_that_is_there(lab):
 
 @pytest.mark.parametrize("lab", LABS)
 def test_every_prediction_is_asked_for_and_answered(lab):
-    source = "\n".join(c.source for c in notebooks.notebook(lab).cells if c.cell_type == "code")
+    source = "\n".join(c.source for c in notebooks.cells(lab, "code"))
     asked = [p for p in registry.predictions().values() if registry.lab_number(p.lab) == lab[:2]]
     assert asked
     for prediction in asked:
@@ -75,15 +74,15 @@ def test_every_prediction_is_asked_for_and_answered(lab):
 
 @pytest.mark.parametrize("lab, exercise", EXERCISES)
 def test_the_solution_passes_in_time(lab, exercise, solutions):
-    start = time.perf_counter()  # the limit is for an idle machine
+    start = time.process_time()  # not the clock on the wall: the machine may have other work
     verdict = gpulab.check(exercise, solutions[lab][function(lab, exercise)])
     assert verdict.passed, str(verdict)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("lab, exercise", EXERCISES)
 def test_the_solution_passes_at_the_judges_sizes(lab, exercise, solutions):
-    judged = dataclasses.replace(find(exercise), cases=JUDGED[exercise], race_case=None)
+    judged = dataclasses.replace(find(exercise), cases=judge_cases(find(exercise)), race_case=None)
     verdict = gpulab.check(judged, solutions[lab][function(lab, exercise)])
     assert verdict.passed, str(verdict)
 
@@ -124,15 +123,13 @@ def test_the_solution_passes_for_other_contents(lab, exercise, seed, solutions, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lab", LABS)
-def test_the_notebook_runs_from_top_to_bottom(lab, tmp_path):
+@pytest.mark.parametrize("lab, name", [(lab, name) for lab in LABS for name in notebooks.notebooks(lab)])
+def test_the_notebook_runs_from_top_to_bottom(lab, name, tmp_path):
     from nbclient import NotebookClient
 
     start = time.perf_counter()
-    client = NotebookClient(
-        notebooks.notebook(lab).copy(), timeout=120, resources={"metadata": {"path": tmp_path}}
-    )
-    ran = client.execute()
+    notebook = notebooks.notebooks(lab)[name].copy()
+    ran = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
     assert time.perf_counter() - start < 90
     outputs = str([output for cell in ran.cells for output in cell.get("outputs", [])])
     assert outputs.count("image/png") >= 3

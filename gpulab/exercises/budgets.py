@@ -1,0 +1,69 @@
+"""The parts of a verdict that say what a right answer costs, one a budget, whatever the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import messages
+from .scoring import Score, score
+from .spec import Budget, Case, Exercise
+from .verdict import Detail, Part
+
+# The value of a budget's metric at a case; None where there was nothing to count.
+ValueAt = Callable[[Budget, Case], float | None]
+# What to say about a budget that is missed.
+Advice = Callable[[Budget, Case, Score], tuple[Detail, ...]]
+
+
+def case_of(exercise: Exercise, budget: Budget) -> Case:
+    """The case that a budget is counted at.
+
+    Raises ValueError for a name that is none: a mistake in the lab.
+    """
+    if budget.case is None:
+        return exercise.cases[-1]
+    for case in exercise.cases:
+        if case.name == budget.case:
+            return case
+    raise ValueError(f"{exercise.name}: the budget on {budget.metric} names no case: {budget.case!r}")
+
+
+def parts(exercise: Exercise, value_at: ValueAt, advice: Advice) -> tuple[Part, ...]:
+    """One part per budget.
+
+    One that earns nothing keeps the later ones waiting: its cure changes them anyway.
+    """
+    found: list[Part] = []
+    until = ""
+    for budget in exercise.budgets:
+        if until:
+            why = messages.not_looked_at(messages.until_met(until))
+            found.append(Part(budget.label, "wait", 0.0, budget.points, why, metric=budget.metric))
+            continue
+        case = case_of(exercise, budget)
+        got = score(budget, value_at(budget, case), case.sizes)
+        details = () if got.met or got.value is None else advice(budget, case, got)
+        found.append(_part(budget, case, got, details))
+        until = budget.label if got.share == 0 else ""
+    return tuple(found)
+
+
+def _part(budget: Budget, case: Case, got: Score, details: tuple[Detail, ...]) -> Part:
+    return Part(
+        label=budget.label,
+        state="pass" if got.met else "part" if got.share > 0 else "fail",
+        points=round(budget.points * got.share, 2),
+        of=budget.points,
+        summary=messages.budget(budget, got.value, got.limit, got.naive),
+        details=details,
+        metric=budget.metric,
+        case=case.name,
+        measured=got.value,
+        budget=got.limit,
+        naive=got.naive,
+    )
+
+
+def question(budget: Budget, got: Score) -> str:
+    """The question that a missed budget asks."""
+    return budget.advice.replace("{times}", messages.times(got.value, got.limit))

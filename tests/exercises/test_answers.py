@@ -1,0 +1,62 @@
+"""Answers that are plans: carried out by the exercise's own reference, counted, and limited by budgets."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpulab
+from gpulab.exercises import cases, registry
+
+from .toys import ROUTE, walk
+
+
+@pytest.fixture(autouse=True)
+def route(monkeypatch, tmp_path):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+    registry.add(ROUTE, walk)
+    yield
+    registry.remove(ROUTE.name)
+
+
+def test_a_good_plan_gets_all_points_whatever_its_order():
+    for order in (lambda stops: sorted(stops), lambda stops: tuple(sorted(stops))):
+        verdict = gpulab.check("toy.route", order)
+        assert verdict.passed and verdict.points == 2.5
+        assert verdict.parts[1].metric == "steps" and verdict.parts[1].measured <= 99
+    assert "99 steps" in str(verdict) or "steps   budget 200" in str(verdict)
+
+
+def test_the_worst_question_of_a_case_counts():
+    worst = gpulab.check("toy.route", lambda stops: sorted(stops)).parts[1].measured
+    asked = cases.questions(ROUTE, ROUTE.cases[-1])
+    assert worst == max(max(stops) for (stops,) in asked)
+
+
+def test_a_plan_that_costs_more_gets_a_part_of_the_points_and_the_question():
+    def there_and_back(stops):
+        return [x for pair in zip(sorted(stops), sorted(stops)[::-1], strict=True) for x in pair][
+            : len(stops)
+        ]
+
+    verdict = gpulab.check("toy.route", there_and_back)
+    right, way, _turns = verdict.parts
+    assert right.state == "pass" and way.state in ("part", "fail") and 0 <= way.points < 1
+    assert way.measured > 200 and "× as far?" in str(verdict)
+
+
+def test_a_plan_that_cannot_be_carried_out_says_why_and_earns_nothing():
+    verdict = gpulab.check("toy.route", lambda stops: stops[1:])
+    assert verdict.points == 0
+    assert "visits 2 stops and not each of the 3 once" in " ".join(str(verdict).split())
+
+
+@pytest.mark.parametrize("answer", [7, "text", [None, "x", 2], {"a": 1}, [[1, 2], [3]], True])
+def test_what_has_not_the_form_of_a_plan_is_refused_with_a_message(answer):
+    verdict = gpulab.check("toy.route", lambda stops: answer)
+    assert verdict.points == 0
+    said = " ".join(str(verdict).split())
+    assert "not the form that is asked for" in said or "not each of the 3 once" in said
+
+
+def test_a_plan_of_nothing_says_that_a_return_is_missing():
+    assert "is a `return` missing?" in " ".join(str(gpulab.check("toy.route", lambda stops: None)).split())
