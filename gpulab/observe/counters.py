@@ -48,11 +48,17 @@ KINDS = {
 }
 
 
+# In their ``.approx`` form each is one instruction of the special function unit; exact forms are sequences.
+SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
+
+
 def classify(instruction: Instruction) -> tuple[str, str]:
     """(kind, space) of an instruction, as `Counts.kinds` lists them. Accesses without a space are global."""
     name = instruction.parts[0]
     if name in ("bar", "barrier"):
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
+    if name in SPECIAL and "approx" in instruction.parts:
+        return "special", ""
     kind = KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""

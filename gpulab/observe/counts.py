@@ -30,8 +30,8 @@ class Counts:
     """Counts of one launch, int64.
 
     `table[column][i]` belongs to `instructions[i]`; `kinds[i]` is ``(kind, space)`` with kind one of
-    load, store, atomic, branch, barrier, warp_sync, arithmetic, other, and space global, shared, local,
-    const, param or "".
+    load, store, atomic, branch, barrier, warp_sync, special (one instruction of the special function unit),
+    arithmetic, other, and space global, shared, local, const, param or "".
     """
 
     kernel: str

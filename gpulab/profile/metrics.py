@@ -228,6 +228,12 @@ _TABLE: tuple[Metric, ...] = (
         blame="divergent_branches",
     ),
     _sum("flops", "FLOP", "floating-point operations; a fused multiply-add is two", Term("flops")),
+    _sum(
+        "special_functions",
+        "operations",
+        "approximate exponentials, logarithms, sines, reciprocals and roots of single threads",
+        Term("active", "special"),
+    ),
     # global and local memory
     *_traffic("global", "load", "ld"),
     *_traffic("global", "store", "st"),

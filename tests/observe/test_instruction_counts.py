@@ -231,6 +231,20 @@ def saxpy(a, x, y):
         y[i] = a * x[i] + y[i]
 
 
+def test_approximate_functions_are_counted_apart_from_exact_ones():
+    """40 threads, 8 of them under the guard's condition: 40 + 8 + 40 operations; the exact root is none."""
+    body = """
+        cvt.rn.f32.s32 %f1, %tid;
+        setp.lt.u32 %p1, %tid, 8;
+        ex2.approx.ftz.f32 %f2, %f1;
+        @%p1 lg2.approx.f32 %f3, %f1;
+        rsqrt.approx.f32 %f4, %f1;
+        sqrt.rn.f32 %f5, %f1;
+        add.f32 %f6, %f1, %f2;
+    """
+    assert counted(body, block=40).total("active", "special") == 88
+
+
 def test_saxpy():
     """1000 elements in 4 blocks of 256: 32 warps meet the guard. 31 lie inside it and 1 splits at 1000 − 31 ·
     32 = 8.

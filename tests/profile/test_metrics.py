@@ -48,6 +48,7 @@ SHARED = (
         ("branch_efficiency", 100),
         ("divergent_branches", 0),
         ("flops", 0),
+        ("special_functions", 0),
         ("arithmetic_intensity", 0),
         ("shared_wavefronts", 0),
         ("bank_conflict_ways", None),  # nothing to divide by
