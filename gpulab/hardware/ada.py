@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import ADA_PAPER, GUIDE, L4_BRIEF, L4_SHEET, LUO_2025, RRZE
+from .sources import ADA_PAPER, GUIDE, L4_BRIEF, L4_SHEET, L40S_SHEET, LUO_2025, RRZE
 
 _P = ADA_PAPER
 _S = L4_SHEET
@@ -53,6 +53,59 @@ L4 = GPU(
     l1_latency=Figure(34, "cycles", RRZE, _BOARD),
     l2_latency=Figure(274, "cycles", RRZE, _BOARD),
     dram_latency=Figure(624, "cycles", RRZE, _BOARD),
+    bus_bits=Figure(192, "bit", L4_BRIEF),
+    host_link="PCIe 4.0 ×16",
+)
+
+_L = L40S_SHEET
+
+L40S = GPU(
+    name="L40S",
+    product="L40S 48 GB",
+    architecture="Ada",
+    cc=(8, 9),
+    year=Figure(2023, "year", _L),
+    sms=Figure(142, "SMs", _L, "18,176 FP32 lanes at 128 per SM"),
+    fp32_lanes=Figure(128, "lanes/SM", GUIDE),
+    fp64_lanes=Figure(2, "lanes/SM", GUIDE),
+    int32_lanes=Figure(64, "lanes/SM", GUIDE),
+    tensor_cores=Figure(4, "tensor cores/SM", _L, "568 in all"),
+    boost_clock=Figure(2520e6, "Hz", _L, "from 91.6 TFLOP/s; the sheet states no clock"),
+    tensor_clock=Figure(2520e6, "Hz", _L, "as above"),
+    l1_bytes=Figure(128 * KIB, "B", _P),
+    l2_bytes=Figure(96 * MIB, "B", _P, "of the AD102 chip"),
+    dram_bytes=Figure(48e9, "B", _L),
+    dram_bandwidth=Figure(864e9, "B/s", _L),
+    tdp=Figure(350, "W", _L),
+    tensor_fma={
+        "tfloat32": Figure(256, "FMA/clock/SM", _P),
+        "float16": Figure(512, "FMA/clock/SM", _P),
+        "bfloat16": Figure(512, "FMA/clock/SM", _P),
+        "float8": Figure(1024, "FMA/clock/SM", _P),
+        "int8": Figure(1024, "FMA/clock/SM", _P),
+    },
+    tensor_dense={
+        "tfloat32": Figure(183e12, "FLOP/s", _L),
+        "float16": Figure(362.05e12, "FLOP/s", _L),
+        "bfloat16": Figure(362.05e12, "FLOP/s", _L),
+        "float8": Figure(733e12, "FLOP/s", _L),
+        "int8": Figure(733e12, "OP/s", _L),
+    },
+    tensor_sparse={
+        "tfloat32": Figure(366e12, "FLOP/s", _L),
+        "float16": Figure(733e12, "FLOP/s", _L),
+        "bfloat16": Figure(733e12, "FLOP/s", _L),
+        "float8": Figure(1466e12, "FLOP/s", _L),
+        "int8": Figure(1466e12, "OP/s", _L),
+    },
+    stated={"float32": Figure(91.6e12, "FLOP/s", _L)},
+    l1_latency=Figure(34, "cycles", RRZE, _BOARD),
+    l2_latency=Figure(274, "cycles", RRZE, _BOARD),
+    dram_latency=Figure(624, "cycles", RRZE, _BOARD),
+    bus_bits=Figure(384, "bit", _P, "of the AD102 chip"),
+    die_area=Figure(608.5, "mm²", _P, "of the AD102 chip"),
+    transistors=Figure(76.3e9, "transistors", _P, "of the AD102 chip"),
+    host_link="PCIe 4.0 ×16",
 )
 
 RTX4090 = GPU(
@@ -102,5 +155,11 @@ RTX4090 = GPU(
     l1_latency=Figure(34, "cycles", RRZE, _BOARD),
     l2_latency=Figure(273, "cycles", LUO_2025),
     dram_latency=Figure(571, "cycles", LUO_2025),
+    gpcs=Figure(11, "GPCs", _P),
+    tpcs=Figure(64, "TPCs", _P),
+    bus_bits=Figure(384, "bit", _P),
+    die_area=Figure(608.5, "mm²", _P),
+    transistors=Figure(76.3e9, "transistors", _P),
+    host_link="PCIe 4.0 ×16",
     aliases=("rtx4090", "4090", "geforce rtx 4090"),
 )

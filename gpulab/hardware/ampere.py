@@ -1,10 +1,16 @@
-"""Ampere (2020): bfloat16, tfloat32 and float64 on the tensor cores, and 2:4 sparsity."""
+"""Ampere (2020): bfloat16, tfloat32 and float64 on the tensor cores, and 2:4 sparsity.
+
+The chips for graphics (8.6) and for robots (8.7) have twice the float32 lanes per SM and hardly any for
+float64.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import A100_SHEET, ABDELKHALIK_2022, AMPERE_PAPER, RRZE
+from .sources import A100_SHEET, ABDELKHALIK_2022, AMPERE_PAPER, GA102_PAPER, GUIDE, ORIN_BRIEF, RRZE
 
 _P = AMPERE_PAPER
 _S = A100_SHEET
@@ -61,5 +67,108 @@ A100 = GPU(
     l1_latency=Figure(33, "cycles", RRZE),
     l2_latency=Figure(206, "cycles", RRZE, "the near half of the L2; about twice as long in the far half"),
     dram_latency=Figure(552, "cycles", RRZE),
+    gpcs=Figure(7, "GPCs", _P),
+    tpcs=Figure(54, "TPCs", _P),
+    bus_bits=Figure(5120, "bit", _P),
+    die_area=Figure(826, "mm²", _P),
+    transistors=Figure(54.2e9, "transistors", _P),
+    host_link="PCIe 4.0 ×16",
+    gpu_link="NVLink 3",
     aliases=("a100-80gb", "a100-80", "a100-sxm4-80gb", "a100-sxm"),
+)
+
+# The first A100: the same chip, with half the memory at a lower pin rate.
+A100_40 = replace(
+    A100,
+    name="A100 40GB",
+    product="A100 SXM4 40 GB",
+    year=Figure(2020, "year", _P),
+    dram_bytes=Figure(40e9, "B", _P),
+    dram_bandwidth=Figure(1555e9, "B/s", _P),
+    dram_seen=None,
+    aliases=("a100-40", "a100-sxm4-40gb"),
+)
+
+_G = GA102_PAPER
+
+RTX3090 = GPU(
+    name="RTX 3090",
+    product="GeForce RTX 3090 24 GB",
+    architecture="Ampere",
+    cc=(8, 6),
+    year=Figure(2020, "year", _G),
+    sms=Figure(82, "SMs", _G),
+    fp32_lanes=Figure(128, "lanes/SM", _G),
+    fp64_lanes=Figure(2, "lanes/SM", _G),
+    int32_lanes=Figure(64, "lanes/SM", _G),
+    tensor_cores=Figure(4, "tensor cores/SM", _G),
+    boost_clock=Figure(1695e6, "Hz", _G),
+    tensor_clock=Figure(1695e6, "Hz", _G),
+    l1_bytes=Figure(128 * KIB, "B", _G),
+    l2_bytes=Figure(6 * MIB, "B", _G),
+    dram_bytes=Figure(24e9, "B", _G),
+    dram_bandwidth=Figure(936e9, "B/s", _G),
+    tdp=Figure(350, "W", _G),
+    # GeForce halves the rate of the tensor cores when they accumulate in float32.
+    tensor_fma={
+        "tfloat32": Figure(128, "FMA/clock/SM", _G),
+        "float16": Figure(256, "FMA/clock/SM", _G, "512 when accumulated in float16"),
+        "bfloat16": Figure(256, "FMA/clock/SM", _G),
+        "int8": Figure(1024, "FMA/clock/SM", _G),
+        "int4": Figure(2048, "FMA/clock/SM", _G),
+    },
+    tensor_dense={
+        "tfloat32": Figure(35.6e12, "FLOP/s", _G),
+        "float16": Figure(71e12, "FLOP/s", _G, "142 TFLOP/s when accumulated in float16"),
+        "bfloat16": Figure(71e12, "FLOP/s", _G),
+        "int8": Figure(284e12, "OP/s", _G),
+        "int4": Figure(568e12, "OP/s", _G),
+    },
+    tensor_sparse={
+        "tfloat32": Figure(71e12, "FLOP/s", _G),
+        "float16": Figure(142e12, "FLOP/s", _G),
+        "bfloat16": Figure(142e12, "FLOP/s", _G),
+        "int8": Figure(568e12, "OP/s", _G),
+        "int4": Figure(1136e12, "OP/s", _G),
+    },
+    stated={"float32": Figure(35.6e12, "FLOP/s", _G), "int32": Figure(17.8e12, "OP/s", _G)},
+    gpcs=Figure(7, "GPCs", _G),
+    tpcs=Figure(41, "TPCs", _G),
+    bus_bits=Figure(384, "bit", _G),
+    die_area=Figure(628.4, "mm²", _G),
+    transistors=Figure(28.3e9, "transistors", _G),
+    host_link="PCIe 4.0 ×16",
+    aliases=("rtx3090", "3090", "geforce rtx 3090"),
+)
+
+_O = ORIN_BRIEF
+
+AGX_ORIN = GPU(
+    name="AGX Orin",
+    product="Jetson AGX Orin 64 GB",
+    architecture="Ampere",
+    cc=(8, 7),
+    year=Figure(2022, "year", _O),
+    sms=Figure(16, "SMs", _O),
+    fp32_lanes=Figure(128, "lanes/SM", _O),
+    fp64_lanes=Figure(2, "lanes/SM", GUIDE),
+    int32_lanes=Figure(64, "lanes/SM", GUIDE),
+    tensor_cores=Figure(4, "tensor cores/SM", _O),
+    boost_clock=Figure(1300e6, "Hz", _O),
+    tensor_clock=Figure(1300e6, "Hz", _O),
+    l1_bytes=Figure(192 * KIB, "B", _O),
+    l2_bytes=Figure(4 * MIB, "B", _O),
+    dram_bytes=Figure(64e9, "B", _O, "shared with the CPU"),
+    dram_bandwidth=Figure(204.8e9, "B/s", _O, "shared with the CPU"),
+    tdp=Figure(60, "W", _O, "the whole module, in its mode of highest power"),
+    tensor_fma={"int8": Figure(2048, "FMA/clock/SM", _O, "64 tensor cores at 512")},
+    tensor_dense={
+        "int8": Figure(85e12, "OP/s", _O, "half of the brief's figure, which is with sparsity; the GPU alone")
+    },
+    tensor_sparse={"int8": Figure(170e12, "OP/s", _O, "the GPU; 105 more are of the module's DLA units")},
+    stated={"float32": Figure(5.3e12, "FLOP/s", _O)},
+    gpcs=Figure(2, "GPCs", _O),
+    tpcs=Figure(8, "TPCs", _O),
+    bus_bits=Figure(256, "bit", _O),
+    aliases=("jetson agx orin", "orin", "jetson orin"),
 )

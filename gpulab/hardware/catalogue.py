@@ -6,14 +6,30 @@ from difflib import get_close_matches
 
 from gpulab.messages import Message
 
-from .ada import L4, RTX4090
-from .ampere import A100
+from .ada import L4, L40S, RTX4090
+from .ampere import A100, A100_40, AGX_ORIN, RTX3090
+from .blackwell import B200, RTX5090
 from .gpu import GPU
-from .hopper import H100, H200
+from .hopper import H100, H100_PCIE, H200
 from .turing import T4
 from .volta import V100
 
-ALL: tuple[GPU, ...] = (V100, T4, A100, H100, H200, L4, RTX4090)
+ALL: tuple[GPU, ...] = (
+    V100,
+    T4,
+    A100_40,
+    A100,
+    H100_PCIE,
+    H100,
+    H200,
+    B200,
+    L4,
+    L40S,
+    RTX3090,
+    RTX4090,
+    RTX5090,
+    AGX_ORIN,
+)
 
 
 class UnknownGPU(Message, LookupError):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .catalogue import ALL, find
 from .figure import Figure, amount
 from .gpu import GPU
+from .links import LINKS
 from .roofline import roofline
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 Cell = Figure | str | None
 
 _NOTHING = "–"
+_LABELS = 27  # characters of the labels' column, and of a GPU's with what stands between
+_COLUMN = 15
 
 
 def _tensor(dtype: str, sparse: bool = False) -> Callable[[GPU], Cell]:
@@ -26,6 +29,10 @@ def _tensor(dtype: str, sparse: bool = False) -> Callable[[GPU], Cell]:
         return gpu.peak(dtype, tensor=True, sparse=sparse) if dtype in rates else None
 
     return cell
+
+
+def _per_direction(name: str) -> Cell:
+    return LINKS[name].per_direction if name else None
 
 
 ROWS: tuple[tuple[str, Callable[[GPU], Cell]], ...] = (
@@ -42,11 +49,13 @@ ROWS: tuple[tuple[str, Callable[[GPU], Cell]], ...] = (
     ("float16 tensor, dense", _tensor("float16")),
     ("float16 tensor, 2:4 sparse", _tensor("float16", sparse=True)),
     ("float8 tensor, dense", _tensor("float8")),
+    ("float4 tensor, dense", _tensor("float4")),
     ("int8 tensor, dense", _tensor("int8")),
     ("L1 + shared per SM", lambda gpu: gpu.l1_bytes),
     ("shared per SM, at most", lambda gpu: amount(gpu.capability.shared_per_sm, "B")),
     ("L2", lambda gpu: gpu.l2_bytes),
     ("DRAM", lambda gpu: f"{float(gpu.dram_bytes) / 1e9:g} GB"),
+    ("memory bus", lambda gpu: gpu.bus_bits),
     ("DRAM bandwidth, peak", lambda gpu: gpu.dram_bandwidth),
     ("DRAM bandwidth, seen", lambda gpu: gpu.dram_seen),
     ("L2 bandwidth, seen", lambda gpu: gpu.l2_seen),
@@ -54,6 +63,11 @@ ROWS: tuple[tuple[str, Callable[[GPU], Cell]], ...] = (
     ("L2 latency", lambda gpu: gpu.l2_latency),
     ("DRAM latency", lambda gpu: gpu.dram_latency),
     ("ridge, float32", lambda gpu: f"{roofline(gpu).ridge:.1f} FLOP/B"),
+    ("host link", lambda gpu: gpu.host_link or None),
+    ("host link, per direction", lambda gpu: _per_direction(gpu.host_link)),
+    ("GPU link", lambda gpu: gpu.gpu_link or None),
+    ("GPU link, per direction", lambda gpu: _per_direction(gpu.gpu_link)),
+    ("die", lambda gpu: gpu.die_area),
     ("power", lambda gpu: gpu.tdp),
 )
 
@@ -70,20 +84,26 @@ class Comparison:
             yield label, [cell(gpu) for gpu in self.gpus]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """As many GPUs side by side as the width holds; the others below."""
         from rich.table import Table
 
-        table = Table(box=None, pad_edge=False)
-        table.add_column("")
-        for gpu in self.gpus:
-            table.add_column(gpu.name, justify="right")
-        for label, cells in self.rows():
-            table.add_row(label, *map(_text, cells))
-        yield table
+        at_once = max(1, (options.max_width - _LABELS) // _COLUMN)
+        for first in range(0, len(self.gpus), at_once):
+            gpus = self.gpus[first : first + at_once]
+            table = Table(box=None, pad_edge=False)
+            table.add_column("", min_width=_LABELS)
+            for gpu in gpus:
+                table.add_column(gpu.name, justify="right")
+            for label, cells in Comparison(gpus).rows():
+                table.add_row(label, *map(_text, cells))
+            if first:
+                yield ""
+            yield table
 
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(width=30 + 16 * len(self.gpus), color_system=None, force_terminal=False)
+        console = Console(width=_LABELS + _COLUMN * len(self.gpus), color_system=None, force_terminal=False)
         with console.capture() as capture:
             console.print(self)
         return "\n".join(line.rstrip() for line in capture.get().splitlines())

@@ -20,7 +20,11 @@ class GPU:
     `tensor_sparse` (2:4 structured) are the vendor's rates, accumulated in float32 (int32 for integers).
     `stated` are the vendor's rates of the ordinary lanes. Peaks are computed by `peak`; the stated rates
     are there to check it. `dram_seen` and `l2_seen` are bandwidths that a benchmark reached. dtypes:
-    float64, float32, float16, bfloat16, tfloat32, float8, int32, int8, int4.
+    float64, float32, float16, bfloat16, tfloat32, float8, float4, int32, int8, int4.
+
+    `gpcs` and `tpcs` count the processor clusters and the pairs of SMs in the product; `bus_bits` is the
+    width of the memory bus, `die_area` is in mm². `host_link` and `gpu_link` name entries of
+    `gpulab.hardware.LINKS`, empty where there is none.
     """
 
     name: str
@@ -50,6 +54,13 @@ class GPU:
     l1_latency: Figure | None = None
     l2_latency: Figure | None = None
     dram_latency: Figure | None = None
+    gpcs: Figure | None = None
+    tpcs: Figure | None = None
+    bus_bits: Figure | None = None
+    die_area: Figure | None = None
+    transistors: Figure | None = None
+    host_link: str = ""
+    gpu_link: str = ""
     aliases: tuple[str, ...] = ()
 
     @property

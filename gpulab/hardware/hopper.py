@@ -67,7 +67,53 @@ H100 = GPU(
     l1_latency=Figure(32, "cycles", RRZE, _BOARD),
     l2_latency=Figure(280, "cycles", RRZE, f"the near half of the L2; {_BOARD}"),
     dram_latency=Figure(688, "cycles", RRZE, _BOARD),
+    gpcs=Figure(8, "GPCs", _P),
+    tpcs=Figure(66, "TPCs", _P),
+    bus_bits=Figure(5120, "bit", _P),
+    die_area=Figure(814, "mm²", _P),
+    transistors=Figure(80e9, "transistors", _P),
+    host_link="PCIe 5.0 ×16",
+    gpu_link="NVLink 4",
     aliases=("h100-sxm", "h100-sxm5", "h100-80gb"),
+)
+
+# The card: fewer SMs, lower clocks, half the power, and the memory of an A100.
+H100_PCIE = replace(
+    H100,
+    name="H100 PCIe",
+    product="H100 PCIe 80 GB",
+    sms=Figure(114, "SMs", _P),
+    boost_clock=Figure(1755e6, "Hz", _P),
+    tensor_clock=Figure(1620e6, "Hz", _P),
+    dram_bandwidth=Figure(2039e9, "B/s", _P),
+    tdp=Figure(350, "W", _P),
+    tensor_dense={
+        "float64": Figure(51.2e12, "FLOP/s", _P),
+        "tfloat32": Figure(378e12, "FLOP/s", _P),
+        "float16": Figure(756e12, "FLOP/s", _P),
+        "bfloat16": Figure(756e12, "FLOP/s", _P),
+        "float8": Figure(1513e12, "FLOP/s", _P),
+        "int8": Figure(1513e12, "OP/s", _P),
+    },
+    tensor_sparse={
+        "tfloat32": Figure(756e12, "FLOP/s", _P),
+        "float16": Figure(1513e12, "FLOP/s", _P),
+        "bfloat16": Figure(1513e12, "FLOP/s", _P),
+        "float8": Figure(3026e12, "FLOP/s", _P),
+        "int8": Figure(3026e12, "OP/s", _P),
+    },
+    stated={
+        "float32": Figure(51.2e12, "FLOP/s", _P),
+        "float64": Figure(25.6e12, "FLOP/s", _P),
+        "int32": Figure(25.6e12, "OP/s", _P),
+    },
+    gpcs=None,
+    tpcs=Figure(57, "TPCs", _P),
+    l1_latency=None,  # seen at another clock
+    l2_latency=None,
+    dram_latency=None,
+    gpu_link="",
+    aliases=("h100-pcie-80gb",),
 )
 
 # The same chip with more and faster memory.
@@ -95,5 +141,6 @@ H200 = replace(
         "float8": Figure(3958e12, "FLOP/s", H200_SHEET),
         "int8": Figure(3958e12, "OP/s", H200_SHEET),
     },
+    bus_bits=None,  # not stated
     aliases=("h200-sxm", "h200-141gb"),
 )

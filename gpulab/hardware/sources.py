@@ -14,12 +14,29 @@ AMPERE_PAPER = Source(
     "developer.nvidia.com/blog/nvidia-ampere-architecture-in-depth",
 )
 A100_SHEET = Source("NVIDIA A100 80GB Tensor Core GPU data sheet", "NVIDIA", 2021)
+GA102_PAPER = Source("NVIDIA Ampere GA102 GPU Architecture white paper, appendix A", "NVIDIA", 2020)
+ORIN_BRIEF = Source("NVIDIA Jetson AGX Orin Series technical brief, v1.2", "NVIDIA", 2022)
 ADA_PAPER = Source("NVIDIA Ada GPU Architecture white paper, appendix A", "NVIDIA", 2022)
 L4_SHEET = Source("NVIDIA L4 Tensor Core GPU data sheet", "NVIDIA", 2023)
 L4_BRIEF = Source("NVIDIA L4 GPU accelerator product brief, PB-11316-001", "NVIDIA", 2023)
+L40S_SHEET = Source("NVIDIA L40S data sheet", "NVIDIA", 2023)
 HOPPER_PAPER = Source("NVIDIA H100 Tensor Core GPU Architecture white paper", "NVIDIA", 2022)
 H100_SHEET = Source("NVIDIA H100 Tensor Core GPU data sheet", "NVIDIA", 2023)
 H200_SHEET = Source("NVIDIA H200 Tensor Core GPU data sheet", "NVIDIA", 2023)
+BLACKWELL_SHEET = Source("NVIDIA HGX B200 and DGX B200 data sheets, an eighth of eight GPUs", "NVIDIA", 2024)
+GB202_PAPER = Source("NVIDIA RTX Blackwell GPU Architecture white paper, appendix A", "NVIDIA", 2025)
+B200_SEEN = Source(
+    "Nvidia's B200: Keeping the CUDA Juggernaut Rolling",
+    "Chips and Cheese",
+    2025,
+    "chipsandcheese.com/p/nvidias-b200-keeping-the-cuda-juggernaut",
+)
+B200_DRIVER = Source(
+    "device query of a B200, pull request 4002 of pytorch/ao",
+    "PyTorch",
+    2026,
+    "github.com/pytorch/ao/pull/4002",
+)
 GUIDE = Source(
     "CUDA Programming Guide, Compute Capabilities",
     "NVIDIA",
@@ -57,4 +74,31 @@ RRZE = Source(
     2025,
     "github.com/RRZE-HPC/gpu-benches",
 )
+# Other makers, CPUs, links.
+MI300X_SHEET = Source("AMD Instinct MI300X accelerator data sheet", "AMD", 2023)
+RX7900_PAGE = Source("AMD Radeon RX 7900 XTX specifications", "AMD", 2022)
+ROCM_SPECS = Source(
+    "ROCm, Accelerator and GPU hardware specifications",
+    "AMD",
+    2025,
+    "rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html",
+)
+MAX_OVERVIEW = Source("Intel Data Center GPU Max Series Technical Overview", "Intel", 2024)
+MAX_ARK = Source("Intel Data Center GPU Max 1550, product specifications", "Intel", 2023, "ark.intel.com")
+GAUDI_PAPER = Source("Intel Gaudi 3 AI Accelerator white paper", "Intel", 2024)
+TPU_V5E = Source("Cloud TPU v5e", "Google", 2025, "docs.cloud.google.com/tpu/docs/v5e")
+TPU_V5P = Source("Cloud TPU v5p", "Google", 2025, "docs.cloud.google.com/tpu/docs/v5p")
+M4_MAX = Source("MacBook Pro with M4 Max, technical specifications", "Apple", 2024)
+EPYC_7742_PAGE = Source("AMD EPYC 7742 specifications", "AMD", 2019)
+EPYC_9654_PAGE = Source("AMD EPYC 9654 specifications", "AMD", 2022)
+XEON_8380_ARK = Source("Intel Xeon Platinum 8380, product specifications", "Intel", 2021, "ark.intel.com")
+ZEN2_GUIDE = Source("Software Optimization Guide for AMD EPYC 7002 Processors, 56305", "AMD", 2020)
+ZEN4_GUIDE = Source("Software Optimization Guide for the AMD Zen4 Microarchitecture, 57647", "AMD", 2023)
+INTEL_MANUAL = Source("Intel 64 and IA-32 Architectures Optimization Reference Manual", "Intel", 2023)
+PCIE_3 = Source("PCI Express Base Specification 3.0", "PCI-SIG", 2010)
+PCIE_4 = Source("PCI Express Base Specification 4.0", "PCI-SIG", 2017)
+PCIE_5 = Source("PCI Express Base Specification 5.0", "PCI-SIG", 2019)
+HDR_BRIEF = Source("ConnectX-6 InfiniBand adapter product brief", "NVIDIA", 2020)
+NDR_BRIEF = Source("ConnectX-7 InfiniBand adapter data sheet", "NVIDIA", 2022)
+GRACE_PAPER = Source("NVIDIA Grace Hopper Superchip Architecture white paper", "NVIDIA", 2022)
 ARITHMETIC = Source("computed from the other figures of the same record", "gpulab", 2025)

@@ -42,5 +42,9 @@ T4 = GPU(
     shared_latency=Figure(19, "cycles", JIA_2019),
     l1_latency=Figure(32, "cycles", JIA_2019),
     l2_latency=Figure(188, "cycles", JIA_2019),
+    bus_bits=Figure(256, "bit", _P),
+    die_area=Figure(545, "mm²", _P, "of the TU104 chip"),
+    transistors=Figure(13.6e9, "transistors", _P, "of the TU104 chip"),
+    host_link="PCIe 3.0 ×16",
     aliases=("tesla t4",),
 )

@@ -34,5 +34,12 @@ V100 = GPU(
     l1_latency=Figure(28, "cycles", RRZE),
     l2_latency=Figure(212, "cycles", RRZE),
     dram_latency=Figure(434, "cycles", RRZE),
+    gpcs=Figure(6, "GPCs", _P),
+    tpcs=Figure(40, "TPCs", _P),
+    bus_bits=Figure(4096, "bit", _P),
+    die_area=Figure(815, "mm²", _P),
+    transistors=Figure(21.1e9, "transistors", _P),
+    host_link="PCIe 3.0 ×16",
+    gpu_link="NVLink 2",
     aliases=("tesla v100", "v100-sxm2", "v100-16gb"),
 )

@@ -39,3 +39,17 @@ def test_without_names_all_gpus_are_shown() -> None:
 def test_a_wrong_name_is_the_same_error_as_everywhere() -> None:
     with pytest.raises(UnknownGPU, match="no GPU is named 'A1000'"):
         compare("A100", "A1000")
+
+
+def test_a_narrow_terminal_gets_the_gpus_below_each_other_and_no_cell_cut() -> None:
+    from rich.console import Console
+
+    console = Console(width=80, color_system=None)
+    with console.capture() as capture:
+        console.print(compare())
+    lines = capture.get().splitlines()
+    assert sum(line.startswith("architecture") for line in lines) > 3
+    assert max(map(len, lines)) <= 80 and "…" not in capture.get()
+    every = " ".join(capture.get().split())
+    for gpu in compare().gpus:
+        assert gpu.name in every

@@ -97,9 +97,30 @@ def test_ampere_was_the_first_with_sparsity_and_float64_tensor_cores() -> None:
         assert "float64" not in hardware.find(name).tensor_fma
 
 
+@each_gpu
+def test_a_pin_of_the_memory_carries_a_rate_that_its_kind_can(gpu: GPU) -> None:
+    """Bandwidth × 8 over the width of the bus: HBM2 1.6 … GDDR7 28 Gbit/s."""
+    if gpu.bus_bits is not None:
+        assert 1.5e9 < float(gpu.dram_bandwidth) * 8 / int(gpu.bus_bits) <= 28e9
+
+
+@each_gpu
+def test_clusters_and_pairs_hold_all_sms(gpu: GPU) -> None:
+    if gpu.tpcs is not None:
+        assert int(gpu.sms) == 2 * int(gpu.tpcs)
+    if gpu.gpcs is not None and gpu.tpcs is not None:
+        assert int(gpu.tpcs) <= 9 * int(gpu.gpcs)
+
+
+@each_gpu
+def test_the_links_of_a_gpu_are_known(gpu: GPU) -> None:
+    for name in filter(None, (gpu.host_link, gpu.gpu_link)):
+        assert float(hardware.link(name).per_direction) < float(gpu.dram_bandwidth)
+
+
 def test_no_int4_rate_is_claimed_from_hopper_on() -> None:
-    for name in ("H100", "H200"):
-        with pytest.raises(ValueError, match="no rate for 'int4'; they have float64"):
+    for name in ("H100", "H200", "B200", "RTX 5090"):
+        with pytest.raises(ValueError, match="no rate for 'int4'"):
             hardware.find(name).peak("int4", tensor=True)
 
 

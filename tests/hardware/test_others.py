@@ -1,0 +1,125 @@
+"""CPUs, links and accelerators of other makers: figures that agree with each other, one direction of a link."""
+
+import dataclasses
+
+import pytest
+
+from gpulab import hardware
+from gpulab.hardware import ACCELERATORS, CPU, CPUS, LINKS, Accelerator, Figure, Link
+
+
+def figures(record: object) -> list[Figure]:
+    values = [getattr(record, field.name) for field in dataclasses.fields(record)]  # type: ignore[arg-type]
+    return [
+        figure
+        for value in values
+        for figure in (value.values() if isinstance(value, dict) else [value])
+        if isinstance(figure, Figure)
+    ]
+
+
+@pytest.mark.parametrize("record", [*CPUS.values(), *ACCELERATORS.values(), *LINKS.values()], ids=str)
+def test_all_figures_are_positive_and_come_from_a_dated_document(record: object) -> None:
+    assert figures(record)
+    for figure in figures(record):
+        assert figure.value > 0 and figure.source.title and figure.source.year >= 2010
+
+
+# ---------------------------------------------------------------- links
+
+
+@pytest.mark.parametrize(
+    ("name", "gigabytes"),
+    [
+        # 16 lanes × 8, 16, 32 GT/s × 128/130 ÷ 8
+        ("PCIe 3.0 ×16", 15.75),
+        ("PCIe 4.0 ×16", 31.51),
+        ("PCIe 5.0 ×16", 63.02),
+        # 6, 12, 18 links of 25 GB/s, 18 of 50 GB/s, in one direction
+        ("NVLink 2", 150),
+        ("NVLink 3", 300),
+        ("NVLink 4", 450),
+        ("NVLink 5", 900),
+        ("NVLink-C2C", 450),
+        # 200 and 400 Gbit/s ÷ 8
+        ("InfiniBand HDR", 25),
+        ("InfiniBand NDR", 50),
+    ],
+)
+def test_a_link_carries_this_much_in_one_direction(name: str, gigabytes: float) -> None:
+    assert float(hardware.link(name).per_direction) == pytest.approx(gigabytes * 1e9, rel=1e-3)
+
+
+@pytest.mark.parametrize("link", LINKS.values(), ids=str)
+def test_what_a_maker_states_is_one_direction_or_said_to_be_both(link: Link) -> None:
+    directions = 2 if link.both_directions else 1
+    stated = float(link.stated)
+    carried = directions * float(link.per_direction)
+    assert stated == pytest.approx(carried, rel=0.02)  # PCIe's raw rate has the 130/128 of its code in it
+    assert carried <= stated
+
+
+def test_an_unknown_link_gets_one_line_with_the_known_ones() -> None:
+    with pytest.raises(LookupError, match=r"no link is named 'NVLink 9'; known are PCIe 3\.0 ×16.*HDR"):
+        hardware.link("NVLink 9")
+
+
+# ---------------------------------------------------------------- CPUs
+
+
+def test_the_peak_of_a_cpu_is_cores_times_flop_times_base_clock() -> None:
+    """64 × 16 × 2.25 GHz = 2.3 TFLOP/s of float64; 40 × 32 × 2.3 GHz = 2.9."""
+    assert float(hardware.cpu("EPYC 7742").peak("float64")) == pytest.approx(2.304e12)
+    assert float(hardware.cpu("Xeon 8380").peak("float64")) == pytest.approx(2.944e12)
+    assert float(hardware.cpu("EPYC 9654").peak("float32")) == pytest.approx(7.3728e12)
+
+
+def test_the_bandwidth_of_a_cpu_is_channels_times_eight_bytes_times_transfers() -> None:
+    assert float(hardware.cpu("EPYC 7742").dram_bandwidth) == pytest.approx(204.8e9)
+    assert float(hardware.cpu("EPYC 9654").dram_bandwidth) == pytest.approx(460.8e9)
+
+
+@pytest.mark.parametrize("cpu", CPUS.values(), ids=str)
+def test_float32_is_twice_as_fast_as_float64_and_boost_faster_than_base(cpu: CPU) -> None:
+    assert float(cpu.peak("float32")) == 2 * float(cpu.peak("float64"))
+    assert float(cpu.base_clock) < float(cpu.boost_clock)
+    with pytest.raises(ValueError, match="has no rate for 'float8'; it has float64, float32"):
+        cpu.peak("float8")
+
+
+def test_an_unknown_cpu_gets_one_line_with_the_known_ones() -> None:
+    with pytest.raises(LookupError, match="known are EPYC 7742, Xeon 8380, EPYC 9654"):
+        hardware.cpu("Z80")
+
+
+# ---------------------------------------------------------------- accelerators
+
+
+def test_the_rates_of_an_mi300x_are_its_units_and_clock() -> None:
+    """304 CUs × 2.1 GHz × 256 FLOP of float32 and 2,048 of dense float16 per cycle and CU."""
+    mi300x = hardware.accelerator("MI300X")
+    cycles = int(mi300x.units) * float(mi300x.clock)  # type: ignore[arg-type]
+    assert float(mi300x.vector["float32"]) == pytest.approx(cycles * 256, rel=1e-3)
+    assert float(mi300x.dense["float16"]) == pytest.approx(cycles * 2048, rel=1e-3)
+
+
+def test_an_rx_7900_issues_two_instructions_for_its_64_lanes() -> None:
+    """96 CUs × 64 lanes × 2 at once × 2 FLOP × 2.5 GHz = 61.4 TFLOP/s."""
+    radeon = hardware.accelerator("RX 7900 XTX")
+    assert float(radeon.vector["float32"]) == pytest.approx(96 * 64 * 2 * 2 * 2.5e9, rel=1e-3)
+
+
+@pytest.mark.parametrize("each", ACCELERATORS.values(), ids=str)
+def test_a_link_is_slower_than_the_memory_behind_it(each: Accelerator) -> None:
+    if each.link is not None:
+        assert float(each.link) < float(each.dram_bandwidth)
+
+
+def test_what_apple_does_not_state_is_not_there() -> None:
+    m4 = hardware.accelerator("M4 Max")
+    assert not m4.vector and not m4.dense and m4.tdp is None
+
+
+def test_an_unknown_accelerator_gets_one_line_with_the_known_ones() -> None:
+    with pytest.raises(LookupError, match=r"known are MI300X.*TPU v5p.*M4 Max"):
+        hardware.accelerator("M4 Ultra")
