@@ -203,10 +203,11 @@ def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
         else {"scalar": a.name, "value": a.value, "dtype": a.dtype}
         for a in exercise.arguments(case.sizes)
     ]
-    if exercise.shape is None:
-        return {"name": case.name, "arguments": given}
-    shape = exercise.shape(case.sizes)
-    return {"name": case.name, "arguments": given, "launch": [shape.grid, shape.block, shape.shared_bytes]}
+    step: dict[str, Any] = {"name": case.name, "arguments": given, "face": exercise.face}
+    if exercise.shape is not None:
+        shape = exercise.shape(case.sizes)
+        step["launch"] = [shape.grid, shape.block, shape.shared_bytes]
+    return step
 
 
 def job_bytes(job: dict[str, Any]) -> bytes:

@@ -44,6 +44,14 @@ class StableIds(NbGraderPreprocessor):
         return notebook, resources
 
 
+class ClearSolutions(nbg.ClearSolutions):
+    """Where the marks stand in CUDA C++ (``// ### BEGIN SOLUTION``) the stub is a comment, which compiles."""
+
+    def _replace_solution_region(self, cell: NotebookNode, language: str) -> bool:
+        marked = re.search(rf"^\s*//.*{self.begin_solution_delimeter}", cell.source, re.MULTILINE)
+        return bool(super()._replace_solution_region(cell, "java" if marked else language))
+
+
 class Graft(NbGraderPreprocessor):
     """Keeps a learner's solution cells and takes all the rest from the released notebook."""
 
@@ -110,7 +118,7 @@ class FlagUngraded(NbGraderPreprocessor):
 RELEASE: list[type[NbGraderPreprocessor]] = [
     StableIds,
     nbg.LockCells,
-    nbg.ClearSolutions,
+    ClearSolutions,
     nbg.ClearOutput,
     nbg.CheckCellMetadata,
     nbg.ComputeChecksums,

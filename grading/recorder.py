@@ -6,8 +6,9 @@ submission, replayed on contents that were not here. So this script defends noth
 
 A job is {"patience": seconds, "steps": […]}. A step is a cell, {"cell": id, "source": text}, or an exercise,
 {"exercise": name, "function": name, "cases": […]}. A case is {"name": …} with "questions", a list of argument
-lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"};
-where the function is a kernel also "launch": [grid, block, bytes of dynamic shared memory].
+lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"},
+and "face", whose arrays they are to be; where the function is a kernel also "launch": [grid, block, bytes of
+dynamic shared memory].
 """
 
 from __future__ import annotations
@@ -208,6 +209,8 @@ def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any
 
     from gpulab import cuda
     from gpulab import device as devices
+    from gpulab.exercises import launching, messages
+    from gpulab.simulated_cupy.memory import using_allocator
 
     device = devices.current()
     values: list[Any] = []
@@ -221,19 +224,21 @@ def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any
         if argument["role"] == "in":
             fixed.add(len(names))
         handle = cuda.device_array(tuple(argument["shape"]), argument["dtype"])
-        values.append(handle)
+        values.append(launching.given(handle, case["face"]))
         names.append(argument["array"])
         allocations.append(device.memory.allocations[-1])
     tracer = Tracer(record, allocations, names, fixed)
     if "launch" in case:
         grid, block, shared = case["launch"]
-        if not hasattr(function, "py_func"):
-            from gpulab.exercises import messages
-
-            raise Refused(messages.not_a_kernel(getattr(function, "__name__", "this")))
-        function = function[tuple(grid), tuple(block), 0, shared]
-    with device.executed_by(tracer):
-        function(*values)
+        if not launching.is_kernel(function):
+            name = getattr(function, "__name__", "this")
+            raise Refused(messages.not_a_kernel(name, case["face"]))
+    # CuPy's pool would make one buffer of arrays that live one after the other.
+    with device.executed_by(tracer), using_allocator(None):
+        if "launch" in case:
+            launching.launch(function, tuple(grid), tuple(block), shared, values)
+        else:
+            function(*values)
     record.line(
         "case",
         exercise=exercise,

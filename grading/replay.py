@@ -6,11 +6,12 @@ recorded when it is called. So the judge says what the check says, at other size
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,11 @@ import numpy as np
 from gpulab import device as devices
 from gpulab import simt
 from gpulab.compile import CompiledKernel
+from gpulab.compile.cuda_c import digest
 from gpulab.exercises import cases, checking, compare, messages, registry, run, traces
 from gpulab.exercises.spec import Budget, Case, Exercise
 from gpulab.exercises.verdict import Detail, Part
 from gpulab.messages import Message
-from gpulab.simulated_cuda.arrays import DeviceArray
 from grading import texts
 from grading.errors import TraceError
 from grading.notebooks import Question
@@ -86,19 +87,33 @@ def _verdict(question: Question, job: ReplayJob, trace: Trace) -> ExerciseVerdic
 def known_sources(trace: Trace, sources: dict[str, str]) -> Iterator[None]:
     """Messages may quote the submission's own cells and nothing else.
 
-    PTX says itself which file a line is from, so a forged one could name any file of this machine.
+    PTX says itself which file a line is from, so a forged one could name any file of this machine. Of CUDA
+    C++ it names the text's digest: the text is looked for among the strings of the cells.
     """
     lines: dict[str, Any] = {}
+    texts_in_c = {digest(text): text for text in strings(sources.values())}
     for kernel in trace.kernels.values():
         for path, cell in re.findall(r'\.file\s+\d+\s+"([^"\n]*<cell ([^">\n]*)>)"', kernel.ptx):
             if cell in sources:
                 text = sources[cell]
+                lines[path] = (len(text), None, text.splitlines(keepends=True), path)
+        for path, name in re.findall(r'\.file\s+\d+\s+"(<cuda (\w+)>/[\w.-]+)"', kernel.ptx):
+            if name in texts_in_c:
+                text = texts_in_c[name]
                 lines[path] = (len(text), None, text.splitlines(keepends=True), path)
     with (
         mock.patch.object(linecache, "cache", lines),
         mock.patch.object(linecache, "updatecache", lambda *_: []),
     ):
         yield
+
+
+def strings(sources: Iterable[str]) -> Iterator[str]:
+    """The string constants of Python cells; cells that are no Python have none."""
+    for source in sources:
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            nodes = ast.walk(ast.parse(source))
+            yield from (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
 
 
 def exercise_of(name: str) -> Exercise:
@@ -224,7 +239,9 @@ class Replayed:
         record, case = self.records[self.contents.case], texts.clean(self.contents.case)
         device = devices.current()
         allocations = [
-            device.memory.find(v.address) or device.allocate(0) for v in values if isinstance(v, DeviceArray)
+            device.memory.find(v.__cuda_array_interface__["data"][0]) or device.allocate(0)
+            for v in values
+            if hasattr(v, "__cuda_array_interface__")
         ]
         if record.buffers[: len(allocations)] != tuple(a.nbytes for a in allocations):
             raise Refused(texts.OTHER_BUFFERS.format(case=case))

@@ -23,6 +23,7 @@ RELOCATABLE = ("--relocatable-device-code=true",)
 # The language unless the options name one, and what brings a learner's lines into the PTX.
 STANDARD = "--std=c++17"
 LINES = "--generate-line-info"
+VARIABLES = "--device-debug"  # and where the named variables are, in code that is not optimised
 
 # Cooperative groups bring the whole C++ library along unless told not to, which takes a second and a half to
 # read. What needs it (memcpy_async, scans) does not compile this way and is tried again with all of it.
@@ -52,11 +53,13 @@ def cuda_c_module(
     options: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
     folders: tuple[str, ...] = (),
+    variables: bool = False,
 ) -> CudaModule:
     """Compile a learner's CUDA C++ so that its lines are known to reports and faults.
 
     `title` is what messages call it; `options` are NVRTC's; `names` are C++ names of kernels, such as
-    ``scale<float>``, to be compiled and found again; `folders` are searched for headers first.
+    ``scale<float>``, to be compiled and found again; `folders` are searched for headers first. With
+    `variables` nothing is optimised, and the PTX says where each named variable is.
     Raises CudaCompileError.
     """
     if cc not in supported_capabilities():
@@ -64,7 +67,7 @@ def cuda_c_module(
     file = _remember(source, title)
     flags = (
         *(() if _has_standard(options) else (STANDARD,)),
-        LINES,
+        VARIABLES if variables else LINES,
         *(f"-I{path}" for path in (*folders, *header_folders())),
         *options,
     )
@@ -132,10 +135,14 @@ def _has_standard(options: tuple[str, ...]) -> bool:
 
 def _remember(source: str, title: str) -> str:
     """The file name of a text that is in no file, under which Python's `linecache` finds its lines."""
-    digest = hashlib.sha256(source.encode()).hexdigest()[:8]
-    file = f"<cuda {digest}>/{re.sub(r'[^A-Za-z0-9_.-]+', '_', title)}.cu"
+    file = f"<cuda {digest(source)}>/{re.sub(r'[^A-Za-z0-9_.-]+', '_', title)}.cu"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     return file
+
+
+def digest(source: str) -> str:
+    """What stands for a text in the name of its file."""
+    return hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 @cache

@@ -11,7 +11,7 @@ from gpulab import device as devices
 from gpulab.messages import Message
 from gpulab.profile.onto_simulator import onto_simulator
 
-from . import answers, messages, progress, registry, traces
+from . import answers, launching, messages, progress, registry, traces
 from .run import GPU, name_of, reference_device
 from .spec import Exercise
 from .verdict import Detail, Part, Verdict, no_points
@@ -60,12 +60,12 @@ def hand_in_problem(exercise: Exercise, fn: Any) -> str:
         return messages.not_a_function(
             exercise.name, messages.a(type(fn).__name__) if fn is not None else "None"
         )
-    kernel, name = hasattr(fn, "py_func"), name_of(fn)
+    kernel, name = launching.is_kernel(fn), name_of(fn)
     if exercise.evidence == "answered cases":
         return messages.a_kernel_for_answers(name) if kernel else ""
     if exercise.shape is not None:
-        return "" if kernel else messages.not_a_kernel(name)
-    return messages.a_kernel(name) if kernel else ""
+        return "" if kernel else messages.not_a_kernel(name, exercise.face)
+    return messages.a_kernel(name, exercise.face) if kernel else ""
 
 
 def record(exercise: Exercise, verdict: Verdict) -> Verdict:

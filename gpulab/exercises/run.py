@@ -23,7 +23,7 @@ from gpulab.simt.errors import Endless
 from gpulab.simulated_cuda.arrays import DeviceArray
 from gpulab.simulated_cuda.transfers import to_device
 
-from . import messages
+from . import launching, messages
 from .cases import Argument
 from .spec import Case, Exercise
 from .verdict import Detail
@@ -78,7 +78,7 @@ def run(
     """
     device = devices.current()
     arrays = {a.name: to_device(a.value) for a in before if a.role != "scalar"}
-    given = [arrays.get(a.name, a.value) for a in before]
+    given = [launching.given(arrays[a.name], exercise.face) if a.name in arrays else a.value for a in before]
     count = _Count()
     if writers is not None:
         writers.watch({n: Range(a.address, a.size, a.dtype.itemsize) for n, a in arrays.items()})
@@ -92,7 +92,7 @@ def run(
             if exercise.shape is not None:
                 shape = exercise.shape(case.sizes)
                 if 0 not in shape.grid:  # a grid of nothing is nothing to do
-                    fn[shape.grid, shape.block, 0, shape.shared_bytes](*given)  # type: ignore[index]
+                    launching.launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
             else:
                 with device.executed_by(_HandsOff(arrays)):
                     fn(*given)
