@@ -15,12 +15,13 @@ BIN  := .venv/bin
 # Whole files to a process: what a file prepares once is not prepared in every process.
 TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-.PHONY: help lab test test-all check format bench setup clean
+.PHONY: help lab test test-all compilers check format bench setup clean
 
 help:
 	@echo "make lab       open JupyterLab on the labs      (make lab ARGS=--no-browser: server only)"
 	@echo "make test      run the tests                    (make test ARGS=tests/ptx: some of them)"
-	@echo "make test-all  run the slow ones too"
+	@echo "make test-all  run the slow ones too, with the compilers of older CUDA releases"
+	@echo "make compilers only fetch those: about 1 GB beside .venv"
 	@echo "make check     style, types, labs in step with their sources"
 	@echo "make format    put the style right"
 	@echo "make bench     side-by-side timings"
@@ -38,8 +39,13 @@ lab: setup
 test: setup
 	@$(TEST) -m "not slow" $(ARGS)
 
+# Without a network it goes on; the tests that miss those compilers say so.
 test-all: setup
+	-@$(BIN)/python tools/compilers.py
 	@$(TEST) $(ARGS)
+
+compilers: setup
+	@$(BIN)/python tools/compilers.py
 
 check: setup
 	@$(BIN)/ruff check .
@@ -55,5 +61,5 @@ bench: setup
 	@for file in $(wildcard benchmarks/*.py); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf .venv .pytest_cache .hypothesis .mypy_cache .ruff_cache build dist *.egg-info
+	rm -rf .venv .venv-cuda-* .pytest_cache .hypothesis .mypy_cache .ruff_cache build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
