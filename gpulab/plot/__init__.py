@@ -14,9 +14,10 @@ from .bank_grid import bank_grid  # noqa: E402
 from .bars import bars  # noqa: E402
 from .divergence import divergence  # noqa: E402
 from .grid_map import grid_map  # noqa: E402
+from .listings import listings  # noqa: E402
 from .matrix import matrix  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
-from .records import Coverage, Pass, Point, Request, Span  # noqa: E402
+from .records import Coverage, Listing, Pass, Point, Request, Span  # noqa: E402
 from .roofline import roofline  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
@@ -24,6 +25,7 @@ from .timeline import timeline  # noqa: E402
 
 __all__ = [
     "Coverage",
+    "Listing",
     "Pass",
     "Picture",
     "Point",
@@ -34,6 +36,7 @@ __all__ = [
     "bars",
     "divergence",
     "grid_map",
+    "listings",
     "matrix",
     "occupancy",
     "roofline",

@@ -162,3 +162,11 @@ class Span:
     stop: float
     label: str = ""
     kind: str = "work"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A program's text: lines, each with the source line that it comes from, 0 for none."""
+
+    title: str
+    lines: tuple[tuple[str, int], ...]

@@ -24,6 +24,7 @@ MODULES = (
     "bars",
     "divergence",
     "grid_map",
+    "listings",
     "matrix",
     "occupancy",
     "roofline",
@@ -246,3 +247,14 @@ def test_two_versions_of_a_kernel_share_the_axis_of_their_lanes() -> None:
     lengths = (428, 260)
     ends = [plot.divergence([Pass("all", LANE >= 0, n)]).axes.get_xlim()[1] for n in lengths]
     assert ends == [500, 500]
+
+
+def test_lines_of_one_source_line_have_one_colour_and_those_of_none_have_no_bar() -> None:
+    columns = [plot.Listing("C", (("a", 1), ("b", 2))), plot.Listing("PTX", (("x", 2), ("y", 1), ("z", 0)))]
+    picture = plot.listings(columns)
+    bars = [p.get_facecolor() for p in picture.axes.findobj(Rectangle) if p.get_height() == 0.84]
+    assert len(bars) == 4 and len(set(bars)) == 2
+    assert bars[0] == bars[3] and bars[1] == bars[2]
+    assert "2 lines of C, 3 lines of PTX" in picture.caption
+    with pytest.raises(style.NothingToDraw):
+        plot.listings([plot.Listing("C", ())])
