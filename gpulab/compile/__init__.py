@@ -3,6 +3,7 @@
 from .cuda_c import CudaModule, cuda_c_module
 from .cuda_errors import CudaCompileError
 from .kernel import CompiledKernel, CompileError
+from .machine_code import NoDisassembler, sass
 from .numba_kernel import NumbaFunction, numba_kernel, without_driver
 from .ptxas import Resources, resources
 from .stand_ins import copy_with
@@ -13,6 +14,7 @@ __all__ = [
     "CompiledKernel",
     "CudaCompileError",
     "CudaModule",
+    "NoDisassembler",
     "NumbaFunction",
     "Resources",
     "compiler_version",
@@ -20,6 +22,7 @@ __all__ = [
     "cuda_c_module",
     "numba_kernel",
     "resources",
+    "sass",
     "supported_capabilities",
     "without_driver",
 ]

@@ -51,7 +51,7 @@ def resources(
     Raises CompileError when ptxas refuses the PTX.
     """
     entry = entry or _only_entry(ptx)
-    log = _link(ptx, cc, max_registers)
+    log, _ = link(ptx, cc, max_registers)
     used = _section(log, f"Function properties for '{entry}':")
     found = {name: int(m[1]) for name, pattern in FIGURES.items() if (m := re.search(pattern, used))}
     if "registers" not in found:
@@ -75,13 +75,16 @@ def _section(log: str, heading: str) -> str:
     return rest.split("Function properties", 1)[0]
 
 
-def _link(ptx: str, cc: Capability, max_registers: int | None) -> str:
-    """The log of linking `ptx` into machine code."""
+def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[str, bytes]:
+    """The log of turning `ptx` into machine code, and the machine code (a cubin).
+
+    Raises CompileError when ptxas refuses the PTX.
+    """
     from cuda.bindings import nvjitlink
 
     if cc not in supported_capabilities():
         raise CompileError(_first_entry(ptx), no_code_for(cc))
-    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-verbose"]
+    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-verbose", "-lineinfo"]
     if max_registers:
         options.append(f"-maxrregcount={max_registers}")
     code = ptx.encode()
@@ -89,7 +92,9 @@ def _link(ptx: str, cc: Capability, max_registers: int | None) -> str:
     try:
         nvjitlink.add_data(linker, nvjitlink.InputType.PTX, code, len(code), "kernel.ptx")
         nvjitlink.complete(linker)
-        return _text(nvjitlink.get_info_log, linker, nvjitlink.get_info_log_size(linker))
+        cubin = bytearray(nvjitlink.get_linked_cubin_size(linker))
+        nvjitlink.get_linked_cubin(linker, cubin)
+        return _text(nvjitlink.get_info_log, linker, nvjitlink.get_info_log_size(linker)), bytes(cubin)
     except nvjitlink.nvJitLinkError as error:
         reason = _text(nvjitlink.get_error_log, linker, nvjitlink.get_error_log_size(linker)).strip()
         raise CompileError(_first_entry(ptx), f"ptxas refuses the PTX: {reason or error}") from None
