@@ -22,6 +22,7 @@ from .roofline import roofline  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
 from .timeline import timeline  # noqa: E402
+from .units import units  # noqa: E402
 
 __all__ = [
     "Coverage",
@@ -42,4 +43,5 @@ __all__ = [
     "roofline",
     "stride_sweep",
     "timeline",
+    "units",
 ]

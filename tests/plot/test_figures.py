@@ -30,6 +30,7 @@ MODULES = (
     "roofline",
     "stride_sweep",
     "timeline",
+    "units",
 )
 LANE = np.arange(32)
 
@@ -73,6 +74,18 @@ def test_a_module_can_be_run_to_save_its_sample(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
     assert (tmp_path / "bars.png").stat().st_size > 1000
     assert run.stdout.startswith(str(tmp_path / "bars.png"))
+
+
+def test_the_unit_that_binds_is_the_one_that_is_named_and_hatched() -> None:
+    needs = {"a": {"issue": 1.0, "shared memory": 2.0}, "b": {"issue": 3.0, "shared memory": 2.0}}
+    picture = plot.units(needs, "cycles")
+    assert "a by shared memory (2.00), b by issue (3.00)" in picture.caption
+    hatched = [box.get_width() for box in picture.axes.findobj(Rectangle) if box.get_hatch()]
+    assert hatched == [2.0, 3.0]
+    with pytest.raises(style.NothingToDraw):
+        plot.units({"a": {}}, "cycles")
+    with pytest.raises(style.NothingToDraw):
+        plot.units({}, "cycles")
 
 
 def test_gpulab_itself_does_not_import_matplotlib() -> None:
