@@ -12,19 +12,27 @@ warnings.filterwarnings("ignore", message="'gpulab.plot.* found in sys.modules",
 from .accesses import accesses  # noqa: E402
 from .bank_grid import bank_grid  # noqa: E402
 from .bars import bars  # noqa: E402
+from .bit_fields import Bits, bit_fields  # noqa: E402
+from .curves import curves  # noqa: E402
 from .divergence import divergence  # noqa: E402
 from .grid_map import grid_map  # noqa: E402
 from .listings import listings  # noqa: E402
+from .mask import mask  # noqa: E402
+from .lines import lines  # noqa: E402
 from .matrix import matrix  # noqa: E402
+from .number_line import number_line  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
 from .records import Coverage, Listing, Pass, Point, Request, Span  # noqa: E402
+from .ridges import ridges  # noqa: E402
 from .roofline import roofline  # noqa: E402
+from .speedup import speedup  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
 from .timeline import timeline  # noqa: E402
 from .units import units  # noqa: E402
 
 __all__ = [
+    "Bits",
     "Coverage",
     "Listing",
     "Pass",
@@ -35,12 +43,19 @@ __all__ = [
     "accesses",
     "bank_grid",
     "bars",
+    "bit_fields",
+    "curves",
     "divergence",
     "grid_map",
     "listings",
+    "mask",
+    "lines",
     "matrix",
+    "number_line",
     "occupancy",
+    "ridges",
     "roofline",
+    "speedup",
     "stride_sweep",
     "timeline",
     "units",

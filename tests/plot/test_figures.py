@@ -22,10 +22,14 @@ MODULES = (
     "accesses",
     "bank_grid",
     "bars",
+    "bit_fields",
+    "curves",
     "divergence",
     "grid_map",
     "listings",
+    "mask",
     "matrix",
+    "number_line",
     "occupancy",
     "roofline",
     "stride_sweep",
@@ -86,6 +90,30 @@ def test_the_unit_that_binds_is_the_one_that_is_named_and_hatched() -> None:
         plot.units({"a": {}}, "cycles")
     with pytest.raises(style.NothingToDraw):
         plot.units({}, "cycles")
+
+
+def test_names_of_curves_that_end_together_do_not_overlap() -> None:
+    picture = plot.curves(
+        {"one": [(0, 9), (1, 1)], "two": [(0, 5), (1, 1.01)]}, "steps", "loss", levels={"bound": 1}
+    )
+    picture.png()
+    texts = [text for text in picture.axes.texts if text.get_text() in ("one", "two", "bound")]
+    bottoms = sorted(text.get_window_extent().y0 for text in texts)
+    assert len(bottoms) == 3 and min(np.diff(bottoms)) > 8
+    assert "one ends at 1; two ends at 1.01; bound is 1" in picture.caption
+    with pytest.raises(style.NothingToDraw):
+        plot.curves({"one": []}, "steps", "loss")
+
+
+def test_a_mask_counts_its_cells_and_hatches_the_wrong_ones() -> None:
+    marked = np.eye(3, dtype=bool)
+    marked[0, 2] = True
+    picture = plot.mask(marked, "looks", "looked at", wrong=np.triu(np.ones((3, 3)), 1))
+    assert "4 of 9 cells are marked, 1 of them to the right of the diagonal; 1 hatched" in picture.caption
+    hatched = [box.get_xy() for box in picture.axes.findobj(Rectangle) if box.get_hatch()]
+    assert hatched == [(2, 0)]
+    with pytest.raises(style.NothingToDraw):
+        plot.mask([], "looks", "looked at")
 
 
 def test_gpulab_itself_does_not_import_matplotlib() -> None:
