@@ -13,7 +13,6 @@ from .accesses import accesses  # noqa: E402
 from .bank_grid import bank_grid  # noqa: E402
 from .bars import bars  # noqa: E402
 from .bit_fields import Bits, bit_fields  # noqa: E402
-from .curves import curves  # noqa: E402
 from .divergence import divergence  # noqa: E402
 from .grid_map import grid_map  # noqa: E402
 from .listings import listings  # noqa: E402
@@ -44,7 +43,6 @@ __all__ = [
     "bank_grid",
     "bars",
     "bit_fields",
-    "curves",
     "divergence",
     "grid_map",
     "listings",

@@ -23,7 +23,6 @@ MODULES = (
     "bank_grid",
     "bars",
     "bit_fields",
-    "curves",
     "divergence",
     "grid_map",
     "listings",
@@ -90,19 +89,6 @@ def test_the_unit_that_binds_is_the_one_that_is_named_and_hatched() -> None:
         plot.units({"a": {}}, "cycles")
     with pytest.raises(style.NothingToDraw):
         plot.units({}, "cycles")
-
-
-def test_names_of_curves_that_end_together_do_not_overlap() -> None:
-    picture = plot.curves(
-        {"one": [(0, 9), (1, 1)], "two": [(0, 5), (1, 1.01)]}, "steps", "loss", levels={"bound": 1}
-    )
-    picture.png()
-    texts = [text for text in picture.axes.texts if text.get_text() in ("one", "two", "bound")]
-    bottoms = sorted(text.get_window_extent().y0 for text in texts)
-    assert len(bottoms) == 3 and min(np.diff(bottoms)) > 8
-    assert "one ends at 1; two ends at 1.01; bound is 1" in picture.caption
-    with pytest.raises(style.NothingToDraw):
-        plot.curves({"one": []}, "steps", "loss")
 
 
 def test_a_mask_counts_its_cells_and_hatches_the_wrong_ones() -> None:
