@@ -21,6 +21,7 @@ PACKAGES = (
     "nvidia-nvvm",
     "nvidia-nvjitlink",
     "nvidia-cuda-nvrtc",
+    "torch",
 )
 WITHOUT_SAY = ("plot/", "cli.py", "doctor.py", "__main__.py")  # parts of gpulab that no verdict depends on
 

@@ -198,12 +198,14 @@ def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
         return {"name": case.name, "questions": contents.questions(exercise, case, number)}
     assert exercise.arguments is not None
     given = [
-        {"array": a.name, "shape": a.shape, "dtype": a.dtype, "role": a.role}
+        {"array": a.name, "shape": a.shape, "dtype": a.dtype, "role": a.role, "grad": a.grad}
         if isinstance(a, Array)
         else {"scalar": a.name, "value": a.value, "dtype": a.dtype}
         for a in exercise.arguments(case.sizes)
     ]
     step: dict[str, Any] = {"name": case.name, "arguments": given, "face": exercise.face}
+    if exercise.evidence == "tensor graph":
+        step["operators"] = sorted(exercise.operators)
     if exercise.shape is not None:
         shape = exercise.shape(case.sizes)
         step["launch"] = [shape.grid, shape.block, shape.shared_bytes]

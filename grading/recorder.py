@@ -8,7 +8,8 @@ A job is {"patience": seconds, "steps": […]}. A step is a cell, {"cell": id, "
 {"exercise": name, "function": name, "cases": […]}. A case is {"name": …} with "questions", a list of argument
 lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"},
 and "face", whose arrays they are to be; where the function is a kernel also "launch": [grid, block, bytes of
-dynamic shared memory].
+dynamic shared memory]. Where it computes with PyTorch, "operators" lists those that it may use, and each
+array says with "grad" whether it wants a gradient.
 """
 
 from __future__ import annotations
@@ -248,12 +249,40 @@ def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any
     )
 
 
+def graph_case(function: Any, record: Record, exercise: str, case: dict[str, Any]) -> None:
+    """Call a PyTorch function on tensors without contents."""
+    import numpy as np
+
+    from gpulab.exercises.cases import Argument
+    from gpulab.exercises.spec import Array, Scalar
+    from gpulab.exercises.tensor_graphs import NotAGraph
+    from gpulab.exercises.tensor_graphs import record as graph_of
+
+    made = []
+    for given in case["arguments"]:
+        dtype = np.dtype(given["dtype"])
+        if "scalar" in given:
+            scalar = Scalar(given["scalar"], given["value"], given["dtype"])
+            made.append(Argument(scalar, dtype.type(given["value"])))
+            continue
+        shape = tuple(given["shape"])
+        array = Array(given["array"], shape, given["dtype"], given["role"], grad=given["grad"])
+        made.append(Argument(array, np.broadcast_to(np.zeros((), dtype), shape)))
+    try:
+        graph = graph_of(function, made, frozenset(case["operators"]))
+    except NotAGraph as error:
+        raise Refused(str(error)).with_traceback(error.__traceback__) from None
+    record.line("graph", exercise=exercise, case=case["name"], graph=graph.to_data())
+
+
 def record_exercise(function: Callable[..., Any], record: Record, step: dict[str, Any]) -> None:
     """All cases of one exercise."""
     for case in step["cases"]:
         if "questions" in case:
             answers = [function(*copy.deepcopy(question)) for question in case["questions"]]
             record.line("answers", exercise=step["exercise"], case=case["name"], answers=answers)
+        elif "operators" in case:
+            graph_case(function, record, step["exercise"], case)
         else:
             trace_case(function, record, step["exercise"], case)
 

@@ -23,7 +23,17 @@ from gpulab import device as devices
 from gpulab import simt
 from gpulab.compile import CompiledKernel
 from gpulab.compile.cuda_c import digest
-from gpulab.exercises import cases, checking, compare, messages, registry, run, traces
+from gpulab.exercises import (
+    cases,
+    checking,
+    compare,
+    messages,
+    programs,
+    registry,
+    run,
+    tensor_graphs,
+    traces,
+)
 from gpulab.exercises.spec import Budget, Case, Exercise
 from gpulab.exercises.verdict import Detail, Part
 from gpulab.messages import Message
@@ -69,6 +79,8 @@ def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
     except TraceError as error:
         trace = Trace()
         trace.failures = {q.exercise: Failure("record", str(error)) for q in job.questions}
+    if trace.graphs:
+        tensor_graphs.prepare()
     with known_sources(trace, job.sources):
         for question in job.questions:
             yield _verdict(question, job, trace)
@@ -149,6 +161,8 @@ def _parts(
     with contents.in_use():
         if exercise.evidence == "answered cases":
             return checking.examine(exercise, replayed_answers(exercise, question, trace), reference)
+        if exercise.evidence == "tensor graph":
+            return replayed_graphs(exercise, question, trace, reference)
         fn = Replayed(exercise, question, trace, contents)
         try:
             parts = checking.examine(exercise, fn, reference)
@@ -161,7 +175,11 @@ def _parts(
 
 def why_not(exercise: Exercise, question: Question, trace: Trace, end: str) -> str:
     """Why there is nothing to examine; empty if there is."""
-    recorded = trace.answers if exercise.evidence == "answered cases" else trace.cases
+    recorded: dict[str, dict[str, Any]] = {
+        "launch trace": trace.cases,
+        "answered cases": trace.answers,
+        "tensor graph": trace.graphs,
+    }[exercise.evidence]  # type: ignore[assignment]
     missing = [c.name for c in exercise.cases if c.name not in recorded.get(question.exercise, {})]
     failure = trace.failures.get(question.exercise)
     if failure is not None and failure.kind == "missing":
@@ -354,6 +372,22 @@ def replayed_answers(exercise: Exercise, question: Question, trace: Trace) -> Ca
 
     replayed.__name__ = question.function
     return replayed
+
+
+def replayed_graphs(
+    exercise: Exercise, question: Question, trace: Trace, reference: Callable[..., Any]
+) -> tuple[Part, ...]:
+    """The parts of a verdict on recorded tensor graphs."""
+    recorded = trace.graphs[question.exercise]
+
+    def stand_in() -> None:
+        """Gives messages the learner's name of the function."""
+
+    stand_in.__name__ = question.function
+    try:
+        return programs.examine(exercise, stand_in, reference, lambda case, made: recorded[case.name])
+    except Exception as error:
+        raise Broken(f"{type(error).__name__}: {error}") from error
 
 
 def _line(part: Part) -> Line:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpulab.exercises.tensor_graphs import Graph
 from grading import texts
 from grading.errors import TraceError
 
@@ -111,6 +112,7 @@ class Trace:
     kernels: dict[str, Kernel] = field(default_factory=dict)
     cases: dict[str, dict[str, CaseTrace]] = field(default_factory=dict)  # by exercise and case
     answers: dict[str, dict[str, list[Any]]] = field(default_factory=dict)  # by exercise and case
+    graphs: dict[str, dict[str, Graph]] = field(default_factory=dict)  # by exercise and case
     cell_failures: dict[str, Failure] = field(default_factory=dict)  # by grade id of the cell
     failures: dict[str, Failure] = field(default_factory=dict)  # by exercise
     last: str = ""  # where the recorder was last
@@ -278,6 +280,11 @@ def _answers(trace: Trace, record: dict[str, Any]) -> None:
     exercise[_text(record["case"], 100)] = _list(record["answers"], 100_000)
 
 
+def _graph(trace: Trace, record: dict[str, Any]) -> None:
+    exercise = trace.graphs.setdefault(_text(record["exercise"], 100), {})
+    exercise[_text(record["case"], 100)] = Graph.from_data(record["graph"])
+
+
 def _done(trace: Trace, record: dict[str, Any]) -> None:
     trace.done = True
 
@@ -289,5 +296,6 @@ _READERS: dict[str, Callable[[Trace, dict[str, Any]], None]] = {
     "kernel": _kernel,
     "case": _case,
     "answers": _answers,
+    "graph": _graph,
     "done": _done,
 }

@@ -330,6 +330,97 @@ def share_of_line(percent: float) -> str:
     return f"this line causes {percent:.0f} % of it"
 
 
+# ---------------------------------------------------------------- PyTorch programs
+
+
+def no_torch(exercise: str) -> str:
+    return f"{exercise} needs PyTorch: `pip install gpulab[torch]`, then restart the kernel"
+
+
+def needs_a_value() -> str:
+    return (
+        "your code asks for the value of a tensor, as `.item()`, `float()`, `.numpy()`, `print` and `if` do. "
+        "On a GPU the host would wait here until the device is done, and a graph could not be made of it: "
+        "there are shapes and no values while it is recorded. Let an operator choose: `torch.where`, `clamp`"
+    )
+
+
+def shape_needs_values(name: str) -> str:
+    return (
+        f"the shape of what `{name}` gives depends on values, as of `x[mask]`: on a GPU the host would wait "
+        "for it, and a graph could not be made of it. Keep the shape, and choose with `torch.where`"
+    )
+
+
+def operator_not_listed(name: str) -> str:
+    return f"the operator `{name}` is not on this exercise's list"
+
+
+def brings_too_much(size: int, limit: int) -> str:
+    return (
+        f"your code brings a tensor along that is none of its arguments: {size:,} bytes; at most {limit:,} "
+        "are allowed. Take it as an argument, or compute it"
+    )
+
+
+def strange_tensor() -> str:
+    return (
+        "your code uses a tensor from another call of it. Keep nothing between calls: "
+        "arguments in, results out"
+    )
+
+
+def odd_argument(kind: str) -> str:
+    return f"an operator gets {a(kind)}, which no recorded graph can hold"
+
+
+def too_many_operators(most: int) -> str:
+    return f"your function asks for more than {most:,} operators at this size: does a loop end?"
+
+
+def other_results(got: int, names: Sequence[str]) -> str:
+    should = f"{some(len(names), 'tensor')}: {', '.join(f'`{n}`' for n in names[:4])}"
+    return f"your function returns {some(got, 'tensor')}; it should return {should}"
+
+
+def no_gradient(name: str) -> str:
+    return f"`{name}.grad` is None: no backward pass reached `{name}`"
+
+
+def not_a_tensor(name: str, kind: str) -> str:
+    return f"`{name}` should be a tensor; your function returns {a(kind)}"
+
+
+def tensor_words(shape: tuple[int, ...], dtype: str) -> str:
+    return f"{' × '.join(map(str, shape)) or 'a single'} {dtype}"
+
+
+def other_result(name: str, got: str, should: str) -> str:
+    return f"`{name}` is {got}, should be {should}"
+
+
+def other_inputs() -> str:
+    return "what was recorded does not fit the arrays of the exercise"
+
+
+def operator_failed(name: str, said: str) -> str:
+    return f"`{name}` stopped on real data: {said}"
+
+
+def too_much_memory(size: int, limit: int) -> str:
+    return f"the function holds {size:,} bytes at once; at most {limit:,} are allowed"
+
+
+def reads_unwritten() -> str:
+    return "It depends on memory that nobody wrote: what `torch.empty` gives holds anything"
+
+
+def by_operator(rows: Sequence[tuple[str, int, int]], unit: str) -> str:
+    """``mostly `mul` (148 calls, 148 launches), `add_` (…)``."""
+    said = [f"`{op}` ({some(calls, 'call')}, {quantity(count, unit)})" for op, calls, count in rows]
+    return f"Most of it: {', '.join(said)}." if said else ""
+
+
 # ---------------------------------------------------------------- address patterns
 
 

@@ -6,9 +6,9 @@ the judge its own cases of the same form, on contents that it seeds itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -37,6 +37,10 @@ class Array:
     `role`: ``in`` (must stay unchanged), ``out`` (poisoned before the run), ``inout``.
     `fill`: ``normal``, ``uniform`` (0…1), ``integers:LOW:HIGH``, ``zeros``, or a function
     (generator, shape, sizes) → array. Ignored for ``out``.
+
+    In a tensor graph, arrays named ``a[0]``, ``a[1]`` … are handed in as one list of tensors (`several` makes
+    them), `grad` makes one a leaf that wants a gradient, and an ``out`` array is not handed in: the function
+    returns it, or leaves it in ``w.grad`` where that is its name.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Array:
     dtype: str = "float32"
     role: Literal["in", "out", "inout"] = "in"
     fill: Fill = "normal"
+    grad: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,23 @@ class Scalar:
     name: str
     value: Number
     dtype: str = "int64"
+
+
+def several(name: str, shapes: Sequence[tuple[int, ...]], **more: Any) -> tuple[Array, ...]:
+    """The arrays ``name[0]``, ``name[1]`` …, which a tensor program gets as one list; `more` is Array's."""
+    return tuple(Array(f"{name}[{i}]", tuple(shape), **more) for i, shape in enumerate(shapes))
+
+
+def grouped(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Arrays by name, those of `several` as a list under their common name."""
+    found: dict[str, Any] = {}
+    for name, array in arrays.items():
+        group, bracket, _ = name.partition("[")
+        if bracket:
+            found.setdefault(group, []).append(array)
+        else:
+            found[name] = array
+    return found
 
 
 @dataclass(frozen=True)
@@ -101,8 +123,8 @@ class Exercise:
 
     `name` is ``topic.exercise``; the learner calls ``gpulab.check(name, fn)``. The evidence says what
     reaches the judge: ``launch trace`` (fn is a kernel, or host code that launches kernels on device
-    arrays) or ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-
-    able answer).
+    arrays), ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-
+    able answer) or ``tensor graph`` (fn computes with PyTorch).
 
     Launch traces: `arguments(sizes)` lists what fn receives, in order. With `shape(sizes)` fn is a kernel
     that the check launches; without it fn is host code that launches kernels itself. The reference of the
@@ -117,6 +139,10 @@ class Exercise:
     with a sentence about what is wrong with it, or returns counts by name, which the budgets limit. A count
     of a case is its worst over the case's questions.
 
+    Tensor graphs: `arguments(sizes)` lists what fn receives and, as ``out`` arrays, what it returns. It may
+    use the `operators` on the list (`gpulab.exercises.operators`). Budgets limit what
+    `gpulab.profile.tensors.COUNTS` names, or ``calls of OPERATOR``.
+
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
     `hints` has three steps; `section` is the heading of the lab to read again after the last. In a
     `detective` exercise the learner looks for the race: the check shows its two lines and no cure.
@@ -126,12 +152,13 @@ class Exercise:
     lab: str
     correct_points: float
     cases: tuple[Case, ...]
-    evidence: Literal["launch trace", "answered cases"] = "launch trace"
+    evidence: Literal["launch trace", "answered cases", "tensor graph"] = "launch trace"
     arguments: Callable[[Sizes], tuple[Array | Scalar, ...]] | None = None
     shape: Callable[[Sizes], Shape] | None = None
     questions: Callable[[Sizes, np.random.Generator], list[tuple]] | None = None
     budgets: tuple[Budget, ...] = ()
     face: Face = "cuda"
+    operators: frozenset[str] = frozenset()
     rtol: float = 0.0
     atol: float = 0.0
     hints: tuple[str, str, str] = ("", "", "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
@@ -172,8 +172,11 @@ def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: i
     read = list(tensors_in([args, {k: v for k, v in kwargs.items() if k != "out"}]))
     made = list(tensors_in(out))
     foreach = name.startswith(("_foreach_", "_fused_"))
+    lists = [a for a in args if isinstance(a, list | tuple) and any(isinstance(t, torch.Tensor) for t in a)]
+    depth = len(lists) + bool(made)  # lists that a multi-tensor kernel walks along, a new one of results too
     if foreach:
-        made = made or (read if name.startswith("_fused_") else list(tensors_in(args[0])))
+        made = made or _written(func, args, kwargs)
+        depth -= name.startswith("_fused_")  # the step counts travel apart
     bytes_read = sum(map(extent_bytes, read))
     if name in OVERWRITES and read:
         bytes_read -= extent_bytes(read[0])
@@ -185,10 +188,7 @@ def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: i
     matrix = _matrix_flops(func, args, kwargs, out)
     launches = 1
     if foreach:
-        lists = [
-            a for a in args if isinstance(a, list | tuple) and any(isinstance(t, torch.Tensor) for t in a)
-        ]
-        launches = foreach_launches([t.numel() for t in lists[0]], len(lists)) if lists else 1
+        launches = foreach_launches([t.numel() for t in lists[0]], depth) if lists else 1
     elif name == "_local_scalar_dense" or not (read or made):
         launches = 0  # a copy to the host
     return Entry(
@@ -203,6 +203,28 @@ def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: i
         syncs=int(name in SYNCS),
         memory=memory,
     )
+
+
+def _is_composite(func: Any) -> bool:
+    """Whether PyTorch defines it as a sequence of other operations, derivative included."""
+    import torch
+
+    key = "CompositeImplicitAutograd"
+    return func.namespace == "aten" and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+
+
+def _written(func: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
+    """The tensors that an in-place operation says it writes.
+
+    A fused optimiser writes gradients only where it takes a scale out of them.
+    """
+    kept = {"grads"} if kwargs.get("grad_scale") is None else set()
+    return [
+        tensor
+        for given, asked in zip(args, func._schema.arguments, strict=False)
+        if asked.alias_info is not None and asked.alias_info.is_write and asked.name not in kept
+        for tensor in tensors_in(given)
+    ]
 
 
 def _is_view(func: Any) -> bool:
@@ -239,11 +261,23 @@ def _plain_flops(func: Any, name: str, read: list[Any], made: list[Any]) -> int:
     return 0
 
 
-def ledger() -> Any:
+class Listener(Protocol):
+    """Somebody else who hears of every operation."""
+
+    def before(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        """Gives the arguments that the operation is carried out on. Whatever it raises stops the program."""
+        ...
+
+    def after(self, func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> None:
+        """Gets what came out."""
+        ...
+
+
+def ledger(listener: Listener | None = None) -> Any:
     """A context manager that records: ``with ledger() as book: …`` and then ``book.entries``.
 
     `entries` is a list of `Entry` in the order of dispatch, `peak` the most bytes that the program held at
-    once beyond what it was given.
+    once beyond what it was given. It may be opened again and goes on where it was.
     """
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -258,6 +292,11 @@ def ledger() -> Any:
             self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
             given = kwargs or {}
+            if _is_composite(func):  # arrives whole in inference mode; its parts are what is launched
+                with self:
+                    return func.decompose(*args, **given)
+            if listener is not None:
+                args, given = listener.before(func, args, given)
             known = {t.untyped_storage()._cdata for t in tensors_in([args, given])}
             out = func(*args, **given)
             for tensor in tensors_in(out):
@@ -268,6 +307,8 @@ def ledger() -> Any:
             entry = entry_of(func, args, given, out, held)
             if entry is not None:
                 self.entries.append(entry)
+            if listener is not None:
+                listener.after(func, args, given, out)
             return out
 
     return Ledger()

@@ -12,6 +12,18 @@ from gpulab import hardware
 
 from .display import Card, Heading, Note, Piece, Row, Shown, Table, number
 from .ledger import Entry, ledger
+from .metrics import UnknownMetric
+
+# What can be counted of a tensor program, with units; `peak_bytes` are those beyond what it was given.
+COUNTS = {
+    "launches": "launches",
+    "bytes": "B",
+    "flops": "FLOP",
+    "matrix_flops": "FLOP",
+    "peak_bytes": "B",
+    "syncs": "waits of the host",
+}
+CALLS_OF = "calls of "
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,26 @@ class TensorReport(Shown):
     @property
     def bytes(self) -> int:
         return self.total.bytes
+
+    def __getitem__(self, metric: str) -> int:
+        """A count by the name that budgets have for it: one of `COUNTS`, or ``calls of OPERATOR``.
+
+        An operator in place (``add_``) counts with the one that is not. Raises UnknownMetric.
+        """
+        if metric.startswith(CALLS_OF):
+            wanted = metric.removeprefix(CALLS_OF)
+            return sum(1 for e in self.entries if wanted in (e.op, e.op.removesuffix("_")))
+        counts = {
+            "launches": self.launches,
+            "bytes": self.bytes,
+            "flops": self.flops,
+            "matrix_flops": sum(e.matrix_flops for e in self.entries),
+            "peak_bytes": self.peak,
+            "syncs": self.total.syncs,
+        }
+        if metric not in counts:
+            raise UnknownMetric(f"a tensor program has no count {metric!r}; it has {', '.join(COUNTS)}")
+        return counts[metric]
 
     @cached_property
     def least_seconds(self) -> float:

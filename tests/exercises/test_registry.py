@@ -56,7 +56,8 @@ def test_every_exercise_of_the_labs_has_a_reference_hints_and_valid_budgets() ->
         assert len(set(names)) == len(names), exercise.name
         assert exercise.race_case in (None, *names), exercise.name
         for budget in exercise.budgets:
-            assert budget.metric in METRICS, (exercise.name, budget.metric)
+            known = budget.metric in METRICS or exercise.measured or exercise.evidence == "tensor graph"
+            assert known, (exercise.name, budget.metric)
             assert budget.case in (None, *names), exercise.name
             assert budget.advice, exercise.name
 

@@ -152,6 +152,72 @@ def test_an_optimiser_over_many_tensors_launches_far_less_when_fused():
     assert launches["single"] > 1000 > 100 > launches["foreach"] > 12 > launches["fused"]
 
 
+def test_a_fused_optimiser_reads_four_tensors_and_writes_three():
+    """1000 float32: 4,000 B each; the step count of 4 B is read. The gradient stays as it is."""
+    p, g, m, v = (torch.ones(1000) for _ in range(4))
+    how = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1, "eps": 1e-8}
+
+    def run(**more):
+        torch._fused_adamw_(
+            [p], [g], [m], [v], [], [torch.ones(())], **how, amsgrad=False, maximize=False, **more
+        )
+
+    assert costs(run)[-1][1:3] == (16_004, 12_000)
+    assert costs(lambda: run(grad_scale=torch.ones(())))[-1][1:3] == (16_008, 16_000)
+
+
+def test_results_in_a_new_list_make_a_multi_tensor_launch_hold_fewer():
+    """64 tensors of two lists fit into a launch, 110 of one."""
+    tensors = [torch.ones(3) for _ in range(110)]
+    assert costs(lambda: torch._foreach_sqrt_(tensors))[0][-1] == 1
+    assert costs(lambda: torch._foreach_sqrt(tensors))[0][-1] == 2
+
+
+def test_in_inference_mode_the_parts_of_an_operation_are_seen():
+    x, w = torch.ones(2, 5, 3), torch.ones(4, 3)
+
+    def run():
+        with torch.inference_mode():
+            nn.functional.cross_entropy(
+                nn.functional.linear(x, w).reshape(-1, 4), torch.zeros(10, dtype=torch.long)
+            )
+
+    assert {"_log_softmax", "nll_loss_forward"} <= {e[0] for e in costs(run)}
+
+
+def test_a_listener_hears_every_operation_and_may_change_what_it_is_carried_out_on():
+    heard = []
+
+    class Halves:
+        def before(self, func, args, kwargs):
+            return (args[0] * 0.5, *args[1:]), kwargs
+
+        def after(self, func, args, kwargs, out):
+            heard.append(func._schema.name)
+
+    x = torch.ones(4)
+    with ledger(Halves()) as book:
+        y = torch.add(x, 1)
+    assert y.tolist() == [1.5] * 4 and heard == ["aten::add"] and len(book.entries) == 1
+
+
+def test_a_report_gives_its_counts_by_name():
+    report = record(lambda x: (x @ x).add_(1).sum(), torch.ones(16, 16))
+    named = {
+        name: report[name] for name in ("launches", "matrix_flops", "peak_bytes", "syncs", "calls of add")
+    }
+    assert named == {
+        "launches": 3,
+        "matrix_flops": 2 * 16**3,
+        "peak_bytes": 1028,
+        "syncs": 0,
+        "calls of add": 1,
+    }
+    assert (report["bytes"], report["flops"]) == (report.bytes, report.flops)
+    with pytest.raises(gpulab.profile.UnknownMetric, match="launches"):
+        report["sectors"]
+
+
 def test_asking_for_a_number_makes_the_host_wait():
     report = record(lambda: torch.ones(10).sum().item())
     assert report.total.syncs == 1

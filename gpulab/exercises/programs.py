@@ -1,0 +1,157 @@
+"""Examines exercises in PyTorch: the graph of a function is replayed at every size, then its counts are
+held against the budgets."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpulab.messages import Message
+from gpulab.profile.tensors import TensorReport
+
+from . import budgets, cases, messages
+from .cases import Argument
+from .compare import index_words, mismatch, value_words, where
+from .diagnose import changed_input
+from .registry import Reference
+from .run import explain, name_of
+from .scoring import Score
+from .spec import Budget, Case, Exercise
+from .tensor_graphs import Graph, NotAGraph, Replay, file_of, record, replay
+from .verdict import Detail, Part, no_points
+
+# The graph of a function at a case.
+Source = Callable[[Case, Sequence[Argument]], Graph]
+SHOWN = 3  # operators that a missed budget names
+
+
+class NoTorch(Message):
+    """The exercise is about PyTorch, which is not installed."""
+
+
+def recorded(exercise: Exercise, fn: Callable[..., Any]) -> Source:
+    """Records `fn` when it is asked for a graph, and hands the graph on as JSON would."""
+
+    def at(case: Case, made: Sequence[Argument]) -> Graph:
+        return Graph.from_data(record(fn, made, exercise.operators).to_data())
+
+    return at
+
+
+def examine(
+    exercise: Exercise, fn: Any, reference: Reference, source: Source | None = None
+) -> tuple[Part, ...]:
+    """All parts. The graphs come from `source`; by default `fn` is recorded. Raises NoTorch."""
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise NoTorch(messages.no_torch(exercise.name)) from missing
+    source = source or recorded(exercise, fn)
+    reports: dict[str, TensorReport] = {}
+    right = 0
+    failure: tuple[Case, tuple[Detail, ...], bool] | None = None
+    for case in exercise.cases:
+        details, stopped = _at(exercise, case, fn, reference, source, reports)
+        if not details:
+            right += 1
+        elif failure is None:
+            failure = case, details, stopped
+        if stopped:
+            break
+    if failure is None:
+        of = exercise.correct_points
+        first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases]))
+        return (first, *_budgets(exercise, reports))
+    case, details, stopped = failure
+    said = messages.stopped_at if stopped else messages.first_wrong
+    summary = said(right, len(exercise.cases), case.name)
+    if details[0].text == messages.empty(name_of(fn)):
+        summary = messages.no_result()
+    return no_points(exercise, summary, details)
+
+
+def _at(
+    exercise: Exercise,
+    case: Case,
+    fn: Any,
+    reference: Reference,
+    source: Source,
+    reports: dict[str, TensorReport],
+) -> tuple[tuple[Detail, ...], bool]:
+    """What is wrong at one case, and whether it stopped there."""
+    made = cases.arguments(exercise, case)
+    try:
+        graph = source(case, made)
+        outcome = replay(graph, made, exercise.operators, name_of(fn))
+    except Exception as error:
+        return (*explain(error, fn), *_source(error, fn)), True
+    if details := _changed(made, outcome):
+        return details, False
+    expected = cases.expected(reference, made, case)
+    if details := _wrong(exercise, made, outcome, expected):
+        return details, False
+    if graph.uninitialised:  # what was never written must not matter
+        made = cases.arguments(exercise, case)
+        other = replay(graph, made, exercise.operators, name_of(fn), cases.POISON[1])
+        if details := _wrong(exercise, made, other, expected):
+            return (*details, Detail(messages.reads_unwritten())), False
+    reports[case.name] = outcome.report
+    return (), False
+
+
+def _source(error: Exception, fn: Any) -> tuple[Detail, ...]:
+    """The line of the learner's code that a graph stopped at, where its text is to be had."""
+    line = error.line if isinstance(error, NotAGraph) else 0
+    text = linecache.getline(file_of(fn), line).strip() if line else ""
+    return (Detail(text, line),) if text else ()
+
+
+def _changed(made: Sequence[Argument], outcome: Replay) -> tuple[Detail, ...]:
+    for argument in made:
+        after = outcome.after.get(argument.name)
+        if argument.role == "in" and after is not None and argument.value.tobytes() != after.tobytes():
+            return changed_input(argument.name, argument.value, after, None)
+    return ()
+
+
+def _wrong(
+    exercise: Exercise, made: Sequence[Argument], outcome: Replay, expected: dict[str, Any]
+) -> tuple[Detail, ...]:
+    """The first output that is not as it should be."""
+    results = iter(outcome.results)
+    for argument in made:
+        if argument.role not in ("out", "inout"):
+            continue
+        got = next(results, None) if argument.role == "out" else outcome.after[argument.name]
+        if got is None or (got.shape, got.dtype) != (argument.value.shape, argument.value.dtype):
+            return (Detail(messages.other_inputs()),)
+        should = expected.get(argument.name, argument.value)
+        if found := mismatch(argument.name, got, should, exercise.rtol, exercise.atol):
+            value, wanted = found.got[found.first], found.expected[found.first]
+            sentence = messages.element(
+                index_words(argument.name, found.first),
+                value_words(value),
+                value_words(wanted.astype(found.got.dtype)),
+                False,
+            )
+            if found.count > 1:
+                sentence += f" · {messages.more_elements(found.count - 1, where(found.wrong))}"
+            return (Detail(sentence),)
+    return ()
+
+
+def _budgets(exercise: Exercise, reports: dict[str, TensorReport]) -> tuple[Part, ...]:
+    def advice(budget: Budget, case: Case, got: Score) -> tuple[Detail, ...]:
+        said = messages.by_operator(_costliest(reports[case.name], budget.metric), budget.unit)
+        return tuple(Detail(text) for text in (said, budgets.question(budget, got)) if text)
+
+    return budgets.parts(exercise, lambda budget, case: reports[case.name][budget.metric], advice)
+
+
+def _costliest(report: TensorReport, metric: str) -> list[tuple[str, int, int]]:
+    """The operators that a count comes from, as (name, calls, count), the largest first."""
+    if metric not in ("launches", "bytes", "flops", "syncs"):
+        return []
+    rows = [(op, total.calls, getattr(total, metric)) for op, total in report.by_op.items()]
+    return sorted((row for row in rows if row[2]), key=lambda row: -row[2])[:SHOWN]

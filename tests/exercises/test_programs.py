@@ -1,0 +1,331 @@
+"""Exercises in PyTorch: what is right passes whatever way it takes, and what is wrong is said in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+import gpulab  # noqa: E402
+from gpulab.exercises import Array, Budget, Case, Exercise, Scalar, cases, registry  # noqa: E402
+from gpulab.exercises.operators import COMMON, MULTI_TENSOR  # noqa: E402
+from gpulab.exercises.spec import grouped, several  # noqa: E402
+from gpulab.exercises.tensor_graphs import Graph, record, replay  # noqa: E402
+from gpulab.profile.ledger import ledger  # noqa: E402
+
+OUTSIDE = torch.arange(4.0)
+LARGE = torch.ones(2000)
+
+AFFINE = Exercise(
+    name="toy.affine",
+    lab="99",
+    correct_points=1.0,
+    evidence="tensor graph",
+    cases=(Case("3 × 4", {"rows": 3, "cols": 4}), Case("64 × 4", {"rows": 64, "cols": 4})),
+    arguments=lambda s: (
+        Array("x", (int(s["rows"]), int(s["cols"]))),
+        Array("bias", (int(s["cols"]),)),
+        Scalar("factor", 3.0, "float64"),
+        Array("y", (int(s["rows"]), int(s["cols"])), role="out"),
+    ),
+    operators=COMMON,
+    rtol=1e-6,
+    budgets=(
+        Budget("launches", 1, 1.0, "launches", naive=3, unit="launches", advice="{times} × as many. Why?"),
+        Budget("peak_bytes", lambda s: 16 * s["rows"], 1.0, "peak", naive=1e9, unit="B"),
+        Budget("calls of mul", 0, 1.0, "products", unit="calls"),
+    ),
+)
+STEP = Exercise(
+    name="toy.step",
+    lab="99",
+    correct_points=1.0,
+    evidence="tensor graph",
+    cases=(Case("5", {"n": 5}),),
+    arguments=lambda s: (
+        *several("weights", [(i + 1, 3) for i in range(int(s["n"]))], role="inout"),
+        *several("slopes", [(i + 1, 3) for i in range(int(s["n"]))]),
+    ),
+    operators=COMMON | MULTI_TENSOR,
+    rtol=1e-6,
+)
+SLOPE = Exercise(
+    name="toy.slope",
+    lab="99",
+    correct_points=1.0,
+    evidence="tensor graph",
+    cases=(Case("100", {"n": 100}),),
+    arguments=lambda s: (Array("w", (100,), grad=True), Array("w.grad", (100,), role="out")),
+    operators=COMMON,
+    rtol=1e-5,
+    atol=1e-6,
+)
+
+
+def _stepped(inputs: Any, sizes: Any) -> dict[str, np.ndarray]:
+    a = grouped(inputs)
+    return {
+        f"weights[{i}]": w - 0.5 * g for i, (w, g) in enumerate(zip(a["weights"], a["slopes"], strict=True))
+    }
+
+
+def _slope(inputs: Any, sizes: Any) -> dict[str, np.ndarray]:
+    w = inputs["w"]
+    return {"w.grad": 2 * np.tanh(w) * (1 - np.tanh(w) ** 2)}
+
+
+@pytest.fixture(autouse=True)
+def programs() -> Iterator[None]:
+    registry.add(AFFINE, lambda inputs, sizes: {"y": 3 * inputs["x"] + inputs["bias"]})
+    registry.add(STEP, _stepped)
+    registry.add(SLOPE, _slope)
+    yield
+    for exercise in (AFFINE, STEP, SLOPE):
+        registry.remove(exercise.name)
+
+
+def affine(x, bias, factor):
+    return torch.add(bias, x, alpha=factor)
+
+
+def affine_in_two(x, bias, factor):
+    return x * factor + bias
+
+
+def step(weights, slopes):
+    torch._foreach_add_(weights, slopes, alpha=-0.5)
+
+
+def slope(w):
+    torch.tanh(w).square().sum().backward()
+
+
+def graph_of(exercise: Exercise, fn: Any) -> Graph:
+    return record(fn, cases.arguments(exercise, exercise.cases[0]), exercise.operators)
+
+
+# ---------------------------------------------------------------- right
+
+
+def test_a_function_that_is_right_and_frugal_gets_all_points():
+    verdict = gpulab.check("toy.affine", affine)
+    assert verdict.passed, str(verdict)
+
+
+def test_a_budget_that_is_missed_says_which_operators_it_comes_from():
+    verdict = gpulab.check("toy.affine", affine_in_two)
+    parts = {part.label: part for part in verdict.parts}
+    assert parts["right"].state == "pass"
+    assert parts["launches"].measured == 2 and parts["products"].measured == 1
+    assert parts["peak"].measured == 2 * 16 * 64  # the product and the sum live together
+    assert "`mul` (1 call, 1 launch)" in str(verdict) and "2 × as many" in str(verdict)
+
+
+def test_tensors_in_a_list_are_changed_in_place():
+    assert gpulab.check("toy.step", step).passed
+
+
+def test_a_backward_pass_is_recorded_and_its_gradient_is_the_output():
+    assert gpulab.check("toy.slope", slope).passed
+    assert {"tanh", "tanh_backward"} <= {node.name for node in graph_of(SLOPE, slope).nodes}
+
+
+def test_what_is_computed_again_is_not_held_in_between():
+    def chain(w):
+        for _ in range(6):
+            w = torch.sin(w)
+        return w
+
+    def all_kept(w):
+        chain(chain(w)).sum().backward()
+
+    def again(w):
+        checkpoint(chain, checkpoint(chain, w, use_reentrant=False), use_reentrant=False).sum().backward()
+
+    peaks = []
+    for fn in (all_kept, again):
+        made = cases.arguments(SLOPE, SLOPE.cases[0])
+        peaks.append(replay(graph_of(SLOPE, fn), made, SLOPE.operators, "fn").report)
+    assert peaks[1].peak < 0.75 * peaks[0].peak
+    assert peaks[0]["calls of sin"] == 12
+    assert peaks[1]["calls of sin"] == 22  # 12 forward, and in each half all but the last, which none needs
+
+
+def test_small_constants_travel_with_the_graph():
+    def shifted(x, bias, factor):
+        return x * factor * OUTSIDE[1] + bias * torch.tensor([1.0])
+
+    parts = gpulab.check("toy.affine", shifted).parts
+    assert parts[0].state == "pass"
+
+
+def test_a_function_under_inference_mode_and_one_that_is_compiled_are_seen_through():
+    def inference(x, bias, factor):
+        with torch.inference_mode():
+            return torch.add(bias, x, alpha=factor).reshape(-1).reshape(x.shape)
+
+    def compiled(x, bias, factor):
+        return torch.compile(affine)(x, bias, factor)
+
+    assert gpulab.check("toy.affine", inference).passed
+    assert gpulab.check("toy.affine", compiled).passed
+
+
+def test_recording_counts_what_the_replay_counts():
+    made = cases.arguments(SLOPE, SLOPE.cases[0])
+    report = replay(graph_of(SLOPE, slope), made, SLOPE.operators, "slope").report
+    w = torch.from_numpy(made[0].value).requires_grad_()
+    with ledger() as book:
+        slope(w)
+    assert list(report.entries)[:3] == book.entries[:3]
+    assert report.launches == sum(e.launches for e in book.entries)
+    assert report.flops == sum(e.flops for e in book.entries)
+
+
+def test_a_graph_survives_json():
+    for exercise, fn in ((AFFINE, affine), (STEP, step), (SLOPE, slope)):
+        graph = graph_of(exercise, fn)
+        back = Graph.from_data(json.loads(json.dumps(graph.to_data())))
+        assert json.dumps(back.to_data()) == json.dumps(graph.to_data())
+
+
+# ---------------------------------------------------------------- wrong
+
+
+def branches(x, bias, factor):
+    if x.sum() > 0:
+        return x * factor + bias
+    return bias + x * factor
+
+
+def as_numpy(x, bias, factor):
+    return torch.from_numpy(x.numpy() * factor) + bias
+
+
+def as_item(x, bias, factor):
+    return x * factor + bias * x.max().item()
+
+
+def masked(x, bias, factor):
+    return x[x > 0]
+
+
+def huge_constant(x, bias, factor):
+    return x * factor + bias + LARGE[:4]
+
+
+def fused(x, bias, factor):
+    return torch.addcmul(bias, x, x)
+
+
+def random(x, bias, factor):
+    return x + torch.rand(4)
+
+
+def too_few(x, bias, factor):
+    return None
+
+
+def other_shape(x, bias, factor):
+    return (x * factor + bias)[:2]
+
+
+def other_type(x, bias, factor):
+    return (x * factor + bias).double()
+
+
+def a_number(x, bias, factor):
+    return 3.0
+
+
+def changes_input(x, bias, factor):
+    return x.mul_(factor).add_(bias).clone()
+
+
+def wrong(x, bias, factor):
+    return x * factor - bias
+
+
+def unwritten(x, bias, factor):
+    out = torch.empty_like(x)
+    out[1:] = x[1:] * factor + bias
+    return out
+
+
+def unwritten_times_zero(x, bias, factor):
+    return x * factor + bias + torch.nan_to_num(torch.empty_like(x)) * 0
+
+
+def other_index(x, bias, factor):
+    return (x * factor + bias)[torch.tensor([0, 1, 70])]
+
+
+def mistake(x, bias, factor):
+    return x @ x
+
+
+def empty(x, bias, factor):
+    raise NotImplementedError()
+
+
+@pytest.mark.parametrize(
+    ("fn", "words"),
+    [
+        (branches, "asks for the value of a tensor"),
+        (branches, "if x.sum() > 0:"),
+        (as_numpy, "asks for the value of a tensor"),
+        (as_item, "asks for the value of a tensor"),
+        (masked, "depends on values"),
+        (huge_constant, "8,000 bytes; at most 4,096"),
+        (fused, "operator `addcmul` is not on this exercise's list"),
+        (random, "operator `rand` is not on this exercise's list"),
+        (too_few, "returns 0 tensors; it should return 1 tensor: `y`"),
+        (other_shape, "`y` is 2 × 4 float32, should be 3 × 4 float32"),
+        (other_type, "`y` is 3 × 4 float64, should be 3 × 4 float32"),
+        (a_number, "`y` should be a tensor; your function returns a float"),
+        (changes_input, "your code changed"),
+        (wrong, "`y[0, 0]` is"),
+        (unwritten, "`y[0, 0]` is nan"),
+        (other_index, "`index` stopped on real data"),
+        (mistake, "RuntimeError in line"),
+        (empty, "`empty` is still empty"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(fn, words):
+    verdict = gpulab.check("toy.affine", fn)
+    assert verdict.points == 0
+    text = " ".join(str(verdict).split())
+    assert words in text, str(verdict)
+    assert "Traceback" not in text and "FakeTensor" not in text
+
+
+def test_what_nobody_wrote_must_not_matter_even_where_it_is_no_number():
+    def lucky(x, bias, factor):
+        old = torch.empty_like(x)
+        return torch.where(torch.isnan(old), x * factor + bias, old)
+
+    verdict = gpulab.check("toy.affine", lucky)
+    assert verdict.points == 0 and "memory that nobody wrote" in " ".join(str(verdict).split())
+
+
+def test_a_tensor_kept_from_another_call_is_refused():
+    kept: list[Any] = []
+
+    def keeps(x, bias, factor):
+        kept.append(x)
+        return kept[0][:3] * factor + bias
+
+    verdict = gpulab.check("toy.affine", keeps)
+    assert verdict.points == 0 and "another call" in " ".join(str(verdict).split()), str(verdict)
+
+
+def test_a_gradient_that_never_came_is_missed():
+    verdict = gpulab.check("toy.slope", lambda w: None)
+    assert verdict.points == 0 and "no backward pass reached `w`" in " ".join(str(verdict).split())
