@@ -15,9 +15,9 @@ from .bars import bars  # noqa: E402
 from .bit_fields import Bits, bit_fields  # noqa: E402
 from .divergence import divergence  # noqa: E402
 from .grid_map import grid_map  # noqa: E402
+from .lines import lines  # noqa: E402
 from .listings import listings  # noqa: E402
 from .mask import mask  # noqa: E402
-from .lines import lines  # noqa: E402
 from .matrix import matrix  # noqa: E402
 from .number_line import number_line  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
@@ -45,9 +45,9 @@ __all__ = [
     "bit_fields",
     "divergence",
     "grid_map",
+    "lines",
     "listings",
     "mask",
-    "lines",
     "matrix",
     "number_line",
     "occupancy",

@@ -18,12 +18,13 @@ SIDES = {"memory": "the slope, bound by memory", "compute": "the flat part, boun
 
 
 def roofline(
-    points: Sequence[Point], gpu: GPU | str, ax: Axes | None = None, *, dtypes: Sequence[str] = ()
+    points: Sequence[Point], gpu: GPU | Roofline | str, ax: Axes | None = None, *, dtypes: Sequence[str] = ()
 ) -> style.Picture:
-    """Draw kernels at their intensity (FLOP/B) and rate (FLOP/s) below the roof of a GPU.
+    """Draw kernels at their intensity (FLOP/B) and rate (FLOP/s) below the roof of a GPU, or a given roof.
 
-    There is one roof for each of `dtypes` and of the points' dtypes (float32 when there are none). A kernel
-    whose rate is unknown is a hollow mark on its roof: the most that it can reach.
+    A GPU has one roof for each of `dtypes` and of the points' dtypes (float32 when there are none); a given
+    roof is that of all points. A kernel whose rate is unknown is a hollow mark on its roof: the most that it
+    can reach.
     Raises NothingToDraw for a kernel without an intensity, and what `hardware.roofline` raises.
     """
     if missing := [point.label for point in points if point.intensity is None]:
@@ -32,7 +33,7 @@ def roofline(
             "the run did no floating-point operation or touched no memory"
         )
     wanted = dict.fromkeys([*dtypes, *(point.dtype for point in points)]) or {"float32": None}
-    roofs = {dtype: hardware.roofline(gpu, dtype) for dtype in wanted}
+    roofs = {dtype: gpu if isinstance(gpu, Roofline) else hardware.roofline(gpu, dtype) for dtype in wanted}
     highest_roof = max(roofs.values(), key=lambda roof: roof.peak)
     left = min([0.25, *(p.intensity / 2 for p in points if p.intensity > 0)])
     right = max([8 * highest_roof.ridge, *(2 * p.intensity for p in points)])
@@ -107,11 +108,11 @@ def _along_the_slope(ax: Axes, roof: Roofline, left: float) -> None:
 
 def _told(points: Sequence[Point], roofs: Mapping[str, Roofline]) -> str:
     roof = next(iter(roofs.values()))
-    article = "an" if roof.gpu[0] in "AHLR" else "a"
+    article = "an " if roof.gpu[0] in "AHLR" else "" if roof.gpu.startswith("this") else "a "
     bound = {side: [p.label for p in points if roofs[p.dtype].bound(p.intensity) == side] for side in SIDES}
     parts = [f"{_names(labels)} under {SIDES[side]}" for side, labels in bound.items() if labels]
     told = "; ".join(parts) or f"left of {roof.ridge:.3g} FLOP/B memory binds, right of it arithmetic"
-    return f"The roof of {article} {roof.gpu}: {told}."
+    return f"The roof of {article}{roof.gpu}: {told}."
 
 
 def _names(labels: list[str]) -> str:

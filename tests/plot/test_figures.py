@@ -25,12 +25,15 @@ MODULES = (
     "bit_fields",
     "divergence",
     "grid_map",
+    "lines",
     "listings",
     "mask",
     "matrix",
     "number_line",
     "occupancy",
+    "ridges",
     "roofline",
+    "speedup",
     "stride_sweep",
     "timeline",
     "units",
@@ -285,3 +288,45 @@ def test_lines_of_one_source_line_have_one_colour_and_those_of_none_have_no_bar(
     assert "2 lines of C, 3 lines of PTX" in picture.caption
     with pytest.raises(style.NothingToDraw):
         plot.listings([plot.Listing("C", ())])
+
+
+def test_a_roof_of_its_own_is_drawn_as_a_gpus_is() -> None:
+    roof = hardware.Roofline("this CPU", "float32", 6e10, 1.2e10)
+    picture = plot.roofline([Point("add", 1 / 12), Point("product", 64, 5e10)], roof)
+    assert picture.caption.startswith("The roof of this CPU: add lies under the slope")
+    assert "60 GFLOP/s float32" in [text.get_text() for text in picture.axes.texts]
+
+
+def test_the_speed_up_ends_where_the_laws_put_it() -> None:
+    """1 / (0.05 + 0.95 / 1024) = 19.6; 0.05 + 0.95 × 1024 = 972.85."""
+    picture = plot.speedup([0.05], most=1024)
+    assert "973 with Gustafson" in picture.caption and "19.6 with Amdahl" in picture.caption
+    with pytest.raises(ValueError, match="between 0 and 1; got 5"):
+        plot.speedup([5])
+    with pytest.raises(style.NothingToDraw):
+        plot.speedup([])
+
+
+def test_a_gpu_without_a_dtype_has_no_ridge_for_it() -> None:
+    picture = plot.ridges(["T4", "H100"], ["float32", "float8"])
+    marks = [line for line in picture.axes.lines if line.get_marker() in ("o", "s")]
+    assert len(marks) == 3
+    assert "25.4" in [text.get_text() for text in picture.axes.texts]  # T4: 8.14 TFLOP/s over 320 GB/s
+    with pytest.raises(style.NothingToDraw, match="rate for float8"):
+        plot.ridges(["T4"], ["float8"])
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
+    picture = plot.lines(
+        {"one": [(0, 9), (1, 1)], "two": [(0, 5), (1, 1.01)]},
+        "n",
+        "cost",
+        "Both end low.",
+        limits={"bound": 1},
+    )
+    picture.png()
+    texts = [text for text in picture.axes.texts if text.get_text() in ("one", "two", "bound")]
+    bottoms = sorted(text.get_window_extent().y0 for text in texts)
+    assert len(bottoms) == 3 and min(np.diff(bottoms)) > 8
+    with pytest.raises(style.NothingToDraw):
+        plot.lines({"one": []}, "n", "cost", "Nothing.")

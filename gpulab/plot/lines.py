@@ -1,0 +1,102 @@
+"""Curves over one quantity, with their names at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+
+from . import style
+
+STYLES = ("-", "--", ":", "-.")
+
+
+def lines(
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    x: str,
+    y: str,
+    caption: str,
+    ax: Axes | None = None,
+    *,
+    limits: Mapping[str, float] | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+    step: bool = False,
+    labels: Mapping[str, str] | None = None,
+) -> style.Picture:
+    """Draw one curve for each name through its points (x, y); each has its colour and its kind of line.
+
+    `x` and `y` name the axes, with units. `limits` are horizontal lines by name. `step` draws a curve that
+    keeps a value until the next point. `labels` replaces names where the curve is written at. The caption
+    says in one sentence what to see. Raises NothingToDraw without a point.
+    """
+    if not any(curves.values()):
+        raise style.NothingToDraw("there is nothing to draw: no curve has a point")
+    ax, given = style.begin(ax, 7.2, 3.6)
+    if log_x:
+        ax.set_xscale("log")
+    if log_y:
+        ax.set_yscale("log")
+    ends: list[tuple[float, float, str, str]] = []
+    for index, (name, points) in enumerate(curves.items()):
+        colour = style.SERIES[index % len(style.SERIES)]
+        ax.plot(
+            *zip(*points, strict=True),
+            color=colour,
+            linewidth=2,
+            linestyle=STYLES[index % len(STYLES)],
+            drawstyle="steps-post" if step else "default",
+        )
+        ends.append((*points[-1], (labels or {}).get(name, name), colour))
+    right = max(end[0] for end in ends)
+    for name, value in (limits or {}).items():
+        ax.axhline(value, color=style.ALARM, linewidth=1.2)
+        ends.append((right, value, name, style.ALARM))
+    ax.set_xlabel(x, color=style.INK)
+    ax.set_ylabel(y, color=style.INK)
+    ax.margins(x=0.01)
+    for axis, log in ((ax.xaxis, log_x), (ax.yaxis, log_y)):
+        if log:
+            axis.set_major_formatter(lambda value, _: style.number(value))
+            axis.set_minor_formatter("")
+    _name_ends(ax, ends)
+    return style.finish(ax, caption, given)
+
+
+def _name_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
+    """Write each name right of the axes at its end, moved up where it would lie on the one below."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()  # the limits of the axes are known once they are laid out
+    low, high = ax.transData.transform([(1, ax.get_ylim()[0]), (1, ax.get_ylim()[1])])[:, 1]
+    places = [
+        (float(ax.transData.transform((x, y))[1] - low) / (high - low), name, colour)
+        for x, y, name, colour in ends
+    ]
+    height = 15 * figure.dpi / 72 / (high - low)
+    lowest = -1.0
+    for place, name, colour in sorted(places):
+        at = max(min(place, 1.0), lowest + height)
+        lowest = at
+        ax.annotate(
+            name, (1.01, at), xycoords="axes fraction", va="center", fontsize=style.TEXT,
+            color=style.INK if colour != style.ALARM else style.ALARM,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 3, "shrinkA": 0, "shrinkB": 0},
+            xytext=(1.05, at), textcoords="axes fraction", annotation_clip=False,
+        )  # fmt: skip
+
+
+def sample() -> style.Picture:
+    """Two made-up curves and a limit."""
+    n = range(1, 65)
+    return lines(
+        {"twice": [(i, 2.0 * i) for i in n], "its root": [(i, i**0.5) for i in n]},
+        "n",
+        "value, units",
+        "The double passes the limit at 20, the root never does.",
+        limits={"limit": 40},
+    )
+
+
+if __name__ == "__main__":
+    style.demo(sample)
