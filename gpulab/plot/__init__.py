@@ -21,9 +21,11 @@ from .mask import mask  # noqa: E402
 from .matrix import matrix  # noqa: E402
 from .number_line import number_line  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
+from .panels import panels  # noqa: E402
 from .records import Coverage, Listing, Pass, Point, Request, Span  # noqa: E402
 from .ridges import ridges  # noqa: E402
 from .roofline import roofline  # noqa: E402
+from .shares import shares  # noqa: E402
 from .speedup import speedup  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
@@ -51,8 +53,10 @@ __all__ = [
     "matrix",
     "number_line",
     "occupancy",
+    "panels",
     "ridges",
     "roofline",
+    "shares",
     "speedup",
     "stride_sweep",
     "timeline",

@@ -31,8 +31,10 @@ MODULES = (
     "matrix",
     "number_line",
     "occupancy",
+    "panels",
     "ridges",
     "roofline",
+    "shares",
     "speedup",
     "stride_sweep",
     "timeline",
@@ -226,6 +228,9 @@ def test_each_dtype_has_its_roof() -> None:
     [
         lambda: plot.bars({}, "sectors"),
         lambda: plot.timeline([]),
+        lambda: plot.panels({}, "none"),
+        lambda: plot.shares({}, "instructions", "none"),
+        lambda: plot.shares({"idle": {"memory": 0}}, "instructions", "none"),
         lambda: plot.divergence([]),
         lambda: plot.matrix([], (4, 4)),
         lambda: plot.stride_sweep({"yours": []}, "sectors"),
@@ -330,3 +335,20 @@ def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
     assert len(bottoms) == 3 and min(np.diff(bottoms)) > 8
     with pytest.raises(style.NothingToDraw):
         plot.lines({"one": []}, "n", "cost", "Nothing.")
+
+
+def test_panels_have_scales_of_their_own_and_name_the_kernels_once() -> None:
+    counts = {"loads": {"three": 3, "one": 1}, "barriers": {"three": 20, "one": 0}}
+    picture = plot.panels(counts, "Fewer of both.")
+    first, second = picture.figure.axes
+    assert [label.get_text() for label in first.get_yticklabels()] == ["three", "one"]
+    assert not any(label.get_text() for label in second.get_yticklabels())
+    assert (first.get_xlim()[1], second.get_xlim()[1]) == (4.5, 30)
+    with pytest.raises(style.NothingToDraw, match="no count of barriers for one"):
+        plot.panels({"loads": {"one": 1}, "barriers": {}}, "none")
+
+
+def test_shares_of_a_whole_lie_end_to_end() -> None:
+    picture = plot.shares({"sum": {"memory": 1, "arithmetic": 3}}, "instructions", "Mostly arithmetic.")
+    bars = [box for box in picture.axes.findobj(Rectangle) if box.get_height() == 0.64]
+    assert [(box.get_x(), box.get_width()) for box in bars] == [(0, 25), (25, 75)]

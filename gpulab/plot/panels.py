@@ -1,0 +1,57 @@
+"""Several counts for the same kernels, side by side: what a step saves and what it costs instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from . import style
+
+
+def panels(counts: Mapping[str, Mapping[str, float]], caption: str) -> style.Picture:
+    """Draw one panel per unit (keys of `counts`, for example ``barriers per warp``), one bar per kernel.
+
+    All panels list the kernels of the first in its order, each on a scale of its own from 0. The caption says
+    in one sentence what to see. Raises NothingToDraw without a count, or where a panel lacks a kernel.
+    """
+    kernels = list(next(iter(counts.values()), {}))
+    if not kernels:
+        raise style.NothingToDraw("there is nothing to compare: no count was given")
+    for unit, of_kernels in counts.items():
+        if missing := [name for name in kernels if of_kernels.get(name) is None]:
+            raise style.NothingToDraw(f"there is no count of {unit} for {' and '.join(missing)}")
+    figure = Figure(figsize=(1.2 + 2.4 * len(counts), 1.1 + 0.36 * len(kernels)), layout="constrained")
+    figure.patch.set_alpha(0)
+    axes = figure.subplots(1, len(counts), squeeze=False)[0]
+    for ax, (unit, of_kernels) in zip(axes, counts.items(), strict=True):
+        style.begin(ax, 0, 0)
+        highest = max(max(of_kernels[name] for name in kernels), 1e-30)
+        for row, name in enumerate(kernels):
+            value = of_kernels[name]
+            style.cell(ax, 0, row - 0.3, "", style.GOOD, width=value, height=0.6)
+            ax.annotate(
+                style.number(value), (value, row), xytext=(4, 0), textcoords="offset points", va="center",
+                fontsize=8, color=style.INK,
+            )  # fmt: skip
+        ax.set_xlim(0, 1.5 * highest)
+        ax.set_ylim(len(kernels) - 0.5, -0.5)
+        ax.set_xticks([])
+        ax.set_yticks(range(len(kernels)), kernels if ax is axes[0] else [""] * len(kernels))
+        ax.tick_params(axis="y", length=0)
+        ax.spines["bottom"].set_visible(False)
+        ax.set_xlabel(unit, color=style.INK)
+    return style.finish(axes[0], caption, False)
+
+
+def sample() -> style.Picture:
+    """Three versions of a sum."""
+    counts = {
+        "warp instructions": {"tree": 67584, "shuffles": 81280, "one launch": 32384},
+        "barriers per warp": {"tree": 4, "shuffles": 1, "one launch": 1},
+    }
+    return panels(counts, "Shuffles save barriers and cost instructions.")
+
+
+if __name__ == "__main__":
+    style.demo(sample)
