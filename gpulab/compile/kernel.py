@@ -33,8 +33,8 @@ class CompiledKernel:
 
     @property
     def digest(self) -> str:
-        """A hash of the PTX: equal PTX, equal behaviour."""
-        return hashlib.sha256(self.ptx.encode()).hexdigest()
+        """A hash of the PTX and the entry, of which one text may have several: equal hash, equal behaviour."""
+        return hashlib.sha256(f"{self.entry}\0{self.ptx}".encode()).hexdigest()
 
 
 class CompileError(Message):

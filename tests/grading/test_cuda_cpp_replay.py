@@ -74,6 +74,21 @@ ANSWERS = {
         cp.ElementwiseKernel("T a, T b", "T c", "c = a + b", "add")(t, x, y)
 """,
     ),
+    "two kernels of one text": (
+        "toy.host",
+        """
+from gpulab import cupy as cp
+module = cp.RawModule(code=r'''
+template <int N> __global__ void add(const float* x, float* y, int n, int first) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = first ? N * x[i] : y[i] + N * x[i];
+}''', name_expressions=["add<4>", "add<-2>"])
+def answer(x, y):
+    if x.size:
+        for name, first in (("add<4>", 1), ("add<-2>", 0)):
+            module.get_function(name)((8,), (256,), (x, y, cp.int32(x.size), cp.int32(first)))
+""",
+    ),
     "looks": ("toy.host", HALVES % "y[...] = 2 * x"),
 }
 
@@ -125,7 +140,11 @@ def found(recorded: bytes) -> dict[str, ExerciseVerdict]:
 
 
 def test_right_answers_pass_on_contents_that_were_not_there(found: dict[str, ExerciseVerdict]) -> None:
-    assert {name for name, verdict in found.items() if verdict.passed} == {"right", "scratch"}
+    assert {name for name, verdict in found.items() if verdict.passed} == {
+        "right",
+        "scratch",
+        "two kernels of one text",
+    }
 
 
 @pytest.mark.parametrize(
