@@ -41,6 +41,8 @@ FACTORIES = frozenset(
 )
 # Of the first argument only as much is read as the output holds.
 GATHERS = frozenset({"embedding", "index", "index_select", "gather", "take"})
+# Multi-tensor reductions: blocks leave partial results, one more launch adds them up (ForeachReduceOp.cu).
+IN_TWO_STEPS = frozenset({"_foreach_norm", "_foreach_max"})
 # The host waits for a number from the device.
 SYNCS = frozenset({"_local_scalar_dense", "nonzero", "is_nonzero", "equal", "masked_select"})
 # One operation per input element, besides those that PyTorch tags as pointwise (one per output element).
@@ -75,7 +77,8 @@ PER_ELEMENT = {
 }
 
 # How PyTorch's multi-tensor kernels (`_foreach_…`, `_fused_…`) are cut into launches: at most so many tensors
-# for 1, 2, 3 … lists, and at most so many blocks of CHUNK elements (ATen/native/cuda/MultiTensorApply.cuh).
+# for 1, 2, 3 … lists, and at most so many blocks of CHUNK elements (ATen/native/cuda/MultiTensorApply.cuh,
+# for kernels with 4 KB of arguments; some builds pass 32 KB and take seven times as many).
 TENSORS_PER_LAUNCH = (110, 64, 48, 36, 30)
 BLOCKS_PER_LAUNCH = 320
 CHUNK = 65_536
@@ -173,7 +176,10 @@ def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: i
     made = list(tensors_in(out))
     foreach = name.startswith(("_foreach_", "_fused_"))
     lists = [a for a in args if isinstance(a, list | tuple) and any(isinstance(t, torch.Tensor) for t in a)]
-    depth = len(lists) + bool(made)  # lists that a multi-tensor kernel walks along, a new one of results too
+    two_steps = name in IN_TWO_STEPS
+    depth = len(lists) + (
+        bool(made) and not two_steps
+    )  # lists that a multi-tensor kernel walks along, a new one of results too
     if foreach:
         made = made or _written(func, args, kwargs)
         depth -= name.startswith("_fused_")  # the step counts travel apart
@@ -188,7 +194,7 @@ def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: i
     matrix = _matrix_flops(func, args, kwargs, out)
     launches = 1
     if foreach:
-        launches = foreach_launches([t.numel() for t in lists[0]], depth) if lists else 1
+        launches = foreach_launches([t.numel() for t in lists[0]], depth) + two_steps if lists else 1
     elif name == "_local_scalar_dense" or not (read or made):
         launches = 0  # a copy to the host
     return Entry(

@@ -171,6 +171,7 @@ def test_results_in_a_new_list_make_a_multi_tensor_launch_hold_fewer():
     tensors = [torch.ones(3) for _ in range(110)]
     assert costs(lambda: torch._foreach_sqrt_(tensors))[0][-1] == 1
     assert costs(lambda: torch._foreach_sqrt(tensors))[0][-1] == 2
+    assert costs(lambda: torch._foreach_norm(tensors))[0][-1] == 2  # one over all, one for the partial sums
 
 
 def test_in_inference_mode_the_parts_of_an_operation_are_seen():
