@@ -1,6 +1,6 @@
-"""Bandwidth and rate of the CPU at hand, by NumPy: a copy on all cores, and a matrix product.
+"""Bandwidth and rate of the CPU at hand: a copy on all cores, a matrix product, and what lies between.
 
-Both are what a program gets, not what the machine could do at best: a copy counts the bytes that it reads and
+They are what a program gets, not what the machine could do at best: a copy counts the bytes that it reads and
 writes (a CPU that fetches a line before it overwrites it moves half as many again), and the product runs as
 fast as the BLAS library that NumPy has.
 """
@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from time import perf_counter
 
@@ -74,14 +75,53 @@ def copy(target: np.ndarray, source: np.ndarray, pool: ThreadPoolExecutor, parts
     list(pool.map(lambda pair: np.copyto(*pair), pairs))
 
 
-def flops(n: int = 1536, k: int | None = None, dtype: str = "float32", repeats: int = 5) -> Measured:
-    """Multiply an n × k by a k × n matrix (square by default) with NumPy's BLAS: 2 · n · n · k FLOP."""
-    k = n if k is None else k
+def flops(n: int = 1536, dtype: str = "float32", repeats: int = 5) -> Measured:
+    """Multiply two n × n matrices with NumPy's BLAS: 2 · n³ FLOP."""
     numbers = np.random.default_rng(0)
-    a = numbers.random((n, k)).astype(dtype)
-    b = numbers.random((k, n)).astype(dtype)
+    a, b = (numbers.random((n, n)).astype(dtype) for _ in range(2))
     out = np.empty((n, n), dtype)
-    return timed(lambda: np.matmul(a, b, out=out), 2.0 * n * n * k, "FLOP", repeats)
+    return timed(lambda: np.matmul(a, b, out=out), 2.0 * n**3, "FLOP", repeats)
+
+
+def steps(count: int, megabytes: int = 64, threads: int | None = None, repeats: int = 5) -> Measured:
+    """Do `count` steps y = y · x + c on each float32 number of an array: 2 · `count` FLOP for 8 bytes moved.
+
+    So the intensity is count / 4 FLOP/B. `count` must be a multiple of 4; the work is in FLOP.
+    Raises ValueError for another count.
+    """
+    if count < 4 or count % 4:
+        raise ValueError(f"the number of steps must be a multiple of 4, at least 4; got {count}")
+    source = np.full(megabytes * MB // 4, 0.5, np.float32)
+    target = np.zeros_like(source)
+    threads = threads or os.cpu_count() or 1
+    run = _stepper()
+    with ThreadPoolExecutor(threads) as pool:
+        pairs = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+        return timed(
+            lambda: list(pool.map(lambda pair: run(pair[0], pair[1], count // 4), pairs)),
+            2.0 * count * source.size,
+            "FLOP",
+            repeats,
+        )
+
+
+@cache
+def _stepper() -> Callable[[np.ndarray, np.ndarray, int], None]:
+    from numba import njit
+
+    @njit(nogil=True, fastmath=True)
+    def stepper(target, source, rounds):  # type: ignore[no-untyped-def]
+        block = 1024  # 4 KB of each array stay in the L1 while the steps go over them
+        c = np.float32(0.25)
+        for first in range(0, source.size, block):
+            x, y = source[first : first + block], target[first : first + block]
+            y[:] = x
+            for _ in range(rounds):
+                for i in range(x.size):
+                    once = (y[i] * x[i] + c) * x[i] + c
+                    y[i] = (once * x[i] + c) * x[i] + c
+
+    return stepper
 
 
 def roofline(dtype: str = "float32") -> Roofline:

@@ -72,7 +72,7 @@ ROWS: tuple[tuple[str, Callable[[GPU], Cell]], ...] = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """GPUs in columns, figures in rows. In HTML each figure's source is its tooltip."""
 
@@ -107,6 +107,8 @@ class Comparison:
         with console.capture() as capture:
             console.print(self)
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(gpu.name)}</th>" for gpu in self.gpus)

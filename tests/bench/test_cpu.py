@@ -7,7 +7,7 @@ import pytest
 
 from gpulab import bench
 from gpulab.bench import Measured
-from gpulab.bench.cpu import copy
+from gpulab.bench.cpu import _stepper, copy
 from gpulab.hardware import Roofline
 
 
@@ -46,7 +46,27 @@ def test_all_of_an_array_is_copied_in_parts(size: int, parts: int) -> None:
 
 def test_a_product_counts_two_operations_for_each_multiply_add() -> None:
     assert bench.flops(n=64, repeats=1).work == 2 * 64**3
-    assert bench.flops(n=64, k=8, repeats=1).work == 2 * 64 * 64 * 8
+
+
+def test_steps_count_two_operations_for_each_number() -> None:
+    assert bench.steps(8, megabytes=4, threads=2, repeats=1).work == 2 * 8 * 10**6
+
+
+@pytest.mark.parametrize("count", [0, 3, 6, -4])
+def test_steps_come_in_fours(count: int) -> None:
+    with pytest.raises(ValueError, match=f"multiple of 4, at least 4; got {count}"):
+        bench.steps(count)
+
+
+@pytest.mark.parametrize("size", [0, 5, 1024, 2500])
+def test_every_number_is_taken_through_all_steps(size: int) -> None:
+    x = np.linspace(0, 1, size, dtype=np.float32)
+    y = np.zeros_like(x)
+    _stepper()(y, x, 2)
+    expected = x.astype(np.float64)
+    for _ in range(8):
+        expected = expected * x + 0.25
+    assert np.allclose(y, expected, rtol=1e-5)
 
 
 def test_the_roofline_of_this_machine_is_plausible() -> None:
