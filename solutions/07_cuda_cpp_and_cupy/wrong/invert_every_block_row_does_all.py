@@ -1,0 +1,14 @@
+# exercise: cpp.invert  fails: sectors in all  says: 8,192 sectors
+from gpulab import cupy as cp
+
+invert = cp.RawKernel(
+    r"""
+extern "C" __global__ void invert(const unsigned char* image, unsigned char* out, int rows, int cols, int pitch) {
+    int col = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int row = threadIdx.y; row < rows; row += blockDim.y)  // whatever blockIdx.y says
+        if (col < cols)
+            out[row * pitch + col] = 255 - image[row * pitch + col];
+}
+""",
+    "invert",
+)

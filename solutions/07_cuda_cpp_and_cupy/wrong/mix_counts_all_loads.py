@@ -1,0 +1,11 @@
+# exercise: cpp.mix  fails: right  says: first wrong at plain
+def mix(ptx):
+    found = {"loads": 0, "bytes": 0, "fused": 0}
+    for line in ptx.splitlines():
+        words = line.split()
+        parts = words[0].split(".") if words else [""]
+        if parts[0] == "ld":
+            found["loads"] += 1
+            found["bytes"] += int(parts[-1][1:]) // 8
+        found["fused"] += parts[0] == "fma"
+    return found
