@@ -25,4 +25,5 @@ def seen(exercise: Exercise, case: Case, fn: Callable[..., Any]) -> tuple[Detail
     if races := tools.of(Races):
         return (Detail(race_words(races[0], exercise.detective)),)
     found = [finding for finding in tools.findings() if finding.kind in TOLD]
+    found += tools.undefined_results(certain=True) + tools.undefined_results(certain=False)
     return () if exercise.detective else tuple(Detail(str(finding)) for finding in found[:1])
