@@ -1,4 +1,4 @@
-"""On a machine with a GPU a learner's kernels are numba's own. Here they become simulated ones.
+"""On a machine with a GPU a learner's kernels are numba's or CuPy's own. Here they become simulated ones.
 
 Counts are the simulator's on every machine. Where there is no GPU nothing of this is needed: kernels are
 simulated from the start.
@@ -15,12 +15,16 @@ from gpulab import simulated_cuda
 from gpulab.simulated_cuda.arrays import DeviceArray
 from gpulab.simulated_cuda.kernels import Kernel
 from gpulab.simulated_cuda.transfers import to_device
+from gpulab.simulated_cupy import asarray
+
+from . import cupy_onto_simulator
 
 OPTIONS = ("device", "fastmath", "max_registers", "launch_bounds", "inline", "forceinline", "opt")
 
 
 def onto_simulator(fn: Any) -> Any:
-    """The same code on the simulated device: a kernel of numba, with or without its shape, or host code.
+    """The same code on the simulated device: a kernel of numba, with or without its shape, one of CuPy's, or
+    host code.
 
     Host code is copied with its globals, so that the learner's own names stay as they are. Anything else is
     returned as it is.
@@ -33,6 +37,7 @@ class _Moved:
 
     def __init__(self) -> None:
         self._kernels: dict[int, Kernel] = {}
+        self._cupys: dict[int, Any] = {}
         self._functions: dict[int, FunctionType] = {}
         self._globals: dict[int, dict[str, Any]] = {}
 
@@ -47,6 +52,10 @@ class _Moved:
         if isinstance(thing, _LaunchConfiguration):
             kernel = self._kernel(thing.dispatcher)
             return kernel[thing.griddim, thing.blockdim, 0, thing.sharedmem]
+        if cupy_onto_simulator.is_cupys(thing):
+            if id(thing) not in self._cupys:
+                self._cupys[id(thing)] = cupy_onto_simulator.simulated(thing, self.value)
+            return self._cupys[id(thing)]
         return self._function(thing) if type(thing) is FunctionType else thing
 
     def _kernel(self, dispatcher: Any) -> Kernel:
@@ -57,7 +66,7 @@ class _Moved:
         return self._kernels[id(dispatcher)]
 
     def _function(self, fn: FunctionType) -> FunctionType:
-        if not (_is_learners(fn) and self._uses_numba(fn, set())):
+        if not (_is_learners(fn) and self._launches(fn, set())):
             return fn
         if id(fn) not in self._functions:
             names = self._globals.setdefault(id(fn.__globals__), dict(fn.__globals__))
@@ -71,23 +80,23 @@ class _Moved:
                 cell.cell_contents = self.value(old.cell_contents)
         return self._functions[id(fn)]
 
-    def _uses_numba(self, fn: FunctionType, seen: set[int]) -> bool:
-        """Does it reach a kernel of numba, itself or through functions that it calls?"""
+    def _launches(self, fn: FunctionType, seen: set[int]) -> bool:
+        """Does it reach a kernel of numba or CuPy, itself or through functions that it calls?"""
         from numba import cuda
         from numba.cuda.dispatcher import CUDADispatcher
 
         seen.add(id(fn))
         for thing in _reached(fn):
-            if thing is cuda or isinstance(thing, CUDADispatcher):
+            if thing is cuda or isinstance(thing, CUDADispatcher) or cupy_onto_simulator.is_cupys(thing):
                 return True
             more = type(thing) is FunctionType and id(thing) not in seen and _is_learners(thing)
-            if more and self._uses_numba(thing, seen):
+            if more and self._launches(thing, seen):
                 return True
         return False
 
 
 def _is_learners(fn: FunctionType) -> bool:
-    return not fn.__module__ or fn.__module__.partition(".")[0] not in ("numba", "numpy", "gpulab")
+    return not fn.__module__ or fn.__module__.partition(".")[0] not in ("numba", "numpy", "cupy", "gpulab")
 
 
 def _names(fn: FunctionType) -> set[str]:
@@ -108,11 +117,27 @@ def _reached(fn: FunctionType) -> Iterator[Any]:
 @contextmanager
 def arrays_there(args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Arguments for the simulated device: arrays on a GPU are copied over, and back at the end."""
-    moved = {
-        i: to_device(arg.copy_to_host())
-        for i, arg in enumerate(args)
-        if hasattr(arg, "copy_to_host") and not isinstance(arg, DeviceArray)
-    }
-    yield tuple(moved.get(i, arg) for i, arg in enumerate(args))
-    for i, array in moved.items():
-        args[i].copy_to_device(array.copy_to_host())
+    moved: list[tuple[Any, Any]] = []
+    yield _there(args, moved)
+    for old, new in moved:
+        if isinstance(new, DeviceArray):
+            old.copy_to_device(new.copy_to_host())
+        else:
+            old.set(new.get())
+
+
+def _there(args: tuple[Any, ...], moved: list[tuple[Any, Any]]) -> tuple[Any, ...]:
+    """`args` with arrays of the simulated device; CuPy's kernels take theirs in a tuple of its own."""
+    found = []
+    for arg in args:
+        new = arg
+        if isinstance(arg, tuple):
+            new = _there(arg, moved)
+        elif hasattr(arg, "copy_to_host") and not isinstance(arg, DeviceArray):
+            new = to_device(arg.copy_to_host())
+            moved.append((arg, new))
+        elif cupy_onto_simulator.is_array(arg):
+            new = asarray(arg.get())
+            moved.append((arg, new))
+        found.append(new)
+    return tuple(found)
