@@ -115,6 +115,12 @@ FAMILIES = (
         TEST_BARRIERS,
     ),
     Family(
+        ("mbarrier",),
+        "init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count",
+        "as a scalar model; within the block, no clusters; the bits of the word are ours",
+        "tests/simt/test_mbarriers.py",
+    ),
+    Family(
         ("shfl", "vote", "match", "redux", "elect"),
         "32-bit (match also 64-bit)",
         f"{BITS}; lanes meet on (warp, mask, operation)",
@@ -136,7 +142,7 @@ FAMILIES = (
     Family(("ldmatrix", "stmatrix"), "m8n8.b16, x1 x2 x4, trans", BITS, TEST_MATRIX),
     Family(
         ("cp",),
-        "cp.async ca, cg; commit_group, wait_group, wait_all",
+        "cp.async ca, cg; commit_group, wait_group, wait_all, mbarrier.arrive",
         "data arrives at the wait and not before",
         TEST_MATRIX,
     ),

@@ -45,6 +45,7 @@ KINDS = {
     "trap": "other",
     "call": "other",
     "nanosleep": "other",
+    "mbarrier": "other",
 }
 
 

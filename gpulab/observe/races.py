@@ -1,16 +1,16 @@
 """Data races: two threads, one word, at least one write, and nothing that puts one before the other.
 
 What orders two accesses: the program of one thread, a barrier of the block, ``syncwarp`` between lanes of one
-warp, and between blocks an atomic (or volatile) access after a fence that another block has seen. The
-detector does not need the race to go wrong: it remembers who touched each word last, and what has happened
-since.
+warp, an mbarrier between those who arrive and those who wait, and between blocks an atomic (or volatile)
+access after a fence that another block has seen. The detector does not need the race to go wrong: it
+remembers who touched each word last, and what has happened since.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from gpulab.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
 from gpulab.simt.errors import Index, source_text
 from gpulab.simt.program import is_volatile
 
+from .clocks import Clocks
 from .flow import Flow
 from .shadow import NOBODY, OTHER_READER, READER, SECOND_READER, WRITER, Shadow, Who
 
@@ -173,6 +174,7 @@ class Races(Observer):
             dict
         )  # address → block → its releases seen there
         self._acquired: dict[int, dict[int, int]] = defaultdict(dict)  # block → block → releases it has seen
+        self._clocks: dict[int, Clocks] = {}  # by block, once it uses an mbarrier
         self._tick = self._width = 0
 
     def start(self, program: object, grid: Index, block: Index) -> None:
@@ -197,8 +199,34 @@ class Races(Observer):
     def warp_sync(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         if self._program.instructions[index].parts[0] not in ("bar", "barrier"):
             return  # shuffles and votes exchange registers; they do not order memory
-        warps = np.unique(self._threads(lanes, chunk) // 32)
+        threads = self._threads(lanes, chunk)
+        warps = np.unique(threads // 32)
         self._warp_epoch[warps] += 1
+        for block, clocks in self._clocks.items():
+            mine = threads[threads // self._lanes == block] % self._lanes
+            for warp in np.unique(mine // 32):
+                clocks.meet(mine[mine // 32 == warp], self._tick)
+
+    def arrive(self, index: int, address: Array, phase: Array, lanes: Array | None, chunk: Chunk) -> None:
+        for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
+            clocks = self._clocks.setdefault(block, Clocks(self._lanes))
+            clocks.arrive(where, parity, threads, self._tick)
+
+    def passed(self, index: int, address: Array, phase: Array, lanes: Array, chunk: Chunk) -> None:
+        for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
+            if block in self._clocks:
+                self._clocks[block].see(where, parity, threads)
+
+    def _apart(
+        self, address: Array, phase: Array, lanes: Array | None, chunk: Chunk
+    ) -> Iterator[tuple[int, int, int, Array]]:
+        """(block, address, parity, threads of the block) for each mbarrier and phase of a group."""
+        shape = (chunk.blocks.size, chunk.lanes_per_block)
+        row, lane = np.nonzero(np.broadcast_to(True if lanes is None else lanes, shape))
+        keys = np.stack([row, *(np.broadcast_to(x, shape)[row, lane] for x in (address, phase))])
+        for key in np.unique(keys, axis=1).T:
+            threads = lane[(keys == key[:, None]).all(axis=0)]
+            yield int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), threads
 
     def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         if "cta" in self._program.instructions[index].parts:
@@ -233,6 +261,11 @@ class Races(Observer):
             release.tick > tick and (release.thread == first or release.epoch > epoch)
             for release in self._releases[block][:count]
         )
+
+    def _is_seen(self, first: int, tick: int, second: int) -> bool:
+        """Whether an mbarrier puts what thread `first` did at `tick` before what `second` does now."""
+        clocks = self._clocks.get(first // self._lanes)
+        return clocks is not None and bool(clocks.before[second % self._lanes, first % self._lanes] >= tick)
 
     # ---- accesses --------------------------------------------------------------------------------------
 
@@ -351,6 +384,10 @@ class Races(Observer):
         if role == WRITER and kind >= ATOMIC:
             before = s.kind[place]
             unordered &= ~((before >= ATOMIC) & (same_block | ((kind == ATOMIC) & (before == ATOMIC))))
+        if self._clocks:
+            for at in np.flatnonzero(unordered & same_block):
+                first, tick = int(other[at]), int(s.tick[role, place[at]])
+                unordered[at] = not self._is_seen(first, tick, int(who.thread[at]))
         if self._releases:
             for at in np.flatnonzero(unordered & ~same_block):
                 first, since, tick = other[at], s.since[role, place[at]], s.tick[role, place[at]]

@@ -6,6 +6,7 @@ the thread's own window.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -76,22 +77,21 @@ def atomic(
     index: int,
     space: str,
     address: Array,
-    name: str,
+    function: Callable[..., Array],
     dtype: np.dtype,
     operands: tuple[Array, ...],
     keep: bool,
 ) -> Array | None:
-    """Apply an atomic; returns the old values (B, T) when `keep`, garbage outside the group."""
+    """Apply an atomic, `function` of (old, operands…); returns the old values (B, T) when `keep`, garbage
+    outside the group."""
     if space == "generic":
         result = None
         for part, lanes, offset in _spaces(run, address):
             with run.only(lanes):
-                old = atomic(run, index, part, address - offset, name, dtype, operands, keep)
+                old = atomic(run, index, part, address - offset, function, dtype, operands, keep)
             if old is not None:
                 result = old if result is None else np.where(lanes, old, result)
         return result
-    function = atomics.function(name, dtype)
-    assert function is not None
     if run.on_access:
         tell(run, index, space, "atomic" if keep else "reduction", address, dtype.itemsize, list(operands))
     shape = (run.chunk.blocks.size, run.chunk.lanes_per_block)

@@ -6,7 +6,7 @@ early therefore goes wrong here, every time, and not only now and then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from .types import I32, U32
 
 if TYPE_CHECKING:
     from .engine import Run
+    from .mbarriers import Arrival
     from .program import _Decoder
 
 Array = np.ndarray
@@ -40,10 +41,12 @@ class Pending:
 
 @dataclass
 class Copies:
-    """The copies of one chunk. `group` (B, T) is the number of groups that each lane has committed."""
+    """The copies of one chunk. `group` (B, T) is the number of groups that each lane has committed;
+    `arrivals` are to come at mbarriers when their copies are there."""
 
     group: Array
     pending: list[Pending]
+    arrivals: list[Arrival] = field(default_factory=list)
 
     def tell_early(self, run: Run, index: int, address: Array, size: int) -> None:
         """Tell observers of lanes that touch shared memory to which a copy is still on its way."""
@@ -72,11 +75,18 @@ def _arrive(run: Run, which: Array) -> None:
     """Carry out the copies of the group's lanes whose group number is below `which` (B, T)."""
     copies = copies_of(run)
     for copy in copies.pending:
-        ready = copy.lanes & run.mask() & (copy.group < which)
+        deliver(run, [copy], run.mask() & (copy.group < which))
+
+
+def deliver(run: Run, some: list[Pending], lanes: Array) -> None:
+    """Carry out `some` copies, those of `lanes` (B, T)."""
+    for copy in some:
+        ready = copy.lanes & lanes
         if ready.any():
             with run.only(ready):
                 accesses.store_window(run, -1, "shared", copy.address, copy.values)
             copy.lanes = copy.lanes & ~ready
+    copies = copies_of(run)
     copies.pending = [copy for copy in copies.pending if copy.lanes.any()]
 
 
@@ -114,7 +124,11 @@ def _commit(run: Run) -> None:
 
 
 def _async(decoder: _Decoder, op: Opcode, index: int) -> Step | None:
-    if "async" not in op.modifiers or "bulk" in op.modifiers or "mbarrier" in op.modifiers:
+    if "mbarrier" in op.modifiers and "arrive" in op.modifiers:
+        from .mbarriers import arrive_with_copies  # which imports this module
+
+        return arrive_with_copies(decoder, op, index)
+    if "async" not in op.modifiers or "bulk" in op.modifiers:
         raise unsupported(decoder, op, "Compile for a capability from 8.0 to 8.9, which has no bulk copies.")
     if "commit_group" in op.modifiers:
         return _commit

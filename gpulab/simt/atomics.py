@@ -42,6 +42,12 @@ INTEGER: dict[str, Callable[..., Array]] = {
 FLOAT: dict[str, Callable[..., Array]] = {"add": np.add, "min": minimum, "max": maximum, "exch": _exchange}
 
 
+# Many operations on one word at once: from its content (1,) and operands (n,) to n + 1 contents, one by one.
+CHAINS: dict[Callable[..., Array], Callable[..., Array]] = {
+    _exchange: lambda start, value: np.concatenate((start, value)),
+}
+
+
 def function(name: str, dtype: np.dtype) -> Callable[..., Array] | None:
     """What the atomic `name` makes of (old, operands…) for values of `dtype`."""
     return (FLOAT if dtype.kind == "f" else INTEGER).get(name)
@@ -84,8 +90,8 @@ def _one_address(run: Callable[..., Array], memory: Array, place: int, operands:
     start = memory[place : place + 1]
     if len(operands) == 1 and isinstance(run, np.ufunc):
         chain = run.accumulate(np.concatenate((start, operands[0])), dtype=memory.dtype)
-    elif run is _exchange:
-        chain = np.concatenate((start, operands[0]))
+    elif run in CHAINS:
+        chain = CHAINS[run](start, *operands)
     elif run is _compare_and_swap:
         return _swap_chain(memory, place, *operands)
     else:

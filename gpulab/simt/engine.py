@@ -35,6 +35,7 @@ WARP = 32
 CHUNK_LANES = 16_384  # lanes that run at once: arrays that fit the cache, long enough to hide the interpreter
 CONTENDED_LANES = 2_048  # … where compare-and-swap loops make most of them wait anyway
 CHUNK_BYTES = 256 << 20  # registers, shared and local memory of one chunk
+TURNS = 128  # in which a chunk may look in vain, before it counts as stuck
 PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
 GRID_BARRIER_BYTES = 64
 LIMIT = 3_000_000  # instructions of one chunk of blocks before a kernel counts as endless
@@ -220,12 +221,14 @@ def _run_chunks(frame: _Frame, resident_blocks: int | None) -> None:
     """Run all chunks; one that waits for another is put aside while the next ones start.
 
     A launch is stuck when all chunks that may run have, one after the other, come back to a state in which
-    they were before, and no memory has changed since: they would go in circles forever.
+    they were before, and no memory has changed since: they would go in circles forever. Those that watch the
+    clock are never as before; they are stuck when they have looked in vain for `TURNS` turns each.
     """
     size, started = frame.chunk_size, 0
     parked: list[tuple[Run, Iterator[int]]] = []
     seen: set[tuple[int, int]] = set()  # states of parked chunks since memory changed
     again = 0  # how many chunks in a row have come back to one of them
+    waited = 0  # how many in a row have looked in vain
     while True:
         room = size
         if resident_blocks is not None:
@@ -244,12 +247,13 @@ def _run_chunks(frame: _Frame, resident_blocks: int | None) -> None:
             parked.append((run, steps))
         if state is None or run.changes != before:
             seen.clear()
-            again = 0
+            again = waited = 0
             continue
         known = (id(run), state)
         again = again + 1 if known in seen else 0
         seen.add(known)
-        if again > len(parked):
+        waited = waited + 1 if run.in_vain else 0
+        if again > len(parked) or waited > TURNS * len(parked):
             raise run.stuck(started < frame.blocks)
 
 
@@ -286,8 +290,11 @@ class Run:
         # Since memory changed: looks at it in vain (without a step to somewhere new), states of groups that
         # were about to look, and groups that have run.
         self.idle = 0
+        self.in_vain = False  # whether a group has looked at what only others can change, and it had not
         self.visited: set[int] = set()
         self.ran: set[Key] = set()
+        self.following = False  # whether the group that got its turn goes on, until it looks in vain itself
+        self.last: set[Key] = set()  # where the lanes of the last group went
         self.spent = 0
         self.clock = 0
         self.order = self._warp_order()
@@ -320,6 +327,8 @@ class Run:
         self.on_barrier = listeners("barrier")
         self.on_warp_sync = listeners("warp_sync")
         self.on_fence = listeners("fence")
+        self.on_arrive = listeners("arrive")
+        self.on_pass = listeners("passed")
         self.on_stray = listeners("stray")
         self.on_early = listeners("early")
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
@@ -449,12 +458,19 @@ class Run:
     def changed(self) -> None:
         """Memory has changed: what others wait for may have come."""
         self.changes += 1
+        self.in_vain = False
         self._forget()
+
+    def looked(self, in_vain: bool) -> None:
+        """A group has looked at what only others can change; in vain if it is sure to wait for them."""
+        self.idle += PATIENCE if in_vain else 1
+        self.in_vain |= in_vain
 
     def _forget(self) -> None:
         self.idle = 0
         self.visited.clear()
         self.ran.clear()
+        self.following = False
 
     def execute(self) -> Iterator[int]:
         """Run the chunk to its end; whenever it can only wait for another chunk it yields its state."""
@@ -472,6 +488,7 @@ class Run:
                 self.ran.add(key)
                 self.idle = 0
             lanes, turn = self.ready.pop(key), key
+            self.last.clear()
             if self.ready or self.at_barrier or self.at_warp:
                 self.protected = self._needed()
             else:
@@ -484,12 +501,15 @@ class Run:
         """The group that runs next: the one with the lowest program counter, unless it goes in circles.
 
         None if all do. A group that looks in vain and counts its looks goes in no circles that can be seen:
-        when there were many looks, all groups take turns.
+        when there were many looks, all groups take turns, each until it has looked in vain as often.
         """
         if self.idle < PATIENCE:
+            if self.following and (goes_on := self.last & self.ready.keys()):
+                return min(goes_on)
             return next((key for key in sorted(self.ready) if not self._circles(key)), None)
         if self.idle >= PATIENCE * len(self.ready):
             return None
+        self.following = True
         return min((key for key in self.ready if turn is not None and key > turn), default=min(self.ready))
 
     def _circles(self, key: Key) -> bool:
@@ -618,6 +638,7 @@ class Run:
     def _add(self, number: int, lanes: Array | None) -> None:
         """Lanes are about to run segment `number`; they join those that are there already."""
         if self.order is None:
+            self.last.add((0, number))
             self._join(self.ready, (0, number), lanes)
             return
         full = self.full(lanes)
@@ -626,6 +647,7 @@ class Run:
             part[:, warp * WARP : (warp + 1) * WARP] = True
             part = full & part
             if part.any():
+                self.last.add((rank, number))
                 self._join(self.ready, (rank, number), part)
 
     @staticmethod
@@ -860,6 +882,12 @@ class Run:
         """The fault of a chunk that waits for something that cannot come."""
         (_, number), lanes = next(iter(self.ready.items()))
         self.lanes = lanes
+        if self.in_vain:
+            return Endless(
+                **self.blame(self.program.segments[number].first),
+                what="waits at an mbarrier for arrivals that never come.",
+                advice="Do as many threads arrive, in each phase, as it was initialised for?",
+            )
         what = (
             "waits for a block that cannot be resident: the device is full of blocks that wait."
             if more

@@ -140,6 +140,12 @@ class DivergentBarrier(KernelFault):
     title = "Divergent barrier"
 
 
+class WrongBarrier(KernelFault):
+    """An mbarrier that is not initialised, or at which more threads arrive than it was made for."""
+
+    title = "Wrong use of an mbarrier"
+
+
 class Endless(KernelFault):
     """The kernel ran into the instruction limit, or waits for something that cannot come."""
 

@@ -82,6 +82,17 @@ class Observer:
         """Instruction `index` touched, for `lanes`, shared memory that the ``cp.async`` of instruction
         `copied` has not reached yet."""
 
+    def arrive(
+        self, index: int, address: np.ndarray, phase: np.ndarray, lanes: np.ndarray | None, chunk: Chunk
+    ) -> None:
+        """`lanes` arrived at the mbarriers at `address`, an offset into shared memory, in the phase of parity
+        `phase`."""
+
+    def passed(
+        self, index: int, address: np.ndarray, phase: np.ndarray, lanes: np.ndarray, chunk: Chunk
+    ) -> None:
+        """`lanes` saw that the phase of parity `phase` of the mbarriers at `address` is over."""
+
     def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Threads passed a memory fence."""
 

@@ -356,14 +356,19 @@ def immediate(operand: Immediate, dtype: np.dtype) -> np.ndarray:
     return np.array(kept, UNSIGNED[dtype.itemsize]).view(dtype)
 
 
+LOOKING = frozenset({"atom", "red", "membar", "fence", "nanosleep", "mbarrier"})
+
+
 def is_volatile(instruction: Instruction) -> bool:
     """Whether another thread may change what this load sees, by the kernel's own word."""
+    if instruction.parts[0] == "mbarrier":
+        return instruction.parts[1] in ("test_wait", "try_wait")
     return instruction.parts[0] == "ld" and bool({"volatile", "acquire", "relaxed"} & set(instruction.parts))
 
 
 def _looks(instruction: Instruction) -> bool:
     """Whether what another thread has done to memory may show here."""
-    return instruction.parts[0] in ("atom", "red", "membar", "fence", "nanosleep") or is_volatile(instruction)
+    return instruction.parts[0] in LOOKING or is_volatile(instruction)
 
 
 def _pieces(block: list[Instruction]) -> Iterable[list[Instruction]]:

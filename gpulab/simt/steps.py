@@ -319,12 +319,8 @@ def _atomic(decoder: _Decoder, op: Opcode, index: int) -> Step:
     target, *values = operands
     name = next((m for m in op.instruction.parts[1:] if m in atomics.INTEGER), None)
     dtype = DTYPES.get(op.type) if op.types else None
-    if (
-        name is None
-        or dtype is None
-        or atomics.function(name, dtype) is None
-        or isinstance(destination, Vector)
-    ):
+    function = atomics.function(name, dtype) if name is not None and dtype is not None else None
+    if function is None or dtype is None or isinstance(destination, Vector):
         raise unsupported(decoder, op)
     slot = decoder.destination(destination) if destination is not None else None
     keep = slot is not None and isinstance(destination, Register) and destination.name in decoder.read
@@ -336,7 +332,7 @@ def _atomic(decoder: _Decoder, op: Opcode, index: int) -> Step:
     def step(run: Run) -> None:
         registers = run.registers
         given = tuple(registers[s] if v is None else v(registers[s]) for s, v in sources)
-        old = accesses.atomic(run, index, space, address(registers), name, dtype, given, keep)
+        old = accesses.atomic(run, index, space, address(registers), function, dtype, given, keep)
         if old is not None and slot is not None:
             run.put(slot, old if adapt is None else adapt(old))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import async_copies, matrix_steps, steps
+from . import async_copies, matrix_steps, mbarriers, steps
 from .meetings import make_meeting
 from .operations import Opcode
 from .program import MEETING, Segment, Step
@@ -12,7 +12,7 @@ from .program import MEETING, Segment, Step
 if TYPE_CHECKING:
     from .program import _Decoder
 
-BUILDERS = steps.BUILDERS | matrix_steps.BUILDERS | async_copies.BUILDERS
+BUILDERS = steps.BUILDERS | matrix_steps.BUILDERS | async_copies.BUILDERS | mbarriers.BUILDERS
 
 # Families that need a newer machine model, and what to do instead.
 ADVICE = {

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from gpulab import cupy as cp
-from gpulab import simulated_cupy
+from gpulab import sanitize, simulated_cupy
+from gpulab.device import current
+from gpulab.hardware import find as find_gpu
 
 RNG = np.random.default_rng(7)
 
@@ -661,3 +663,44 @@ def test_eight_bit_floats() -> None:
     kernel((1,), (8,), (cp.asarray(x), y, back))
     assert back.get().tolist() == [0, 1, 1, 1.125, -2.5, 448, 448, 2**-9]
     assert int(y[1]) == 0x38
+
+
+BARRIER = r"""
+#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+
+// Each block turns its part of x around, twice: once written by its threads, once copied by the hardware.
+extern "C" __global__ void turn(const float* x, float* y, float* z) {
+    __shared__ Barrier barrier;
+    __shared__ float tile[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, last = blockDim.x - 1 - threadIdx.x;
+    if (threadIdx.x == 0) init(&barrier, blockDim.x);
+    __syncthreads();
+    tile[threadIdx.x] = x[i];
+    auto token = barrier.arrive();
+    barrier.wait(std::move(token));
+    y[i] = tile[last];
+    barrier.arrive_and_wait();
+    cuda::memcpy_async(&tile[threadIdx.x], &x[i], sizeof(float), barrier);
+    WAIT
+    z[i] = tile[last];
+}
+"""
+
+
+@pytest.mark.parametrize("gpu", ["A100", "H100"])
+def test_a_barrier_of_the_cuda_library_orders_what_threads_write_and_what_they_have_copied(gpu: str) -> None:
+    x = floats(3, 256)
+    device = current()
+    before, device.gpu = device.gpu, find_gpu(gpu)
+    try:
+        for wait, findings in (("barrier.arrive_and_wait();", [False, False]), ("", [True, True])):
+            turn = cp.RawKernel(BARRIER.replace("WAIT", wait), "turn")
+            y, z = cp.zeros((3, 256), cp.float32), cp.zeros((3, 256), cp.float32)
+            found = sanitize(turn, (3,), (256,), (cp.asarray(x), y, z))
+            assert [bool(found), bool(found.of("barrier"))] == findings, str(found)
+            assert np.array_equal(y.get(), x[:, ::-1])
+            if wait:
+                assert np.array_equal(z.get(), x[:, ::-1])
+    finally:
+        device.gpu = before
