@@ -11,6 +11,7 @@ from . import devices as device
 from . import streams as stream
 from .devices import Device, get_device_id
 from .driver import driver
+from .graphs import Graph
 from .memory import (
     BaseMemory,
     Memory,
@@ -35,6 +36,7 @@ __all__ = [
     "Device",
     "Event",
     "ExternalStream",
+    "Graph",
     "Memory",
     "MemoryHook",
     "MemoryPointer",

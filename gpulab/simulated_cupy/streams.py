@@ -8,6 +8,8 @@ from typing import Any
 
 from gpulab.simulated_cuda.streams import NoClock
 
+from .graphs import Capture, CaptureError, Graph
+
 NO_CLOCK = (
     "the simulated device has no clock: the time that the simulator takes says nothing about a GPU. "
     "gpulab.profile(kernel, grid, block, args) counts what the kernel asks of the GPU."
@@ -33,7 +35,7 @@ class Stream:
         self.ptr = 0 if null else 2 if ptds else next(_handles)
         self.null_stream, self.non_blocking, self.priority = null, non_blocking, priority or 0
         self.device_id = 0
-        self._before: list[int] = []
+        self._capture: Capture | None = None
 
     def __enter__(self) -> Stream:
         _current.append(self)
@@ -54,7 +56,24 @@ class Stream:
 
     @property
     def is_capturing(self) -> bool:
-        return False
+        """Whether launches are noted for a graph, and not run."""
+        return self._capture is not None
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        """From now on note launches instead of running them. Raises CaptureError."""
+        if self.ptr in (0, 1, 2):
+            raise CaptureError("a default stream cannot capture: create one, cupy.cuda.Stream().")
+        if self._capture is not None:
+            raise CaptureError("this stream captures already: end_capture() first.")
+        self._capture = Capture()
+        self._capture.begin()
+
+    def end_capture(self) -> Graph:
+        """The graph of what was launched since `begin_capture`. Raises CaptureError."""
+        if self._capture is None:
+            raise CaptureError("this stream does not capture: begin_capture() first.")
+        capture, self._capture = self._capture, None
+        return capture.end()
 
     def synchronize(self) -> None:
         """Wait for nothing."""
