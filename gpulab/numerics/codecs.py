@@ -1,6 +1,6 @@
 """Numbers to codes and back, for every format of `formats.py`, exact and fast.
 
-One definition, in float64, says what every code means and how a number is rounded (`_exact_codes`,
+One definition, in float64, says what every code means and how a number is rounded (`exact_codes`,
 `_exact_values`). From it tables are made once: all codes of a format of up to 16 bits → their value, and
 the upper half of a float32 → its code. The lower half of a float32 matters to a short mantissa only by
 being zero or not, so one bit of the table's index stands for it (a **sticky bit**).
@@ -59,7 +59,7 @@ def encode(
             _nearest(part, form, saturate, to)
         else:
             draws = generator.random(part.size) if generator and rounding == "stochastic" else None
-            to[:] = _exact_codes(part.astype(np.float64), form, saturate, up=draws, down=draws is None)
+            to[:] = exact_codes(part.astype(np.float64), form, saturate, up=draws, down=draws is None)
     return codes.reshape(numbers.shape)
 
 
@@ -149,7 +149,7 @@ def _exact_values(form: Format) -> Array:
     return values
 
 
-def _exact_codes(
+def exact_codes(
     x: Array, form: Format, saturate: bool, up: Array | None = None, down: bool = False
 ) -> Array:
     """Codes of float64 numbers. To nearest; with draws in [0, 1) `up` at random; with `down` toward zero."""
@@ -200,7 +200,7 @@ def _table(form: Format, saturate: bool) -> Array:
     halves = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
     with np.errstate(invalid="ignore"):  # signalling NaNs
         numbers = halves.view(np.float32).astype(np.float64)
-    return _exact_codes(numbers, form, saturate).astype(code_dtype(form))
+    return exact_codes(numbers, form, saturate).astype(code_dtype(form))
 
 
 def _nearest(part: Array, form: Format, saturate: bool, to: Array) -> None:
@@ -216,7 +216,7 @@ def _nearest(part: Array, form: Format, saturate: bool, to: Array) -> None:
     elif form.exponent == 8 and not saturate:
         _cut_float32(form)(part.view(np.uint32), out=to)
     else:
-        to[:] = _exact_codes(part.astype(np.float64), form, saturate)
+        to[:] = exact_codes(part.astype(np.float64), form, saturate)
 
 
 @cache

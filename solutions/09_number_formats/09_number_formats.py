@@ -1,0 +1,771 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "09"
+#     hours: 3
+#     topics: [C8.1, C8.2, C8.3, C8.4, C8.5, C8.6, C8.7, C8.8, C8.9, C8.10, C8.11, C8.12, C8.13]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 09 · Number formats
+#
+# **About three hours.** You need lab 04 for the one kernel in section 8; the rest is Python.
+#
+# A network is a few billion numbers. With how many bits each of them is kept decides what fits into memory,
+# how many bytes a kernel moves, and how fast the tensor cores run. It also decides which numbers exist at
+# all. In this lab you take formats from 64 bits to 4 apart, bit by bit, and every result is held against all
+# codes that there are.
+#
+# When you are through, you can
+#
+# 1. read a number from its bits, and write its bits, in any floating-point format;
+# 2. say where a format's numbers lie, which are missing, and what happens beyond the largest;
+# 3. predict when a sum or an update in few bits gets stuck, and prevent it;
+# 4. quantise a block to MXFP4 by the rule of the standard, and count the bits per number;
+# 5. tell what a "4-bit model" stores, and what it computes in.
+
+# %%
+import math
+
+import numpy as np
+
+import gpulab
+from gpulab import cuda
+
+gpulab.start("09")
+
+# %% [markdown]
+# ## 1 · Three fields
+#
+# A **floating-point** number is a sign, a power of two, and a fraction. Its bits are three **fields**, from
+# the left: the **sign** (1 bit), the **exponent**, and the **mantissa**. A format is fixed by how many bits
+# the two others have. The number is
+#
+# ± 2^(exponent field − bias) · (1 + mantissa field / 2^mantissa bits),
+#
+# with **bias** = 2^(exponent bits − 1) − 1, so that small and large powers are equally many. The 1 in front
+# is not stored. Here is 0.1 in four formats; none of them has it exactly.
+
+# %%
+from gpulab import numerics, plot
+
+rows = []
+for name in ("FP32", "TF32", "FP16", "BF16"):
+    form = numerics.find(name)
+    code = int(numerics.encode(0.1, name))
+    value = float(numerics.decode(code, name))
+    rows.append(plot.Bits(name, code, 1, form.exponent, form.mantissa, f"{value:.10g}"))
+plot.bit_fields(rows)
+
+# %% [markdown]
+# BF16 and TF32 are FP32 with a shorter mantissa: the same range, fewer digits. FP16 has fewer exponent bits
+# and more mantissa. TF32 is a format to *compute* in. In memory it takes 32 bits, so it saves no byte.
+#
+# **Do.** Write `fields(code, exponent, mantissa)`: `code` holds the bits as a whole number, the two others
+# say how many bits the fields have. Return the three fields as a list. About 3 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "fields", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def fields(code, exponent, mantissa):
+    ### BEGIN SOLUTION
+    sign = code >> (exponent + mantissa)
+    power = (code >> mantissa) & ((1 << exponent) - 1)
+    return [sign, power, code & ((1 << mantissa) - 1)]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "fields-check", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.fields", fields)
+
+# %% [markdown]
+# ## 2 · Subnormals, infinity, NaN
+#
+# Two exponent fields are special (IEEE 754):
+#
+# - **0**: the number is ± 2^(1 − bias) · mantissa / 2^mantissa bits. There is no leading 1. These are zero
+#   and the **subnormal** numbers, which fill the gap between zero and the smallest **normal** number;
+# - **all ones**: mantissa 0 is ± **infinity**, every other mantissa is **NaN** (not a number).
+#
+# **Predict.** FP16 has 5 exponent bits and 10 mantissa bits. How many of its 65,536 codes does a decoder get
+# wrong that treats exponent field 0 like any other, but gets zero right?
+
+# %%
+gpulab.predict("formats.subnormals", ...)
+
+# %% [markdown]
+# **Do.** Write `decode(code, exponent, mantissa)`: the number that a code means. It is checked on *all* codes
+# of FP16, BF16 and an 8-bit format. About 9 lines; `fields` may help, and `math.inf` and `math.nan`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "decode", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def decode(code, exponent, mantissa):
+    ### BEGIN SOLUTION
+    sign, power, fraction = fields(code, exponent, mantissa)
+    bias = 2 ** (exponent - 1) - 1
+    factor = -1.0 if sign else 1.0
+    if power == 2**exponent - 1:
+        return math.nan if fraction else factor * math.inf
+    if power == 0:
+        return factor * fraction * 2.0 ** (1 - bias - mantissa)
+    return factor * (2**mantissa + fraction) * 2.0 ** (power - bias - mantissa)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "decode-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.decode", decode)
+
+# %% [markdown]
+# **See.** All positive numbers of a 6-bit format with 3 exponent and 2 mantissa bits, as `decode` has them.
+# Then a look at one stretch of FP16 and BF16.
+
+# %%
+gpulab.need(decode)
+small = [decode(code, 3, 2) for code in range(28)]
+plot.number_line({"subnormal": small[:4], "normal": small[4:]})
+
+# %%
+near_one = (1.0, 1.03)
+plot.number_line(
+    {name: numerics.representable(name) for name in ("FP16", "BF16")}, within=near_one, marked={"1.01": 1.01}
+)
+
+# %% [markdown]
+# **Why.** Within one power of two the numbers are evenly spaced. At the next power the spacing doubles, so
+# the *relative* distance stays the same: about 2^−mantissa bits, and rounding to the nearest is off by at
+# most half of it, the **unit roundoff** (2⁻¹¹ = 0.05 % in FP16). Below the smallest normal number the spacing
+# no longer shrinks, and the relative error grows without limit.
+#
+# ## 3 · Rounding to the nearest
+#
+# A number that a format has not is rounded to the nearest that it has. Exactly in the middle, the one with
+# the even code is taken (**round to nearest, ties to even**), so that errors do not all go one way. What lies
+# half a step or more beyond the largest finite number becomes infinity.
+#
+# **Predict.** 1, 2, 3, … : which is the first whole number that FP16 has not?
+
+# %%
+gpulab.predict("formats.whole", ...)
+
+# %% [markdown]
+# **Do.** Write `encode(x, exponent, mantissa)`: the code of a Python float in the format, rounded to nearest,
+# ties to even, with subnormals, both zeros and infinities. About 12 lines. `math.frexp` and `math.copysign`
+# help.
+
+
+# %% nbgrader={"grade": false, "grade_id": "encode", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def encode(x, exponent, mantissa):
+    ### BEGIN SOLUTION
+    bias = 2 ** (exponent - 1) - 1
+    sign = 1 if math.copysign(1, x) < 0 else 0
+    infinity = (2**exponent - 1) << mantissa
+    if math.isinf(x):
+        code = infinity
+    else:
+        power = max(math.frexp(x)[1] - 1, 1 - bias) if x else 1 - bias
+        steps = round(abs(x) * 2.0 ** (mantissa - power))  # Python's round takes the even one of two
+        code = min(((power + bias - 1) << mantissa) + steps, infinity)
+    return sign << (exponent + mantissa) | code
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "encode-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.encode", encode)
+
+# %% [markdown]
+# **See.** The error of rounding, relative to the number, over all magnitudes. This is your own `encode` and
+# `decode` at work.
+
+# %%
+gpulab.need(encode)
+import matplotlib.pyplot as plt
+
+numbers = 2.0 ** np.random.default_rng(1).uniform(-32, 20, 6000)
+fig, ax = plt.subplots(figsize=(7, 3.2))
+for name, colour in (("BF16", "#e69f00"), ("FP16", "#0064a4")):
+    form = numerics.find(name)
+    got = np.array(
+        [decode(encode(x, form.exponent, form.mantissa), form.exponent, form.mantissa) for x in numbers]
+    )
+    error = np.abs(got - numbers) / numbers
+    shown = np.isfinite(error) & (error > 0)
+    ax.plot(numbers[shown], error[shown], ".", color=colour, markersize=2)
+ax.annotate("BF16", (2.0**0, 8e-3), color="#b07800")
+ax.annotate("FP16", (2.0**17, 1e-4), color="#0064a4")
+ax.annotate("FP16's subnormals", (2.0**-20, 0.1), color="#0064a4")
+ax.annotate("rounded to zero", (2.0**-28, 1.3), color="#0064a4", ha="center", va="bottom")
+ax.set(yscale="log", xlabel="number", ylabel="relative error", ylim=(1e-6, 5))
+ax.set_xscale("log", base=2)
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# FP16 is eight times as exact as BF16 between 2⁻¹⁴ and 65,504, and has nothing to offer outside. BF16's error
+# is the same over the whole range.
+#
+# **Why.** Gradients of a network spread over many powers of two, most of them far below 1. FP16 loses the
+# small ones (lab 10 counts how many); BF16 keeps them with fewer digits. BF16 rounds like all others; it is
+# not cut off, and it overflows, too: the largest FP32 number becomes infinity in it.
+#
+# ## 4 · Eight bits, four ways
+#
+# Eight bits leave 256 codes, and two camps (Micikevicius et al., 2022). **E5M2** is FP16 with a mantissa of 2
+# bits and follows IEEE 754. **E4M3** gives up infinity: the top exponent holds numbers, up to 448, and only
+# mantissa 111 there is NaN. The **FNUZ** variants (finite, no negative zero; AMD's MI300) shift the bias up
+# by one, use 0x80, which would be minus zero, as the only NaN, and make every other code a number.
+#
+# **Predict.** How many different finite numbers has E4M3, if zero counts once?
+
+# %%
+gpulab.predict("formats.e4m3_numbers", ...)
+
+# %% [markdown]
+# **Do.** Write `decode8(code, variant)` with `variant` one of `"E4M3"`, `"E5M2"`, `"E4M3FNUZ"`, `"E5M2FNUZ"`.
+# About 12 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "decode8", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def decode8(code, variant):
+    ### BEGIN SOLUTION
+    exponent, mantissa = int(variant[1]), int(variant[3])
+    if variant == "E5M2":
+        return decode(code, exponent, mantissa)
+    sign, power, fraction = fields(code, exponent, mantissa)
+    bias = 2 ** (exponent - 1) - 1
+    if variant.endswith("FNUZ"):
+        bias += 1
+        if code == 0x80:
+            return math.nan
+    elif code & 0x7F == 0x7F:
+        return math.nan
+    lead = 2**mantissa if power else 0
+    value = (lead + fraction) * 2.0 ** (max(power, 1) - bias - mantissa)
+    return -value if sign else value
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "decode8-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.decode8", decode8)
+
+# %% [markdown]
+# **See.** The positive numbers of the four, on a logarithmic axis.
+
+# %%
+gpulab.need(decode8)
+variants = ("E4M3", "E4M3FNUZ", "E5M2", "E5M2FNUZ")
+plot.number_line(
+    {v: [x for x in (decode8(c, v) for c in range(128)) if 0 < x < math.inf] for v in variants}, log=True
+)
+
+# %% [markdown]
+# **Why.** E4M3 has twice as many numbers per power of two, E5M2 twice as many powers. Weights and activations
+# are kept in E4M3, gradients, which spread further, in E5M2 (lab 10).
+#
+# ## 5 · Sums
+#
+# A dot product is a long sum. **Predict.** 1,000 times 0.01, added one by one in FP16: what comes out?
+
+# %%
+gpulab.predict("formats.hundredths", ...)
+
+# %%
+total, path = np.float16(0), []
+for _ in range(1000):
+    total = total + np.float16(0.01)
+    path.append(float(total))
+gpulab.predict("formats.hundredths", measured=float(total))
+print("with an FP32 accumulator:", np.full(1000, np.float16(0.01)).sum(dtype=np.float32))
+
+# %% [markdown]
+# And 8,192 numbers between 0 and 1, whose sum is near 4,096:
+
+# %%
+numbers = np.random.default_rng(2).random(8192).astype(np.float16)
+total, path = np.float16(0), []
+for x in numbers:
+    total = total + x
+    path.append(float(total))
+exact = np.cumsum(numbers.astype(np.float64))
+fig, ax = plt.subplots(figsize=(6.4, 3))
+ax.plot(exact, color="#0064a4")
+ax.plot(path, color="#d55e00")
+ax.annotate(
+    "exact", (7000, exact[7000]), ha="right", color="#0064a4", xytext=(-8, 0), textcoords="offset points"
+)
+ax.annotate(
+    "in FP16, one by one",
+    (6500, path[6500]),
+    va="top",
+    ha="center",
+    color="#d55e00",
+    xytext=(0, -6),
+    textcoords="offset points",
+)
+ax.set(xlabel="numbers added", ylabel="sum so far", ylim=(0, None))
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# The sum stops at 2,048: there FP16's spacing is 2, and no number below 1 changes anything any more.
+#
+# **Do.** The numbers lie in slots 0 to n − 1. Write `order(n)`: a list of additions `[a, b]`, each meaning
+# "slot a becomes slot a + slot b", rounded to FP16. At the end slot 0 must hold the sum of all; a slot that
+# was added to another is gone. Additions of different slots run in the same **step**. **Budget:** ⌈log2 n⌉
+# steps, an error of 0.3 % for 8,192 numbers. About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def order(n):
+    ### BEGIN SOLUTION
+    plan, apart = [], 1
+    while apart < n:
+        plan += [[slot, slot + apart] for slot in range(0, n - apart, 2 * apart)]
+        apart *= 2
+    return plan
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "order-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.order", order)
+
+# %% [markdown]
+# **Why.** An addition loses what is below the spacing of its result. Added one by one, small numbers meet a
+# large sum. In a tree, numbers meet others of about their size: the error grows with log n instead of n. That
+# a parallel reduction (lab 05) is a tree makes it faster *and* more exact. Tensor cores go the other way:
+# they take few bits in and accumulate in FP32.
+#
+# ## 6 · Rounding by chance
+#
+# **Predict.** A weight is 1 and gets 10,000 updates of +0.001, each rounded to BF16, to nearest. What is it
+# afterwards?
+
+# %%
+gpulab.predict("formats.stuck", ...)
+
+# %% [markdown]
+# **Stochastic rounding** rounds up with the probability that the place between the two neighbours gives: a
+# quarter of the way up, it goes up in a quarter of all cases. One result is less exact than to nearest. The
+# *average* is exact, so many small updates arrive.
+#
+# **Do.** Write `stochastic(bits, noise)`. `bits` are the 32 bits of an FP32 number, `noise` is a random whole
+# number from 0 to 65,535. Return the BF16 code, 16 bits, rounded up in magnitude with the right probability.
+# About 1 line.
+
+
+# %% nbgrader={"grade": false, "grade_id": "stochastic", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def stochastic(bits, noise):
+    ### BEGIN SOLUTION
+    return (bits + noise) >> 16
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "stochastic-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.stochastic", stochastic)
+
+# %%
+gpulab.need(stochastic)
+generator = np.random.default_rng(3)
+nearest = by_chance = np.float32(1)
+paths = {"nearest": [], "stochastic": []}
+for noise in generator.integers(0, 1 << 16, 10_000):
+    nearest = numerics.quantize(nearest + np.float32(0.001), "BF16")
+    code = stochastic(int((by_chance + np.float32(0.001)).view(np.uint32)), int(noise))
+    by_chance = numerics.decode(np.uint16(code), "BF16")
+    paths["nearest"].append(float(nearest))
+    paths["stochastic"].append(float(by_chance))
+gpulab.predict("formats.stuck", measured=float(nearest))
+
+fig, ax = plt.subplots(figsize=(6.4, 3))
+ax.plot(1 + 0.001 * np.arange(1, 10_001), color="#767676", linestyle="--")
+ax.annotate("exact", (5000, 6), ha="right", xytext=(-14, 4), textcoords="offset points", color="#767676")
+for (name, values), colour, at in zip(
+    paths.items(), ("#d55e00", "#0064a4"), ((6000, 1.4), (7300, 7.4)), strict=True
+):
+    ax.plot(values, color=colour)
+    ax.annotate(name, at, color=colour)
+ax.set(xlabel="updates of +0.001", ylabel="weight in BF16", ylim=(0, 12))
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# Rounded to nearest, the weight never leaves 1. By chance it follows the exact line, with a jitter of one
+# step.
+#
+# **Why.** The spacing above 1 is 2⁻⁷ = 0.0078; 0.001 is an eighth of it. Training in few bits needs either
+# stochastic rounding or a **master copy** of the weights in FP32 (lab 10).
+#
+# ## 7 · Blocks that share a scale
+#
+# Four bits: **E2M1** has the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign. Alone that is useless, because
+# no tensor's numbers lie there. So 32 neighbours share a **scale**, and its format is **E8M0**: eight
+# exponent bits and nothing else. Code e means 2^(e − 127), from 2⁻¹²⁷ to 2¹²⁷; 255 is NaN. It has no sign, no
+# zero and no infinity. This is **MXFP4**, of the OCP standard (MX v1.0, 2023).
+#
+# **Predict.** How many bits per number is that?
+
+# %%
+gpulab.predict("formats.mxfp4_bits", ...)
+
+# %%
+for name, form in numerics.BLOCK_FORMATS.items():
+    bits = form.bits_per_element
+    print(
+        f"{name:11} {form.element.name} × {form.size}, scale {form.scale.name}: {bits:5.2f} bits, FP16 is {16 / bits:.2f} ×"
+    )
+
+# %% [markdown]
+# The rule of the standard, section 6.3: with m the largest magnitude of the block, the scale is 2^(⌊log2 m⌋ −
+# 2). The 2 is the largest exponent of E2M1 (4 = 2²). Each number is divided by the scale and rounded to the
+# nearest of the sixteen; what is above 6 becomes 6.
+#
+# **Do.** Write `block(values)` for 32 numbers: `[scale code, [32 codes]]`. A code is the place in the list of
+# magnitudes above, plus 8 for a negative number. A tie goes to the even code. A block of zeros has scale code
+# 0. About 10 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "block", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def block(values):
+    ### BEGIN SOLUTION
+    magnitudes = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+    largest = max(abs(v) for v in values)
+    if largest == 0:
+        return [0, [8 if math.copysign(1, v) < 0 else 0 for v in values]]
+    power = math.floor(math.log2(largest)) - 2
+    codes = []
+    for v in values:
+        x = min(abs(v) / 2.0**power, 6)
+        code = min(range(8), key=lambda c: (abs(magnitudes[c] - x), c % 2))
+        codes.append(code + (8 if math.copysign(1, v) < 0 else 0))
+    return [power + 127, codes]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "block-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.block", block)
+
+# %% [markdown]
+# **See.** 256 numbers, eight blocks, with one **outlier** as large language models have them in a few
+# channels. On the left the block that holds it.
+
+# %%
+gpulab.need(block)
+values = np.random.default_rng(4).standard_normal(256).astype(np.float32)
+values[11] = 40.0
+
+
+def through_mxfp4(x):
+    """What is left of numbers that are kept in MXFP4, by your own `block`."""
+    back = []
+    for part in x.reshape(-1, 32):
+        scale, codes = block([float(v) for v in part])
+        back.append(numerics.decode(codes, "E2M1") * 2.0 ** (scale - 127))
+    return np.concatenate(back)
+
+
+def drawn(ax, x, y, title):
+    ax.bar(range(32), x[:32], color="#0064a4", width=0.8)
+    ax.plot(range(32), y[:32], "D", color="#d55e00", markersize=3.5)
+    ax.set(title=title, xlabel="place in the block")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+signs = np.random.default_rng(5).choice([-1.0, 1.0], 256)
+rotated = numerics.hadamard(values, signs)
+fig, axes = plt.subplots(1, 2, figsize=(9, 3))
+drawn(axes[0], values, through_mxfp4(values), "as it is")
+drawn(axes[1], rotated, through_mxfp4(rotated), "rotated")
+axes[0].annotate("bars: number\ndiamonds: MXFP4", (31, 36), ha="right", va="top", color="#767676")
+axes[0].set_ylabel("value")
+plt.show()
+
+# %% [markdown]
+# On the left the outlier sets the scale of its block, and all others become 0.
+#
+# On the right all 256 were **rotated** first: multiplied by an **orthonormal** Hadamard matrix with random
+# signs (orthonormal: lengths stay, and the inverse is the transpose). The outlier is spread over 256 places.
+# A product does not change when *both* factors are rotated, because the rotations cancel: (xH)(Hᵀw) = xw.
+#
+# **Predict.** How many times smaller is the error of all 256, rotated back, than without rotation?
+
+# %%
+gpulab.predict("formats.rotated", ...)
+
+# %%
+plain = np.linalg.norm(through_mxfp4(values) - values)
+turned = np.linalg.norm(numerics.hadamard(through_mxfp4(rotated)) * signs - values)
+print(f"error without rotation {plain:.2f}, with rotation {turned:.2f}")
+gpulab.predict("formats.rotated", measured=plain / turned)
+
+# %% [markdown]
+# A rotation does not always pay: set `values[11]` to 12 and look again. Then the plain block loses little,
+# and every rotated one gets a part of the outlier.
+#
+# **Why.** A shared scale is as good as its worst member. Smaller blocks help (NVFP4 has 16 and a finer scale
+# in E4M3, with one FP32 for the whole tensor), rotations help, and some layers stay in BF16.
+#
+# ## 8 · Back to thirty-two bits, in a kernel
+#
+# A GPU without FP4 units unpacks the numbers and computes in FP16 or FP32. It gains bytes, not arithmetic.
+# How many bytes, in a model of 120 billion parameters:
+
+# %%
+for name, bits in (("FP32", 32), ("BF16", 16), ("E4M3", 8), ("MXFP4", 4.25)):
+    print(f"{name:6} {120e9 * bits / 8 / 1e9:6.1f} GB")
+
+# %% [markdown]
+# **Do.** Write the kernel `dequantize(packed, scales, out)`. A byte of `packed` holds two E2M1 codes, the
+# first in its lower half; `scales` has an E8M0 code for every 32 numbers (100 to 149 here); `out` is float32.
+# The launch has a thread for each byte. **Budget:** stores without a wasted sector, 120 warp instructions per
+# warp. About 15 lines. Make the 32 bits of each result as integers; `out.view(np.uint64)` has one element for
+# two results.
+
+
+# %% nbgrader={"grade": false, "grade_id": "dequantize", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit(device=True)
+def float_bits(code, scale):
+    ### BEGIN SOLUTION
+    sign = (code & np.uint32(8)) << np.uint32(28)
+    magnitude = code & np.uint32(7)
+    # 1 to 6: exponent field scale + f − 1 and one mantissa bit, that is the magnitude moved as a whole.
+    moved = ((scale - np.uint32(1)) << np.uint32(23)) + (magnitude << np.uint32(22))
+    if magnitude < np.uint32(2):  # 0, and 0.5 = 2^−1
+        moved = magnitude * ((scale - np.uint32(1)) << np.uint32(23))
+    return sign | moved
+    ### END SOLUTION
+
+
+@cuda.jit
+def dequantize(packed, scales, out):
+    ### BEGIN SOLUTION
+    i = cuda.grid(1)
+    if i < packed.size:
+        both = np.uint32(packed[i])
+        scale = np.uint32(scales[i >> 4])
+        first = float_bits(both & np.uint32(15), scale)
+        second = float_bits(both >> np.uint32(4), scale)
+        out.view(np.uint64)[i] = np.uint64(first) | (np.uint64(second) << np.uint64(32))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "dequantize-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.dequantize", dequantize)
+
+# %% [markdown]
+# **See.** What the kernel moves: a row is 128 bytes of memory, a group of eight cells is a sector.
+
+# %%
+gpulab.need(dequantize)
+gpulab.show("formats.dequantize", dequantize, view="accesses")
+
+# %% [markdown]
+# **Why.** In a product of a matrix and a vector the weights are read once, so 4.25 bits instead of 16 are 3.8
+# times fewer bytes, and the time follows. The sixteen values are arithmetic here, and a table in other
+# kernels: what is faster depends on what else the kernel does.
+#
+# ## 9 · All formats in one table
+#
+# Integers are formats, too: INT8 and INT4 have evenly spaced numbers and a scale (lab 13); INT1, one bit, is
+# used by a few networks with weights of ±1. The next cell lists the rest. *Dense* rates are those of the
+# product without the 2:4 sparsity that doubles many figures in advertisements.
+
+# %%
+print("format      bits     largest   smallest normal   smallest   digits")
+for name in ("FP64", "FP32", "TF32", "BF16", "FP16", "E5M2", "E4M3", "E3M2", "E2M3", "E2M1", "E8M0"):
+    f = numerics.find(name)
+    digits = (f.mantissa + 1) * math.log10(2)
+    print(f"{name:10}{f.bits:5d}{f.largest:14.4g}{f.smallest_normal:16.3g}{f.smallest:14.3g}{digits:8.1f}")
+
+# %%
+from gpulab import hardware
+
+for name in ("V100", "A100", "H100", "B200"):
+    gpu = hardware.find(name)
+    rates = []
+    for dtype in ("float32", "tfloat32", "float16", "bfloat16", "float8", "float4"):
+        try:
+            rates.append(f"{dtype} {float(gpu.peak(dtype, tensor=dtype != 'float32')) / 1e12:,.4g}")
+        except ValueError:  # it has no such rate
+            continue
+    print(f"{gpu.name:6} dense TFLOP/s: " + ", ".join(rates))
+
+# %% [markdown]
+# **Two models that you can download.** *DeepSeek-V3.1*: weights and activations are E4M3, half the bytes of
+# FP16. What is E8M0 is the *scale factors* ("UE8M0"), so that they fit the MX formats (model card, 2025).
+# *gpt-oss-120b*: 117 billion parameters, 5.1 of them active for a token; the weights of the experts are MXFP4
+# and the rest is BF16. It was trained for that, and no FP16 version of it was published to compare with
+# (OpenAI, model card, 2025).
+#
+# **Loading one today.** In Hugging Face Transformers, `from_pretrained(name, dtype="auto")` keeps MXFP4 where
+# the GPU and a Triton kernel allow it, and `Mxfp4Config(dequantize=True)` unpacks to BF16 (Transformers
+# documentation, "MXFP4"). There is no `torch.mxfp4`: asking for `dtype="mxfp4"` is an error. vLLM and Ollama
+# serve the same files. Units that multiply FP4 exist from NVIDIA's Blackwell and AMD's MI355X on. On older
+# GPUs the weights are unpacked first, and arithmetic runs at the rate of FP16 or FP8.
+#
+# **Below four bits** there is no MX format: the standard has 8, 6 and 4 bits and MXINT8. Networks with
+# weights of 2 bits or fewer need training for it (lab 13). Which precision a layer needs can be decided layer
+# by layer; that is called adaptive or mixed precision, and it is a search, not a format.
+#
+# ## Detective · Half the weights
+#
+# A checkpoint in E4M3 comes from one vendor's GPU to another's. The loader copies the bytes. "Loss is far
+# off, and a few rows are NaN. The bytes are the same, I compared them."
+
+# %%
+weights = np.random.default_rng(6).standard_normal(4096).astype(np.float32)
+weights[np.abs(weights) < 0.0009] = -0.0
+checkpoint = numerics.encode(weights, "E4M3")
+there = numerics.decode(checkpoint, "E4M3")
+here = numerics.decode(checkpoint, "E4M3FNUZ")
+print("NaN here:", int(np.isnan(here).sum()))
+print("first weights there:", there[:5])
+print("first weights here: ", here[:5])
+
+# %% [markdown]
+# **Do.** Find out what the same byte means in the two formats, for all 256. Then write `adopt(codes)`: E4M3
+# codes in, `[codes, factor]` out, so that the new codes, read as E4M3FNUZ and multiplied by the factor, mean
+# the same. What was NaN must stay NaN. About 4 lines. The first cell is free.
+
+# %%
+# Your experiment.
+
+
+# %% nbgrader={"grade": false, "grade_id": "adopt", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def adopt(codes):
+    ### BEGIN SOLUTION
+    mended = {0x80: 0x00, 0x7F: 0x80, 0xFF: 0x80}  # minus zero; the two NaN
+    return [[mended.get(code, code) for code in codes], 2]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "adopt-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("formats.adopt", adopt)
+
+# %% [markdown]
+# ### Your answer
+#
+# In three to five sentences: a colleague wants to keep a network's *gradients* in FP16 and drop subnormals,
+# "they are only 3 % of the codes". Which gradients would be lost, what does that do to the weights, and which
+# number from your own runs in this lab shows the size of the problem? A person reads this: 1 point for the
+# cause, 1 point for a number that you measured.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "subnormal-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** Without subnormals every gradient below 2⁻¹⁴ = 6.1e-5 becomes zero, and these weights stop
+# learning; with them FP16 reaches down to 6e-8, though with ever fewer digits. My decoder without subnormals
+# got 2,046 of 65,536 codes wrong; in the plot of relative errors FP16 rises from 0.05 % at 6e-5 to 100 % near
+# 3e-8. The share of codes says nothing, because gradients lie where these codes are.
+#
+# **1 point** (cause without a number): Small gradients become zero, so the weights that they belong to no
+# longer change.
+#
+# **0 points:** The loss becomes infinite. Or: it saves memory.
+
+# %% [markdown]
+# ## Beyond · Sixteen values of your own
+#
+# Open-ended and ungraded. With 4 bits and a scale per block you may choose any sixteen values. Weights are
+# about normally distributed. The figure of merit is the **root mean square error, in % of the block's own
+# root mean square**, over blocks of 32 normal numbers, each divided by its largest magnitude (so your values
+# lie in −1 … 1).
+#
+# | values | error |
+# |---|---|
+# | evenly spaced from −1 to 1 | the cell below |
+# | E2M1 / 6 | the cell below |
+# | ours, from the quantiles of such blocks, refined by Lloyd's algorithm | 8.1 % |
+# | bound | any 16 values with a free choice per number: 4 bits of a normal source cannot do better than 2⁻⁴ = 6.25 % (rate-distortion theory, Shannon 1959) |
+
+# %%
+blocks = np.random.default_rng(8).standard_normal((4000, 32))
+
+
+def merit(table):
+    table = np.sort(np.asarray(table, float))
+    scale = np.abs(blocks).max(axis=1, keepdims=True)
+    x = blocks / scale
+    nearest = table[np.abs(x[..., None] - table).argmin(axis=-1)]
+    return f"{100 * np.sqrt((((nearest - x) * scale) ** 2).mean() / (blocks**2).mean()):.1f} %"
+
+
+print("even:", merit(np.linspace(-1, 1, 16)), "  E2M1:", merit(np.unique(numerics.representable("E2M1") / 6)))
+
+# %%
+# Your table, then merit(table).
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. What does FP16 code 0x0001 mean?</summary>
+#
+# Exponent field 0, mantissa 1: 2⁻¹⁴ · 2⁻¹⁰ = 2⁻²⁴ = 6.0e-8, the smallest positive number.
+# </details>
+#
+# <details><summary>2. 2,048 + 1 in FP16?</summary>
+#
+# 2,048. 2,049 lies in the middle between 2,048 and 2,050; the tie goes to the even code.
+# </details>
+#
+# <details><summary>3. Why is a master copy of weights in FP32 kept beside BF16 weights?</summary>
+#
+# An update smaller than half of BF16's spacing (0.4 % of the weight) would never arrive.
+# </details>
+#
+# <details><summary>4. What is the scale of an MXFP4 block whose largest magnitude is 20?</summary>
+#
+# 2^(4 − 2) = 4, code 129. 20/4 = 5 lies in the middle between 4 and 6 and goes to 4, the even code.
+# </details>
+#
+# <details><summary>5. A GPU without FP4 units runs an MXFP4 model. What is gained?</summary>
+#
+# Memory and bandwidth, 3.76 × against FP16. The arithmetic runs at the rate of the format that the weights
+# are unpacked to.
+# </details>
+
+# %%
+gpulab.recap("09")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | value of a normal code | ± 2^(e − bias) · (1 + m / 2^M) |
+# | exponent field 0 | ± 2^(1 − bias) · m / 2^M |
+# | spacing at x | 2^(⌊log2 x⌋ − M), never below that of the smallest normal |
+# | error of rounding | half the spacing; relative 2^−(M+1) in the normal range |
+# | sums | tree or FP32 accumulator; one by one stops at about 2^(M+1) times the addend |
+# | small updates | stochastic rounding, or a master copy in FP32 |
+# | E4M3 | bias 7, up to 448, NaN 0x7F and 0xFF, no infinity |
+# | FNUZ | bias + 1, NaN 0x80, no minus zero, no infinity |
+# | MXFP4 | scale 2^(⌊log2 max⌋ − 2) for 32 numbers of E2M1; 4.25 bits |
+# | NVFP4 | E4M3 scale for 16 numbers, FP32 scale for the tensor; 4.5 bits |
+#
+# ### Claims you will meet, and what is right
+#
+# - *FP16's machine epsilon is 6e-4.* The spacing at 1 is 2⁻¹⁰ = 9.8e-4, the unit roundoff half of that.
+# - *BF16 is FP32 cut off, and cannot overflow.* It is rounded to nearest, and FP32's largest number becomes
+#   infinity.
+# - *TF32 halves memory and is on by default.* It takes 32 bits, and PyTorch leaves it off for matrix
+#   products.
+# - *E8M0 goes from 1 to 2²⁵⁵, and has a zero.* From 2⁻¹²⁷ to 2¹²⁷, 255 is NaN, and there is no zero.
+# - *The MXFP4 scale is max / 6, or max / 2^Emax.* It is a power of two, from the floor of a logarithm; so
+#   numbers up to 1/3 above 6 scales are cut to 6.
+# - *MXFP4 is 4 × smaller than FP16 and has one to two digits.* 3.76 ×, and less than one digit.
+# - *FP4 doubles the speed of an H100.* It has no FP4 units; what shrinks is memory traffic.
+# - *DeepSeek-V3.1 is stored in UE8M0.* Its scale factors are; numbers are E4M3.
+#
+# ### References
+#
+# 1. *IEEE Standard for Floating-Point Arithmetic*, IEEE 754-2019.
+# 2. P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022. https://arxiv.org/abs/2209.05433
+# 3. B. Noune et al., "8-bit Numerical Formats for Deep Neural Networks", 2022.
+#    https://arxiv.org/abs/2206.02915
+# 4. Open Compute Project, *OCP Microscaling Formats (MX) Specification*, v1.0, 2023.
+# 5. NVIDIA, "Pretraining Large Language Models with NVFP4", 2025. https://arxiv.org/abs/2509.25149
+# 6. S. Gupta et al., "Deep Learning with Limited Numerical Precision", ICML 2015 (stochastic rounding).
+#    https://arxiv.org/abs/1502.02551
+# 7. N. Higham, *Accuracy and Stability of Numerical Algorithms*, SIAM, 2nd ed., 2002, chapter 4 (sums).
+# 8. D. Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019.
+#    https://arxiv.org/abs/1905.12322
