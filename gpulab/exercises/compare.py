@@ -141,14 +141,23 @@ def index_words(array: str, index: tuple[int, ...]) -> str:
     return f"{array}[{', '.join(map(str, index))}]"
 
 
-def value_words(value: Any) -> str:
-    """One element as a person reads it, up to seven significant digits: ``0.73``, ``-12``, ``nan``."""
+def value_words(value: Any, digits: int = 7) -> str:
+    """One element as a person reads it, up to so many significant digits: ``0.73``, ``-12``, ``nan``."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and math.isfinite(value):
-        text = f"{value:.7g}"
+        text = f"{value:.{digits}g}"
         return text if set(text) & set(".e") else f"{text}.0"
     return str(value)
+
+
+def pair_words(got: Any, expected: Any) -> tuple[str, str]:
+    """Two elements that differ, with as many digits as it takes to see it."""
+    for digits in (7, 9, 17):
+        words = value_words(got, digits), value_words(expected, digits)
+        if words[0] != words[1]:
+            break
+    return words
 
 
 # ---------------------------------------------------------------- answers of plain Python

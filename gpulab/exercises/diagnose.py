@@ -14,7 +14,7 @@ from gpulab.observe.writers import Writers
 from gpulab.simt.errors import source_text, thread_words
 
 from . import cases, messages
-from .compare import Mismatch, index_words, value_words, where
+from .compare import Mismatch, index_words, pair_words, where
 from .run import run
 from .spec import Case, Exercise
 from .verdict import Detail
@@ -33,9 +33,8 @@ def wrong_result(
     writer = writers.of(name, flat) if writers else None
     unwritten = writers is not None and writer is None
     got = mismatch.got[first]
-    sentence = messages.element(
-        index_words(name, first), value_words(got), value_words(_as_shown(mismatch, first)), unwritten
-    )
+    words = pair_words(got, _as_shown(mismatch, first))
+    sentence = messages.element(index_words(name, first), *words, unwritten)
     if mismatch.count > 1:
         sentence += f" · {messages.more_elements(mismatch.count - 1, where(mismatch.wrong))}"
     details = [Detail(sentence)]

@@ -11,7 +11,7 @@ from gpulab.observe import Race, Races
 from gpulab.observe.synchronisation import MissedBarrier, Synchronisation
 
 from . import cases, messages
-from .compare import index_words, value_words
+from .compare import index_words, pair_words
 from .diagnose import source
 from .registry import Reference
 from .results import first_mismatch
@@ -89,7 +89,6 @@ def _other_order(
     if wrong is None:
         return (), ""
     where = index_words(wrong.array, wrong.first)
-    right = value_words(wrong.expected[wrong.first].astype(wrong.got.dtype))
-    other = value_words(wrong.got[wrong.first])
+    right, other = pair_words(wrong.expected[wrong.first].astype(wrong.got.dtype), wrong.got[wrong.first])
     alone = Detail(messages.order_matters(case.name, where, right, other))
     return (alone,), messages.also_wrong(where, right, other)

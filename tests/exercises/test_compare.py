@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab.exercises.compare import NotAnAnswer, mismatch, normal, ordinal, same_answer, value_words, where
+from gpulab.exercises.compare import (
+    NotAnAnswer,
+    mismatch,
+    normal,
+    ordinal,
+    pair_words,
+    same_answer,
+    value_words,
+    where,
+)
 
 
 def wrong(*indices: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -116,6 +125,12 @@ def test_ordinals(n: int, text: str) -> None:
 )
 def test_values_are_short(value: Any, text: str) -> None:
     assert value_words(value) == text
+
+
+def test_two_elements_that_differ_are_told_with_the_digits_in_which_they_do():
+    assert pair_words(np.float32(0.5), np.float32(0.25)) == ("0.5", "0.25")
+    assert pair_words(1.0, np.nextafter(1.0, 2)) == ("1.0", "1.0000000000000002")
+    assert pair_words(np.float32(1), np.nextafter(np.float32(1), np.float32(2))) == ("1.0", "1.00000012")
 
 
 @pytest.mark.parametrize(
