@@ -1,0 +1,1252 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "01"
+#     hours: 3
+#     topics: [C1.1, C1.2, C1.3, C1.4, C1.5, C1.6, C1.7, C1.8, C1.9, C1.10, C1.11, C1.12, C1.13, C1.14, C1.15, C1.16, C10.2, C10.3]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 01 · Neural networks
+#
+# **About three hours.** You know Python and NumPy arrays. This lab is a primer: no kernels yet, and no other
+# lab has to come first. If you have trained transformers and can say what `backward` keeps in memory, do the
+# exercises of sections 7, 9 and 10 and go on to lab 02.
+#
+# When you are through, you can
+#
+# 1. work out the gradient of a small network by hand, and say why each value is visited once;
+# 2. say what training does that inference does not, and which results it must keep for it;
+# 3. split a batch into pieces without changing its gradient;
+# 4. set up inputs, labels and masks of a language model, and tell by a number when they leak;
+# 5. count a model's parameters and the bytes that training it takes.
+
+# %%
+import itertools
+import math
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import gpulab
+
+torch.set_num_threads(1)  # these networks are too small to share out
+gpulab.start("01")
+
+# %% [markdown]
+# ## 1 · What people ask of a model
+#
+# A **model** stands for something in the world so that you can work with it. S. Page (*The Model Thinker*,
+# 2018) lists seven uses: to reason, explain, design, communicate, act, predict and explore. A weather model
+# predicts, a scale model of a bridge helps to design, a chess program acts. A language model is built to
+# predict one thing, the next token, and is then used for most of the seven.
+#
+# The models of this course are functions with **parameters**, numbers inside that are chosen so that the
+# outputs fit data. Choosing them is **training**. A line `m·x + b` has two: `m` tilts it, `b` shifts it. A
+# plane over x and y has three, a parabola three as well. A large language model is a function of the same
+# kind with billions of them.
+
+
+# %%
+def line(x, m=3, b=-1):
+    return m * x + b
+
+
+def plane(x, y, a=2, b=-3, c=1):
+    return a * x + b * y + c
+
+
+def parabola(x, a=1, b=-2, c=0.5):
+    return a * x**2 + b * x + c
+
+
+line(2), plane(3, 2), parabola(2)
+
+# %% [markdown]
+# ## 2 · Lines in a row are a line
+#
+# Take f(x) = 3x − 1 and g(x) = −x + 2. You can add them, multiply them, or feed one into the other. NumPy
+# does the algebra; coefficients stand from low powers to high.
+
+# %%
+from numpy.polynomial import Polynomial
+
+f, g = Polynomial([-1, 3]), Polynomial([2, -1])
+print("f + g   ", f + g)
+print("f · g   ", f * g)
+print("f(g(x)) ", f(g))
+
+# %% [markdown]
+# The sum and the nesting are lines again. Only the product bends. The same holds for matrices: two linear
+# layers, one after the other, are one linear layer.
+
+# %%
+numbers = np.random.default_rng(1)
+A, B, x = numbers.normal(size=(4, 3)), numbers.normal(size=(3, 5)), numbers.normal(size=(2, 4))
+np.abs((x @ A) @ B - x @ (A @ B)).max()
+
+# %% [markdown]
+# **Why.** The difference is rounding. However many linear layers you stack, the result can be no more than a
+# line, a plane or its like in more dimensions. So something that bends must stand between them. Often that is
+# **relu**, max(0, x): straight on both sides and bent at one point.
+#
+# ## 3 · A neuron asks how much two vectors agree
+#
+# A **neuron** has a weight for each input and a **bias** b. It computes b + x₁w₁ + x₂w₂ + …, the **weighted
+# sum**, and passes it through an **activation** such as relu. Without the bias, the sum is the **dot product**
+# of inputs and weights. It is large where both are large and have the same sign: the neuron measures how much
+# the input looks like its weights.
+#
+# The dot product also grows with the lengths of the vectors. Divided by both lengths it is the **cosine
+# similarity**: 1 in the same direction, 0 at a right angle, −1 opposite.
+#
+# **Do.** Write `cosine(u, v)` for two lists of numbers, without NumPy. A vector of zeros has no direction:
+# return 0.0 then. About 5 lines.
+
+# %% nbgrader={"grade": false, "grade_id": "cosine", "locked": false, "schema_version": 3, "solution": true, "task": false}
+from math import sqrt
+
+
+def cosine(u, v):
+    ### BEGIN SOLUTION
+    dot = sum(x * y for x, y in zip(u, v, strict=True))
+    lengths = sqrt(sum(x * x for x in u) * sum(y * y for y in v))
+    return dot / lengths if lengths else 0.0
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "cosine-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.cosine", cosine)
+
+# %% [markdown]
+# **See.** A 5 × 5 picture of a T, flattened to 25 numbers, against four others. Dark is 1, light is −1.
+
+# %%
+gpulab.need(cosine)
+pictures = {
+    "T": "##### ..#.. ..#.. ..#.. ..#..",
+    "T, a pixel off": "##### ..#.. ..#.. ..#.. ...#.",
+    "L": "#.... #.... #.... #.... #####",
+    "I": "..#.. ..#.. ..#.. ..#.. ..#..",
+    "T, negative": "..... ##.## ##.## ##.## ##.##",
+}
+pixels = {name: [1 if p == "#" else -1 for p in text if p != " "] for name, text in pictures.items()}
+for name, other in pixels.items():
+    dot = sum(x * y for x, y in zip(pixels["T"], other, strict=True))
+    print(f"{name:16}weighted sum {dot:4}   cosine {cosine(pixels['T'], other):6.2f}")
+
+# %% [markdown]
+# **Why.** A neuron whose weights are the T is a detector of T's, and its bias sets how sure it wants to be.
+# In trained image networks, neurons of the first layers answer to edges, later ones to parts, and the last
+# ones to whole things such as faces (M. Zeiler and R. Fergus, 2014). Each is still a weighted sum and a bend.
+#
+# ## 4 · Shapes
+#
+# Many neurons side by side are a **layer**, and their weights a **matrix**. An (a × b) times a (b × c) gives
+# (a × c): the inner sizes must fit, and each output is the dot product of a row and a column. Order matters.
+#
+# A matrix can be data, such as 1,024 rows of inputs, or a function, such as a rotation. Or a table of who is
+# connected with whom, an **adjacency matrix**: mostly zeros, **sparse**. A **tensor** is the same with any
+# number of axes. Its number of axes is the **rank**; the **shape** lists their lengths, and the **dtype** says
+# what each element is.
+
+# %%
+print("a product:", np.array([[1, 2, 3], [4, 5, 6]]) @ np.array([[7], [8], [9]]).tolist(), sep="\n")
+quarter, stretch = np.array([[0, -1], [1, 0]]), np.array([[2, 0], [0, 1]])
+print("turn, then stretch:", stretch @ quarter @ [1, 0], "  stretch, then turn:", quarter @ stretch @ [1, 0])
+friends = np.zeros((5, 5), dtype=int)
+friends[[0, 1, 1, 4], [1, 0, 4, 1]] = 1
+print("friends of friends, by the number of ways:", (friends @ friends).tolist())
+image = torch.zeros((768, 1024, 3), dtype=torch.uint8)  # rows, columns, red green blue
+print("a picture:", tuple(image.shape), image.dtype, f"rank {image.dim()}, {image.nbytes:,} bytes")
+
+# %% [markdown]
+# One layer for a whole batch is `inputs @ weights + bias`. The bias is one row, added to every row of the
+# product; that is **broadcasting**. This product is the operation that everything in this course comes down
+# to, and most of what a GPU does for a neural network.
+#
+# **Predict.** A batch of 1,024 rows with 512 numbers, weights of 512 × 256. How many **FLOP** (floating-point
+# operations: multiplications and additions) does the product take?
+
+# %%
+gpulab.predict("neural.flop", ...)
+
+# %%
+inputs, weights, bias = torch.randn(1024, 512), torch.randn(512, 256), torch.randn(256)
+outputs = inputs @ weights + bias
+print(tuple(outputs.shape), f"{2 * outputs.numel() * inputs.shape[1]:,} FLOP for the product")
+
+# %% [markdown]
+# ## 5 · Nine numbers that can do it
+#
+# **XOR** is 1 if exactly one of two inputs is 1. No line separates its ones from its zeros, so no single
+# neuron computes it. The smallest layered network for it is **2-2-1**: two inputs, a **hidden layer** of two
+# neurons with relu, one output without activation.
+#
+#     h1 = relu(a1·x1 + a2·x2 + a0)
+#     h2 = relu(b1·x1 + b2·x2 + b0)
+#     out = va·h1 + vb·h2 + c
+#
+# These are nine parameters. Before you let a program search for them, find them yourself.
+#
+# **Do.** Write `gate(outputs)`. `outputs` are four numbers: what the network should give at (x1, x2) = (0, 0),
+# (0, 1), (1, 0), (1, 1). XOR is `[0, 1, 1, 0]`. Return the nine parameters `[a1, a2, a0, b1, b2, b0, va, vb,
+# c]`. The check tries XOR, then all sixteen gates, then any four numbers. About 6 lines; pen and paper first.
+
+
+# %% nbgrader={"grade": false, "grade_id": "gate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def gate(outputs):
+    ### BEGIN SOLUTION
+    t00, t01, t10, t11 = outputs
+    a, b = t10 - t00, t01 - t00  # the straight part is right at three points
+    k = t11 - t10 - t01 + t00  # what is missing at (1, 1)
+    lift = abs(a) + abs(b)  # relu never cuts the straight part
+    return [a, b, lift, 1, 1, -1, 1, k, t00 - lift]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "gate-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.gate", gate)
+
+# %% [markdown]
+# **See.** The network as it is written in PyTorch, with your nine numbers in it.
+
+# %%
+gpulab.need(gate)
+
+
+class Xor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(2, 2), nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(x)))
+
+
+corners = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+xor = torch.tensor([0.0, 1.0, 1.0, 0.0])
+network = Xor()
+a1, a2, a0, b1, b2, b0, va, vb, c = map(float, gate([0, 1, 1, 0]))
+with torch.no_grad():
+    network.fc1.weight.copy_(torch.tensor([[a1, a2], [b1, b2]]))
+    network.fc1.bias.copy_(torch.tensor([a0, b0]))
+    network.fc2.weight.copy_(torch.tensor([[va, vb]]))
+    network.fc2.bias.fill_(c)
+print("outputs:", network(corners).flatten().tolist())
+print("parameters:", {name: tuple(p.shape) for name, p in network.named_parameters()})
+print("in all:", sum(p.numel() for p in network.parameters()))
+
+# %% [markdown]
+# **Why.** One bend is enough: a straight part that is right at three corners, and a relu that is 0 at these
+# and 1 at the fourth. So the network *can* compute XOR. Section 8 asks how often training finds out.
+#
+# ## 6 · Which way is down
+#
+# A **loss** is one number that says how wrong the outputs are. Its **gradient** has a number for each
+# parameter: how much the loss grows if that parameter grows a little. **Gradient descent** takes a small step
+# against it: p ← p − lr · gradient, with the **learning rate** lr.
+#
+# The **chain rule** gives the gradient. Write the computation down step by step, as a **tape**. Then walk it
+# backwards. The last value's gradient is 1. Each step hands shares on to the values it was made from: its own
+# gradient times its slope. A value that was used several times adds its shares up. This is **back-propagation**.
+#
+# | step | hands to i | hands to j |
+# |---|---|---|
+# | `["add", i, j]` | g | g |
+# | `["mul", i, j]` | g · value j | g · value i |
+# | `["tanh", i]` | g · (1 − t²), t its own value | |
+#
+# **Do.** Write `gradients(tape)`. Value k is made by step k; `["input", x]` gives x. Return the list of the
+# gradients of *all* values: how the last value changes with each. About 20 lines; `tanh` is at hand.
+
+# %% nbgrader={"grade": false, "grade_id": "gradients", "locked": false, "schema_version": 3, "solution": true, "task": false}
+from math import tanh
+
+
+def gradients(tape):
+    ### BEGIN SOLUTION
+    values = []
+    for op, *uses in tape:
+        if op == "input":
+            values.append(uses[0])
+        elif op == "add":
+            values.append(values[uses[0]] + values[uses[1]])
+        elif op == "mul":
+            values.append(values[uses[0]] * values[uses[1]])
+        else:
+            values.append(tanh(values[uses[0]]))
+    shares = [0.0] * len(tape)
+    shares[-1] = 1.0
+    for k in reversed(range(len(tape))):
+        op, *uses = tape[k]
+        if op == "add":
+            shares[uses[0]] += shares[k]
+            shares[uses[1]] += shares[k]
+        elif op == "mul":
+            shares[uses[0]] += shares[k] * values[uses[1]]
+            shares[uses[1]] += shares[k] * values[uses[0]]
+        elif op == "tanh":
+            shares[uses[0]] += shares[k] * (1 - values[k] ** 2)
+    return shares
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "gradients-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.gradients", gradients)
+
+# %% [markdown]
+# **See.** PyTorch keeps such a tape by itself and walks it in `backward()`. The same tape there:
+
+# %%
+gpulab.need(gradients)
+tape = [["input", 0.5], ["input", -1.5], ["mul", 0, 1], ["tanh", 2], ["mul", 3, 0], ["add", 4, 3]]
+
+values = []
+for op, *uses in tape:
+    if op == "input":
+        values.append(torch.tensor(uses[0], dtype=torch.float64, requires_grad=True))
+    else:
+        steps = {"add": torch.add, "mul": torch.mul, "tanh": torch.tanh}
+        values.append(steps[op](*(values[i] for i in uses)))
+        values[-1].retain_grad()  # PyTorch forgets the gradients of results unless it is told not to
+values[-1].backward()
+for mine, theirs in zip(gradients(tape), values, strict=True):
+    print(f"{mine:12.9f}{theirs.grad.item():14.9f}")
+
+# %% [markdown]
+# **Why.** One walk back gives the gradients with respect to *all* values, for a few times the cost of the walk
+# forward, however many parameters there are. Nudging each parameter on its own would take a walk for each.
+#
+# ## 7 · Each value once
+#
+# A tape has its steps in order. Often there is no tape, only values that know what they were made from, their
+# **parents**. Then somebody must choose the order of the walk back. Below is an autograd of a dozen lines. Its
+# walk follows every use of every value, as the chain rule reads: all paths from the result, one by one.
+
+
+# %%
+class Value:
+    def __init__(self, number, *uses):
+        self.number, self.grad, self.uses = number, 0.0, uses  # uses: (parent, slope)
+
+    def __add__(self, other):
+        return Value(self.number + other.number, (self, 1.0), (other, 1.0))
+
+    def __mul__(self, other):
+        return Value(self.number * other.number, (self, other.number), (other, self.number))
+
+
+def along_every_use(value, share=1.0):
+    """Adds the gradients up and returns how many visits that took."""
+    value.grad += share
+    return 1 + sum(along_every_use(parent, share * slope) for parent, slope in value.uses)
+
+
+def doubled(times):
+    x = y = Value(1.0)
+    for _ in range(times):
+        y = y + y
+    return x, y
+
+
+x, y = doubled(3)
+visits = along_every_use(y)
+print(f"three doublings: gradient {x.grad:g}, {visits} visits")
+
+# %% [markdown]
+# **Predict.** How many visits does it make for twenty `y = y + y`?
+
+# %%
+gpulab.predict("neural.visits", ...)
+
+# %% [markdown]
+# **Do.** A value needs one visit, if it waits until all its shares have arrived. Write `backward(parents,
+# result)`. `parents[v]` lists the values that v was made from, twice if used twice; the numbers are in no
+# order. Return the order of visits, the result first. A visit hands on what has arrived since the value's last
+# visit; in the end nothing may be left behind. **Budget:** one visit for each value that the result rests on.
+# About 9 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def backward(parents, result):
+    ### BEGIN SOLUTION
+    seen, finished = set(), []
+
+    def walk(value):
+        seen.add(value)
+        for parent in parents[value]:
+            if parent not in seen:
+                walk(parent)
+        finished.append(value)
+
+    walk(result)
+    return finished[::-1]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "backward-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.backward", backward)
+
+# %% [markdown]
+# **See.** Visits over the number of doublings: along every use, in your order, and in PyTorch, where a hook
+# on each node of its graph counts.
+
+# %%
+gpulab.need(backward)
+
+
+def in_your_order(result):
+    values, number = [result], {id(result): 0}
+    for value in values:
+        for parent, _ in value.uses:
+            if id(parent) not in number:
+                number[id(parent)] = len(values)
+                values.append(parent)
+    order = backward([[number[id(parent)] for parent, _ in value.uses] for value in values], 0)
+    result.grad = 1.0
+    for v in order:
+        for parent, slope in values[v].uses:
+            parent.grad += slope * values[v].grad
+    return len(order)
+
+
+def in_pytorch(times):
+    visits = []
+    y = torch.ones((), requires_grad=True)
+    for _ in range(times):
+        y = y + y
+    nodes = {y.grad_fn}
+    while more := {n for node in nodes for n, _ in node.next_functions if n} - nodes:
+        nodes |= more
+    for node in nodes:
+        node.register_hook(lambda *_: visits.append(1))
+    y.backward()
+    return len(visits)
+
+
+sizes = (1, 2, 4, 8, 12, 16, 20)
+counted = {
+    "along every use": [(n, along_every_use(doubled(n)[1])) for n in sizes],
+    "your order": [(n, in_your_order(doubled(n)[1])) for n in sizes],
+    "PyTorch": [(n, in_pytorch(n)) for n in sizes],
+}
+print("twenty doublings:", {name: f"{pairs[-1][1]:,}" for name, pairs in counted.items()})
+gpulab.plot.lines(
+    counted,
+    "doublings",
+    "visits",
+    "Along every use the visits double with each doubling, in your order and in PyTorch one is added.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** The number of paths through a graph grows exponentially with its depth, the number of values does
+# not. An order in which everything stands behind what was made from it is called **topological**. Networks
+# with skip connections, and transformers are among them, have a path for each choice of going through a layer
+# or round it.
+#
+# ## 8 · The training loop, two hundred times
+#
+# Training repeats four lines: compute the loss, clear the gradients, walk back, step.
+#
+#     loss = loss_of(network(inputs), targets)
+#     optimizer.zero_grad()
+#     loss.backward()
+#     optimizer.step()
+#
+# The start is random. So one run says little: the cell below trains 200 networks on XOR at once, side by side
+# in one tensor, each from its own start. The **loss** of the first is the mean squared error (**MSE**). Another
+# has tanh inside and **binary cross-entropy**: −ln of the probability given to the right answer.
+#
+# **Predict.** Of 200 starts, from how many does 2-2-1 with relu get to XOR, in 3,000 steps at a learning rate
+# of 0.1?
+
+# %%
+gpulab.predict("neural.solved", ...)
+
+
+# %%
+def train_xor(hidden, activation, cross_entropy=False, lr=0.1, starts=200, steps=3000):
+    """End loss (starts,) and outputs (starts, 4) of networks 2-hidden-1, each with its own start."""
+    numbers = torch.Generator().manual_seed(1)
+
+    def uniform(*shape, inputs):  # as nn.Linear starts: ± 1 / √inputs
+        return ((2 * torch.rand(starts, *shape, generator=numbers) - 1) / inputs**0.5).requires_grad_()
+
+    w1, b1 = uniform(2, hidden, inputs=2), uniform(1, hidden, inputs=2)
+    w2, b2 = uniform(hidden, 1, inputs=hidden), uniform(1, 1, inputs=hidden)
+    optimizer = torch.optim.SGD([w1, b1, w2, b2], lr)
+    for _ in range(steps):
+        outputs = (activation(corners @ w1 + b1) @ w2 + b2).squeeze(2)
+        if cross_entropy:
+            each = F.binary_cross_entropy_with_logits(outputs, xor.expand(starts, 4), reduction="none")
+        else:
+            each = (outputs - xor) ** 2
+        losses = each.mean(1)
+        optimizer.zero_grad()
+        losses.sum().backward()
+        optimizer.step()
+    return losses.detach(), (outputs.sigmoid() if cross_entropy else outputs).detach()
+
+
+trained = {
+    "2 relu, MSE": train_xor(2, torch.relu),
+    "2 tanh, cross-entropy": train_xor(2, torch.tanh, cross_entropy=True, lr=0.5),
+    "4 relu, MSE": train_xor(4, torch.relu),
+    "16 relu, MSE": train_xor(16, torch.relu),
+}
+solved = {name: int((losses < 0.01).sum()) for name, (losses, _) in trained.items()}
+gpulab.predict("neural.solved", measured=solved["2 relu, MSE"])
+
+# %%
+gpulab.plot.bars(solved, "starts that solve it, of 200")
+
+# %% [markdown]
+# **See.** Where do the 2-2-1 networks end that do not solve it? Each has got stuck at one of a few losses. The
+# last figure sorts all starts by their end loss.
+
+# %%
+losses, outputs = trained["2 relu, MSE"]
+for level in (1 / 4, 1 / 6, 1 / 8, 0.0):
+    there = (losses - level).abs() < 0.005
+    example = ", ".join(f"{round(v, 2) + 0.0:.2f}" for v in outputs[there][0].tolist())
+    print(f"loss {level:.3f}: {int(there.sum()):3} of 200   outputs of one of them: {example}")
+
+gpulab.plot.lines(
+    {name: list(enumerate(sorted(ends.tolist()))) for name, (ends, _) in trained.items()},
+    "starts, sorted by end loss",
+    "end loss",
+    "More hidden units leave fewer starts stuck; with two relu units the stuck ones share a few losses.",
+    step=True,
+)
+
+# %% [markdown]
+# **Why.** A relu that is cut at all four corners has slope 0 there and never moves again: a **dead** unit. One
+# that is cut at none is a straight line and bends nothing. With both units like that the best output is ½
+# everywhere: loss ¼. If three corners lie on one flat side they share the output ⅔ and the loss is ⅙; if two
+# do, ⅛. Many units make it unlikely that all are badly placed. That is one reason why networks in practice
+# have far more parameters than the task needs.
+#
+# Look into one of them. After `backward()` every parameter has its gradient beside it:
+
+# %%
+torch.manual_seed(0)
+network = Xor()
+loss = F.mse_loss(network(corners).squeeze(1), xor)
+loss.backward()
+for name, parameter in network.named_parameters():
+    print(f"{name:12}{parameter.data.flatten().tolist()!s:72.72} gradient", parameter.grad.flatten().tolist())
+
+# %% [markdown]
+# ## 9 · What forward keeps
+#
+# The walk back needs results of the walk forward: `mul` needs the other factor, `tanh` its own value. PyTorch
+# keeps them from forward until backward, and they often take more memory than the model. **Inference**, using
+# the model without training it, has no labels, no loss, no walk back, and need keep nothing.
+#
+# Three switches, and they do different things:
+#
+# | switch | what it does |
+# |---|---|
+# | `model.eval()` | dropout off, batch norm uses its averages. *Gradients are still prepared* |
+# | `torch.no_grad()` | nothing is kept for a walk back |
+# | `torch.inference_mode()` | the same, and results can never enter a walk back later: less bookkeeping |
+
+
+# %%
+class Kept:
+    """Counts the bytes that forward keeps for backward, each piece of memory once."""
+
+    def __enter__(self):
+        self.pieces = {}
+        self.hooks = torch.autograd.graph.saved_tensors_hooks(self.note, lambda tensor: tensor)
+        self.hooks.__enter__()
+        return self
+
+    def note(self, tensor):
+        self.pieces[tensor.untyped_storage().data_ptr()] = tensor
+        return tensor
+
+    def __exit__(self, *problem):
+        self.hooks.__exit__(*problem)
+
+    def bytes(self, but=()):
+        own = {t.untyped_storage().data_ptr() for t in but}
+        return sum(t.nbytes for place, t in self.pieces.items() if place not in own)
+
+
+mlp = nn.Sequential(*(m for _ in range(4) for m in (nn.Linear(128, 128), nn.ReLU())))
+rows = torch.randn(64, 128)
+there_anyway = (rows, *mlp.parameters())
+with Kept() as training:
+    mlp(rows)
+with Kept() as evaluating:
+    mlp.eval()(rows)
+with Kept() as without, torch.no_grad():
+    mlp(rows)
+counts = {"train()": training, "eval()": evaluating, "no_grad()": without}
+gpulab.plot.bars({name: kept.bytes(but=there_anyway) for name, kept in counts.items()}, "bytes kept")
+
+# %% [markdown]
+# **Do.** Write `keep(tape, learn)`. The tape is as before, with inputs as `["input"]` and the further steps
+# `["matmul", i, j]` and `["relu", i]`. `learn` lists the inputs whose gradient is wanted; no other's is. Return
+# the results of steps that must be kept. Inputs, weights among them, stay in memory anyway. Rules: to get the
+# gradient of i, `mul` and `matmul` need value j, and the other way round; `relu` needs its own result; `add`
+# needs nothing. What the last value does not rest on needs no walk. **Budget:** not a number more than the
+# rules ask for. About 14 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "keep", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def keep(tape, learn):
+    ### BEGIN SOLUTION
+    wanted = set(learn)
+    for value, (op, *uses) in enumerate(tape):
+        if wanted.intersection(uses):
+            wanted.add(value)
+    needed, reached = set(), {len(tape) - 1}
+    for value in reversed(range(len(tape))):
+        op, *uses = tape[value]
+        if value in wanted and value in reached:
+            reached.update(uses)
+            if op == "relu":
+                needed.add(value)
+            elif op in ("mul", "matmul"):
+                i, j = uses
+                needed |= ({j} if i in wanted else set()) | ({i} if j in wanted else set())
+    return [value for value in needed if tape[value][0] != "input"]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "keep-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.keep", keep)
+
+# %% [markdown]
+# **See.** Your rules against PyTorch, on the network above with a product at its end: all layers learn, then
+# the last one only, as in fine-tuning, then none.
+
+# %%
+gpulab.need(keep)
+tape, weights, before = [["input"]], [], 0
+for _ in range(4):
+    w = len(tape)
+    tape += [["input"], ["input"], ["matmul", before, w], ["add", w + 2, w + 1], ["relu", w + 3]]
+    weights += [w, w + 1]
+    before = w + 4
+tape += [["input"], ["mul", before, len(tape)]]
+
+layers = [m for m in mlp if isinstance(m, nn.Linear)]
+for name, learning in (("all layers", 4), ("the last", 1), ("none", 0)):
+    for i, layer in enumerate(layers):
+        layer.requires_grad_(i >= 4 - learning)
+    targets = torch.randn(64, 128)
+    with Kept() as kept:
+        (mlp(rows) * targets).sum()
+    yours = 4 * 64 * 128 * len(keep(tape, weights[len(weights) - 2 * learning :]))
+    theirs = kept.bytes(but=(*there_anyway, targets))
+    print(f"{name:12} you {yours:8,} bytes   PyTorch {theirs:8,} bytes")
+
+# %% [markdown]
+# A function of your own tells autograd itself what to keep and what to hand on. PyTorch keeps weights as
+# (outputs × inputs), so a linear layer multiplies by the transpose. `addmm` adds and multiplies in one call,
+# for two axes only; more axes must be flattened first.
+
+
+# %%
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)  # not bias: its slope is 1
+        return torch.addmm(bias, x.flatten(0, -2), weight.t()).unflatten(0, x.shape[:-1])
+
+    @staticmethod
+    def backward(ctx, grad):  # a gradient for each argument of forward
+        x, weight = ctx.saved_tensors
+        rows, shares = x.flatten(0, -2), grad.flatten(0, -2)
+        return grad @ weight, shares.t() @ rows, shares.sum(0)
+
+
+x, weight, bias = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 3, 5), (4, 5), (4,)))
+print("as nn.functional.linear:", torch.allclose(Linear.apply(x, weight, bias), F.linear(x, weight, bias)))
+print("gradients hold against nudging:", torch.autograd.gradcheck(Linear.apply, (x, weight, bias)))
+
+# %% [markdown]
+# **Why.** What is kept grows with the batch, the length of the sequences and the number of layers. Lab 08
+# trades it for time (checkpointing), lab 02 and lab 16 count it for large models.
+#
+# ## 10 · A batch in pieces
+#
+# A batch that does not fit into memory is cut into **micro-batches**. Each is walked forward and back;
+# `backward()` adds to the gradients that are there, and the step comes after the last. This is **gradient
+# accumulation**. The result should be that of the whole batch. It is, if each piece has the right weight.
+#
+# **Predict.** One piece has a mean loss of 4.0 over 10 tokens, the other 2.0 over 30 tokens. What is the mean
+# loss over all 40 tokens?
+
+# %%
+gpulab.predict("neural.halves", ...)
+
+# %% [markdown]
+# Many guides divide each piece's loss by the number of pieces. That is right only if all pieces have equally
+# many tokens. Many also step after every k pieces and forget the last, incomplete group.
+#
+# **Do.** Write `accumulate(tokens, batch, room)`. Row r has `tokens[r]` tokens; a batch is `batch` rows in a
+# row, the last one may have fewer. The rows of a pass are padded to the longest of them: number of rows times
+# longest must not exceed `room`. Return the passes, each as `[rows, weight, step]`: which rows, by what to
+# multiply their *mean loss per token*, and whether the optimizer steps after it. Every token of a batch must
+# count the same, and each batch ends in one step. **Budget:** as few passes as possible. About 9 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "accumulate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def accumulate(tokens, batch, room):
+    ### BEGIN SOLUTION
+    plan = []
+    for first in range(0, len(tokens), batch):
+        rows = sorted(range(first, min(first + batch, len(tokens))), key=lambda row: -tokens[row])
+        total = sum(tokens[row] for row in rows)
+        while rows:
+            fit = room // tokens[rows[0]]
+            now, rows = rows[:fit], rows[fit:]
+            plan.append([now, sum(tokens[row] for row in now) / total, not rows])
+    return plan
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "accumulate-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.accumulate", accumulate)
+
+# %% [markdown]
+# **See.** The smallest language model is a table: for each token, the scores of the next. Its gradient for a
+# batch of twelve rows, at once, by your plan, and with every piece weighted alike.
+
+# %%
+gpulab.need(accumulate)
+lengths = [3, 40, 7, 22, 5, 31, 12, 4, 18, 9, 26, 2]
+text = [torch.randint(0, 20, (n + 1,), generator=torch.Generator().manual_seed(n)) for n in lengths]
+
+
+def gradient(passes):
+    table = nn.Embedding(20, 20)
+    nn.init.zeros_(table.weight)
+    for rows, weight, _ in passes:
+        tokens, labels = (
+            torch.cat([part(text[r]) for r in rows]) for part in (lambda t: t[:-1], lambda t: t[1:])
+        )
+        (weight * F.cross_entropy(table(tokens), labels)).backward()  # backward adds up
+    return table.weight.grad
+
+
+plan = accumulate(lengths, 12, 80)
+whole = gradient([[range(12), 1.0, True]])
+alike = gradient([[rows, 1 / len(plan), step] for rows, _, step in plan])
+for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
+    print(
+        f"{name:14}off by {100 * ((other - whole).norm() / whole.norm()).item():.4f} % in {len(plan)} passes"
+    )
+
+# %% [markdown]
+# **Why.** The short pieces counted too much. The weights hold for any mean: over tokens, rows or pixels.
+# Libraries had this wrong for years; Hugging Face's Transformers was mended in October 2024
+# (huggingface.co/blog/gradient_accumulation). With several GPUs the tokens of all of them count, and their
+# gradients should travel once for each step, not for each pass: lab 15.
+#
+# ## 11 · A transformer, block by block
+#
+# A **language model** gets **tokens**, here characters, and gives **logits**: for each place a score for every
+# token that may come next. The GPT below is written out in `gpulab/models/gpt.py`, 200 lines worth reading.
+#
+# 1. **Embedding**: each token's row of a table, plus a row for its place. The first transformer multiplied the
+#    rows by √width and added sines and cosines for places; GPT-2 learns both; Llama turns queries and keys by
+#    an angle instead (**rotary**).
+# 2. **Attention**: each token has a **query**, a **key** and a **value**. Scores are query · key / √(head
+#    width); softmax turns a token's scores into weights; the output is the weighted sum of values. Several
+#    **heads** do this side by side.
+# 3. **Feed-forward**: two layers with a bend, four times as wide inside.
+# 4. Around both a **residual** connection, x + f(norm(x)), with a **layer norm** or RMS norm.
+# 5. A last norm and the **head**, often the embedding table again (**tied**).
+
+# %%
+from gpulab.models import gpt
+from gpulab.models.config import Config
+from gpulab.models.text import STORY_NATS, VOCABULARY, Stories, decode, encode
+
+torch.manual_seed(0)
+model = gpt.GPT(Config(VOCABULARY, context=80, width=48, layers=2, heads=4))
+tokens = torch.tensor([encode("ana lost a red kite")])
+attention = model.blocks[0].attention
+x = model.blocks[0].attention_norm(model.embed(tokens) + model.places.weight[: tokens.shape[1]])
+queries, keys, values = (
+    part(x).unflatten(2, (4, 12)).transpose(1, 2)
+    for part in (attention.query, attention.key, attention.value)
+)
+scores = queries @ keys.transpose(2, 3) / math.sqrt(12)
+scores = scores.masked_fill(~torch.ones(19, 19).tril().bool(), -math.inf)  # nobody looks ahead
+by_hand = attention.out((scores.softmax(-1) @ values).transpose(1, 2).flatten(2))
+
+for name, tensor in {
+    "tokens": tokens,
+    "x": x,
+    "queries": queries,
+    "scores": scores,
+    "output": by_hand,
+}.items():
+    print(f"{name:9}{tuple(tensor.shape)}")
+theirs = attention(x, gpt.may_look(19), torch.arange(19)[None])
+print(
+    "logits   ",
+    tuple(model(tokens).shape),
+    "  by hand as in the model:",
+    torch.allclose(by_hand, theirs, atol=1e-6),
+)
+
+# %% [markdown]
+# **See.** Who depends on whom? Change one token, and mark the places whose logits change. The **causal mask**
+# is why nothing is marked right of the diagonal: the score of a later token is −∞ before the softmax. In the
+# second picture three places of padding stand in front; no token depends on them, and they on nothing but
+# themselves.
+
+
+# %%
+def influence(model, tokens, present=None):
+    """(length, length): True at (i, j) where the logits of place i change with token j."""
+    with torch.no_grad():
+        before = model(tokens, present)
+        changed = []
+        for j in range(tokens.shape[1]):
+            other = tokens.clone()
+            other[:, j] = (other[:, j] + 1) % VOCABULARY
+            changed.append((model(other, present) != before).any(-1)[0])
+    return torch.stack(changed, 1)
+
+
+import matplotlib.pyplot as plt
+
+fig, axes = plt.subplots(1, 2, figsize=(8, 4.4), layout="constrained")
+present = torch.tensor([[False] * 3 + [True] * 9])
+for ax, where in zip(axes, (None, present), strict=True):
+    gpulab.plot.mask(influence(model, tokens[:, :12], where), "logits of place", "token changed", ax)
+plt.show()
+
+# %% [markdown]
+# ## 12 · Shifted labels, padding, and who may look where
+#
+# The label of a place is the **next** token, so labels are the tokens shifted by one. With labels not shifted
+# the model learns to copy its input, at a loss near zero. The last place has no label. Rows of a batch are
+# padded to the longest; padding gets the label −100, which `cross_entropy` leaves out.
+#
+# Masks come with opposite meanings. In `scaled_dot_product_attention` a boolean True means *may look*; in
+# `nn.MultiheadAttention` a True in `key_padding_mask` means *ignore*; a float mask is *added* to the scores.
+# A row in which nobody may be looked at gives 0/0, NaN. So let padding look at itself.
+#
+# **Do.** Write `labels(rows, side)`: rows are lists of tokens, at least one each. Pad them with 0 to the
+# longest, on the `"right"` or on the `"left"`. Return three lists with an entry for each row: the padded
+# inputs; the labels, −100 where there is none; and for each place the list of places that it may look at, in
+# order. About 9 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "labels", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def labels(rows, side):
+    ### BEGIN SOLUTION
+    longest = max(len(row) for row in rows)
+    inputs, targets, look = [], [], []
+    for row in rows:
+        first = longest - len(row) if side == "left" else 0
+        after = first + len(row)
+        inputs.append([0] * first + row + [0] * (longest - after))
+        targets.append([inputs[-1][i + 1] if first <= i < after - 1 else -100 for i in range(longest)])
+        look.append([list(range(first, i + 1)) if first <= i < after else [i] for i in range(longest)])
+    return inputs, targets, look
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "labels-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.labels", labels)
+
+# %% [markdown]
+# **Why.** On the right, padding comes after all real tokens, so the causal mask alone keeps it out of their
+# sight, and only the labels need care. On the left, as in generation, every real token would look at it. Places
+# must then be counted from the first real token, too.
+#
+# ## 13 · What surrounds the descent
+#
+# Between the gradient and the new parameter stand a few things that most training runs share:
+#
+# | part | what it does | usual for language models |
+# |---|---|---|
+# | **Adam** | divides a running mean of the gradient by the root of that of its square | β = 0.9, 0.95 |
+# | **AdamW** | shrinks weights apart from that, by lr · decay | 0.1 |
+# | **clipping** | scales all gradients down if their joint length exceeds a limit | 1.0 |
+# | **schedule** | warm-up from 0, then half a cosine down to a tenth | 1–3 % of steps |
+# | **initialisation** | normal with 0.02 (GPT-2), or Xavier: variance 2 / (inputs + outputs) | |
+# | **layer-wise rates** (LAMB) | scale a layer's step to the length of its weights | very large batches |
+# | **validation** | loss on data never trained on, every few hundred steps | |
+#
+# (GPT-3, arXiv:2005.14165, appendix B; LAMB, arXiv:1904.00962.)
+#
+# **Predict.** AdamW's very first step: learning rate 0.1, one parameter, gradient 0.001, no decay. How far does
+# the parameter move?
+
+# %%
+gpulab.predict("neural.first_step", ...)
+
+# %%
+moved = {}
+for size in (0.001, 1000.0):
+    parameter = nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.AdamW([parameter], lr=0.1, weight_decay=0.0)
+    parameter.grad = torch.tensor([size])
+    optimizer.step()
+    moved[size] = -parameter.item()
+gpulab.predict("neural.first_step", measured=moved[0.001])
+print({size: round(distance, 4) for size, distance in moved.items()})
+
+# %% [markdown]
+# The text to learn is made on the spot: little stories in which five words are picked, evenly and
+# independently, and four of them repeated. The picks are all that cannot be foreseen. So nobody's loss on fresh
+# stories can be below their **entropy**, ln(8 · 6 · 5 · 8 · 6) nats a story.
+#
+# **Predict.** How many nats per character is that? Read a few stories first.
+
+# %%
+gpulab.predict("neural.floor", ...)
+
+# %%
+print(Stories(0).text(180))
+fresh, there = (torch.from_numpy(array) for array in Stories(99).padded(200))
+characters = int((gpt.next_token_labels(fresh, there) != gpt.IGNORE).sum())
+floor = STORY_NATS * len(fresh) / characters
+gpulab.predict("neural.floor", measured=floor)
+
+
+# %%
+def train(model, steps, rate=0.008, rows=16):
+    """Trains on stories; returns (step, loss on fresh stories) every 25 steps."""
+    stories = Stories(1)
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
+    log = []
+    for step in range(steps + 1):
+        if step % 25 == 0:
+            with torch.no_grad():
+                log.append((step, gpt.loss(model, fresh, there).item()))
+        for group in optimizer.param_groups:
+            wave = 0.55 + 0.45 * math.cos(math.pi * step / steps)
+            group["lr"] = rate * min(1, (step + 1) / 20) * wave
+        batch, present = (torch.from_numpy(array) for array in stories.padded(rows))
+        optimizer.zero_grad()
+        gpt.loss(model, batch, present).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    return log
+
+
+def story(model, seed):
+    """What the model writes after a line break."""
+    start = torch.tensor([encode("\n")])
+    return decode(gpt.generate(model, start, 66, torch.Generator().manual_seed(seed))[0].numpy()).strip()
+
+
+log = train(model, 300)
+print(story(model, 1))
+print(story(model, 2))
+
+# %%
+gpulab.plot.lines(
+    {"fresh stories": log},
+    "steps",
+    "loss, nats per character",
+    "The loss on fresh stories falls towards the entropy and stays above it.",
+    limits={"entropy": floor},
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** The model has learned to spell and to repeat. It never sees the same story twice, so it cannot learn
+# them by heart. On ordinary text nobody knows the entropy; here the floor is known, and a loss below it is a
+# proof of a mistake.
+#
+# ## Detective · Too good
+#
+# A colleague has changed the attention: it makes its own mask, which saves handing one round. "The same model,
+# the same data, half the steps, and a fraction of your loss. On *fresh* stories."
+
+
+# %%
+def attend_quick(queries, keys, values, allowed):
+    length = queries.shape[2]
+    look = torch.ones(length, keys.shape[2], dtype=torch.bool).tril(1)
+    return F.scaled_dot_product_attention(queries, keys, values, attn_mask=look)
+
+
+torch.manual_seed(0)
+quick = gpt.GPT(model.config, attend=attend_quick)
+quick_log = train(quick, 150)
+gpulab.plot.lines(
+    {"yours": log, "the colleague's": quick_log},
+    "steps",
+    "loss, nats per character",
+    "The colleague's loss on fresh stories is far below the entropy.",
+    limits={"entropy": floor},
+    log_y=True,
+)
+
+# %%
+print(story(quick, 1))
+print(story(quick, 2))
+
+# %% [markdown]
+# **Do.** The loss was computed as above, on stories that neither model has seen. And yet nobody can be that
+# good. Find out how the model does it: `influence(quick, tokens)` says who depends on whom, and
+# `gpulab.plot.mask(…, "logits of place", "token changed")` draws it. Then mend one number above and train
+# again. The cell below is free.
+
+# %%
+# Your experiment.
+
+# %% [markdown]
+# ### Your answer
+#
+# In three to five sentences: what is wrong, which number proves it before you have found the line, and why is
+# the text so bad although the loss is so good? A person reads this: 1 point for the cause, 1 point for a number
+# of your own.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "too-good-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** The mask is off by one: `tril(1)` lets each place look at the next token, which is its label.
+# The loss on fresh stories ended at 0.03 nats per character, below the entropy of 0.145, which is impossible
+# without seeing what comes. `influence` marks 2 cells right of the diagonal for each token but the last ones (two
+# layers, one token ahead each), where the causal model has none. When it generates, the next token is not there
+# yet, so the model has nothing to copy and writes nonsense. With `tril(0)` the loss is above the entropy again.
+#
+# **1 point** (cause without a number): The attention can see the next token.
+#
+# **0 points:** The model has overfitted, or learned the stories by heart. (They are fresh.)
+
+# %% [markdown]
+# ## 14 · How large models are
+#
+# A layer from a to b numbers has a · b weights and b biases. A transformer is made of such layers:
+#
+# | part | parameters |
+# |---|---|
+# | embedding; head, unless tied | vocabulary × width each |
+# | learned places | positions × width |
+# | queries, output of attention | width × width each |
+# | keys, values | width × (kv_heads · head width) each, head width = width / heads |
+# | feed-forward | 2 matrices of width × hidden, 3 if gated |
+# | norms: two a layer, one at the end | width each; a layer norm with biases 2 · width |
+#
+# With `biases`, every matrix inside a layer has one bias for each of its outputs; the head has none. A
+# **mixture of experts** has several feed-forward blocks in each layer; a **router**, width × experts, picks
+# which ones a token uses.
+#
+# **Do.** Write `parameters(model)`. The keys of `model` are printed below. Return two numbers: all parameters,
+# and those that one token uses (all but the experts not picked). About 15 lines.
+
+# %%
+from gpulab.models import known
+
+
+def sizes_of(model):
+    config = model.config
+    return {
+        "vocabulary": config.vocabulary,
+        "positions": config.context if config.positions == "learned" else 0,
+        "width": config.width,
+        "layers": config.layers,
+        "heads": config.heads,
+        "kv_heads": config.kv_heads,
+        "hidden": config.hidden,
+        "gated": config.gated,
+        "biases": config.bias,
+        "norm": config.norm,  # "layer" or "rms"
+        "tied": config.tied,
+        "experts": model.experts,
+        "used_experts": model.used_experts,
+    }
+
+
+sizes_of(known.find("Mixtral 8x7B"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def parameters(model):
+    ### BEGIN SOLUTION
+    width, hidden, biases = model["width"], model["hidden"], int(model["biases"])
+    shared = width // model["heads"] * model["kv_heads"]
+    into_hidden = 2 if model["gated"] else 1
+    attention = 2 * width * width + 2 * width * shared + biases * 2 * (width + shared)
+    expert = (into_hidden + 1) * width * hidden + biases * (into_hidden * hidden + width)
+    router = width * model["experts"] if model["experts"] > 1 else 0
+    norm = width * (2 if model["norm"] == "layer" and biases else 1)
+    outside = model["vocabulary"] * width * (1 if model["tied"] else 2) + model["positions"] * width + norm
+    return [
+        outside + model["layers"] * (attention + router + 2 * norm + experts * expert)
+        for experts in (model["experts"], model["used_experts"])
+    ]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "parameters-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("neural.parameters", parameters)
+
+# %% [markdown]
+# **Predict.** Training in mixed precision with Adam takes, for each parameter, 2 bytes of weight, 2 of gradient,
+# and 4 each for a float32 copy and Adam's two means (ZeRO, arXiv:1910.02054). How many TB is that for the 175
+# billion of GPT-3?
+
+# %%
+gpulab.predict("neural.training_bytes", ...)
+
+# %%
+gpulab.need(parameters)
+print("model               yours             stated   weights, 2 B   training, 16 B")
+for each in known.MODELS:
+    count, used = parameters(sizes_of(each))
+    extra = f"   {used / 1e9:.1f} billion a token" if used < count else ""
+    print(
+        f"{each.name:14}{count:19,}{each.stated:15.3g}{2 * count / 1e9:12,.1f} GB{16 * count / 1e9:13,.1f} GB{extra}"
+    )
+
+with torch.device("meta"):  # shapes without memory
+    print("\nGPT-3 as a module:", f"{gpt.parameters(gpt.GPT(known.find('GPT-3').config)):,}")
+
+# %% [markdown]
+# **See.** Counted by the same two rules, from the smallest to the largest. A convolution with k × k windows from
+# a to b channels has k · k · a · b weights and b biases.
+
+
+# %%
+def dense(*sizes):
+    return sum(a * b + b for a, b in itertools.pairwise(sizes))
+
+
+def convolutions(*layers):
+    return sum(k * k * a * b + b for k, a, b in layers)
+
+
+# Sizes: Y. LeCun et al. 1998, with the third layer fully connected; A. Krizhevsky et al. 2012, where two GPUs
+# each saw half of the channels in layers 2, 4 and 5.
+models = {
+    "XOR, 2-2-1": dense(2, 2, 1),
+    "digits, 784-128-10": dense(784, 128, 10),
+    "LeNet-5": convolutions((5, 1, 6), (5, 6, 16), (5, 16, 120)) + dense(120, 84, 10),
+    "AlexNet": convolutions((11, 3, 96), (5, 48, 256), (3, 256, 384), (3, 192, 384), (3, 192, 256))
+    + dense(9216, 4096, 4096, 1000),
+    "10⁸ users × 64": 64 * 10**8,
+} | {name: parameters(sizes_of(known.find(name)))[0] for name in ("GPT-2", "Llama 2 7B", "GPT-3")}
+gpulab.plot.bars(dict(sorted(models.items(), key=lambda each: each[1])), "parameters", log=True)
+
+# %% [markdown]
+# **Why.** LeNet-5's makers say 60,000, AlexNet's 60 million, BERT-large's 340 million. A recommender is mostly
+# one table. For GPT-4 nobody outside knows: every figure in print is an estimate. In large models nearly all
+# parameters are in matrices of width × width and width × hidden, so their number is about 12 · layers · width²
+# for GPT's form. And training takes eight times the memory of the 2-byte weights *before* any activation.
+#
+# ## Beyond · The smallest storyteller
+#
+# Open-ended and ungraded. Which model with the fewest parameters gets below 0.20 nats per character on fresh
+# stories, within 1,000 steps of 16 stories? The figure of merit is its number of parameters.
+#
+# | model | parameters | loss |
+# |---|---|---|
+# | the one above, 300 steps | 61,632 | run the cell |
+# | a table from each character to the next | 576 | 1.75, because it forgets everything before |
+# | ours, 1,000 steps | 5,584 | 0.19 |
+# | bound | none is known | 0.145 |
+
+# %%
+print(f"{gpt.parameters(model):,} parameters, {log[-1][1]:.3f} nats per character")
+
+# %% [markdown]
+# ## Recap
+
+# %%
+gpulab.recap("01")
+
+# %% [markdown]
+# Can you do it now? Answer first, then open.
+#
+# <details><summary>1 · z = x · x + x at x = 3. What does each use of x hand to its gradient, and what is the
+# sum?</summary>
+#
+# The product hands 3 to each of its two factors, the sum hands 1: 3 + 3 + 1 = 7.
+# </details>
+#
+# <details><summary>2 · A colleague calls <code>model.eval()</code> and still runs out of memory at inference.
+# Why?</summary>
+#
+# `eval()` changes dropout and batch norm only. Results are kept for a walk back until `no_grad()` or
+# `inference_mode()` stands around the call.
+# </details>
+#
+# <details><summary>3 · Four micro-batches have 100, 100, 100 and 20 tokens. By what is the last one's mean loss
+# multiplied?</summary>
+#
+# 20 / 320 = 0.0625, and not ¼.
+# </details>
+#
+# <details><summary>4 · A language model's loss falls to 0.02 after a few steps. Name two mistakes that do
+# this, and a test for both.</summary>
+#
+# Labels that are not shifted; attention without a causal mask. Change a later token and see whether an earlier
+# place's logits change; look at one row of inputs beside its labels.
+# </details>
+#
+# <details><summary>5 · A model has 7 billion parameters. What do its weights take in 16 bits, and what does
+# training with Adam in mixed precision take before activations?</summary>
+#
+# 14 GB, and 7 billion · 16 bytes = 112 GB.
+# </details>
+#
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | (a × b) @ (b × c) | (a × c), 2 · a · b · c FLOP |
+# | linear layers in a row | one linear layer; put a bend between |
+# | a value used twice | its shares add up |
+# | order of the walk back | each value once, behind all that was made from it |
+# | what forward keeps | `mul`, `matmul` the other factor, `relu`, `tanh` their own result, `add` nothing |
+# | no walk back | `with torch.inference_mode():`; `eval()` is about dropout and batch norm |
+# | a piece's weight | its tokens / the batch's tokens |
+# | labels | tokens shifted by one, −100 for padding and the last place |
+# | who may look | j ≤ i and j present; padding at itself |
+# | GPT's parameters | about 12 · layers · width² and the tables |
+# | memory | weights 2 B; training with Adam in mixed precision 16 B a parameter, and activations |
+#
+# ### Claims you will meet, and what is right
+#
+# - *An XOR network has 4 parameters.* 2-2-1 has nine. And *it converges*: from a quarter or so of the starts with
+#   relu and MSE; the run in many a printout used a sigmoid and cross-entropy.
+# - *f = 3x − 1 and g = x + 2 add up to 2x + 1.* To 4x + 1; the printed result belongs to g = −x + 2. Minus
+#   signs get lost in copied notes, in the descent p ← p − lr · gradient, too.
+# - *`torch.tensor([768, 1024, 3], dtype=torch.uint8)` is an image.* It would be three numbers, and fails because
+#   they do not fit into a byte. `torch.zeros((768, 1024, 3), dtype=torch.uint8)`.
+# - *`eval()` stops PyTorch from keeping activations.* Only `no_grad` and `inference_mode` do.
+# - *A `src_key_padding_mask` of ones lets all tokens take part.* True means ignore: everything is NaN.
+# - *The labels of a language model are its inputs.* Only where a library shifts them for you.
+# - *Divide the loss by the number of micro-batches.* Only for equal numbers of tokens; and do not drop the last
+#   group.
+# - *`matmul(x, weight)` and `addmm(bias, x, weight.t())` are the same layer.* One of them has the weight turned.
+# - *Training needs memory for weights, gradients and activations; the optimizer takes 2–3 × the model.* Adam
+#   keeps 8 bytes a parameter: twice the weights in float32, four times those in 16 bits, six times with the
+#   float32 copy.
+# - *GPT-3 in 16 bits needs 650 GB for its weights.* 350 GB; 652 GiB is one copy in float32.
+#
+# ### References
+#
+# 1. D. Rumelhart, G. Hinton, R. Williams, "Learning representations by back-propagating errors", Nature 323,
+#    1986.
+# 2. A. Baydin et al., "Automatic Differentiation in Machine Learning: a Survey", JMLR 18, 2018.
+#    https://arxiv.org/abs/1502.05767
+# 3. A. Vaswani et al., "Attention Is All You Need", 2017. https://arxiv.org/abs/1706.03762
+# 4. A. Radford et al., "Language Models are Unsupervised Multitask Learners", OpenAI, 2019.
+# 5. I. Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", 2019. https://arxiv.org/abs/1711.05101
+# 6. S. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020.
+#    https://arxiv.org/abs/1910.02054
+# 7. PyTorch, "Autograd mechanics". https://docs.pytorch.org/docs/stable/notes/autograd.html
