@@ -79,7 +79,7 @@ def _name_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
         at = max(min(place, 1.0), lowest + height)
         lowest = at
         ax.annotate(
-            name, (1.01, at), xycoords="axes fraction", va="center", fontsize=style.TEXT,
+            name, (1.005, min(place, 1.0)), xycoords="axes fraction", va="center", fontsize=style.TEXT,
             color=style.INK if colour != style.ALARM else style.ALARM,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 3, "shrinkA": 0, "shrinkB": 0},
             xytext=(1.05, at), textcoords="axes fraction", annotation_clip=False,

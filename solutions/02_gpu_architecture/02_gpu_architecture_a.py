@@ -1,0 +1,907 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "02"
+#     hours: 2
+#     topics: [C2.1, C2.2, C2.3, C2.4, C2.5, C2.6, C2.7, C2.8, C2.9, C2.10, C2.11, C2.12, C2.13, C3.1, C3.2, C3.3, C3.4, C3.5, C3.6, C3.8, C3.9, C3.10, C3.12, C6.1, C6.2, C6.3, C6.4, C6.5, C6.8, C6.9, C6.11, C22.1, C22.2, C22.3, C22.4, C22.5, C23.1, C23.7, C23.8, C23.9]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 02 A · GPU architecture: what a data sheet tells
+#
+# **About two hours.** You know Python. Part A needs no kernel and no GPU; part B comes after labs 03 and 04.
+#
+# Before you write fast code you can know how fast it may get. Four figures of a data sheet and a division
+# answer most questions: units, clock, bandwidth, latency. In this part you work with the data sheets of 14
+# GPUs, and you measure the processor in front of you.
+#
+# When you are through, you can
+#
+# 1. derive a peak from units and clock, and see through an advertised one;
+# 2. say for a dtype and a GPU how many operations a byte must bring;
+# 3. name the least time of a matrix product and what sets it;
+# 4. compute how many bytes, and so how many warps, must be under way to fill a memory;
+# 5. say when another processor, or a hundred, will not help.
+
+# %%
+import numpy as np
+
+import gpulab
+from gpulab import hardware
+
+gpulab.start("02")
+
+# %% [markdown]
+# ## 1 · Two answers to waiting
+#
+# A processor that can multiply in 4 cycles waits hundreds of cycles for DRAM. There are two answers.
+#
+# A **CPU** shortens the wait. Large caches keep data close, prefetchers fetch what will be asked for, branch
+# prediction guesses the way on, and **out-of-order execution** looks ahead in one thread for instructions that
+# can run already. A **superscalar** core starts several of them per cycle, in a pipeline whose stages overlap,
+# on vector units (AVX2: 256 bits, AVX-512: 512). Protocols such as MESI keep the caches of all cores coherent; a
+# TLB keeps address translations at hand; **hyper-threading** gives a core a second thread for the gaps.
+#
+# A **GPU** uses the wait. It keeps thousands of threads resident, with all their registers, and when one group
+# waits another issues. So its caches may be small, its cores run in order and guess nothing, and the area goes
+# into arithmetic and into a wide memory.
+#
+# **Predict.** An H100 keeps 2,048 threads on each of 132 SMs. An EPYC 9654 runs two on each of 96 cores. How many
+# times as many threads does the GPU hold?
+
+# %%
+gpulab.predict("arch.threads", ...)
+
+# %%
+h100, epyc = hardware.find("H100"), hardware.cpu("EPYC 9654")
+on_gpu = int(h100.sms) * h100.capability.max_threads
+on_cpu = int(epyc.cores) * int(epyc.threads_per_core)
+print(f"threads at once   {h100}: {on_gpu:,}   {epyc}: {on_cpu:,}")
+print(f"last cache        {h100}: {h100.l2_bytes}   {epyc}: {epyc.l3_bytes}")
+print(
+    f"  for each thread {h100}: {float(h100.l2_bytes) / on_gpu:,.0f} B   {epyc}: {float(epyc.l3_bytes) / on_cpu:,.0f} B"
+)
+gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
+
+# %% [markdown]
+# **Why.** A CPU thread has two megabytes of the last cache, a GPU thread 194 bytes. Neither is better: one is
+# built for **latency**, the time until one result is there, the other for **throughput**, results per second.
+# Which one you need depends on how many independent things your program has to do.
+#
+# ### What becomes of an instruction
+#
+# | step | a CPU core | an SM |
+# |---|---|---|
+# | fetch, decode | several per cycle, of one or two threads | one per cycle and scheduler, of one warp |
+# | find work | rename registers, look ahead in a window | pick another warp whose operands are there |
+# | branch | predict, undo when wrong | run both ways in turn where lanes differ |
+# | execute | out of order, 4 to 16 lanes of a vector | in order, 32 lanes of a warp |
+# | finish | retire in program order | a scoreboard marks the result as there |
+# | change thread | the operating system saves registers: microseconds | nothing to save: every cycle |
+#
+# M. Flynn (1966) sorted machines by streams of instructions and data. **SISD** is one of each, **SIMD** one
+# instruction on many data (a CPU's vectors), **MIMD** many of both (a CPU's cores). NVIDIA calls its form
+# **SIMT**: you write for one thread, 32 of them share an instruction, and each may go its own way at a price. A
+# whole GPU is MIMD of SIMT.
+#
+# ### How GPUs came to compute
+#
+# Drawing is the same small program for millions of pixels, so graphics cards became throughput machines. From
+# 2001 their programs could be written freely; people disguised physics as pictures (**GPGPU**). CUDA (2007) took
+# the disguise away. In 2012 AlexNet won an image contest after training on two GTX 580, and deep learning moved
+# to GPUs (Krizhevsky et al., 2012). Today's data-centre GPUs cannot drive a screen.
+#
+# ## 2 · Where a peak comes from
+#
+# A GPU is built in levels: the chip has **GPCs** (graphics processing clusters), a GPC has **TPCs** (pairs), a TPC
+# has two **SMs**. An SM has four quarters, each with a warp scheduler, a share of the registers and of the lanes,
+# and one tensor core (from Ampere on; Volta and Turing had two).
+
+# %%
+print("          GPCs  TPCs   SMs   lanes per SM: float32  float64  int32   tensor cores per SM")
+for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
+    gpu = hardware.find(name)
+    counts = [str(x.value) if x is not None else "–" for x in (gpu.gpcs, gpu.tpcs, gpu.sms)]
+    lanes = [int(gpu.lanes(dtype)) for dtype in ("float32", "float64", "int32")]
+    print(
+        f"{name:9}{counts[0]:>5}{counts[1]:>6}{counts[2]:>6}{lanes[0]:>23}{lanes[1]:>9}{lanes[2]:>7}{int(gpu.tensor_cores):>22}"
+    )
+
+# %% [markdown]
+# An H100's SM also has 32 load/store units and 16 special function units (sine, reciprocal, …), 64 Ki registers
+# of 4 bytes and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). Gaming and workstation GPUs have **RT
+# cores** as well, which find where a ray hits a scene; data-centre GPUs draw nothing and have none.
+#
+# Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations:
+#
+# **peak = SMs × FMA per SM and cycle × 2 × clock**
+#
+# A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and adds up in a wider type
+# than it multiplies in. Per core and cycle, in float16: Volta 64, Ampere 256, Hopper 512, Blackwell 1,024. What
+# a tensor core can multiply grew, too: float16 only (V100), then int8 (T4), bfloat16, tfloat32 and float64
+# (A100), float8 (H100), float4 (B200). INT4 came with Turing and left with Hopper.
+#
+# Two traps. **Structured sparsity**: from Ampere on a tensor core skips two zeros of every four weights, if you
+# trained for it. That doubles the figure on the front page, not your dense product. And a page may describe a
+# **server of eight**.
+#
+# **Predict.** The front page says 1,979 TFLOP/s for an H100 in float16, with a small star. What is it for a dense
+# product?
+
+# %%
+gpulab.predict("arch.sparse", ...)
+
+# %% [markdown]
+# **Do.** Write `peak(sheet, dtype, advertised)`. `sheet` has `sms`, the number of SMs, and `units`: for each dtype
+# the FMA per SM and cycle, `fma_per_sm`, and the `clock` of these units in Hz. Return `[rate, factor]`: the dense
+# peak in FLOP/s, and by which whole number the advertised rate exceeds it. Return `None` for a dtype without
+# units. About 5 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "peak", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def peak(sheet, dtype, advertised):
+    ### BEGIN SOLUTION
+    unit = sheet["units"].get(dtype)
+    if unit is None:
+        return None
+    rate = sheet["sms"] * unit["fma_per_sm"] * 2 * unit["clock"]
+    return [rate, round(advertised / rate)]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "peak-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("arch.peak", peak)
+
+# %% [markdown]
+# Now read some advertisements with it. Each line is a claim as it stands on a front page.
+
+# %%
+gpulab.need(peak)
+
+
+def sheet_of(name):
+    gpu = hardware.find(name)
+    units = {"float32": {"fma_per_sm": int(gpu.fp32_lanes), "clock": float(gpu.boost_clock)}}
+    for dtype, rate in gpu.tensor_fma.items():
+        units[dtype] = {"fma_per_sm": int(rate), "clock": float(gpu.tensor_clock)}
+    return {"sms": int(gpu.sms), "units": units}
+
+
+for name, dtype, claim in (
+    ("H100", "float16", 1979e12),
+    ("H100", "float8", 3958e12),
+    ("A100", "float16", 312e12),
+    ("H100", "float8", 32e15),
+    ("B200", "float4", 144e15),
+    ("L40S", "float8", 1466e12),
+):
+    rate, factor = peak(sheet_of(name), dtype, claim)
+    print(
+        f"{name:5}{dtype:9}{claim / 1e12:9,.0f} TFLOP/s advertised{rate / 1e12:9,.0f} dense, one GPU   factor {factor}"
+    )
+
+# %% [markdown]
+# **Why.** A factor of 2 is sparsity, 8 a server, 16 both. And a peak is not what you get: of the dense float16
+# peak, well-tuned matrix products reach about 87 % on an A100, 80 % on an H100, 78 % on a B200 and 51 % on an MI300X
+# (S. Bekman, *Machine Learning Engineering*, "Maximum Achievable Matmul FLOPS"). Power, clocks under load and
+# the last wave of tiles eat the rest. **Utilisation** is reached over peak; say which peak.
+#
+# ## 3 · The memory wall
+#
+# Arithmetic has become cheaper faster than bandwidth. Divide a peak by the bandwidth and you have the operations
+# that each byte must bring if arithmetic is to be the limit. It is called the **ridge**.
+#
+# **Predict.** V100: 125 TFLOP/s in float16 and 900 GB/s. B200: 2,250 and 8 TB/s. By which factor has the ridge
+# grown?
+
+# %%
+gpulab.predict("arch.wall", ...)
+
+# %%
+first, last = hardware.roofline("V100", "float16"), hardware.roofline("B200", "float16")
+gpulab.predict("arch.wall", measured=last.ridge / first.ridge)
+print(
+    f"peak {last.peak / first.peak:.1f} ×, bandwidth {last.bandwidth / first.bandwidth:.1f} ×, in seven years"
+)
+
+# %% [markdown]
+# **See.** The ridge by GPU and dtype. A float16 kernel needs far more operations per byte than a float32
+# one, because its arithmetic is faster and not because it moves more.
+
+# %%
+gpulab.plot.ridges(
+    ["V100", "T4", "A100", "H100", "H200", "B200", "RTX 4090"], ["float64", "float32", "float16", "float8"]
+)
+
+# %% [markdown]
+# **Why.** This is the **memory wall**. The H200 is an H100 with more and faster memory: it moves the wall back by
+# 30 %. On every GPU of the figure a program that adds two numbers per byte leaves most of the arithmetic idle.
+#
+# Models met three more walls. *Memory*: GPT-2 had 1.5 billion parameters (2019), GPT-3 175 billion (Brown et al.,
+# 2020), which is 350 GB in float16 and more than any GPU held. *Communication*: what does not fit on one GPU must
+# talk to others over links a tenth as fast as DRAM. *Latency*: one token after the other, however many GPUs.
+#
+# ## 4 · The roofline
+#
+# **Arithmetic intensity** is operations over bytes that move to and from DRAM. With it two bounds make a roof
+# (S. Williams et al., 2009):
+#
+# **rate ≤ min(peak, intensity × bandwidth)**
+#
+# The BLAS levels differ in intensity, with n numbers a side and b bytes each:
+#
+# | level | example | operations | bytes | intensity, float32 |
+# |---|---|---|---|---|
+# | 1 | y = a · x + y | 2n | 3nb | 1/6 |
+# | 2 | y = A · x | 2n² | n²b | 1/2 |
+# | 3 | C = A · B | 2n³ | 3n²b | n/6 |
+#
+# Only level 3 grows with n. A language model that writes one token after the other is level 2.
+#
+# **Predict.** c = a + b in float32 on an A100 with 2.039 TB/s. What is the highest rate, in TFLOP/s?
+
+# %%
+gpulab.predict("arch.add", ...)
+
+# %%
+a100 = hardware.roofline("A100", "float32")
+gpulab.predict("arch.add", measured=a100.attainable(1 / 12) / 1e12)
+print(f"{100 * a100.attainable(1 / 12) / a100.peak:.1f} % of the float32 peak")
+
+# %% [markdown]
+# **Do.** Write `bound(product, gpu)`. The product has sizes `m`, `n`, `k` (A is m × k, B is k × n), a `dtype` and
+# its `bytes` per element. `gpu` has `dram_bandwidth` in B/s and `peak`, FLOP/s by dtype. Each matrix moves once.
+# Return `[intensity, what, seconds]`: FLOP/B, `"memory"` or `"compute"`, and the least time. On the ridge itself
+# arithmetic counts as the limit. About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "bound", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def bound(product, gpu):
+    ### BEGIN SOLUTION
+    m, n, k = product["m"], product["n"], product["k"]
+    flops = 2 * m * n * k
+    moved = product["bytes"] * (m * k + k * n + m * n)
+    arithmetic = flops / gpu["peak"][product["dtype"]]
+    traffic = moved / gpu["dram_bandwidth"]
+    return [flops / moved, "memory" if arithmetic < traffic else "compute", max(arithmetic, traffic)]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "bound-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("arch.bound", bound)
+
+# %%
+gpulab.need(bound)
+BYTES = {"float16": 2, "float32": 4}
+
+
+def plain(name):
+    gpu = hardware.find(name)
+    return {
+        "dram_bandwidth": float(gpu.dram_bandwidth),
+        "peak": {dtype: hardware.roofline(gpu, dtype).peak for dtype in BYTES},
+    }
+
+
+points = []
+for label, m, n, k, dtype in (
+    ("1024³", 1024, 1024, 1024, "float32"),
+    ("1024³ (16 bit)", 1024, 1024, 1024, "float16"),
+    ("8192³ (16 bit)", 8192, 8192, 8192, "float16"),
+    ("matrix × vector", 8192, 1, 8192, "float16"),
+    ("matrix × 64 vectors", 8192, 64, 8192, "float16"),
+):
+    product = {"m": m, "n": n, "k": k, "dtype": dtype, "bytes": BYTES[dtype]}
+    intensity, what, seconds = bound(product, plain("A100"))
+    print(f"{label:22}{intensity:9.1f} FLOP/B   {what:8}{1e6 * seconds:10.1f} µs at least")
+    points.append(gpulab.plot.Point(label, intensity, None, dtype))
+points.append(gpulab.plot.Point("a + b", 1 / 12, None, "float32"))
+gpulab.plot.roofline(points, "A100")
+
+# %% [markdown]
+# A hollow mark lies on its roof: the most that this product can reach. Each dtype has a roof of its own.
+#
+# **Why.** The same sizes can be compute bound in float32 and closer to memory bound in float16, since the roof
+# is higher and the bytes are halved. Part of the traffic may come from a cache, which has a slope of its own;
+# lab 04 is about that. On another GPU the marks stay where they are, and the roof moves.
+#
+# ### What holds a program up
+#
+# | is busy | the program is | what helps |
+# |---|---|---|
+# | DRAM, near its bandwidth | **memory bound** | fewer bytes: fusion, smaller types, reuse |
+# | arithmetic, near its peak | **compute bound** | fewer operations, tensor cores, smaller types |
+# | a link to another GPU | **communication bound** | less to send, or sending while computing |
+# | disk or data loader | **input bound** | prefetching, more workers |
+# | nothing | **latency bound** | more work under way, fewer and larger launches |
+#
+# *High* utilisation of a unit means that the program is bound by it. Guides that read it the other way round
+# are wrong.
+#
+# ## 5 · This computer under its own roof
+#
+# The model is not about GPUs. `gpulab.bench` measures the processor in front of you: a copy by all cores for the
+# bandwidth, a matrix product for the rate. It takes the fastest of five runs, because other programs can only
+# slow a run down.
+#
+# **Predict.** Where is the float32 ridge of this CPU? Data sheets of servers give 10 to 40 FLOP/B; laptops are
+# not far off.
+
+# %%
+gpulab.predict("arch.ridge_here", ...)
+
+# %%
+from gpulab import bench
+
+copied, product = bench.bandwidth(), bench.flops()
+here = hardware.Roofline("this CPU", "float32", product.rate, copied.rate)
+print("copy          ", copied)
+print("matrix product", product)
+gpulab.predict("arch.ridge_here", measured=here.ridge)
+
+# %% [markdown]
+# Between a copy and a product: each number of an array goes through 4, 16, 64, … steps y = y · x + c before it is
+# stored. A step has 2 operations, a number moves 8 bytes.
+
+# %%
+between = [
+    gpulab.plot.Point(f"{count} steps", 2 * count / 8, bench.steps(count).rate)
+    for count in (4, 16, 64, 256, 1024)
+]
+gpulab.plot.roofline(between, here)
+
+# %% [markdown]
+# **Why.** The marks climb along the slope and bend to the flat part: more operations per byte, a higher rate, until
+# arithmetic is the limit. A mark a little above the roof is no mistake, because the roof is measured, too, and
+# other programs run beside yours. Far below the ridge nothing that you do to the arithmetic helps. These numbers
+# are of this machine on this day.
+#
+# ## 6 · Little's law
+#
+# A memory with a latency delivers at full rate only if enough requests are under way. J. Little (1961) found how
+# many: **what is under way = rate × time**. A road that passes one car a second and takes 60 seconds to drive
+# holds 60 cars, if it is full.
+#
+# **Predict.** An H100 has 3,350 GB/s and a DRAM latency of 688 cycles at 1.98 GHz. How many kilobytes must be under
+# way in the whole GPU?
+
+# %%
+gpulab.predict("arch.under_way", ...)
+
+# %%
+seconds = float(h100.dram_latency) / float(h100.boost_clock)
+gpulab.predict("arch.under_way", measured=float(h100.dram_bandwidth) * seconds / 1e3)
+print(f"latency {1e9 * seconds:.0f} ns   ({h100.dram_latency.source}; {h100.dram_latency.note})")
+
+# %% [markdown]
+# **Do.** Write `warps_needed(gpu, bytes_per_lane)`: how many warps per SM fill the memory when each lane has one
+# load of `bytes_per_lane` under way? `gpu` has `sms`, `clock` in Hz, `dram_bandwidth` in B/s, `dram_latency` in
+# cycles. Each SM takes its share of the bandwidth. Return a whole number. About 3 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "warps_needed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def warps_needed(gpu, bytes_per_lane):
+    ### BEGIN SOLUTION
+    per_cycle = gpu["dram_bandwidth"] / gpu["sms"] / gpu["clock"]
+    under_way = per_cycle * gpu["dram_latency"]
+    return -int(-under_way // (32 * bytes_per_lane))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "warps_needed-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("arch.warps_needed", warps_needed)
+
+# %%
+gpulab.need(warps_needed)
+print("GPU        4 B  8 B  16 B per lane   an SM holds")
+for gpu in hardware.ALL:
+    if gpu.dram_latency is not None:
+        figures = {
+            "sms": int(gpu.sms),
+            "clock": float(gpu.boost_clock),
+            "dram_bandwidth": float(gpu.dram_bandwidth),
+            "dram_latency": float(gpu.dram_latency),
+        }
+        needed = [warps_needed(figures, width) for width in (4, 8, 16)]
+        full = "   4 B cannot fill it" if needed[0] > gpu.capability.max_warps else ""
+        print(f"{gpu.name:9}{needed[0]:5}{needed[1]:5}{needed[2]:5}{gpu.capability.max_warps:23} warps{full}")
+
+# %% [markdown]
+# **Why.** On an H100 one 4-byte load per lane is not enough, however many warps you launch: 69 are needed and 64
+# fit. With 16 bytes per lane, or four independent loads before the first use, 18 will do. So full occupancy is
+# neither necessary nor sufficient. Bandwidth grew faster than latency fell, and each generation needs more under
+# way; the L40S and its kin need little, because their memory is slower.
+#
+# ## 7 · What speed-up is possible
+#
+# A share s of a program cannot be shared out. With n processors the rest takes (1 − s)/n, so the speed-up is
+# **1 / (s + (1 − s)/n)** (G. Amdahl, 1967). It never exceeds 1/s.
+#
+# J. Gustafson (1988) turned the question round. People with more processors solve larger problems in the same
+# time. If s is the serial share of *that* run, one processor would take **s + (1 − s) · n** times as long. Both are
+# right, about different questions: is my problem fixed, or my time?
+#
+# **Predict.** A program is serial for 5 % of its time. What is the most that any number of GPUs can speed it up?
+
+# %%
+gpulab.predict("arch.amdahl", ...)
+
+# %% [markdown]
+# **Do.** Write `processors(serial, target)`: the fewest processors with at least the speed-up `target`, as `[by
+# Amdahl, by Gustafson]`; `None` where no number is enough. One processor has a speed-up of 1. About 8 lines;
+# `math.ceil` is at hand.
+
+# %% nbgrader={"grade": false, "grade_id": "processors", "locked": false, "schema_version": 3, "solution": true, "task": false}
+from math import ceil
+
+
+def processors(serial, target):
+    ### BEGIN SOLUTION
+    if target <= 1:
+        return [1, 1]
+    left = 1 / target - serial
+    amdahl = ceil((1 - serial) / left) if left > 0 else None
+    gustafson = ceil((target - serial) / (1 - serial)) if serial < 1 else None
+    return [amdahl, gustafson]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "processors-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("arch.processors", processors)
+
+# %%
+gpulab.plot.speedup([0.01, 0.05, 0.2])
+
+# %% [markdown]
+# **Why.** A kernel that is 50 × as fast in a program that spends half its time elsewhere makes the program 1.96 ×
+# as fast. Profile first, then port. The law has more than one user: a service whose requests pass a serial stage
+# of 20 ms serves at most 50 a second, however many GPUs follow it. And a pipeline whose stages overlap is no
+# matter of Amdahl's: it runs at the pace of its slowest stage.
+#
+# ## 8 · When offloading pays
+#
+# To **offload** is to hand work to the GPU: copy in, start, compute, copy out. It pays when
+#
+# **T_cpu > T_start + T_in + T_gpu + T_out**
+#
+# Three forms of sharing: *offload*, where the CPU waits; a *pipeline*, where pieces are copied while others are
+# computed; and *cooperation*, where the CPU takes its part of the items. Data that are already on the GPU,
+# because another kernel left them there, cost no copy. Do not compare a speed-up, which has no unit, with
+# seconds.
+#
+# **Predict.** c = a + b on an A100 takes 12 bytes per element of DRAM traffic. From host memory over PCIe 4.0 ×16
+# (31.5 GB/s each way, both ways at once) 8 bytes come in. How many times longer does it take?
+
+# %%
+gpulab.predict("arch.copy_share", ...)
+
+# %%
+pcie = hardware.link("PCIe 4.0 ×16")
+dram = float(hardware.find("A100").dram_bandwidth)
+gpulab.predict("arch.copy_share", measured=(8 / float(pcie.per_direction)) / (12 / dram))
+print("links, GB/s in one direction")
+for link in hardware.LINKS.values():
+    both = f"   stated as {float(link.stated) / 1e9:,.0f}, both directions" if link.both_directions else ""
+    print(f"  {link.name:16}{float(link.per_direction) / 1e9:7.1f}{both}")
+
+# %% [markdown]
+# **Do.** Write `break_even(job)`: from how many items on is the GPU faster? A job has, per item, `cpu_s` and `gpu_s`
+# in seconds and `bytes_in` and `bytes_out`; `link` in B/s one way; `overhead_s`, paid once; and `resident`, true
+# when the data need no copy. Copies and kernel do not overlap. Return the smallest whole number of items, `None`
+# if there is none. About 5 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "break_even", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def break_even(job):
+    ### BEGIN SOLUTION
+    moved = 0 if job["resident"] else job["bytes_in"] + job["bytes_out"]
+    gain = job["cpu_s"] - job["gpu_s"] - moved / job["link"]
+    if gain <= 0:
+        return None
+    return max(1, int(job["overhead_s"] / gain) + 1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "break_even-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("arch.break_even", break_even)
+
+# %% [markdown]
+# **See.** A matrix product n × n × n in float32 and a sum of two vectors, on an EPYC 9654 and on an A100, each at
+# the time of its roofline, with 20 µs for the start (an assumption). Modelled, from data sheets.
+
+# %%
+cpu = hardware.Roofline("EPYC 9654", "float32", float(epyc.peak()), float(epyc.dram_bandwidth))
+
+
+def offloaded(flops, moved, copied):
+    """Speed-up of the offloaded work: the CPU's time over the GPU's with copies of `copied` bytes one way."""
+    by_cpu = max(flops / cpu.peak, moved / cpu.bandwidth)
+    by_gpu = 20e-6 + max(flops / a100.peak, moved / a100.bandwidth) + copied / float(pcie.per_direction)
+    return by_cpu / by_gpu
+
+
+sides = [2**k for k in range(6, 15)]
+gpulab.plot.lines(
+    {
+        "product, copied": [(n * n, offloaded(2 * n**3, 12 * n * n, 12 * n * n)) for n in sides],
+        "product, resident": [(n * n, offloaded(2 * n**3, 12 * n * n, 0)) for n in sides],
+        "sum, copied": [(n * n, offloaded(n * n, 12 * n * n, 12 * n * n)) for n in sides],
+        "sum, resident": [(n * n, offloaded(n * n, 12 * n * n, 0)) for n in sides],
+    },
+    "elements of a matrix or a vector",
+    "CPU time / GPU time",
+    "Copied sums never pay; a copied product pays from some 2,500 elements a side, resident data sooner.",
+    limits={"break-even": 1},
+    log_x=True,
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** A sum has too few operations for its bytes to be carried over a link. But low intensity does not make work
+# the CPU's: with resident data the GPU wins there, too, by its bandwidth. CPUs keep what is small, serial, full of
+# branches or waiting for the operating system. The thresholds are of this pair of machines and this link: a
+# kernel that carries over to another GPU may keep its results and lose its speed, so measure again. That is
+# meant by **performance portability**.
+#
+# ## 9 · Side by side
+#
+# Now read whole sheets. What no source states is a dash.
+
+# %%
+hardware.compare("V100", "A100", "H100 PCIe", "H100", "B200")
+
+# %%
+print("CPU         cores  base clock  float64      float32      DRAM         L3")
+for cpu_sheet in hardware.CPUS.values():
+    print(
+        f"{cpu_sheet.name:12}{int(cpu_sheet.cores):5}{cpu_sheet.base_clock!s:>12}",
+        f"{float(cpu_sheet.peak('float64')) / 1e12:6.2f} TFLOP/s {float(cpu_sheet.peak()) / 1e12:5.2f} TFLOP/s",
+        f"{float(cpu_sheet.dram_bandwidth) / 1e9:6.1f} GB/s  {cpu_sheet.l3_bytes}",
+    )
+
+# %% [markdown]
+# A CPU's peak is cores × FLOP per cycle and core × clock: with two 256-bit FMA units 2 × 8 × 2 = 32 in float32. Its
+# bandwidth is channels × 8 bytes × transfers per second. In float64 an EPYC 9654 has a ninth of an H100's rate on
+# its ordinary lanes, and a seventh of its bandwidth; the gap of thousands is in float16.
+#
+# - **H100 or A100.** More SMs, lanes and clock; **clusters**: blocks of one GPC that read each other's shared memory.
+# - **SXM or PCIe.** The H100 card has 114 SMs, lower clocks, half the power and the memory of an A100. A board's name
+#   says little: look for SMs, clocks, watts.
+# - **First editions.** V100 came with 16 GB and A100 with 40 GB; the larger ones followed.
+# - **B200.** Two dies joined by a link of 10 TB/s act as one GPU, with 208 billion transistors and float4. Its
+#   float64 and float32 rates are an H100's; its bandwidth per watt is 1.67 × as good.
+# - **GH200.** A Grace CPU and an H100 with one coherent memory over NVLink-C2C, 450 GB/s each way. The GPU reads the
+#   CPU's memory without a copy, seven times as fast as over PCIe 5.0, and still far slower than its own.
+#
+# ## 10 · Energy and money
+#
+# A watt is a joule per second, so power over rate is energy per operation. It is the cleanest way to compare
+# chips, as long as you say which rate.
+#
+# **Predict.** An H100 may draw 700 W. How many picojoule does one dense float16 operation take at its peak?
+
+# %%
+gpulab.predict("arch.picojoule", ...)
+gpulab.predict("arch.weights", ...)
+
+# %%
+gpulab.predict("arch.picojoule", measured=1e12 * float(h100.tdp) / float(h100.peak("float16", tensor=True)))
+print("GPU       float32        float16, dense   float32 per area and power")
+for name in ("V100", "A100", "H100", "RTX 4090", "RTX 5090", "T4", "B200"):
+    gpu = hardware.find(name)
+    plain_rate, tensor_rate = float(gpu.peak()), float(gpu.peak("float16", tensor=True))
+    area = (
+        f"{plain_rate / 1e9 / float(gpu.die_area) / float(gpu.tdp):7.3f} GFLOP/s/mm²/W"
+        if gpu.die_area
+        else "  die: not stated"
+    )
+    print(
+        f"{name:9}{plain_rate / 1e9 / float(gpu.tdp):7.0f} GFLOP/s/W{tensor_rate / 1e9 / float(gpu.tdp):7.0f} GFLOP/s/W  {area}"
+    )
+
+# %%
+power = {name: hardware.find(name) for name in ("V100", "T4", "A100", "L4", "H100", "B200")}
+gpulab.plot.bars(
+    {name: float(g.peak("float16", tensor=True)) / 1e9 / float(g.tdp) for name, g in power.items()},
+    "GFLOP/s per watt, float16 dense",
+)
+
+# %% [markdown]
+# **Weights** take parameters × bytes per parameter. That alone decides how many GPUs a model needs; caches and
+# activations come on top (labs 16 to 19). Serving one token after the other reads all weights for every step,
+# whatever the batch. So the least time of a step for g GPUs that share the weights is
+#
+# **max( weights / (g · bandwidth), 2 · parameters · batch / (g · peak) )**
+#
+# **Energy of training** is GPU-hours × power. Llama 2 70B took 1,720,320 hours on A100s of at most 400 W (Touvron et
+# al., 2023, table 2): 688 MWh, an energy, not a power. With the table's 291 t of CO₂ that is 0.42 kg per kWh.
+# GPT-3 took an estimated 1,287 MWh (Patterson et al., 2021). A tenth more efficiency would have saved more than a
+# hundred of them.
+#
+# **Do.** Write `cheapest(model, offers)`. A model has `parameters`, `bytes_per_parameter` and `batch`. An offer has
+# `name`, `memory` (B), `bandwidth` (B/s), `peak` (FLOP/s), `watts` and `price_per_hour` ($), for one GPU. Take as few
+# GPUs of an offer as hold the weights in 80 % of their memory. Return for the offer with the least money `[name,
+# GPUs, $ per million tokens, kWh per million tokens]`. About 12 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "cheapest", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def cheapest(model, offers):
+    ### BEGIN SOLUTION
+    weights = model["parameters"] * model["bytes_per_parameter"]
+    answers = []
+    for offer in offers:
+        gpus = ceil(weights / (0.8 * offer["memory"]))
+        reading = weights / (gpus * offer["bandwidth"])
+        computing = 2 * model["parameters"] * model["batch"] / (gpus * offer["peak"])
+        step = max(reading, computing)
+        gpu_hours = gpus * step * 1e6 / model["batch"] / 3600
+        money = gpu_hours * offer["price_per_hour"]
+        answers.append([offer["name"], gpus, money, gpu_hours * offer["watts"] / 1000])
+    return min(answers, key=lambda answer: answer[2])
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "cheapest-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("arch.cheapest", cheapest)
+
+# %% [markdown]
+# Prices change from month to month, so they are an input. Those below are made up: put in today's.
+
+# %%
+gpulab.need(cheapest)
+prices = {"L40S": 0.8, "A100": 1.2, "H100": 2.4, "H200": 3.5, "B200": 6.5}  # $ per hour, made up
+offers = [
+    {
+        "name": name,
+        "memory": float(gpu.dram_bytes),
+        "bandwidth": float(gpu.dram_bandwidth),
+        "peak": float(gpu.peak("float16", tensor=True)),
+        "watts": float(gpu.tdp),
+        "price_per_hour": prices[name],
+    }
+    for name, gpu in ((name, hardware.find(name)) for name in prices)
+]
+for billions in (7, 70):
+    for batch in (1, 32, 1024):
+        job = {"parameters": billions * 1e9, "bytes_per_parameter": 2, "batch": batch}
+        name, gpus, dollars, kwh = cheapest(job, offers)
+        print(
+            f"{billions:3} B parameters, batch {batch:5}: {gpus} × {name:5}{dollars:9.3f} $ {kwh:8.3f} kWh per million tokens"
+        )
+
+# %% [markdown]
+# **Why.** At batch 1 you pay for bandwidth and read all weights for one token; with a large batch you pay for
+# arithmetic, and a token costs a hundredth. Which GPU suits:
+#
+# | work | what decides | look at |
+# |---|---|---|
+# | serving a small model | memory, price, power | T4, L4, L40S |
+# | serving a large one | bandwidth, memory, GPU links | H100, H200, B200 |
+# | fine-tuning | memory for 16 B per trained parameter | one to eight A100 or H100 |
+# | training from scratch | dense peak, links between GPUs and servers | H100, H200, B200 with NVLink and InfiniBand |
+# | float64 simulation | float64 rate, bandwidth | A100, H100; not a GeForce |
+#
+# ## 11 · Other makers
+#
+# The model of this lab holds for all of them; names differ.
+
+# %%
+print("name         maker    units                        bfloat16, dense   DRAM              ridge")
+for chip in hardware.ACCELERATORS.values():
+    rate = chip.dense.get("bfloat16") or chip.dense.get("float16")
+    memory = f"{float(chip.dram_bytes) / 1e9:4.0f} GB {float(chip.dram_bandwidth) / 1e9:6,.0f} GB/s"
+    ridge = f"{float(rate) / float(chip.dram_bandwidth):6.0f} FLOP/B" if rate else "     –"
+    print(f"{chip.name:12} {chip.maker:8} {chip.units!s:29}{rate or '–'!s:>13}   {memory} {ridge}")
+
+# %% [markdown]
+# - **AMD.** A *compute unit* (CU) is the SM; a *wavefront* the warp: 64 lanes on CDNA (data centre), 32 on RDNA
+#   (graphics), where 64 is an option. *LDS* is shared memory. An MI300X is eight compute dies on four I/O dies, 304
+#   CUs, with 256 MiB of Infinity Cache; it has no CPU inside. The MI300A has.
+# - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores; an Xe-core has eight vector engines of 512
+#   bits and eight matrix engines. Gaudi 3 is no GPU: matrix engines, 64 vector cores and 24 Ethernet ports.
+# - **Google.** A TPU has few very large matrix units (128 × 128) and no warps; a compiler plans every move.
+#
+# **NVIDIA or AMD**, dense and per GPU. Read row by row: neither wins all.
+
+# %%
+b200, mi300x = hardware.find("B200"), hardware.accelerator("MI300X")
+rows = {
+    "float64, vector": (b200.peak("float64"), mi300x.vector["float64"]),
+    "float64, matrix": (b200.peak("float64", tensor=True), mi300x.dense["float64"]),
+    "float32, vector": (b200.peak(), mi300x.vector["float32"]),
+    "float16, matrix": (b200.peak("float16", tensor=True), mi300x.dense["float16"]),
+    "float8, matrix": (b200.peak("float8", tensor=True), mi300x.dense["float8"]),
+    "bandwidth": (b200.dram_bandwidth, mi300x.dram_bandwidth),
+    "memory": (b200.dram_bytes, mi300x.dram_bytes),
+    "power": (b200.tdp, mi300x.tdp),
+}
+print(f"{'':17}{'B200':>16}{'MI300X':>16}     ratio")
+for label, (ours, theirs) in rows.items():
+    shown = [f"{float(x) / 1e9:.0f} GB" if x.unit == "B" else str(x) for x in (ours, theirs)]
+    print(f"{label:17}{shown[0]:>16}{shown[1]:>16}{float(ours) / float(theirs):10.2f}")
+
+# %% [markdown]
+# The B200 came a year later and draws a third more power. Of its peak an MI300X reaches less so far (51 %, see
+# section 2): software is part of a machine.
+#
+# ## 12 · In your pocket and on your desk
+#
+# Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and the bandwidth is small: tens to
+# hundreds of GB/s for everything together.
+#
+# - **Arm** Mali and Immortalis, **Qualcomm** Adreno: GPUs that draw the screen in tiles, so that a tile stays on the
+#   chip. Neural networks often run on a separate unit (NPU) beside them.
+# - **Intel and AMD laptops**: an integrated GPU with the CPU's DRAM of some 100 GB/s.
+# - **NVIDIA in laptops**: the name of a card, not its sheet. The RTX 4060 Laptop has 35 to 115 W by the maker's
+#   choice, 3,072 lanes and 256 GB/s (NVIDIA, laptop specifications).
+# - **Apple**: one *unified memory* for all. An M4 Max has 40 GPU cores and 546 GB/s; Apple states neither FLOP/s nor
+#   watts, so any GFLOP/s per watt for it is somebody's estimate. There is no M4 Ultra; the M3 Ultra has 819 GB/s.
+# - **Jetson**: a robot's computer. "275 TOPS" of an AGX Orin are int8, with sparsity, and GPU and DLA together.
+
+# %%
+orin, m4 = hardware.find("AGX Orin"), hardware.accelerator("M4 Max")
+dense = orin.peak("int8", tensor=True)
+print(
+    f"AGX Orin: {dense} int8, dense, on its GPU; advertised 275, which is {275e12 / float(dense):.1f} × as much"
+)
+print(
+    f"weights read per second, 8 billion in 4 bits: {float(orin.dram_bandwidth) / 4e9:.0f} × on the Orin,",
+    f"{float(m4.dram_bandwidth) / 4e9:.0f} × on an M4 Max, {float(h100.dram_bandwidth) / 4e9:.0f} × on an H100",
+)
+
+# %% [markdown]
+# ## Detective · A kernel at half a percent
+#
+# A colleague has placed a kernel on the roofline of an A100 and is alarmed. The kernel adds a bias to 100
+# million float32 numbers, in place, and took 0.47 ms.
+
+
+# %%
+def efficiency(elements, seconds):
+    peak_flops = 312e12
+    bandwidth = 1935e9
+    flops, moved = elements, 8 * elements
+    roof = min(peak_flops, flops / moved * bandwidth)
+    return {
+        "of the peak, %": 100 * flops / seconds / peak_flops,
+        "ridge, FLOP/B": peak_flops / bandwidth,
+        "of the roof, %": 100 * flops / seconds / roof,
+    }
+
+
+efficiency(100_000_000, 0.47e-3)
+
+# %% [markdown]
+# "0.07 % of the peak! We should use tensor cores." Every line of arithmetic is right. Two of the figures do not
+# belong to this kernel or this board, and the first row of the answer means nothing. Which are they, and how
+# good is the kernel? Mend the two and look again; then open the answer.
+
+# %%
+# Your experiment.
+
+# %% [markdown]
+# <details><summary>The answer</summary>
+#
+# 312 TFLOP/s is the float16 rate of the tensor cores; an addition in float32 runs on the ordinary lanes, 19.5
+# TFLOP/s, and its ridge is 9.6 FLOP/B, not 161. 1,935 GB/s belongs to the PCIe card with 80 GB; the SXM module has
+# 2,039. At 1/8 FLOP/B the kernel is memory bound, so its share of any peak says nothing. It moves 800 MB in 0.47 ms:
+# 1,702 GB/s, 83 % of the SXM module's bandwidth and about what a benchmark reaches (1,737 GB/s, see
+# `hardware.find("A100").dram_seen`). There is nothing to gain, except by fusing it with its neighbours.
+# </details>
+#
+# ## Beyond · Two workers
+#
+# Open-ended and ungraded. Some items suit the CPU, some the GPU, and both may work at the same time. `tasks` lists
+# for each task its seconds on the CPU and on the GPU, copies included. Write `share(tasks)`: a list with `True` for
+# each task that goes to the GPU. The figure of merit is the time until both are done.
+#
+# | way | seconds |
+# |---|---|
+# | all on the GPU | the cell below |
+# | each where it is faster | the cell below |
+# | ours | 3.73 |
+# | bound (one task may be cut) | 3.68 |
+
+# %%
+numbers = np.random.default_rng(2)
+on_cpu = numbers.uniform(0.02, 0.4, 60)
+tasks = list(zip(on_cpu.tolist(), (on_cpu / numbers.lognormal(0.8, 0.9, 60)).tolist(), strict=True))
+
+
+def makespan(tasks, on_gpu):
+    cpu_time = sum(cpu for (cpu, _), there in zip(tasks, on_gpu, strict=True) if not there)
+    gpu_time = sum(gpu for (_, gpu), there in zip(tasks, on_gpu, strict=True) if there)
+    return max(cpu_time, gpu_time)
+
+
+print(f"all on the GPU            {makespan(tasks, [True] * len(tasks)):.2f} s")
+print(f"each where it is faster   {makespan(tasks, [gpu < cpu for cpu, gpu in tasks]):.2f} s")
+
+
+# %%
+# Your `share`, then makespan(tasks, share(tasks)).
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. A GPU of 100 SMs with 128 float32 lanes each runs at 2 GHz. Its peak?</summary>
+#
+# 100 · 128 · 2 · 2 · 10⁹ = 51.2 TFLOP/s.
+# </details>
+#
+# <details><summary>2. An advertisement gives an H100 3,958 TFLOP/s. What would you ask?</summary>
+#
+# Which dtype, and dense or sparse? It is float8 with 2:4 sparsity; dense it is half, in float16 a quarter.
+# </details>
+#
+# <details><summary>3. A kernel has 2 FLOP per byte. Will a GPU with twice the FLOP/s help?</summary>
+#
+# No: 2 FLOP/B lies left of every ridge, so only bandwidth, or fewer bytes, helps.
+# </details>
+#
+# <details><summary>4. Why can a memory-bound kernel be slow at full occupancy?</summary>
+#
+# Because what counts is bytes under way: on an H100 64 warps with one 4-byte load per lane are too few.
+# </details>
+#
+# <details><summary>5. Half of a program runs 100 × as fast on a GPU. And the program?</summary>
+#
+# 1 / (0.5 + 0.5/100) = 1.98 × as fast.
+# </details>
+
+# %%
+gpulab.recap("02")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | peak of a GPU | SMs × FMA per SM and cycle × 2 × clock |
+# | peak of a CPU | cores × FLOP per cycle and core × base clock |
+# | advertised tensor rates | halve for dense; divide by 8 for a server |
+# | ridge | peak / bandwidth, of the same dtype and unit |
+# | rate at an intensity | min(peak, intensity × bandwidth) |
+# | intensity | a + b: 1/12, y = A · x: 1/2, n × n product: n/6 (float32) |
+# | bytes under way | bandwidth × latency |
+# | speed-up, fixed problem | 1 / (s + (1 − s)/n) |
+# | speed-up, fixed time | s + (1 − s) · n |
+# | offload | when T_cpu > T_start + T_in + T_gpu + T_out |
+# | energy per operation | power / rate |
+# | weights | parameters × bytes per parameter |
+# | a link | ask whether one direction or both |
+#
+# ### Claims you will meet, and what is right
+#
+# - *H100: 4 RT cores, 16 load/store units, 4 SFUs per SM.* None, 32 and 16 (NVIDIA H100 whitepaper).
+# - *128 cores for float32 or int32; 128 for float64.* On an H100's SM 128, 64 and 64.
+# - *A tensor core does a 4 × 4 × 4 product.* Volta's did. In float16 an H100's starts 512 FMAs per cycle.
+# - *H100: INT8 7,916, INT4 15,833 TOPS; TF32 165.* 1,979 dense; none; 495 dense.
+# - *Single-cycle FMA.* One per cycle and lane is issued; the result comes about 4 cycles later.
+# - *B200: FP64 90, FP32 180 TFLOPS.* That is a superchip of two GPUs; one has 37 and 75.
+# - *GPUs do 2–10 GFLOPS/mm²/W; an H100 0.9 GFLOPS/W.* See the table in section 10: 0.117 and 96.
+# - *Low intensity is for CPUs.* Only when the bytes must cross a link.
+# - *CPUs use 10–30 % of their bandwidth.* No source; your own copy in section 5 is a measurement.
+# - *GEMV has moderate intensity.* 0.5 FLOP/B in float32, whatever its size.
+# - *AMD wavefronts have 32 threads; MI300X has CPU cores.* 64 on CDNA; the MI300A has them.
+# - *Ponte Vecchio: 128 Xe-cores per tile.* In all.
+# - *T = max(t_data, t_gpu) is Amdahl's law.* It is a pipeline's bound.
+#
+# ### References
+#
+# 1. NVIDIA, *H100 Tensor Core GPU Architecture*, whitepaper, 2022, and *A100 Tensor Core GPU Architecture*, 2020.
+# 2. S. Williams, A. Waterman, D. Patterson, "Roofline: An Insightful Visual Performance Model for Multicore
+#    Architectures", Communications of the ACM 52 (4), 2009.
+# 3. G. Amdahl, "Validity of the single processor approach to achieving large scale computing capabilities", AFIPS,
+#    1967; J. Gustafson, "Reevaluating Amdahl's Law", Communications of the ACM 31 (5), 1988.
+# 4. J. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (3), 1961.
+# 5. M. Flynn, "Very high-speed computing systems", Proceedings of the IEEE 54 (12), 1966.
+# 6. V. Volkov, "Better Performance at Lower Occupancy", GPU Technology Conference, 2010.
+# 7. S. Bekman, *Machine Learning Engineering Open Book*. https://github.com/stas00/ml-engineering
+# 8. H. Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023. https://arxiv.org/abs/2307.09288
+# 9. D. Patterson et al., "Carbon Emissions and Large Neural Network Training", 2021.
+#    https://arxiv.org/abs/2104.10350

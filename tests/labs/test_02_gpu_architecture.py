@@ -1,0 +1,212 @@
+"""Lab 02: what the table derives is what comes out, and texts cite what the runs say."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpulab
+from gpulab import cuda, hardware
+from gpulab.exercises import registry
+from gpulab.exercises.lab_02_gpu_architecture import (
+    bytes_under_way,
+    clear_of_whole_numbers,
+    program_questions,
+    sm_limits,
+)
+from gpulab.exercises.references.lab_02_gpu_architecture import active_blocks, issue, warps_needed
+from tests.labs import notebooks
+
+LAB = "02_gpu_architecture"
+WRONG = {path.stem: path for path in notebooks.wrong_files(LAB)}
+
+
+@pytest.fixture(autouse=True)
+def progress(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@cache
+def solutions():
+    return notebooks.answers(LAB)
+
+
+def text() -> str:
+    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", "\n").split())
+
+
+def cell_with(words: str) -> str:
+    return next(c.source for c in notebooks.cells(LAB, "code") if words in c.source)
+
+
+def verdict_of(stem: str):
+    exercise = notebooks.wrong_header(WRONG[stem])["exercise"]
+    function = notebooks.checks(LAB)[exercise][0]
+    return gpulab.check(exercise, notebooks.wrong_answer(WRONG[stem])[function])
+
+
+# ---------------------------------------------------------------- what the table was derived to say
+
+
+def test_one_load_in_flight_needs_more_warps_than_an_h100_holds():
+    h100 = hardware.find("H100")
+    figures = {
+        "sms": 132,
+        "clock": float(h100.boost_clock),
+        "dram_bandwidth": float(h100.dram_bandwidth),
+        "dram_latency": float(h100.dram_latency),
+    }
+    assert [warps_needed(figures, width) for width in (4, 8, 16)] == [69, 35, 18]
+    assert h100.capability.max_warps == 64
+
+
+def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it():
+    for stem, label, cost in (
+        ("jumps_loads_twice", "loaded bytes", 8 * 8 * 8191),
+        ("jumps_whole_row", "shared memory", 4 * 8192),
+    ):
+        part = next(part for part in verdict_of(stem).parts if part.label == label)
+        assert (part.measured, part.naive, part.points) == (cost, cost, 0)
+
+
+def test_warp_after_warp_costs_the_sum_of_all_latencies():
+    (programs,) = program_questions({"warps": 4}, np.random.default_rng(0))[0]
+    order = [warp for warp, program in enumerate(programs) for _ in program]
+    together = sum(map(sum, programs))
+    # A warp issues its last instruction and the next warp starts a cycle later, not a latency later.
+    assert together - 4 * 700 < issue(order, programs)["cycles"] <= together
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 3, 4, 16, 20, 24]))
+def test_taking_any_warp_that_is_ready_stays_well_below_the_budget(seed, warps):
+    answer = solutions()["issue"]
+    for (programs,) in program_questions({"warps": warps}, np.random.default_rng(seed)):
+        assert 1 <= issue(answer(programs), programs)["slowdown"] < 1.07
+
+
+@given(
+    st.sampled_from(list(hardware.TABLE.values())),
+    st.integers(1, 1100),
+    st.integers(1, 260),
+    st.integers(0, 200_000),
+)
+def test_the_solution_of_occupancy_is_the_rule_of_the_hardware(cap, threads, registers, shared):
+    asked = (sm_limits(cap), threads, registers, shared)
+    assert solutions()["active_blocks"](*asked) == active_blocks(*asked)
+
+
+# ---------------------------------------------------------------- questions
+
+
+@pytest.mark.parametrize("exercise", [e for e in registry.of_lab(LAB) if e.questions], ids=lambda e: e.name)
+@pytest.mark.parametrize("seed", range(5))
+def test_questions_are_json_and_no_answer_hangs_on_the_last_bit(exercise, seed):
+    for case in exercise.cases:
+        asked = exercise.questions(case.sizes, np.random.default_rng(seed))
+        assert asked and json.loads(json.dumps(asked)) == [list(arguments) for arguments in asked]
+        if exercise.name == "arch.warps_needed":
+            for gpu, width in asked:
+                assert clear_of_whole_numbers(bytes_under_way(gpu) / (32 * width))
+
+
+def test_every_kind_of_launch_that_cannot_run_is_asked_for():
+    exercise = registry.find("arch.active_blocks")
+    case = next(case for case in exercise.cases if case.name == "cannot run")
+    answers = [active_blocks(*q) for q in exercise.questions(case.sizes, np.random.default_rng(0))]
+    assert len(answers) == 16 and set(answers) == {0}
+
+
+# ---------------------------------------------------------------- numbers that the texts state
+
+
+def test_the_sample_answer_on_the_full_house_cites_the_counts():
+    names = {"np": np, "gpulab": gpulab, "cuda": cuda}
+    exec(cell_with("def features("), names)
+    half, full = names["half"], names["full"]
+    assert (half["registers"], full["registers"]) == (59, 32)
+    assert (half["occupancy"], full["occupancy"]) == (50, 100)
+    assert (half["spill_bytes"], full["spill_bytes"]) == (0, 552)
+    for metric in ("global_sectors", "instructions", "global_bytes"):
+        assert half[metric] == full[metric]
+    assert half["global_bytes"] / half["threads"] == 8
+    assert np.array_equal(names["first"].copy_to_host(), names["second"].copy_to_host())
+    assert "from 0 to 552 bytes per thread" in text() and "69 times as much" in text()
+
+
+def test_the_row_in_shared_memory_leaves_room_for_16_warps_and_the_tile_for_all():
+    names = {"np": np, "gpulab": gpulab, "cuda": cuda, "hardware": hardware}
+    exec(cell_with("def jumps_row("), names)
+    signals = cuda.to_device(np.zeros((2, 8192), np.float32))
+    out = cuda.device_array((2, 128), np.float32)
+    occupied = [
+        gpulab.profile(kernel[2, 128], signals, out)["occupancy"]
+        for kernel in (names["jumps_row"], solutions()["jumps"])
+    ]
+    assert occupied == [25, 100]
+
+
+def test_the_mended_roofline_of_the_detective_says_what_the_answer_says():
+    names: dict = {}
+    exec(cell_with("def efficiency("), names)
+    a100 = hardware.find("A100")
+    moved = 8 * 100_000_000 / 0.47e-3
+    assert names["efficiency"](100_000_000, 0.47e-3)["of the peak, %"] == pytest.approx(0.068, abs=1e-3)
+    assert moved / 1e9 == pytest.approx(1702, abs=1)
+    assert moved / float(a100.dram_bandwidth) == pytest.approx(0.83, abs=0.01)
+    assert float(a100.dram_seen) == 1737e9
+
+
+def test_the_open_task_on_two_workers_can_be_done_for_what_it_says():
+    names = {"np": np}
+    exec(cell_with("def makespan("), names)
+    tasks = names["tasks"]
+    by_gain = sorted(range(len(tasks)), key=lambda i: tasks[i][0] / tasks[i][1], reverse=True)
+    splits = [[i in set(by_gain[:n]) for i in range(len(tasks))] for n in range(len(tasks) + 1)]
+    assert f"{min(names['makespan'](tasks, split) for split in splits):.2f}" == "3.73"
+    gpu = 0.0
+    for place, i in enumerate(by_gain):  # the bound: one task is cut so that both end together
+        cpu = sum(tasks[j][0] for j in by_gain[place:])
+        part = (cpu - gpu) / sum(tasks[i])
+        if part <= 1:
+            break
+        gpu += tasks[i][1]
+    assert f"{gpu + part * tasks[i][1]:.2f}" == "3.68"
+    assert "| ours | 3.73 |" in text() and "3.68 |" in text()
+
+
+@cuda.jit
+def gather(table, index, out):
+    rows, target = table.view(np.complex128), out.view(np.complex128)
+    i = cuda.grid(1)
+    if i < target.size:
+        target[i] = rows[16 * index[i // 16] + i % 16]
+
+
+def test_the_open_task_on_gathered_rows_can_be_done_for_what_it_says():
+    names = {"np": np, "gpulab": gpulab, "cuda": cuda}
+    exec(cell_with("def gather_plain("), names)
+    assert names["merit"](names["gather_plain"][256, 256]) == "4.00"
+    assert names["merit"](gather[64, 256]) == "1.50"
+    assert "| ours, two 8-byte loads each for two numbers | 1.50 |" in text()
+
+
+def test_what_the_texts_say_of_data_sheets_is_what_the_sheets_say():
+    h100, b200, a100 = map(hardware.find, ("H100", "B200", "A100"))
+    per_watt = [float(gpu.dram_bandwidth) / float(gpu.tdp) for gpu in (h100, b200)]
+    assert f"{per_watt[1] / per_watt[0]:.2f}" == "1.67"
+    area = float(h100.peak()) / 1e9 / float(h100.die_area) / float(h100.tdp)
+    assert f"{area:.3f}" == "0.117"
+    assert f"{float(h100.peak()) / 1e9 / float(h100.tdp):.0f}" == "96"
+    copied = float(hardware.link("PCIe 4.0 ×16").per_direction)
+    assert round((8 / copied) / (12 / float(a100.dram_bandwidth))) == 43
+    c2c, pcie = (float(hardware.link(name).per_direction) for name in ("NVLink-C2C", "PCIe 5.0 ×16"))
+    assert round(c2c / pcie) == 7
+    epyc = hardware.cpu("EPYC 9654")
+    assert round(float(h100.peak("float64")) / float(epyc.peak("float64"))) == 9
+    assert round(float(h100.dram_bandwidth) / float(epyc.dram_bandwidth)) == 7
