@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import math
+import pickle
 from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType
 from typing import Any
@@ -62,6 +63,14 @@ class Kernel:
         self._parameters = tuple(inspect.signature(fn).parameters)
         if signatures:
             self._compile_only(signatures)
+
+    def __reduce__(self) -> tuple:
+        """The function itself, for its name leads to the kernel; what was compiled is compiled again."""
+        from numba.cuda import cloudpickle
+
+        only = [] if self._compiles_more else list(self.overloads)
+        given = [types if result is None else result(*types) for types, result in self.function.signatures]
+        return _unpickled, (cloudpickle.dumps(self.py_func), self.targetoptions, given or only)
 
     def __stands_for__(self, cc: tuple[int, int]) -> Any:
         """numba's own device function, for kernels that call this one."""
@@ -266,6 +275,10 @@ class Kernel:
     def __repr__(self) -> str:
         kind = "device function" if self.is_device_function else "kernel"
         return f"<{kind} {self.name}({', '.join(self._parameters)})>"
+
+
+def _unpickled(function: bytes, options: dict[str, Any], signatures: list[Any]) -> Kernel:
+    return Kernel(pickle.loads(function), options, signatures)
 
 
 class LaunchConfiguration:

@@ -61,9 +61,12 @@ def _decorator(
 @cache
 def _numbas_vectorizers() -> ModuleType:
     """A copy of numba.cuda.vectorizers whose `cuda` is the face."""
-    spec = importlib.util.find_spec("numba.cuda.vectorizers")
+    original = importlib.util.find_spec("numba.cuda.vectorizers")
+    assert original and original.origin
+    name = f"{__package__}.numbas_vectorizers"  # of its own, by which its objects can be pickled
+    spec = importlib.util.spec_from_file_location(name, original.origin)
     assert spec and spec.loader
-    copy = importlib.util.module_from_spec(spec)
+    copy = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(copy)
 
     def compile_core(self: Any, signature: Any) -> tuple[Kernel, Any]:
