@@ -1,0 +1,19 @@
+# exercise: parallel.kahan  fails: loaded bytes  says: 1,024,000
+from gpulab import cuda
+
+
+@cuda.jit
+def kahan(a, sums):
+    column = cuda.grid(1)
+    if column < a.shape[1]:
+        largest = 0.0
+        for row in range(a.shape[0]):
+            largest = max(largest, a[row, column])
+        s = 0.0
+        lost = 0.0
+        for row in range(a.shape[0]):
+            y = a[row, column] - lost
+            t = s + y
+            lost = (t - s) - y
+            s = t
+        sums[column] = s if largest > 0 else 0.0

@@ -1,0 +1,262 @@
+"""Lab 05: naive kernels cost what the table derives, texts say what is counted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numba import float32, int32
+
+import gpulab
+from gpulab import cuda
+from gpulab.exercises import registry
+from tests.labs import notebooks
+
+LAB = "05_reductions_scans_softmax"
+WRONG = notebooks.wrong_files(LAB)
+
+
+@pytest.fixture(autouse=True)
+def progress(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@pytest.fixture(scope="module")
+def solutions():
+    return notebooks.answers(LAB)
+
+
+def cell_with(text: str) -> str:
+    return next(c.source for c in notebooks.cells(LAB, "code") if text in c.source)
+
+
+def kernels_of(text: str) -> dict:
+    """The kernels of one cell, without what the cell does with them."""
+    source = cell_with(text)
+    kernels = "\n\n\n".join(part for part in source.split("\n\n\n") if part.startswith("@cuda.jit"))
+    names = {"np": np, "math": math, "cuda": cuda, "float32": float32, "int32": int32}
+    exec(kernels, names)
+    return names
+
+
+# ---------------------------------------------------------------- what the table was derived to say
+
+
+@pytest.mark.parametrize(
+    "stem, label",
+    [
+        ("warp_sum_one_lane_adds", "load sectors"),
+        ("warp_sum_lane_by_lane", "warp operations"),
+        ("total_atomic_for_every_element", "global atomics"),
+        ("total_chunks", "load sectors"),
+        ("total_tree_with_barriers", "barriers"),
+        ("scan_adds_all_before", "loaded bytes"),
+        ("scan_hillis_steele", "barriers"),
+        ("histogram_plain", "global atomics"),
+        ("logsumexp_two_passes", "load sectors"),
+        ("logsumexp_two_exponentials", "exponentials"),
+        ("row_softmax_three_passes", "loaded bytes"),
+        ("row_softmax_neighbours_for_a_lane", "sectors in all"),
+        ("add_norm_in_passes", "loaded bytes"),
+    ],
+)
+def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, label):
+    path = next(path for path in WRONG if path.stem == stem)
+    exercise = notebooks.wrong_header(path)["exercise"]
+    function = notebooks.checks(LAB)[exercise][0]
+    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[function])
+    part = next(part for part in verdict.parts if part.label == label)
+    assert part.measured == part.naive
+    assert part.points == 0
+
+
+def test_a_softmax_goes_from_three_loads_and_twenty_barriers_to_one_and_none(solutions):
+    three = kernels_of("def softmax_three_passes(")["softmax_three_passes"]
+    x = np.random.default_rng(1).uniform(-1000, 1000, (64, 256)).astype(np.float32)
+    before, after = np.empty_like(x), np.empty_like(x)
+    naive = gpulab.profile(three[64, 256], x, before)
+    good = gpulab.profile(solutions["row_softmax"][8, 256], x, after)
+    assert np.allclose(before, after, rtol=1e-5, atol=1e-7) and np.isfinite(after).all()
+    assert [r["global_load_bytes"] / x.nbytes for r in (naive, good)] == [3, 1]
+    assert [r["barriers_per_warp"] for r in (naive, good)] == [20, 0]
+    assert good["local_bytes"] == 0
+
+
+def test_hillis_and_steele_have_the_wavefronts_that_the_budget_of_scan_calls_naive():
+    scans = kernels_of("def hillis_steele(")
+    whole = np.arange(4096, dtype=np.float32) % 7
+    out = np.empty_like(whole)
+    report = gpulab.profile(scans["hillis_steele"][16, 256], whole, out)
+    assert report["shared_wavefronts"] == 16 * 201
+    budgets = {b.metric: b for b in registry.find("parallel.scan").budgets}
+    assert budgets["shared_wavefronts"].naive({"n": 4096}) == 16 * 201
+
+
+# ---------------------------------------------------------------- numbers that the text states
+
+
+def answer_of(prediction: str) -> float:
+    return registry.predictions()[f"parallel.{prediction}"].answer
+
+
+def test_predictions_are_what_the_kernels_do(solutions):
+    scans, ladder = kernels_of("def hillis_steele("), kernels_of("def interleaved(")
+    a = np.ones(256, np.float32)
+    report = gpulab.profile(scans["hillis_steele"][1, 256], a, np.empty_like(a))
+    assert report["flops"] == answer_of("hillis_steele")
+    report = gpulab.profile(ladder["interleaved"][1, 256], a, np.empty(1, np.float32))
+    assert report["barriers_per_warp"] == answer_of("tree_barriers")
+    values = np.zeros(256, np.int32)
+    report = gpulab.profile(solutions["histogram"][8, 256], values, np.zeros(64, np.int32))
+    assert report["shared_bytes"] == answer_of("copies")
+    with np.errstate(over="ignore"):
+        assert np.isinf(np.exp(np.float32(answer_of("overflow") + 0.01)))
+        assert np.isfinite(np.exp(np.float32(answer_of("overflow") - 0.01)))
+    end = np.float32(answer_of("ones"))
+    assert end + np.float32(1) == end and np.nextafter(end, np.float32(0)) + np.float32(1) == end
+    assert answer_of("merge") == pytest.approx(2 * math.exp(-2) + 1, abs=1e-4)
+
+
+def test_the_shuffled_rung_costs_more_instructions_and_fewer_barriers():
+    """The text says that shuffles alone do not save instructions."""
+    ladder, shuffled = kernels_of("def interleaved("), kernels_of("def shuffled(")["shuffled"]
+    a, sums = np.ones(4096, np.float32), np.empty(8, np.float32)
+    tree = gpulab.profile(ladder["unrolled"][8, 256], a, sums)
+    registers = gpulab.profile(shuffled[8, 256], a, sums)
+    assert (sums == 512).all()
+    assert registers["instructions"] > tree["instructions"]
+    assert registers["barriers"] < tree["barriers"]
+    assert registers["shared_wavefronts"] < tree["shared_wavefronts"]
+
+
+# ---------------------------------------------------------------- detectives
+
+
+def test_the_warp_in_step_is_a_race_and_syncwarp_mends_it():
+    source = cell_with("def warp_sum_in_step(")
+    kernel = source[: source.index("\n\n\n")]
+    mended = kernel.replace("float32(0)\n", "float32(0)\n    cuda.syncwarp()\n").replace(
+        "s[t + distance]\n", "s[t + distance]\n        cuda.syncwarp()\n"
+    )
+    assert mended.count("cuda.syncwarp()") == 2
+    for text, found in ((kernel, {"race"}), (mended, set())):
+        names = {"cuda": cuda, "float32": float32}
+        exec(text, names)
+        findings = gpulab.sanitize(
+            names["warp_sum_in_step"][4, 256], np.ones(1024, np.float32), np.zeros(32, np.float32)
+        )
+        assert {finding.kind for finding in findings} == found
+
+
+def test_the_last_block_is_one_race_and_a_fence_mends_it():
+    source = cell_with("def total_by_last_block(")
+    kernel = source[: source.index("\n\n\n")]
+    store = "        partial[cuda.blockIdx.x] = s[0]\n"
+    mended = kernel.replace(store, f"{store}        cuda.threadfence()\n")
+    assert mended != kernel
+    for text, found in ((kernel, ["race"]), (mended, [])):
+        names = {"cuda": cuda, "float32": float32}
+        exec(text, names)
+        findings = gpulab.sanitize(
+            names["total_by_last_block"][8, 256],
+            np.ones(4096, np.float32),
+            np.zeros(8, np.float32),
+            np.zeros(1, np.int32),
+            np.zeros(1, np.float32),
+        )
+        assert [finding.kind for finding in findings] == found
+
+
+def test_atomics_on_floats_depend_on_the_order_and_on_nothing_else(solutions):
+    a = np.random.default_rng(5).random(65_536, dtype=np.float32)
+    findings = gpulab.sanitize(solutions["total"][8, 256], a, np.zeros(1, np.float32))
+    assert [finding.kind for finding in findings] == ["order"]
+
+
+# ---------------------------------------------------------------- the open task
+
+LOOK_BACK = """
+@cuda.jit
+def look_back(a, out, tickets, states, sums):
+    mine = cuda.shared.array(2, int32)
+    of_warps = cuda.shared.array(8, int32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        mine[0] = cuda.atomic.add(tickets, 0, 1)
+    cuda.syncthreads()
+    block = mine[0]
+    i = 256 * block + t
+    value = a[i]
+    for distance in (1, 2, 4, 8, 16):
+        left = cuda.shfl_up_sync(0xFFFFFFFF, value, distance)
+        if t % 32 >= distance:
+            value += left
+    if t % 32 == 31:
+        of_warps[t // 32] = value
+    cuda.syncthreads()
+    for w in range(t // 32):
+        value += of_warps[w]
+    if t == 255:
+        before = int32(0)
+        if block > 0:
+            sums[0, block] = value
+            cuda.threadfence()
+            cuda.atomic.exch(states, block, 1)
+            other = block - 1
+            state = 0
+            while state < 2:
+                state = cuda.atomic.add(states, other, 0)
+                if state > 0:
+                    cuda.threadfence()
+                    before += sums[state - 1, other]
+                    other -= 1
+        sums[1, block] = before + value
+        cuda.threadfence()
+        cuda.atomic.exch(states, block, 2)
+        mine[1] = before
+    cuda.syncthreads()
+    out[i] = mine[1] + value
+
+
+@cuda.jit
+def nothing(a, out):
+    pass
+
+
+def run_look_back(a, out):
+    blocks = a.size // 256
+    tickets, states = cuda.to_device(np.zeros(1, np.int32)), cuda.to_device(np.zeros(blocks, np.int32))
+    look_back[blocks, 256](a, out, tickets, states, cuda.device_array((2, blocks), np.int32))
+
+
+ours = merit(run_look_back)
+three = merit(scan_in_three_launches)
+idle = merit(lambda a, out: nothing[1, 32](a, out))
+findings = gpulab.sanitize(run_look_back, to_scan[:4096], result[:4096])
+"""
+
+
+def test_the_open_task_can_be_done_for_what_it_says_and_not_for_nothing(solutions):
+    names = {"np": np, "gpulab": gpulab, "cuda": cuda, "int32": int32, "scan": solutions["scan"], "N": 65_536}
+    names["rng"] = np.random.default_rng(7)
+    exec(cell_with("def scan_in_three_launches("), names)
+    exec(LOOK_BACK, names)
+    assert names["ours"] == "8.9" and not list(names["findings"])
+    assert names["idle"] == "wrong" and float(names["three"]) >= 16
+    text = "".join(c.source for c in notebooks.cells(LAB))
+    assert "| ours, blocks of 256, one element per thread | 8.9 |" in text
+
+
+# ---------------------------------------------------------------- figures of data sheets in the text
+
+
+def test_figures_in_the_text_are_those_of_the_data_sheet():
+    a100 = gpulab.hardware.find("A100")
+    text = " ".join("".join(c.source for c in notebooks.cells(LAB, "markdown")).split())
+    asked = (
+        f"An A100 moves {float(a100.dram_bandwidth) / 1e9:,.0f} GB/s into {int(a100.sms)} SMs at "
+        f"{float(a100.boost_clock) / 1e9:.2f} GHz, and a load from DRAM takes {int(a100.dram_latency)} cycles."
+    )
+    assert asked in text
+    assert int(a100.fp32_lanes) == 4 * 16  # special functions have a quarter of the float32 lanes
