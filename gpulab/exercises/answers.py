@@ -53,7 +53,7 @@ def _at(
 ) -> _Failure | None:
     """What is wrong at one case. What a measured exercise's reference counts goes into `counts`."""
     questions = cases.questions(exercise, case)
-    wrong: list[str] = []
+    wrong: list[tuple[str, tuple]] = []
     silent = True  # None so far, where None is never right
     for arguments in questions:
         call = f"{name_of(fn)}({', '.join(answer_words(a, 40) for a in arguments)})"
@@ -68,18 +68,29 @@ def _at(
         silent = silent and got is None
         if exercise.measured:
             said = _count(exercise, got, arguments, reference, counts)
-            wrong += [messages.wrong_plan(call, answer_words(got), said)] if said else []
+            wrong += [(messages.wrong_plan(call, answer_words(got), said), arguments)] if said else []
         else:
             expected = normal(reference(*deepcopy(arguments)))
             if not same_answer(got, expected, exercise.rtol, exercise.atol):
-                wrong.append(messages.wrong_answer(call, answer_words(got), answer_words(expected)))
+                said = messages.wrong_answer(call, answer_words(got), answer_words(expected))
+                wrong.append((said, arguments))
     if not wrong:
         return None
     if silent:
         return _Failure(case, (Detail(messages.returns_nothing(name_of(fn))),))
-    first, more = wrong[0], len(wrong) - 1
+    (first, asked), more = wrong[0], len(wrong) - 1
     rest = (Detail(messages.more_answers(more, len(questions))),) if more else ()
-    return _Failure(case, (Detail(first), *rest))
+    return _Failure(case, (Detail(first), *_in_full(fn, asked), *rest))
+
+
+LONGEST_QUESTION = 600  # characters: a page of numbers helps nobody
+
+
+def _in_full(fn: Callable[..., Any], arguments: tuple) -> tuple[Detail, ...]:
+    """The question to copy and try again, where the line before had to cut it short."""
+    call = f"{name_of(fn)}({', '.join(map(repr, arguments))})"
+    shortened = any(answer_words(a, 40) != repr(a) for a in arguments)
+    return (Detail(messages.question_in_full(call)),) if shortened and len(call) <= LONGEST_QUESTION else ()
 
 
 # ---------------------------------------------------------------- answers that are plans

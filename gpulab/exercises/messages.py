@@ -205,6 +205,10 @@ def wrong_answer(call: str, got: str, expected: str) -> str:
     return f"`{call}` gives {got}, should be {expected}"
 
 
+def question_in_full(call: str) -> str:
+    return f"in full: {call}"
+
+
 def wrong_plan(call: str, got: str, said: str) -> str:
     return f"`{call}` gives {got}: {said}"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import gpulab
-from gpulab.exercises import cases, registry
+from gpulab.exercises import Case, cases, registry
 
 from .toys import ROUTE, walk
 
@@ -60,3 +62,17 @@ def test_what_has_not_the_form_of_a_plan_is_refused_with_a_message(answer):
 
 def test_a_plan_of_nothing_says_that_a_return_is_missing():
     assert "is a `return` missing?" in " ".join(str(gpulab.check("toy.route", lambda stops: None)).split())
+
+
+def test_a_question_that_was_cut_short_is_given_in_full_to_be_tried_again():
+    def stay(stops):
+        return stops[:-1]
+
+    assert "in full" not in str(gpulab.check("toy.route", stay)), "a short one stands in the line itself"
+    many = replace(ROUTE, name="toy.many_stops", cases=(Case("30 stops", {"stops": 30}),), budgets=())
+    (asked,) = cases.questions(many, many.cases[0])[0]
+    registry.add(many, walk)
+    try:
+        assert f"in full: stay({asked})" in " ".join(str(gpulab.check(many.name, stay)).split())
+    finally:
+        registry.remove(many.name)
