@@ -136,7 +136,7 @@ FAMILIES = (
     Family(
         ("wmma",),
         "f16, bf16, tf32, s8, u8, f64",
-        "as mma; the layout of a fragment is ours, PTX leaves it open",
+        "as mma; the layout of a fragment is open: its load or store counts as one request",
         "tests/cupy",
     ),
     Family(("ldmatrix", "stmatrix"), "m8n8.b16, x1 x2 x4, trans", BITS, TEST_MATRIX),

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from gpulab.ptx import Instruction
+from gpulab.ptx import Instruction, Vector
 from gpulab.simt import Access, Chunk, Observer, Program
 
 from . import patterns
@@ -60,11 +60,16 @@ def classify(instruction: Instruction) -> tuple[str, str]:
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
     if name in SPECIAL and "approx" in instruction.parts:
         return "special", ""
-    kind = KINDS.get(name, "arithmetic")
+    kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""
     spaces = (part.partition("::")[0] for part in instruction.parts[1:])
     return kind, next((s for s in spaces if s in SPACES), "global")
+
+
+def is_fragment(instruction: Instruction) -> bool:
+    """Whether a warp loads or stores a matrix by it: ``wmma.load`` and ``wmma.store``."""
+    return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
 
 
 class Counters(Observer):
@@ -76,6 +81,7 @@ class Counters(Observer):
         self._guarded: dict[int, int] = defaultdict(int)
         self._table: dict[str, Array] = {}
         self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
+        self._fragment: list[Array] = []  # the addresses of a matrix, as far as they have come
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
 
     def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
@@ -108,6 +114,9 @@ class Counters(Observer):
 
     def access(self, access: Access) -> None:
         index, table = access.index, self._table
+        if is_fragment(access.instruction):
+            self._element(access)
+            return
         warps, threads = self._size(access.lanes, access.chunk)
         table["requests"][index] += warps
         table["bytes"][index] += threads * access.size
@@ -119,6 +128,36 @@ class Counters(Observer):
             rows, lanes = _together(access.address, access.lanes, access.chunk)
             apart = int(patterns.distinct(rows, lanes).sum()) * _times(len(rows), access.chunk)
             table["conflicts"][index] += threads - apart
+
+    def _element(self, access: Access) -> None:
+        """An element that each lane moves of a matrix; they come one after the other.
+
+        PTX leaves open which lane moves which element. So the matrix counts as one request of all its bytes,
+        in the order that suits memory best.
+        """
+        rows, lanes = _together(access.address, access.lanes, access.chunk)
+        self._fragment.append(rows)
+        registers = access.instruction.operands[access.kind == "store"]
+        words = len(registers.items) if isinstance(registers, Vector) else 1
+        if len(self._fragment) < words * max(patterns.WORD // access.size, 1):
+            return
+        moved = np.concatenate(self._fragment, axis=1)
+        self._fragment.clear()
+        if lanes is not None:
+            moved = moved[lanes.any(axis=1)]
+        count, size = patterns.matrix(moved, access.size, access.space == "shared")
+        what = "wavefronts" if access.space == "shared" else "sectors"
+        times = _times(len(rows), access.chunk)
+        for column, amount in (
+            ("requests", len(moved)),
+            ("bytes", int(size.sum())),
+            (what, int(count.sum())),
+            (
+                f"ideal_{what}",
+                int((-(-size // (128 if access.space == "shared" else patterns.SECTOR))).sum()),
+            ),
+        ):
+            self._table[column][access.index] += amount * times
 
     def _cost(self, access: Access) -> tuple[int, int]:
         """Sectors or wavefronts of an access, and at best.

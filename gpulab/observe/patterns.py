@@ -95,6 +95,15 @@ def wavefronts(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Ar
     return passes.reshape(-1, words).sum(axis=1), busy.reshape(-1, words).sum(axis=1)
 
 
+def matrix(address: Array, size: int, shared: bool) -> tuple[Array, Array]:
+    """(distinct 32-byte sectors, distinct bytes) of a matrix that a warp moves as a whole.
+
+    `address` (N, elements) of its elements. In shared memory the first are the passes of the banks, whoever moves which word.
+    """
+    places = _bank_passes(address // WORD, None) if shared else distinct(address // SECTOR, None)
+    return places, distinct(address, None) * size
+
+
 def _bank_passes(words: Array, lanes: Array | None) -> Array:
     """Largest number of distinct words in one bank, for each row."""
     if lanes is not None:
