@@ -98,7 +98,8 @@ def wavefronts(offset: Array, size: int, lanes: Array | None) -> tuple[Array, Ar
 def matrix(address: Array, size: int, shared: bool) -> tuple[Array, Array]:
     """(distinct 32-byte sectors, distinct bytes) of a matrix that a warp moves as a whole.
 
-    `address` (N, elements) of its elements. In shared memory the first are the passes of the banks, whoever moves which word.
+    `address` is (N, elements). In shared memory the first are the passes of the banks, whoever moves which
+    word.
     """
     places = _bank_passes(address // WORD, None) if shared else distinct(address // SECTOR, None)
     return places, distinct(address, None) * size
