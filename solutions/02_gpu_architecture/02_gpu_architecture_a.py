@@ -38,17 +38,16 @@ gpulab.start("02")
 # %% [markdown]
 # ## 1 · Two answers to waiting
 #
-# A processor that can multiply in 4 cycles waits hundreds of cycles for DRAM. There are two answers.
+# A processor multiplies in 4 cycles and waits hundreds for DRAM. There are two answers.
 #
-# A **CPU** shortens the wait. Large caches keep data close, prefetchers fetch what will be asked for, branch
-# prediction guesses the way on, and **out-of-order execution** looks ahead in one thread for instructions that
-# can run already. A **superscalar** core starts several of them per cycle, in a pipeline whose stages overlap,
-# on vector units (AVX2: 256 bits, AVX-512: 512). Protocols such as MESI keep the caches of all cores coherent; a
-# TLB keeps address translations at hand; **hyper-threading** gives a core a second thread for the gaps.
+# A **CPU** shortens the wait. Large caches keep data close, prefetchers fetch ahead, branches are predicted, and
+# **out-of-order execution** looks ahead in a thread for instructions that can run already. A **superscalar** core
+# starts several per cycle, in overlapping pipeline stages, on vector units (AVX2: 256 bits, AVX-512: 512).
+# MESI keeps all caches coherent, a TLB holds address translations, **hyper-threading** adds a second thread.
 #
-# A **GPU** uses the wait. It keeps thousands of threads resident, with all their registers, and when one group
-# waits another issues. So its caches may be small, its cores run in order and guess nothing, and the area goes
-# into arithmetic and into a wide memory.
+# A **GPU** uses the wait. Thousands of threads are resident with all their registers, and when one group waits
+# another issues. So caches may be small, cores run in order and guess nothing, and the area goes into arithmetic
+# and a wide memory.
 #
 # **Predict.** An H100 keeps 2,048 threads on each of 132 SMs. An EPYC 9654 runs two on each of 96 cores. How many
 # times as many threads does the GPU hold?
@@ -116,18 +115,19 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 # of 4 bytes and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). Gaming and workstation GPUs have **RT
 # cores** as well, which find where a ray hits a scene; data-centre GPUs draw nothing and have none.
 #
+# ### Peak, dense and sparse
+#
 # Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations:
 #
 # **peak = SMs × FMA per SM and cycle × 2 × clock**
 #
 # A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and adds up in a wider type
-# than it multiplies in. Per core and cycle, in float16: Volta 64, Ampere 256, Hopper 512, Blackwell 1,024. What
-# a tensor core can multiply grew, too: float16 only (V100), then int8 (T4), bfloat16, tfloat32 and float64
-# (A100), float8 (H100), float4 (B200). INT4 came with Turing and left with Hopper.
+# than it multiplies in. FMA per core and cycle in float16: Volta 64, Ampere 256, Hopper 512, Blackwell 1,024. Types
+# were added: float16 (V100), int8 and int4 (T4), bfloat16, tfloat32 and float64 (A100), float8 (H100, which
+# dropped int4), float4 (B200).
 #
-# Two traps. **Structured sparsity**: from Ampere on a tensor core skips two zeros of every four weights, if you
-# trained for it. That doubles the figure on the front page, not your dense product. And a page may describe a
-# **server of eight**.
+# Two traps. From Ampere on a tensor core can skip two zeros in every four weights: **2:4 sparsity**. It doubles the
+# figure on the front page, not your dense product. And a page may describe a **server of eight**.
 #
 # **Predict.** The front page says 1,979 TFLOP/s for an H100 in float16, with a small star. What is it for a dense
 # product?
@@ -565,8 +565,10 @@ for cpu_sheet in hardware.CPUS.values():
 
 # %% [markdown]
 # A CPU's peak is cores × FLOP per cycle and core × clock: with two 256-bit FMA units 2 × 8 × 2 = 32 in float32. Its
-# bandwidth is channels × 8 bytes × transfers per second. In float64 an EPYC 9654 has a ninth of an H100's rate on
-# its ordinary lanes, and a seventh of its bandwidth; the gap of thousands is in float16.
+# bandwidth is channels × 8 bytes × transfers per second. In float64 an EPYC 9654 has a ninth of the rate of an
+# H100's ordinary lanes, and a seventh of its bandwidth; the large gap is in float16.
+#
+# ### Boards and generations
 #
 # - **H100 or A100.** More SMs, lanes and clock; **clusters**: blocks of one GPC that read each other's shared memory.
 # - **SXM or PCIe.** The H100 card has 114 SMs, lower clocks, half the power and the memory of an A100. A board's name
@@ -586,7 +588,6 @@ for cpu_sheet in hardware.CPUS.values():
 
 # %%
 gpulab.predict("arch.picojoule", ...)
-gpulab.predict("arch.weights", ...)
 
 # %%
 gpulab.predict("arch.picojoule", measured=1e12 * float(h100.tdp) / float(h100.peak("float16", tensor=True)))
@@ -611,16 +612,19 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
+# ### What a token costs
+#
+# **Predict.** How many GB are the weights of a model with 70 billion parameters in float16?
+
+# %%
+gpulab.predict("arch.weights", ...)
+
+# %% [markdown]
 # **Weights** take parameters × bytes per parameter. That alone decides how many GPUs a model needs; caches and
 # activations come on top (labs 16 to 19). Serving one token after the other reads all weights for every step,
 # whatever the batch. So the least time of a step for g GPUs that share the weights is
 #
 # **max( weights / (g · bandwidth), 2 · parameters · batch / (g · peak) )**
-#
-# **Energy of training** is GPU-hours × power. Llama 2 70B took 1,720,320 hours on A100s of at most 400 W (Touvron et
-# al., 2023, table 2): 688 MWh, an energy, not a power. With the table's 291 t of CO₂ that is 0.42 kg per kWh.
-# GPT-3 took an estimated 1,287 MWh (Patterson et al., 2021). A tenth more efficiency would have saved more than a
-# hundred of them.
 #
 # **Do.** Write `cheapest(model, offers)`. A model has `parameters`, `bytes_per_parameter` and `batch`. An offer has
 # `name`, `memory` (B), `bandwidth` (B/s), `peak` (FLOP/s), `watts` and `price_per_hour` ($), for one GPU. Take as few
@@ -674,8 +678,15 @@ for billions in (7, 70):
         )
 
 # %% [markdown]
-# **Why.** At batch 1 you pay for bandwidth and read all weights for one token; with a large batch you pay for
-# arithmetic, and a token costs a hundredth. Which GPU suits:
+# **Why.** At batch 1 you pay for bandwidth and read all weights for one token. With a large batch you pay for
+# arithmetic, a token costs less than a hundredth, and another GPU may be the cheapest.
+#
+# **Energy of training** is GPU-hours × power. Llama 2 70B took 1,720,320 hours on A100s of at most 400 W (Touvron et
+# al., 2023, table 2): 688 MWh, an energy, not a power. With the table's 291 t of CO₂ that is 0.42 kg per kWh. GPT-3
+# took an estimated 1,287 MWh (Patterson et al., 2021); a tenth more efficiency would have saved over a hundred.
+#
+# ### Which GPU for which work
+#
 #
 # | work | what decides | look at |
 # |---|---|---|
@@ -730,17 +741,16 @@ for label, (ours, theirs) in rows.items():
 #
 # ## 12 · In your pocket and on your desk
 #
-# Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and the bandwidth is small: tens to
-# hundreds of GB/s for everything together.
+# Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and tens to hundreds of GB/s have to do
+# for everything together.
 #
-# - **Arm** Mali and Immortalis, **Qualcomm** Adreno: GPUs that draw the screen in tiles, so that a tile stays on the
-#   chip. Neural networks often run on a separate unit (NPU) beside them.
-# - **Intel and AMD laptops**: an integrated GPU with the CPU's DRAM of some 100 GB/s.
-# - **NVIDIA in laptops**: the name of a card, not its sheet. The RTX 4060 Laptop has 35 to 115 W by the maker's
-#   choice, 3,072 lanes and 256 GB/s (NVIDIA, laptop specifications).
-# - **Apple**: one *unified memory* for all. An M4 Max has 40 GPU cores and 546 GB/s; Apple states neither FLOP/s nor
-#   watts, so any GFLOP/s per watt for it is somebody's estimate. There is no M4 Ultra; the M3 Ultra has 819 GB/s.
-# - **Jetson**: a robot's computer. "275 TOPS" of an AGX Orin are int8, with sparsity, and GPU and DLA together.
+# - **Arm** Mali and Immortalis, **Qualcomm** Adreno: they draw the screen in tiles that stay on the chip. Neural
+#   networks often run on a separate unit (NPU).
+# - **Laptops**: integrated GPUs of Intel and AMD share the CPU's DRAM. An RTX 4060 Laptop has 3,072 lanes, 256 GB/s
+#   and 35 to 115 W, as its maker likes (NVIDIA, laptop specifications): the name of a card is not its sheet.
+# - **Apple**: one *unified memory*. Apple states neither FLOP/s nor watts, so a GFLOP/s per watt for it is
+#   somebody's estimate. There is no M4 Ultra; the M3 Ultra has 819 GB/s (Apple, 2025).
+# - **Jetson**: a robot's computer. The "275 TOPS" of an AGX Orin are int8, sparse, and GPU and DLA together.
 
 # %%
 orin, m4 = hardware.find("AGX Orin"), hardware.accelerator("M4 Max")

@@ -37,13 +37,12 @@ gpulab.start("02")
 # %% [markdown]
 # ## B1 · A grid meets the SMs
 #
-# A launch names a grid of blocks; it does not say where they run. The **block scheduler** gives each SM as many
-# blocks as fit, and hands out the next one whenever one has finished. A block stays on its SM to the end. Its
-# warps are dealt to the SM's four quarters, and a quarter's **warp scheduler** issues for its own warps only. A
-# warp's 32 threads become the lanes of the quarter's units.
+# A launch names a grid of blocks, not where they run. The **block scheduler** gives each SM as many blocks as fit,
+# and the next one whenever one has finished. A block stays on its SM to the end. Its warps are dealt to the SM's
+# four quarters, and a quarter's **warp scheduler** issues for its own warps only.
 #
 # The order in which blocks start is not promised, so a block must not wait for another unless all fit at once.
-# From compute capability 9.0 on a **cluster** of blocks is placed within one GPC, where blocks reach each other's
+# From compute capability 9.0 on a **cluster** of blocks is placed within one GPC, where they reach each other's
 # shared memory.
 #
 # Blocks that run at the same time are a **wave**. The last one may be nearly empty, and the GPU waits for it.
