@@ -1,8 +1,8 @@
 """gpulab: a course on GPU acceleration that needs no GPU.
 
 What a notebook uses, all loaded when first asked for:
-`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, and the modules `cuda`,
-`cupy`, `cupyx`, `triton`, `plot`, `hardware`.
+`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `trace`, and the modules
+`cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .exercises.predictions import recap
     from .exercises.start import start
     from .sanitizer.sanitize import sanitize
+    from .tracer.trace import trace
 
 _MODULES = ("cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
@@ -30,6 +31,7 @@ _FUNCTIONS = {
     "sanitize": "sanitizer.sanitize",
     "show": "exercises.face",
     "start": "exercises.start",
+    "trace": "tracer.trace",
 }
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "sanitize",
     "show",
     "start",
+    "trace",
     "triton",
 ]
 

@@ -3,6 +3,7 @@
 from .cuda_c import CudaModule, cuda_c_module
 from .cuda_errors import CudaCompileError
 from .kernel import CompiledKernel, CompileError
+from .lines import is_learners
 from .machine_code import NoDisassembler, sass
 from .numba_kernel import NumbaFunction, numba_kernel, without_driver
 from .ptxas import Resources, resources
@@ -20,6 +21,7 @@ __all__ = [
     "compiler_version",
     "copy_with",
     "cuda_c_module",
+    "is_learners",
     "numba_kernel",
     "resources",
     "sass",

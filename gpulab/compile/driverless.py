@@ -20,15 +20,23 @@ _this_thread = threading.local()
 
 
 @contextmanager
-def compiling_for(cc: tuple[int, int]) -> Iterator[None]:
-    """While it is entered, numba-cuda believes that this thread's device has compute capability `cc`."""
+def compiling_for(cc: tuple[int, int], variables: bool = False) -> Iterator[None]:
+    """While it is entered, numba-cuda believes that this thread's device has compute capability `cc`.
+
+    With `variables` it compiles so that one can say where the named variables are.
+    """
     _install()
-    before = getattr(_this_thread, "device", None)
-    _this_thread.device = SimpleNamespace(compute_capability=cc)
+    before = getattr(_this_thread, "device", None), compiles_with_variables()
+    _this_thread.device, _this_thread.variables = SimpleNamespace(compute_capability=cc), variables
     try:
         yield
     finally:
-        _this_thread.device = before
+        _this_thread.device, _this_thread.variables = before
+
+
+def compiles_with_variables() -> bool:
+    """Whether this thread compiles so that one can say where the named variables are."""
+    return bool(getattr(_this_thread, "variables", False))
 
 
 def numbas_includes() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpulab.messages import Message
@@ -17,6 +18,8 @@ class CompiledKernel:
 
     `name` is what the learner called it, `entry` its name in `ptx`, `compiler` e.g. ``NVVM 13.5``.
     `max_registers` is the limit per thread that the learner asked for; it binds ptxas, not the PTX.
+    `with_variables` compiles the same kernel, for the same arguments, so that its PTX says where each named
+    variable is (`ptx.source_variables`): slowly, and with other instructions; None where no compiler can.
     """
 
     name: str
@@ -25,6 +28,7 @@ class CompiledKernel:
     cc: Capability
     compiler: str
     max_registers: int | None = None
+    with_variables: Callable[[], CompiledKernel] | None = field(default=None, compare=False, repr=False)
 
     @property
     def cooperative(self) -> bool:

@@ -18,6 +18,13 @@ def _is_numbas(file: str) -> bool:
     return os.path.abspath(file).startswith(os.path.dirname(os.path.abspath(cuda.__file__)) + os.sep)
 
 
+def is_learners(file: str) -> bool:
+    """Whether a source file is the learner's, and neither numba's own nor a header that came with CUDA."""
+    from .cuda_c import header_folders
+
+    return not (_is_numbas(file) or file.startswith(header_folders()))
+
+
 def with_learners_lines(ptx: str, foreign: Callable[[str], bool] = _is_numbas) -> str:
     """The PTX in which code inlined from `foreign` files lies on the learner's line that led to it.
 

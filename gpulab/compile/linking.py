@@ -24,6 +24,8 @@ OUR_SOURCES = {
 NAME = r"(?P<name>[\w$]+)"
 EXTERN = rf"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*(?:\([^)]*\)\s*)?(?:\.noreturn\s*)?;"
 DEFINED = rf"(?m)^(?:\.visible\s+|\.weak\s+)?\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*\("
+FILE = r"(?m)^\s*\.file\s+(\d+)"
+FILE_NUMBER = r"(?m)(^\s*\.(?:file|loc)\s+|\binlined_at\s+)(\d+)"
 HEADER = r"(?ms)\A.*?^\.address_size\s+64\s*$"
 
 
@@ -65,10 +67,20 @@ def join(ptx: str, others: list[str]) -> str:
     header = re.match(HEADER, ptx)
     assert header, "PTX without a header"
     joined, known = header[0], set[str]()
+    files = 0
     for text in (*others, ptx):
+        text = _with_file_numbers_from(files, text)
+        files = max((int(number) for number in re.findall(FILE, text)), default=files)
         joined += "\n" + _without_declarations(re.sub(HEADER, "", text, count=1), known)
         known |= {*re.findall(EXTERN, text), *re.findall(DEFINED, text)}
     return joined
+
+
+def _with_file_numbers_from(start: int, ptx: str) -> str:
+    """The PTX with other numbers of source files, larger by `start`: each text counts them from 1."""
+    if not start:
+        return ptx
+    return re.sub(FILE_NUMBER, lambda match: f"{match[1]}{int(match[2]) + start}", ptx)
 
 
 def _without_declarations(ptx: str, names: set[str]) -> str:

@@ -7,10 +7,11 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from .driverless import compiling_for
+from .driverless import compiles_with_variables, compiling_for
 from .kernel import Capability, CompiledKernel, CompileError
 from .lines import with_learners_lines
 from .linking import link
@@ -27,9 +28,11 @@ DEVICE_OPTIONS = ("fastmath", "opt", "inline", "forceinline")
 
 
 @contextmanager
-def without_driver(fn: FunctionType, cc: Capability) -> Iterator[FunctionType]:
-    """Inside, numba-cuda compiles for `cc` on any machine; the value is `fn` as numba understands it."""
-    with compiling_for(cc), warnings.catch_warnings():
+def without_driver(fn: FunctionType, cc: Capability, variables: bool = False) -> Iterator[FunctionType]:
+    """Inside, numba-cuda compiles for `cc` on any machine; the value is `fn` as numba understands it.
+
+    With `variables` device functions are compiled so that one can say where their variables are."""
+    with compiling_for(cc, variables), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Could not find source")  # a function made by exec
         yield with_real_names(fn, cc)
 
@@ -48,7 +51,7 @@ class NumbaFunction:
         self.options = options
         self.signatures: list[tuple[tuple, Any]] = []
         self._kernels: dict[tuple, CompiledKernel] = {}
-        self._dispatchers: dict[Capability, CUDADispatcher] = {}
+        self._dispatchers: dict[tuple[Capability, bool], CUDADispatcher] = {}
         self._lock = threading.RLock()
 
     def kernel(self, argument_types: tuple, cc: Capability = (8, 0)) -> CompiledKernel:
@@ -67,16 +70,18 @@ class NumbaFunction:
             chosen = {
                 name: self.options[name] for name in DEVICE_OPTIONS if self.options.get(name) is not None
             }
-            self._dispatchers[cc] = cuda.jit(copy, device=True, lineinfo=True, **chosen)
+            chosen |= {"debug": True, "opt": False} if key[1] else {"lineinfo": True}
+            self._dispatchers[key] = cuda.jit(copy, device=True, **chosen)
 
+        key = cc, compiles_with_variables()
         with self._lock:
-            if cc not in self._dispatchers:
+            if key not in self._dispatchers:
                 with_real_names(self.fn, cc, on_copy=remember)
-                with compiling_for(cc):
+                with compiling_for(cc, key[1]):
                     for argument_types, result in self.signatures:
-                        self._dispatchers[cc].compile_device(argument_types, result)
-                self._dispatchers[cc].disable_compile(bool(self.signatures))
-            return self._dispatchers[cc]
+                        self._dispatchers[key].compile_device(argument_types, result)
+                self._dispatchers[key].disable_compile(bool(self.signatures))
+            return self._dispatchers[key]
 
 
 def numba_kernel(
@@ -90,17 +95,18 @@ def numba_kernel(
 
 
 def _compile(
-    fn: FunctionType, argument_types: tuple, cc: Capability, options: dict[str, Any]
+    fn: FunctionType, argument_types: tuple, cc: Capability, options: dict[str, Any], variables: bool = False
 ) -> CompiledKernel:
     from numba import cuda
 
     if cc not in supported_capabilities():
         raise CompileError(fn.__name__, no_code_for(cc))
     chosen = {name: options[name] for name in KERNEL_OPTIONS if options.get(name) is not None}
+    chosen |= {"debug": True, "opt": False} if variables else {"lineinfo": True}
     try:
-        with without_driver(fn, cc) as copy:
+        with without_driver(fn, cc, variables) as copy:
             (ptx, *called), _ = cuda.compile_all(
-                copy, argument_types, device=False, abi="numba", output="ptx", cc=cc, lineinfo=True, **chosen
+                copy, argument_types, device=False, abi="numba", output="ptx", cc=cc, **chosen
             )
     except Exception as error:
         raise in_words(error, fn) from None
@@ -108,4 +114,5 @@ def _compile(
     entry = re.search(r"\.entry\s+([\w$]+)", ptx)
     assert entry, "numba made PTX without a kernel"
     limit = options.get("max_registers")
-    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit)
+    again = None if variables else cache(partial(_compile, fn, argument_types, cc, options, variables=True))
+    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit, again)

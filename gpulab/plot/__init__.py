@@ -19,14 +19,16 @@ from .lines import lines  # noqa: E402
 from .listings import listings  # noqa: E402
 from .mask import mask  # noqa: E402
 from .matrix import matrix  # noqa: E402
+from .memory_map import memory_map  # noqa: E402
 from .number_line import number_line  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
 from .panels import panels  # noqa: E402
-from .records import Coverage, Listing, Pass, Point, Request, Span  # noqa: E402
+from .records import Coverage, Listing, Pass, Point, Request, Span, Steps  # noqa: E402
 from .ridges import ridges  # noqa: E402
 from .roofline import roofline  # noqa: E402
 from .shares import shares  # noqa: E402
 from .speedup import speedup  # noqa: E402
+from .step_table import step_table  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
 from .timeline import timeline  # noqa: E402
@@ -41,6 +43,7 @@ __all__ = [
     "Point",
     "Request",
     "Span",
+    "Steps",
     "accesses",
     "bank_grid",
     "bars",
@@ -51,6 +54,7 @@ __all__ = [
     "listings",
     "mask",
     "matrix",
+    "memory_map",
     "number_line",
     "occupancy",
     "panels",
@@ -58,6 +62,7 @@ __all__ = [
     "roofline",
     "shares",
     "speedup",
+    "step_table",
     "stride_sweep",
     "timeline",
     "units",

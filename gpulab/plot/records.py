@@ -170,3 +170,14 @@ class Listing:
 
     title: str
     lines: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What threads of one warp did, as a table: cells are (text, style); style ``strong`` is what a row
+    changed, ``code`` a source line. `left` are the columns that are set from the left."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[tuple[str, str]]]
+    left: frozenset[int] = frozenset()

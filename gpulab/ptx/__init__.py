@@ -1,6 +1,7 @@
 """PTX text → modules of instructions in basic blocks, with source lines. Knows no machine."""
 
 from .dataflow import reads, split_operands, writes
+from .debug_info import Scalar, SourceVariable, Where, label_lines, source_variables
 from .dominance import immediate_post_dominators
 from .ir import (
     Address,
@@ -39,17 +40,22 @@ __all__ = [
     "Pair",
     "PtxError",
     "Register",
+    "Scalar",
+    "SourceVariable",
     "Special",
     "Symbol",
     "Variable",
     "Vector",
+    "Where",
     "immediate_post_dominators",
+    "label_lines",
     "live_before",
     "live_registers",
     "parse",
     "print_instruction",
     "print_module",
     "reads",
+    "source_variables",
     "split_operands",
     "writes",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from gpulab import device as devices
 from gpulab import simt
 from gpulab.messages import Message
+from gpulab.profile.to_run import misuse
 from gpulab.ptx import Location
 from gpulab.simt.errors import source_text
 
@@ -37,7 +38,7 @@ def sanitize(run: Callable[..., Any], *args: Any, **named: Any) -> Findings:
     is told once, with both source lines, both threads, array and index, and the usual cure. Raises
     NotALaunch, and whatever a wrong launch raises.
     """
-    if problem := _misuse(run):
+    if problem := misuse("sanitize", run):
         raise NotALaunch(problem)
     device = devices.current()
     before = _Contents(device, (*args, *named.values()))
@@ -68,27 +69,6 @@ def sanitize(run: Callable[..., Any], *args: Any, **named: Any) -> Findings:
         found.append(_order(_name(run), differences[0], bool(found), tools.ordered_atomics()))
     first.restore()
     return Findings(_name(run), list({(f.kind, f.lines): f for f in reversed(found)}.values()), LOOKED)
-
-
-def _misuse(run: Any) -> str:
-    """What is wrong with the thing to be run; empty if it can be called."""
-    if hasattr(run, "py_func"):
-        name = run.__name__
-        return (
-            f"sanitize: {name} is a kernel; say how many blocks and threads, as in "
-            f"gpulab.sanitize({name}[blocks, threads_per_block], …)."
-        )
-    if run is None:
-        return (
-            "sanitize: got None, which is what a launch returns; give the kernel and its arguments apart, "
-            "as in gpulab.sanitize(kernel[blocks, threads_per_block], x, y)."
-        )
-    if not callable(run):
-        return (
-            f"sanitize: {type(run).__name__} is nothing that launches kernels; give kernel[blocks, "
-            "threads_per_block] and its arguments, or a function that launches kernels and its arguments."
-        )
-    return ""
 
 
 def _name(run: Any) -> str:

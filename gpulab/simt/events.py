@@ -9,6 +9,7 @@ boolean array broadcastable to (B, T).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -49,14 +50,30 @@ class Access:
     values: list[np.ndarray] = field(default_factory=list)
 
 
+class State(Protocol):
+    """What an observer may ask while a chunk of blocks runs. A thread is a row (of the chunk's blocks) and a
+    lane."""
+
+    chunk: Chunk
+
+    def register(self, name: str, row: int, lane: int) -> np.generic:
+        """What a register holds for one thread."""
+
+    def stored(self, name: str, offset: int, nbytes: int, row: int, lane: int) -> bytes:
+        """Bytes of a thread's local variable or of a kernel's parameter; empty for any other name."""
+
+
 class Observer:
     """Base of all observers: override what you need. An observer that is not there costs nothing."""
 
     def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         """A launch begins."""
 
+    def begin(self, state: State) -> None:
+        """A chunk of blocks begins; `state` tells what its threads hold, as long as the chunk runs."""
+
     def executed(self, first: int, stop: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
-        """The instructions first … stop-1 of the program ran once for `lanes`."""
+        """The instructions first … stop-1 of the program run once for `lanes`, now."""
 
     def guarded(self, index: int, lanes: np.ndarray, chunk: Chunk) -> None:
         """Instruction `index` ran under a guard that holds for `lanes` only."""

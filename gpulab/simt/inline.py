@@ -33,14 +33,19 @@ EXITS = frozenset({"ret", "exit"})
 
 @dataclass(slots=True)
 class Body:
-    """Blocks in execution order; `successors[i]` as in `ptx.BasicBlock`, indices into `blocks`."""
+    """Blocks in execution order; `successors[i]` as in `ptx.BasicBlock`, indices into `blocks`.
+
+    Registers and local variables of an inlined copy have its prefix before their names.
+    """
 
     blocks: list[list[Instruction]] = field(default_factory=list)
     successors: list[list[int]] = field(default_factory=list)
     registers: dict[str, str] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
+    prefixes: list[str] = field(default_factory=list)  # of the copy that each block belongs to
 
-    def open_block(self) -> int:
+    def open_block(self, prefix: str) -> int:
+        self.prefixes.append(prefix)
         self.blocks.append([])
         self.successors.append([])
         return len(self.blocks) - 1
@@ -68,7 +73,7 @@ def _emit(
     ends: list[int] = []
     returns: list[int] = []
     for block in function.blocks:
-        current = body.open_block()
+        current = body.open_block(prefix)
         starts.append(current)
         for instruction in block.instructions:
             if instruction.parts[0] == "call":
@@ -228,7 +233,7 @@ def _call(
         _pass(argument, names.prefix, parameter, inner, call, body, current)
     first, returns = _emit(module, callee, inner, body, (*path, callee.name))
     body.successors[current] = [first]
-    after = body.open_block()
+    after = body.open_block(names.prefix)
     for block in returns:
         body.successors[block] = [after, *body.successors[block]]
     if not callee.returns:  # numba expects a status even of a void C function, and looks at none

@@ -1,12 +1,12 @@
 """A parsed kernel made ready to run: registers numbered, operands bound, blocks cut where lanes may have to
 wait.
 
-Decoding happens once per kernel. What a run changes lives in `engine.Run`; a program is never changed.
+Decoding happens once per kernel. What a run changes lives in `run.Run`; a program is never changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from .operations import flops, makes_float, opcode
 from .types import BOOL, I64, REGISTER_DTYPES, UNSIGNED, size_of
 
 if TYPE_CHECKING:
-    from .engine import Run
+    from .run import Run
 
 Step = Callable[["Run"], None]
 Getter = Callable[[list[np.ndarray]], np.ndarray]
@@ -93,6 +93,9 @@ class Program:
     timed: bool  # reads a clock
     flops: tuple[float, ...]  # floating-point operations of one lane, for each instruction
     ordered: bool  # blocks may talk to each other: run chunks in order
+    slots: dict[str, int]  # of the registers, by name
+    local_variables: dict[str, int]  # offset in a thread's local memory
+    prefixes: tuple[str, ...]  # what stands before the names in each instruction's function
 
     @property
     def syncs_grid(self) -> bool:
@@ -103,14 +106,21 @@ class Program:
         return self.instructions[index].parts[0] in ("ld", "ldu")
 
 
-def load(module: Module, entry: str | None = None, display_name: str = "") -> Program:
+def load(
+    module: Module,
+    entry: str | None = None,
+    display_name: str = "",
+    stops: Collection[int] | None = None,
+) -> Program:
     """Make kernel `entry` of `module` ready (the only kernel by default).
 
-    Raises `UnsupportedInstruction` for an instruction that the simulator does not know, KeyError for an
-    unknown entry.
+    With `stops` a segment begins at the instructions on these lines of the PTX text, and no register is ever
+    left with garbage, so that an observer can look there at a thread's registers. Raises
+    `UnsupportedInstruction` for an instruction that the simulator does not know, KeyError for an unknown
+    entry.
     """
     name = entry or module.entries[0]
-    return _Decoder(module, name, display_name or name).decode()
+    return _Decoder(module, name, display_name or name).decode(stops)
 
 
 class _Decoder:
@@ -248,17 +258,19 @@ class _Decoder:
 
     # ---- the whole -------------------------------------------------------------------------------
 
-    def decode(self) -> Program:
+    def decode(self, stops: Collection[int] | None) -> Program:
         from .table import make_step  # which imports this module
 
         instructions: list[Instruction] = []
         segments: list[Segment] = []
         starts: list[int] = []  # segment in which each block of the body begins
         lasts: list[int] = []  # segment in which it ends
-        for block in self.body.blocks:
+        prefixes: list[str] = []
+        for block, prefix in zip(self.body.blocks, self.body.prefixes, strict=True):
             starts.append(len(segments))
-            for piece in _pieces(block):
+            for piece in _pieces(block, stops or ()):
                 first = len(instructions)
+                prefixes += [prefix] * len(piece)
                 segments.append(Segment(first, first + len(piece), _kind(piece)))
                 instructions.extend(piece)
             lasts.append(len(segments) - 1)
@@ -282,6 +294,9 @@ class _Decoder:
             if segment.end == ("next", last) and not segment.steps:  # an empty loop: nobody ever leaves it
                 segment.end = ("endless",)
         _find_live(self, instructions, segments)
+        if stops is not None:
+            for segment in segments:
+                segment.live = (1 << len(self.dtypes)) - 1
         return Program(
             name=self.entry,
             display_name=self.display_name,
@@ -305,6 +320,9 @@ class _Decoder:
                 isinstance(o, Special) and o.name.startswith(CLOCKS) for i in instructions for o in i.operands
             ),
             ordered=any(segment.looks for segment in segments),
+            slots=self.slots,
+            local_variables=self.local,
+            prefixes=tuple(prefixes),
         )
 
     def _end(self, final: Instruction | None, targets: list[int]) -> tuple:
@@ -371,10 +389,13 @@ def _looks(instruction: Instruction) -> bool:
     return instruction.parts[0] in LOOKING or is_volatile(instruction)
 
 
-def _pieces(block: list[Instruction]) -> Iterable[list[Instruction]]:
-    """Cut before and after every instruction at which lanes meet."""
+def _pieces(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Instruction]]:
+    """Cut before and after every instruction at which lanes meet, and before those on the lines `stops`."""
     piece: list[Instruction] = []
     for instruction in block:
+        if piece and instruction.line in stops:
+            yield piece
+            piece = []
         if instruction.parts[0] in MEETING:
             if piece:
                 yield piece

@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 from gpulab import device as devices
@@ -158,11 +159,13 @@ class RawKernel:
         """The compiled kernel."""
         return self._compiled()
 
-    def _compiled(self) -> CompiledKernel:
-        module = self._source.load()
+    def _compiled(self, variables: bool = False) -> CompiledKernel:
+        module = self._source.load(variables)
         limit = next((int(m[1]) for o in self.options if (m := MAX_REGISTERS.match(o))), None)
         entry = _entry(self, module)
-        return CompiledKernel(self.name, entry, module.ptx, module.cc, module.compiler, limit)
+        has_source = self._source.code is not None and not variables
+        again = partial(self._compiled, variables=True) if has_source else None
+        return CompiledKernel(self.name, entry, module.ptx, module.cc, module.compiler, limit, again)
 
     def _signature(self) -> Signature | None:
         base = self.name.partition("<")[0].strip().rpartition("::")[2]
@@ -352,13 +355,15 @@ class Source:
     options: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
-    def load(self) -> Loaded:
-        """The PTX for the simulated GPU. Compiled once; raises CompileError or CUDADriverError."""
+    def load(self, variables: bool = False) -> Loaded:
+        """The PTX for the simulated GPU, with `variables` such that it says where they are. Compiled once.
+
+        Raises CompileError or CUDADriverError."""
         cc = devices.current().cc
         if self.path is not None:
             return _from_file(self.path, cc)
         assert self.code is not None
-        made = cuda_c_module(self.code, cc, self.title, self.options, self.names, (INCLUDE,))
+        made = cuda_c_module(self.code, cc, self.title, self.options, self.names, (INCLUDE,), variables)
         return Loaded(made.ptx, made.names, made.log, made.compiler, cc)
 
 
