@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpulab.messages import Message
-from gpulab.profile.ledger import BOOKKEEPING, ledger, tensors_in
+from gpulab.profile.ledger import ledger, tensors_in
 from gpulab.profile.tensors import TensorReport, tensor_report
 
 from . import messages, operators
@@ -214,8 +214,6 @@ class _Recorder:
     def before(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
         """Refuse what is not on the list; real tensors become constants."""
         namespace, _, name = func._schema.name.partition("::")
-        if namespace in BOOKKEEPING:
-            return args, kwargs
         if name in ("_local_scalar_dense", "is_nonzero", "equal"):
             raise NotAGraph(messages.needs_a_value(), self._line())
         if name in ("nonzero", "masked_select", "unique"):
@@ -229,8 +227,6 @@ class _Recorder:
 
     def after(self, func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> None:
         """Write the operator down and number what came out."""
-        if func._schema.name.partition("::")[0] in BOOKKEEPING:
-            return
         if len(self.nodes) == MOST_NODES:
             raise NotAGraph(messages.too_many_operators(MOST_NODES))
         line = self._line()

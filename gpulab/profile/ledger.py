@@ -146,31 +146,39 @@ def foreach_launches(sizes: list[int], lists: int) -> int:
 
 
 class _Memory:
-    """The bytes of storages made while the ledger was open and still in use."""
+    """The bytes of storages made while the ledger was open and still in use, and those that were."""
 
     def __init__(self) -> None:
-        self.live: dict[int, tuple[Any, int]] = {}
+        self.live: dict[int, tuple[Any, int, int]] = {}
+        self.dead: list[tuple[int, int, int]] = []
+        self.now = 0  # operations so far
 
     def add(self, tensor: torch.Tensor) -> None:
         from torch.multiprocessing.reductions import StorageWeakRef
 
         storage = tensor.untyped_storage()
         reference = StorageWeakRef(storage)
-        self.live.setdefault(reference.cdata, (reference, storage.nbytes()))
+        self.live.setdefault(reference.cdata, (reference, storage.nbytes(), self.now))
 
     def held(self) -> int:
-        gone = [key for key, (reference, _) in self.live.items() if reference.expired()]
+        gone = [key for key, (reference, _, _) in self.live.items() if reference.expired()]
         for key in gone:
-            del self.live[key]
-        return sum(nbytes for _, nbytes in self.live.values())
+            _, nbytes, since = self.live.pop(key)
+            self.dead.append((nbytes, since, self.now - 1))
+        self.now += 1
+        return sum(nbytes for _, nbytes, _ in self.live.values())
+
+    def lives(self) -> list[tuple[int, int, int]]:
+        alive = [(nbytes, since, self.now - 1) for _, nbytes, since in self.live.values()]
+        return sorted((*self.dead, *alive), key=lambda life: life[1:])
 
 
 def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: int = 0) -> Entry | None:
     """What one dispatched operation costs; None for views and for what only names memory."""
     import torch
 
-    namespace, _, name = func._schema.name.partition("::")
-    if namespace in BOOKKEEPING or _is_view(func) or name in SILENT:
+    name = func._schema.name.partition("::")[2]
+    if _is_view(func) or name in SILENT:
         return None
     read = list(tensors_in([args, {k: v for k, v in kwargs.items() if k != "out"}]))
     made = list(tensors_in(out))
@@ -294,10 +302,16 @@ def ledger(listener: Listener | None = None) -> Any:
             self.peak = 0
             self._memory = _Memory()
 
+        def lives(self) -> list[tuple[int, int, int]]:
+            """Each storage that was made: its bytes, and the first and last operation that saw it."""
+            return self._memory.lives()
+
         def __torch_dispatch__(
             self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
             given = kwargs or {}
+            if func.namespace in BOOKKEEPING:
+                return func(*args, **given)
             if _is_composite(func):  # arrives whole in inference mode; its parts are what is launched
                 with self:
                     return func.decompose(*args, **given)

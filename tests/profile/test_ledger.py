@@ -113,6 +113,23 @@ def test_the_peak_is_what_lives_at_once():
     assert [e.memory for e in book.entries] == [4000, 8000, 12000, 8000]
 
 
+def test_the_lives_of_tensors_are_those_of_the_peak():
+    """y and z live until their sum is made in operation 2, the sum until the last, the last to the end."""
+    x = torch.ones(1000)
+    with ledger() as book:
+        y, z = x + 1, torch.cat([x, x])
+        total = y + z[:1000]
+        del y, z
+        last = total * 2
+        del total
+        last = last.sin_()
+    alive = book.lives()
+    assert alive == [(4000, 0, 3), (8000, 1, 3), (4000, 3, 4), (4000, 4, 5)]
+    at_once = [sum(size for size, first, last in alive if first <= now <= last) for now in range(6)]
+    assert max(at_once) == book.peak == 16_000
+    del last
+
+
 def test_activations_kept_for_backward_count_as_held():
     """Each of four tanh keeps its output, 4,000 B, until backward."""
     x = torch.ones(1000, requires_grad=True)
