@@ -7,8 +7,13 @@ import pytest
 
 import gpulab
 from gpulab import cupy as cp
-from gpulab.exercises.lab_07_cuda_cpp_and_cupy import MIX_CASES, STEP, mix_questions
-from gpulab.exercises.references.lab_07_cuda_cpp_and_cupy import mix
+from gpulab.exercises import find
+from gpulab.exercises.lab_07_cuda_cpp import MIX_CASES, STEP, mix_questions
+from gpulab.exercises.lab_07_cupy import STAGES, shortest
+from gpulab.exercises.references.lab_07_cuda_cpp import mix
+from gpulab.exercises.references.lab_07_cupy import pipeline as run_plan
+from gpulab.exercises.spec import WrongAnswer
+from gpulab.profile.engines import Operation, makespan
 from tests.labs import notebooks
 
 LAB = "07_cuda_cpp_and_cupy"
@@ -112,3 +117,103 @@ def test_the_squares_are_rounded_as_the_text_says():
     assert np.array_equal(names["out_fused"].get(), exact)
     below = a * a < 2
     assert np.abs(exact[below]).max() <= 2**-24 < np.abs(exact[~below]).max() <= 2**-23
+
+
+# ---------------------------------------------------------------- part B
+
+
+@pytest.mark.parametrize(
+    "stem, label",
+    [
+        ("normalise_step_by_step", "launches"),
+        ("rms_step_by_step", "launches"),
+        ("pipeline_in_one_stream", "makespan"),
+        ("winograd_six_products", "products"),
+    ],
+)
+def test_a_naive_answer_of_part_b_costs_what_was_derived(stem, label):
+    path = next(path for path in WRONG if path.stem == stem)
+    exercise = notebooks.wrong_header(path)["exercise"]
+    verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]])
+    part = next(part for part in verdict.parts if part.label == label)
+    assert part.measured == part.naive
+    assert part.points == 0
+
+
+@pytest.mark.parametrize(
+    "exercise, stem", [("cupy.normalise", "normalise_step_by_step"), ("cupy.rms", "rms_step_by_step")]
+)
+def test_step_by_step_moves_the_bytes_that_were_derived(exercise, stem):
+    path = next(path for path in WRONG if path.stem == stem)
+    function = notebooks.wrong_answer(path)[exercise.partition(".")[2]]
+    case = find(exercise).cases[-1]
+    given = [cp.ones(a.shape, cp.float32) for a in find(exercise).arguments(case.sizes)]
+    naive = next(b for b in find(exercise).budgets if b.metric == "global_bytes").naive_for(case.sizes)
+    assert gpulab.profile(function, *given)["global_bytes"] == naive
+
+
+def all_plans(chunks: int, buffers: int):
+    """Every promise that a plan can leave out, for few chunks: streams by buffer, by engine, all together."""
+    for stream in (lambda k, do: k % buffers, lambda k, do: do, lambda k, do: 0):
+        plan, places = [], {}
+        for k in range(chunks):
+            for do in STAGES:
+                after = [places[STAGES[STAGES.index(do) - 1], k]] if do != "in" else []
+                if do == "in" and k >= buffers:
+                    after = [places["out", k - buffers]]
+                places[do, k] = len(plan)
+                plan.append({"stream": stream(k, do), "do": do, "chunk": k, "after": after})
+        yield plan
+
+
+@pytest.mark.parametrize("chunks, buffers", [(1, 1), (2, 1), (5, 2), (8, 2), (8, 3), (8, 8), (7, 4)])
+def test_no_plan_is_shorter_than_the_budget_and_one_is_as_short(chunks, buffers):
+    limit = shortest({"chunks": chunks, "buffers": buffers})
+    lengths = [run_plan(plan, chunks, buffers)["makespan"] for plan in all_plans(chunks, buffers)]
+    assert min(lengths) == limit
+    assert max(lengths) == 3
+
+
+def test_the_exercise_to_remember_goes_from_3_to_a_quarter_more_than_1():
+    one_stream = [{"stream": 0, "do": do, "chunk": k} for k in range(8) for do in STAGES]
+    assert run_plan(one_stream, 8, 3)["makespan"] == 3.0
+    assert run_plan(notebooks.answers(LAB)["pipeline"](8, 3), 8, 3)["makespan"] == 1.25
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda plan: plan[:-1], "the copy out of chunk 3 is missing"),
+        (lambda plan: [*plan, plan[0]], "the copy in of chunk 0 is there twice"),
+        (lambda plan: [{**plan[0], "do": "copy"}, *plan[1:]], "not one of in, kernel, out"),
+        (lambda plan: [{**plan[0], "chunk": 4}, *plan[1:]], "not a number from 0 to 3"),
+        (lambda plan: [{**plan[0], "chunk": True}, *plan[1:]], "not a number from 0 to 3"),
+        (lambda plan: [{**plan[0], "stream": [1]}, *plan[1:]], "not a number or a name"),
+        (lambda plan: [{**plan[0], "after": [0]}, *plan[1:]], "recorded later"),
+        (lambda plan: [{**plan[0], "after": ["x"]}, *plan[1:]], "no list of places"),
+        (lambda plan: {"plan": plan}, "a list of dictionaries"),
+        (lambda plan: [{**each, "stream": k} for k, each in enumerate(plan)], "kernel of chunk 0 may start"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_refused_with_its_reason(change, words):
+    plan = [{"stream": k % 2, "do": do, "chunk": k} for k in range(4) for do in STAGES]
+    assert run_plan(plan, 4, 2)
+    with pytest.raises(WrongAnswer, match=words):
+        run_plan(change(plan), 4, 2)
+
+
+def test_the_convolutions_of_the_notebook_agree():
+    names = {"np": np, "gpulab": gpulab, "winograd": notebooks.answers(LAB)["winograd"]}
+    exec(cell_with("by_winograd = "), names)
+    assert all(np.allclose(result, names["direct"]) for result, _, _ in names["ways"].values())
+    per_output = {name: count / names["direct"].size for name, (_, count, _) in names["ways"].items()}
+    assert per_output == {"im2col": 8 * 9, "Winograd": 8 * 4, "FFT": 4 * 8 * 18 * 10 / 256}
+
+
+def test_unequal_stages_can_be_done_for_what_the_open_task_says():
+    names = {"Operation": Operation, "makespan": makespan}
+    exec(cell_with("def merit(shares)"), names)
+    ours = np.array([1, 2, 4, 8, 16, 8, 4, 2, 1])
+    assert f"{names['merit']([1]):.2f} {names['merit'](list(ours / ours.sum())):.2f}" == "4.06 2.26"
+    assert names["merit"]([0.5, 0.6]) == "no plan"
+    assert "| ours: nine chunks, some twice as large as their neighbours | 2.26 |" in text()

@@ -1,4 +1,4 @@
-"""Lab 07: what its exercises ask. Part A (`cpp.…`) is CUDA C++, part B (`cupy.…`) what surrounds a kernel.
+"""Lab 07, part A: what its six exercises in CUDA C++ ask.
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
@@ -68,9 +68,6 @@ def _size(n: int) -> Case:
 
 def _blocks_of(size: int) -> Shape:
     return Shape((size,), (BLOCK,))
-
-
-# ---------------------------------------------------------------- A: CUDA C++
 
 
 def image(rows: int, cols: int, pitch: int) -> Case:
@@ -199,7 +196,7 @@ def _traits(*names: str) -> tuple[Case, ...]:
 
 MIX_CASES = _traits(*PTX_SOURCES)
 
-CPP: tuple[Exercise, ...] = (
+EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cpp.invert",
         lab=LAB,
@@ -372,7 +369,8 @@ CPP: tuple[Exercise, ...] = (
         hints=(
             "The error of a product is again a double, exactly. `a * b - p` would be it without rounding.",
             "`fma(x, y, z)` is x · y + z, rounded once. What must z be?",
-            "Load a[i] and b[i] into two variables first, or promise with `__restrict__` that no two pointers "
+            "Load a[i] and b[i] into two variables first, or promise with `__restrict__` that no two "
+            "pointers "
             "meet.",
         ),
         section="8 · One rounding instead of two",
@@ -395,8 +393,6 @@ CPP: tuple[Exercise, ...] = (
         detective=True,
     ),
 )
-
-EXERCISES: tuple[Exercise, ...] = CPP
 
 
 def _prediction(

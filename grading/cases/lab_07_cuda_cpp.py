@@ -1,8 +1,8 @@
-"""The judge's own sizes for lab 07. A budget that names no case is taken from the last one."""
+"""The judge's own sizes for lab 07, part A. A budget that names no case is taken from the last one."""
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_07_cuda_cpp_and_cupy import MIX_CASES, image, typed
+from gpulab.exercises.lab_07_cuda_cpp import MIX_CASES, image, typed
 from gpulab.exercises.spec import Case
 
 

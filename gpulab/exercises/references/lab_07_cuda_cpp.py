@@ -1,4 +1,4 @@
-"""Expected results of lab 07's exercises."""
+"""Expected results of the exercises of lab 07, part A."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.exercises.lab_07_cuda_cpp_and_cupy import STEP
+from gpulab.exercises.lab_07_cuda_cpp import STEP
 from gpulab.exercises.spec import Sizes
 
 Arrays = Mapping[str, np.ndarray]
