@@ -40,8 +40,9 @@ def address(labs: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def opened(chromium: Browser, address: str) -> Callable[[str], Notebook]:
-    """Opens a lab in a page of its own."""
-    return lambda lab: Notebook(chromium.new_page(viewport=SIZE), address, f"{lab}/{lab}.ipynb")
+    """Opens a lab's notebook, named without its ending, in a page of its own."""
+    places = {path.stem: f"{path.parent.name}/{path.name}" for path in (ROOT / "labs").glob("*/*.ipynb")}
+    return lambda notebook: Notebook(chromium.new_page(viewport=SIZE), address, places[notebook])
 
 
 @pytest.fixture
