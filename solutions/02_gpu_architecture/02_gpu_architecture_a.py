@@ -16,8 +16,8 @@
 # **About two hours.** You know Python. Part A needs no kernel and no GPU; part B comes after labs 03 and 04.
 #
 # Before you write fast code you can know how fast it may get. Four figures of a data sheet and a division
-# answer most questions: units, clock, bandwidth, latency. In this part you work with the data sheets of 14
-# GPUs, and you measure the processor in front of you.
+# answer most questions: units, clock, bandwidth, latency. In this part you work with the data sheets of more
+# than a dozen GPUs, and you measure the processor in front of you.
 #
 # When you are through, you can
 #
@@ -92,7 +92,7 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 # Drawing is the same small program for millions of pixels, so graphics cards became throughput machines. From
 # 2001 their programs could be written freely; people disguised physics as pictures (**GPGPU**). CUDA (2007) took
 # the disguise away. In 2012 AlexNet won an image contest after training on two GTX 580, and deep learning moved
-# to GPUs (Krizhevsky et al., 2012). Today's data-centre GPUs cannot drive a screen.
+# to GPUs (Krizhevsky et al., 2012). An H100 has no plug for a screen.
 #
 # ## 2 · Where a peak comes from
 #
@@ -112,8 +112,8 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 
 # %% [markdown]
 # An H100's SM also has 32 load/store units and 16 special function units (sine, reciprocal, …), 64 Ki registers
-# of 4 bytes and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). Gaming and workstation GPUs have **RT
-# cores** as well, which find where a ray hits a scene; data-centre GPUs draw nothing and have none.
+# of 4 bytes and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). GPUs that draw have **RT cores** as
+# well, one per SM, which find where a ray hits a scene; A100, H100 and B200 do without.
 #
 # ### Peak, dense and sparse
 #
@@ -328,8 +328,8 @@ gpulab.plot.roofline(points, "A100")
 # bandwidth, a matrix product for the rate. It takes the fastest of five runs, because other programs can only
 # slow a run down.
 #
-# **Predict.** Where is the float32 ridge of this CPU? Data sheets of servers give 10 to 40 FLOP/B; laptops are
-# not far off.
+# **Predict.** Where is the float32 ridge of this CPU? The server CPUs in section 9 have 16 to 29 FLOP/B at
+# their base clocks.
 
 # %%
 gpulab.predict("arch.ridge_here", ...)
@@ -574,7 +574,7 @@ for cpu_sheet in hardware.CPUS.values():
 # - **SXM or PCIe.** The H100 card has 114 SMs, lower clocks, half the power and the memory of an A100. A board's name
 #   says little: look for SMs, clocks, watts.
 # - **First editions.** V100 came with 16 GB and A100 with 40 GB; the larger ones followed.
-# - **B200.** Two dies joined by a link of 10 TB/s act as one GPU, with 208 billion transistors and float4. Its
+# - **B200.** Two dies, joined by 10 TB/s (NVIDIA), act as one GPU with 208 billion transistors and float4. Its
 #   float64 and float32 rates are an H100's; its bandwidth per watt is 1.67 × as good.
 # - **GH200.** A Grace CPU and an H100 with one coherent memory over NVLink-C2C, 450 GB/s each way. The GPU reads the
 #   CPU's memory without a copy, seven times as fast as over PCIe 5.0, and still far slower than its own.
@@ -766,7 +766,7 @@ print(
 # %% [markdown]
 # ## Detective · A kernel at half a percent
 #
-# A colleague has placed a kernel on the roofline of an A100 and is alarmed. The kernel adds a bias to 100
+# A colleague has placed a kernel on the roofline of an A100 SXM with 80 GB and is alarmed. The kernel adds a bias to 100
 # million float32 numbers, in place, and took 0.47 ms.
 
 

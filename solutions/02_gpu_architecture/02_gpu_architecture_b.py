@@ -607,7 +607,7 @@ gpulab.recap("02")
 #   of blocks are missing.
 # - *At most as many threads per block as an SM holds.* A block has at most 1,024; an SM holds up to 2,048.
 # - *Aim for more than 50 % occupancy.* Aim for enough under way.
-# - *An SM has two schedulers.* Four, since Maxwell.
+# - *An SM has two schedulers.* Four, from Volta on.
 #
 # ### References
 #
