@@ -20,7 +20,7 @@ from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .types import SIGNED
 
 if TYPE_CHECKING:
-    from .engine import Run
+    from .run import Run
 
 Array = np.ndarray
 

@@ -20,9 +20,9 @@ from .steps import unsupported
 from .types import I32, U32
 
 if TYPE_CHECKING:
-    from .engine import Run
     from .mbarriers import Arrival
     from .program import _Decoder
+    from .run import Run
 
 Array = np.ndarray
 

@@ -20,8 +20,8 @@ from .steps import space_of, unsupported
 from .types import DTYPES, I32, I64, U32
 
 if TYPE_CHECKING:
-    from .engine import Run
     from .program import _Decoder
+    from .run import Run
 
 Array = np.ndarray
 LANE = np.arange(32)

@@ -28,8 +28,8 @@ from .steps import space_of, unsupported
 from .types import I64, U32
 
 if TYPE_CHECKING:
-    from .engine import Run
     from .program import _Decoder
+    from .run import Run
 
 Array = np.ndarray
 

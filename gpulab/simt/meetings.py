@@ -20,8 +20,8 @@ from .operations import Opcode
 from .types import BOOL, DTYPES, I32, U32
 
 if TYPE_CHECKING:
-    from .engine import Run
     from .program import _Decoder
+    from .run import Run
 
 Array = np.ndarray
 Getter = tuple[int, Callable | None]

@@ -19,8 +19,8 @@ from .program import CARRY, CLOCKS, Step, is_volatile
 from .types import BOOL, DTYPES, I64, SIGNED, UNSIGNED, size_of
 
 if TYPE_CHECKING:
-    from .engine import Run
     from .program import _Decoder
+    from .run import Run
 
 Array = np.ndarray
 Adapter = Callable[[Array], Array] | None

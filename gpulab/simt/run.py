@@ -1,0 +1,298 @@
+"""One chunk of blocks on its way through a program: registers, windows of memory, lanes and where they are.
+
+Registers are arrays broadcastable to (B blocks, T lanes). Lanes outside the running group may be left with
+garbage in a register, unless a waiting group still needs it: those registers are `protected` and merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import Endless
+from .events import Chunk, Observer
+from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
+from .program import Segment
+
+if TYPE_CHECKING:
+    from .async_copies import Copies
+    from .engine import Frame
+
+Array = np.ndarray
+Index = tuple[int, int, int]
+Key = tuple[int, int]  # of a group: its warp's place in the schedule (0 in lockstep), its segment
+
+WARP = 32
+PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
+
+
+class _Zeros(dict):
+    def __missing__(self, key: str) -> Array:
+        value = self[key] = np.zeros((1, 1), np.dtype(key))
+        return value
+
+
+ZERO = _Zeros()
+
+
+def _fresh(*shape: int) -> Array:
+    """Windows of unwritten bytes, with room at the end of each for the widest access."""
+    *windows, nbytes = shape
+    return np.full((*windows, (nbytes + 15) // 16 * 16), FRESH, np.uint8)
+
+
+class Run:
+    """One chunk of blocks on its way through a program."""
+
+    def __init__(self, frame: Frame, blocks: Array):
+        self.frame = frame
+        self.program = frame.program
+        self.memory = frame.memory
+        self.arrays = frame.arrays
+        self.chunk = Chunk(blocks, frame.lanes_per_block, frame.threads)
+        self.shape = (blocks.size, frame.lanes_per_block)
+        self.registers: list[Array] = list(frame.registers)
+        self.shared_bytes = frame.shared_bytes
+        self.shared = _fresh(blocks.size, self.shared_bytes)
+        self.local = _fresh(*self.shape, self.program.local_bytes)
+        self.block_rows = np.arange(blocks.size, dtype=np.int64)[:, None]
+        self.lane_rows = np.arange(self.shape[0] * self.shape[1], dtype=np.int64).reshape(self.shape)
+        lane = np.arange(frame.lanes_per_block)
+        full = frame.lanes_per_block == frame.threads
+        self.alive: Array | None = None if full else (lane < frame.threads)[None, :]
+        self.lanes: Any = self.alive  # None, or a mask broadcastable to (B, T)
+        self.protected = 0
+        self.nearby: dict = {}
+        self.copies: Copies | None = None
+        self.changes = 0  # of memory, as far as others may see them
+        # Since memory changed: looks at it in vain (without a step to somewhere new), states of groups that
+        # were about to look, and groups that have run.
+        self.idle = 0
+        self.in_vain = False  # whether a group has looked at what only others can change, and it had not
+        self.visited: set[int] = set()
+        self.ran: set[Key] = set()
+        self.following = False  # whether the group that got its turn goes on, until it looks in vain itself
+        self.last: set[Key] = set()  # where the lanes of the last group went
+        self.exited = False  # whether lanes have, for whom others may have waited
+        self.spent = 0
+        self.clock = 0
+        self.order = self._warp_order()
+        self.ready: dict[Key, Array | None] = {}
+        self.at_barrier: dict[int, Array] = {}
+        self.at_warp: dict[int, Array] = {}
+        self._hear(frame.observers)
+        self._fill_specials(lane)
+        for begin in self.on_begin:
+            begin(self)
+
+    # ---- set-up ----------------------------------------------------------------------------------
+
+    def _warp_order(self) -> Array | None:
+        if self.frame.schedule.seed is None:
+            return None
+        warps_per_block = self.shape[1] // WARP
+        return np.random.default_rng(self.frame.schedule.seed).permutation(warps_per_block)
+
+    def _hear(self, observers: Sequence[Observer]) -> None:
+        """Only methods that an observer overrides are called."""
+
+        def listeners(name: str) -> list:
+            return [
+                getattr(o, name) for o in observers if getattr(type(o), name) is not getattr(Observer, name)
+            ]
+
+        self.on_begin = listeners("begin")
+        self.on_executed = listeners("executed")
+        self.on_guarded = listeners("guarded")
+        self.on_branch = listeners("branch")
+        self.on_access = listeners("access")
+        self.on_barrier = listeners("barrier")
+        self.on_warp_sync = listeners("warp_sync")
+        self.on_fence = listeners("fence")
+        self.on_arrive = listeners("arrive")
+        self.on_pass = listeners("passed")
+        self.on_stray = listeners("stray")
+        self.on_early = listeners("early")
+        self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
+
+    def _fill_specials(self, lane: Array) -> None:
+        if not self.program.specials:
+            return
+        grid, block = self.frame.grid, self.frame.block
+        thread = np.unravel_index(np.minimum(lane, self.frame.threads - 1), block[::-1])[::-1]
+        place = np.unravel_index(self.chunk.blocks, grid[::-1])[::-1]
+        warp_lane = (lane % WARP).astype(np.uint32)
+        bit = np.uint32(1) << warp_lane
+        known: dict[str, Array] = {
+            "%laneid": warp_lane[None, :],
+            "%warpid": (lane // WARP)[None, :],
+            "%nwarpid": np.array([[self.shape[1] // WARP]]),
+            "%lanemask_eq": bit[None, :],
+            "%lanemask_lt": (bit - np.uint32(1))[None, :],
+            "%lanemask_le": (bit | (bit - np.uint32(1)))[None, :],
+            "%lanemask_gt": ~(bit | (bit - np.uint32(1)))[None, :],
+            "%lanemask_ge": ~(bit - np.uint32(1))[None, :],
+            "%dynamic_smem_size": np.array([[self.frame.dynamic_shared]]),
+            "%total_smem_size": np.array([[self.shared_bytes]]),
+            "%smid": self.chunk.blocks[:, None],
+            "%nsmid": np.array([[1]]),
+            "%gridid": np.array([[1]]),
+            "%envreg1": np.array([[self.frame.grid_barrier >> 32]]),
+            "%envreg2": np.array([[self.frame.grid_barrier & 0xFFFF_FFFF]]),
+        }
+        for axis, name in enumerate("xyz"):
+            known[f"%tid.{name}"] = thread[axis][None, :]
+            known[f"%ctaid.{name}"] = place[axis][:, None]
+            known[f"%ntid.{name}"] = np.array([[block[axis]]])
+            known[f"%nctaid.{name}"] = np.array([[grid[axis]]])
+        for slot, name in self.program.specials:
+            value = known.get(name, ZERO["<i8"])
+            self.registers[slot] = (
+                value.astype(np.uint32).view(np.int32)
+                if value.dtype != np.int32 and (self.program.dtypes[slot].itemsize == 4)
+                else value.astype(self.program.dtypes[slot])
+            )
+
+    # ---- what steps use --------------------------------------------------------------------------
+
+    def put(self, slot: int | None, value: Array) -> None:
+        """Write a register for the lanes of the group; None is the sink."""
+        if slot is None:
+            return
+        if self.protected >> slot & 1:
+            value = np.where(self.lanes, value, self.registers[slot])
+        self.registers[slot] = value
+
+    def mask(self) -> Array:
+        """The group's lanes, shape (B, T)."""
+        return self.full(self.lanes)
+
+    def full(self, lanes: Array | None) -> Array:
+        return np.broadcast_to(True if lanes is None else lanes, self.shape)
+
+    def by_warp(self, lanes: Array) -> Array:
+        """(b, t) → (b, W, 32)."""
+        if lanes.shape[1] != self.shape[1]:
+            lanes = np.broadcast_to(lanes, (lanes.shape[0], self.shape[1]))
+        return lanes.reshape(lanes.shape[0], -1, WARP)
+
+    @contextmanager
+    def only(self, lanes: Array) -> Iterator[None]:
+        """For a while the group is these lanes."""
+        before = self.lanes
+        self.lanes = lanes
+        try:
+            yield
+        finally:
+            self.lanes = before
+
+    def write(self, text: str) -> None:
+        if self.frame.write is not None:
+            self.frame.write(text)
+        else:
+            print(text, end="")
+
+    def c_string(self, address: int) -> str:
+        """The text at a global address, up to its NUL."""
+        allocation = self.memory.find(address)
+        if allocation is None:
+            return "?"
+        octets = allocation.data[address - allocation.address :].tobytes()
+        return octets.partition(b"\0")[0].decode("utf-8", "replace")
+
+    def peek(self, row: int, lane: int, address: int, nbytes: int) -> bytes:
+        """Bytes at a generic address as one thread sees them."""
+        if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW:
+            window, start = self.shared[row], address - SHARED_WINDOW
+        elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW:
+            window, start = self.local[row, lane], address - LOCAL_WINDOW
+        else:
+            allocation = self.memory.find(address)
+            if allocation is None:
+                return bytes(nbytes)
+            window, start = allocation.data, address - allocation.address
+        found = window[start : start + nbytes].tobytes()
+        return found + bytes(nbytes - len(found))
+
+    def register(self, name: str, row: int, lane: int) -> np.generic:
+        """What a register holds for one thread."""
+        return np.broadcast_to(self.registers[self.program.slots[name]], self.shape)[row, lane]
+
+    def stored(self, name: str, offset: int, nbytes: int, row: int, lane: int) -> bytes:
+        """Bytes of a thread's local variable or of a kernel's parameter; empty for any other name."""
+        if name in self.program.local_variables:
+            start = self.program.local_variables[name] + offset
+            return self.local[row, lane][start : start + nbytes].tobytes()
+        for parameter, at, _ in self.program.parameters:
+            if parameter == name:
+                return self.frame.arguments[at + offset : at + offset + nbytes]
+        return b""
+
+    def thread(self, lane: int) -> Index:
+        x, y, _ = self.frame.block
+        return int(lane % x), int(lane // x % y), int(lane // (x * y))
+
+    def block(self, row: int) -> Index:
+        x, y, _ = self.frame.grid
+        linear = int(self.chunk.blocks[row])
+        return linear % x, linear // x % y, linear // (x * y)
+
+    def blame(self, index: int, bad: Array | None = None) -> dict:
+        """The fields of a fault: kernel, place, and the first lane of the group that is in `bad`."""
+        lanes = self.mask() if bad is None else self.mask() & np.broadcast_to(bad, self.shape)
+        row, lane = np.unravel_index(int(lanes.argmax()), self.shape)
+        return {
+            "kernel": self.program.display_name,
+            "location": self.program.instructions[index].location,
+            "block": self.block(int(row)),
+            "thread": self.thread(int(lane)),
+            "others": int(lanes.sum()) - 1,
+        }
+
+    def changed(self) -> None:
+        """Memory has changed: what others wait for may have come."""
+        self.changes += 1
+        self.in_vain = False
+        self.forget()
+
+    def looked(self, in_vain: bool) -> None:
+        """A group has looked at what only others can change; in vain if it is sure to wait for them."""
+        self.idle += PATIENCE if in_vain else 1
+        self.in_vain |= in_vain
+
+    def forget(self) -> None:
+        self.idle = 0
+        self.visited.clear()
+        self.ran.clear()
+        self.following = False
+
+    def contents(self, needed: int) -> list[Array]:
+        return [register for slot, register in enumerate(self.registers) if needed >> slot & 1]
+
+    def needed(self) -> int:
+        """Registers that lanes outside the running group still need."""
+        segments = self.program.segments
+        needed = 0
+        for _, number in self.ready:
+            needed |= segments[number].live
+        for number in self.at_barrier:
+            needed |= segments[number].live
+        for number in self.at_warp:
+            needed |= segments[number].live
+        return needed
+
+    def spend(self, segment: Segment) -> None:
+        self.spent += segment.stop - segment.first
+        self.clock += segment.stop - segment.first
+        if self.spent > self.frame.limit:
+            raise Endless(
+                **self.blame(max(segment.stop - 1, segment.first)),
+                what=f"was still running after {self.frame.limit:,} instructions.",
+                advice="Does the condition of its loop become false for every thread?",
+            )
+
+    def alone(self) -> bool:
+        return not self.ready and len(self.at_barrier) + len(self.at_warp) == 1
