@@ -112,7 +112,7 @@ H100_PCIE = replace(
     l1_latency=None,  # seen at another clock
     l2_latency=None,
     dram_latency=None,
-    gpu_link="",
+    gpu_link="",  # bridges between cards are an option
     aliases=("h100-pcie-80gb",),
 )
 

@@ -28,6 +28,8 @@
 # 5. say when another processor, or a hundred, will not help.
 
 # %%
+from math import ceil
+
 import numpy as np
 
 import gpulab
@@ -157,7 +159,7 @@ def peak(sheet, dtype, advertised):
 gpulab.check("arch.peak", peak)
 
 # %% [markdown]
-# Now read some advertisements with it. Each line is a claim as it stands on a front page.
+# Now read some advertisements with it, from NVIDIA's data sheets of H100, A100, DGX H100, DGX B200 and L40S.
 
 # %%
 gpulab.need(peak)
@@ -219,11 +221,11 @@ gpulab.plot.ridges(
 
 # %% [markdown]
 # **Why.** This is the **memory wall**. The H200 is an H100 with more and faster memory: it moves the wall back by
-# 30 %. On every GPU of the figure a program that adds two numbers per byte leaves most of the arithmetic idle.
+# 30 %. On every GPU of the figure a float32 program with two operations per byte leaves most of the lanes idle.
 #
 # Models met three more walls. *Memory*: GPT-2 had 1.5 billion parameters (2019), GPT-3 175 billion (Brown et al.,
 # 2020), which is 350 GB in float16 and more than any GPU held. *Communication*: what does not fit on one GPU must
-# talk to others over links a tenth as fast as DRAM. *Latency*: one token after the other, however many GPUs.
+# talk to others over links about a tenth as fast as DRAM. *Latency*: one token after the other, however many GPUs.
 #
 # ## 4 · The roofline
 #
@@ -435,10 +437,8 @@ gpulab.predict("arch.amdahl", ...)
 # Amdahl, by Gustafson]`; `None` where no number is enough. One processor has a speed-up of 1. About 8 lines;
 # `math.ceil` is at hand.
 
+
 # %% nbgrader={"grade": false, "grade_id": "processors", "locked": false, "schema_version": 3, "solution": true, "task": false}
-from math import ceil
-
-
 def processors(serial, target):
     ### BEGIN SOLUTION
     if target <= 1:
@@ -687,7 +687,6 @@ for billions in (7, 70):
 #
 # ### Which GPU for which work
 #
-#
 # | work | what decides | look at |
 # |---|---|---|
 # | serving a small model | memory, price, power | T4, L4, L40S |
@@ -848,9 +847,9 @@ print(f"each where it is faster   {makespan(tasks, [gpu < cpu for cpu, gpu in ta
 # Which dtype, and dense or sparse? It is float8 with 2:4 sparsity; dense it is half, in float16 a quarter.
 # </details>
 #
-# <details><summary>3. A kernel has 2 FLOP per byte. Will a GPU with twice the FLOP/s help?</summary>
+# <details><summary>3. A float32 kernel has 2 FLOP per byte. Will a GPU with twice the FLOP/s help?</summary>
 #
-# No: 2 FLOP/B lies left of every ridge, so only bandwidth, or fewer bytes, helps.
+# No: 2 FLOP/B lies left of every float32 ridge in section 3, so only bandwidth, or fewer bytes, helps.
 # </details>
 #
 # <details><summary>4. Why can a memory-bound kernel be slow at full occupancy?</summary>
