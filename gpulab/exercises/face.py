@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from gpulab.profile.display import present
@@ -19,12 +20,19 @@ def predict(name: str, value: Any = None, *, measured: float | None = None) -> N
     present(predictions.predict(name, value, measured=measured))
 
 
-def show(what: Any, *args: Any, view: str = "") -> None:
+def show(
+    what: Any, *args: Any, view: str = "", line: int | None = None, save: str | Path | None = None
+) -> None:
     """Draw what a run does to memory, from the run's own record.
 
     ``show(report)`` draws what `gpulab.profile` recorded, ``show(kernel[grid, block], *args)`` runs and
     draws, ``show("memory.copy", copy)`` runs an exercise at a size that can be drawn. `view` asks for one
-    kind of picture: ``accesses``, ``banks``, ``lanes`` or ``threads``. Raises CannotShow, in one line.
+    kind of picture: ``accesses``, ``banks``, ``lanes``, ``divergence`` or ``threads``; `line` for those of
+    one source line. `save` also writes them: ``x.png`` (several: ``x-2.png`` …), or ``x.html`` with all of
+    them. Raises CannotShow, in one line.
     """
-    for picture in showing.pictures(what, *args, view=view):
+    pictures = showing.pictures(what, *args, view=view, line=line)
+    if save is not None:
+        showing.save(pictures, save)
+    for picture in pictures:
         present(picture)

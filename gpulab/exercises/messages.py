@@ -537,6 +537,38 @@ def at_case(case: str) -> str:
     return f"At {case}:"
 
 
+def no_kind_of_file(name: str) -> str:
+    return f"save={name!r} says no kind of file; write .png or .html"
+
+
+def no_line(line: object) -> str:
+    return f"line={line!r} is no line of a source file; give its number, as in line=12"
+
+
+def not_of_a_report(view: str) -> str:
+    return (
+        f"a report does not hold what {view!r} draws; pass the kernel with its shape and its arguments: "
+        f"`gpulab.show(kernel[blocks, threads], a, out, view={view!r})`"
+    )
+
+
+def nothing_at_line(kernel: str, line: int, view: str, lines: Sequence[int]) -> str:
+    what = {
+        "accesses": "accesses no global memory",
+        "threads": "accesses no global memory",
+        "banks": "accesses no shared memory",
+        "": "accesses no memory",
+    }.get(view, "is not executed")
+    those = {"banks": "shared memory is accessed", "lanes": "executed", "divergence": "executed"}
+    where = those.get(view, "memory is accessed")
+    if not lines:
+        return f"line {line} of {kernel} {what}, and no other line does"
+    listing = ", ".join(map(str, lines))
+    if where == "executed":
+        return f"line {line} of {kernel} {what}; executed are lines {listing}"
+    return f"line {line} of {kernel} {what}; {where} on line{'s' if len(lines) > 1 else ''} {listing}"
+
+
 def nothing_to_show(view: str) -> str:
     return f"this run has nothing to draw{f' for {view!r}' if view else ''}"
 

@@ -47,9 +47,13 @@ class _Launch:
 
 
 class Writers(Observer):
-    """Watches named ranges of global memory over any number of launches."""
+    """Watches named ranges of global memory over any number of launches.
 
-    def __init__(self, ranges: Mapping[str, Range] | None = None) -> None:
+    With `line` it is not writing that counts but any access on that line of the source.
+    """
+
+    def __init__(self, ranges: Mapping[str, Range] | None = None, line: int | None = None) -> None:
+        self._line = line
         self.ranges: dict[str, Range] = {}
         self.launches: list[_Launch] = []
         self._last: dict[str, np.ndarray] = {}
@@ -72,7 +76,7 @@ class Writers(Observer):
         self.launches.append(_Launch(program.display_name, grid, block))
 
     def access(self, access: Access) -> None:
-        if access.space != "global" or access.kind == "load":
+        if access.space != "global" or not self._counts(access):
             return
         chunk = access.chunk
         self.launches[-1].lanes = chunk.lanes_per_block
@@ -90,6 +94,12 @@ class Writers(Observer):
                 self._last[name][element[inside]] = who[inside]
                 self._site[name][element[inside]] = self._place(access)
                 np.add.at(self._times[name], element[inside], 1)
+
+    def _counts(self, access: Access) -> bool:
+        if self._line is None:
+            return access.kind != "load"
+        location = access.instruction.location
+        return location is not None and location.line == self._line
 
     def _place(self, access: Access) -> int:
         key = (len(self.launches) - 1, access.index)

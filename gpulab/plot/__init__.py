@@ -33,6 +33,7 @@ from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
 from .timeline import timeline  # noqa: E402
 from .units import units  # noqa: E402
+from .warp_lanes import warp_lanes  # noqa: E402
 
 __all__ = [
     "Bits",
@@ -66,4 +67,5 @@ __all__ = [
     "stride_sweep",
     "timeline",
     "units",
+    "warp_lanes",
 ]

@@ -17,11 +17,14 @@ SHOWN = 96  # passes at most
 CHARACTER = 0.0115  # the width of a letter of a name, as a part of the axis
 
 
-def divergence(passes: Sequence[Pass], ax: Axes | None = None, *, kernel: str = "") -> style.Picture:
+def divergence(
+    passes: Sequence[Pass], ax: Axes | None = None, *, kernel: str = "", label: str = ""
+) -> style.Picture:
     """Draw lanes as rows and passes as columns, in the order of time; a pass is as wide as its instructions.
 
     Coloured cells run, hollow ones wait for the others. The same code has the same colour. The axis ends at a
-    round number, so that two versions of a kernel mostly share it. After 96 passes the picture is cut.
+    round number, so that two versions of a kernel mostly share it. After 96 passes the picture is cut. With
+    `label` only passes with that label are coloured, and the others are faint.
     Raises NothingToDraw without a pass.
     """
     if not passes:
@@ -35,10 +38,13 @@ def divergence(passes: Sequence[Pass], ax: Axes | None = None, *, kernel: str = 
     lengths = np.array([p.instructions for p in passes])
     fills = np.array([[to_rgba(colours[p.label]) for p in passes]] * LANES)
     fills[~lanes] = 0  # hollow
+    if label:
+        fills[:, [p.label != label for p in passes], 3] *= 0.2
     edges = np.concatenate([[0], np.cumsum(lengths)])
     ax.pcolormesh(edges, np.arange(LANES + 1), fills, edgecolors=style.FAINT, linewidth=0.7)
     end = _round_up(total)
-    _name_code(ax, passes, end)
+    if not label:
+        _name_code(ax, passes, end)
     ax.set_xlim(0, end)
     ax.set_ylim(LANES, -0.6)
     ax.set_yticks(np.arange(0, LANES, 8) + 0.5, [str(lane) for lane in range(0, LANES, 8)])
@@ -52,7 +58,8 @@ def divergence(passes: Sequence[Pass], ax: Axes | None = None, *, kernel: str = 
         told = f"{100 * waiting:.0f} % of the lane slots wait while others run"
     part = f" (its first {SHOWN} passes)" if cut else ""
     of = f" of {kernel}" if kernel else ""
-    return style.finish(ax, f"Lanes of one warp{of} over time{part}: {told}.", given)
+    strong = f"; {label} is strong" if label else ""
+    return style.finish(ax, f"Lanes of one warp{of} over time{part}: {told}{strong}.", given)
 
 
 def _label(p: Pass) -> str:

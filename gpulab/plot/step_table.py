@@ -41,9 +41,9 @@ def step_table(tables: Sequence[Steps], ax: Axes | None = None) -> style.Picture
     total = sum(len(table.rows) for table in tables)
     ax.set_xlim(0, letters)
     ax.set_ylim(row, -0.8)
-    cut = f", the first {drawn} of {total} shown" if total > drawn else ""
-    told = f"{style.plural(total, 'step')} of {', '.join(table.title for table in tables)}{cut}. "
-    return style.finish(ax, told + "A row is a source line; what it changed is bold and blue.", given)
+    cut = f", of which the first {drawn} are shown" if total > drawn else ""
+    told = f"{style.plural(total, 'step')} of {', '.join(table.title for table in tables)}{cut}: "
+    return style.finish(ax, told + "a row is a source line, and what it changed is bold and blue.", given)
 
 
 def _widths(table: Steps) -> list[int]:

@@ -36,9 +36,11 @@ MODULES = (
     "roofline",
     "shares",
     "speedup",
+    "step_table",
     "stride_sweep",
     "timeline",
     "units",
+    "warp_lanes",
 )
 LANE = np.arange(32)
 
