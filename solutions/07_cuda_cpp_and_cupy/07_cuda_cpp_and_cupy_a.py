@@ -186,7 +186,7 @@ said(lambda: kernel((4,), (256,), (two, x64, y32, n)))
 #
 # A **template** is a text with a type left open: `template <typename T>`. Every type that is used becomes a
 # kernel of its own, an **instance**, with a name that C++ makes up. CuPy's **RawModule** compiles the
-# instances in `name_expressions` and finds them again by the names you wrote.
+# instances in `name_expressions`, and `module.get_function("scale<float>")` finds one by the name you wrote.
 #
 # **Do.** Two cells. Complete the kernel: every `x[i]` becomes `x[i] * factor`. Then write the host function
 # `scale(x, factor)`, which launches the instance for the dtype of `x`: float32, float64 or int32. `x` may
@@ -295,13 +295,14 @@ gpulab.show("cpp.copy4", copy4, view="accesses")
 # ## 6 · From your line to PTX
 #
 # **PTX** is the instruction set of a machine that nobody builds. It has as many registers as you like, each
-# with a type, and every GPU's real instructions are made from it. It outlives GPUs: PTX from 2010 still runs.
-# A line reads `opcode.modifiers destination, sources`:
+# with a type, and every GPU's real instructions are made from it. It outlives GPUs: the PTX of old programs
+# still runs. A line reads `opcode.modifiers destination, sources`:
 #
 # | PTX | says |
 # |---|---|
 # | `ld.global.f32 %f2, [%rd6];` | load 4 bytes from global memory into a register |
 # | `ld.global.v4.f32 {…}, [%rd4];` | load 16 bytes into four |
+# | `ld.global.nc.f64 %fd1, [%rd6];` | load 8 bytes, on the read-only path |
 # | `mad.lo.s32 %r1, %r3, %r4, %r5;` | integers: the low 32 bits of r3 · r4 + r5 |
 # | `fma.rn.f32 %f4, %f2, %f1, %f3;` | floats: f2 · f1 + f3, rounded once, to nearest |
 # | `@%p1 bra $L__BB0_2;` | jump if the predicate p1 holds |
@@ -347,10 +348,29 @@ for name, text in (("saxpy", SAXPY), ("copy4", copy4.code)):
     print(name, mix(cuda_c_module(text, title=name).ptx))
 
 # %% [markdown]
+# (In our copy4 the compiler wrote four turns of the loop one after the other, **unrolled**, and kept a fifth for
+# what is left. A listing says what stands there, not how often it runs.)
+#
 # **Why.** Half of a small kernel finds out where it is: indices become addresses, in 64 bits. What is left is
-# the work. Behind NVRTC stands LLVM: the text becomes **LLVM IR**, typed instructions with one assignment for
-# each name, is optimised there, and leaves as PTX, which looks much like it. `nvcc -keep` or numba's
-# `inspect_llvm()` show it.
+# the work. Behind NVRTC, and behind numba, stands LLVM. A text becomes **LLVM IR**: typed instructions in
+# which every name is assigned once. It is optimised there and leaves as PTX, which looks much like it. numba
+# shows the IR of CPU functions, and it is the same language.
+
+# %%
+from numba import float32, njit
+
+
+@njit(float32(float32, float32, float32))
+def one_element(a, x, y):
+    return a * x + y
+
+
+ir = next(iter(one_element.inspect_llvm().values()))
+start = ir.index("define")
+print(ir[start : ir.index("}", start) + 1])
+
+# %% [markdown]
+# Here the product and the sum are still two, and nobody has chosen a register yet.
 #
 # ## 7 · From PTX to the machine
 #
@@ -521,7 +541,7 @@ gpulab.check("cpp.two_product", two_product)
 #
 # A program holds a **fat binary**: SASS for the generations it knows, PTX for those to come. A new generation
 # runs the PTX of old programs at once. For its new units it wants a compiler that knows it: CUDA 12.8 was the
-# first for Blackwell (10.0 and 12.0). Names that end in `a`, as in `sm_90a`, use instructions of one
+# first for Blackwell (10.0 and 12.0; its release notes). Names that end in `a`, as in `sm_90a`, use instructions of one
 # generation only and run on no other. Toolkits also drop the oldest: CUDA 13 has no code for Volta (7.0).
 
 # %%

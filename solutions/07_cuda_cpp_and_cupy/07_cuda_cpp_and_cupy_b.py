@@ -108,7 +108,8 @@ for name, run in (
 # ReLU. Behind a ReLU nothing can be folded.)
 #
 # **Do.** Write the host function `normalise(x, mean, var, gamma, beta, out)`, with eps = 1e-5. Make and launch
-# ElementwiseKernels in it; CuPy compiles a text only once. Array functions do not work here, because the
+# ElementwiseKernels in it; CuPy compiles a text only once. C++ has `rsqrtf(v)` for 1/√v and `fmaxf(a, b)` for
+# the larger of two floats. Array functions do not work here, because the
 # judge's arrays are empty when it records you. **Budget:** 2 launches, 16 bytes per element. About 12 lines.
 
 
@@ -182,7 +183,7 @@ float(largest(cp.asarray(np.array([1, -7, 3], np.float32))).get())
 
 # %% [markdown]
 # **Do.** Write `rms(a, b, out)`: for each row of two matrices the root of the mean square difference,
-# √(mean((a − b)²)). In the last expression `_in_ind.size() / _out_ind.size()` is how many elements went into
+# √(mean((a − b)²)). `sqrtf` is the root of a float. In the last expression `_in_ind.size() / _out_ind.size()` is how many elements went into
 # one result. Call the kernel with `axis=1, out=out`. **Budget:** one launch; each element read once. About 8
 # lines.
 
