@@ -148,8 +148,9 @@ for name, other in pixels.items():
 #
 # ## 4 · Shapes
 #
-# Many neurons side by side are a **layer**, and their weights a **matrix**. An (a × b) times a (b × c) gives
-# (a × c): the inner sizes must fit, and each output is the dot product of a row and a column. Order matters.
+# Many neurons side by side are a **layer**, and their weights a **matrix**. A matrix of a × b times one of b
+# × c is one of a × c: the inner sizes must fit, and each output is the dot product of a row and a column.
+# Order matters.
 #
 # A matrix can be data, such as 1,024 rows of inputs, or a function, such as a rotation. Or a table of who is
 # connected with whom, an **adjacency matrix**: mostly zeros, **sparse**. A **tensor** is the same with any
@@ -560,7 +561,7 @@ for name, parameter in network.named_parameters():
 #
 # | switch | what it does |
 # |---|---|
-# | `model.eval()` | dropout off, batch norm uses its averages. *Gradients are still prepared* |
+# | `model.eval()` | layers that differ in training, such as dropout and batch norm, change over. *Results are still kept* |
 # | `torch.no_grad()` | nothing is kept for a walk back |
 # | `torch.inference_mode()` | the same, and results can never enter a walk back later: less bookkeeping |
 
@@ -742,10 +743,9 @@ def gradient(passes):
     table = nn.Embedding(20, 20)
     nn.init.zeros_(table.weight)
     for rows, weight, _ in passes:
-        tokens, labels = (
-            torch.cat([part(text[r]) for r in rows]) for part in (lambda t: t[:-1], lambda t: t[1:])
-        )
-        (weight * F.cross_entropy(table(tokens), labels)).backward()  # backward adds up
+        tokens = torch.cat([text[row][:-1] for row in rows])
+        following = torch.cat([text[row][1:] for row in rows])
+        (weight * F.cross_entropy(table(tokens), following)).backward()  # backward adds up
     return table.weight.grad
 
 
@@ -753,15 +753,14 @@ plan = accumulate(lengths, 12, 80)
 whole = gradient([[range(12), 1.0, True]])
 alike = gradient([[rows, 1 / len(plan), step] for rows, _, step in plan])
 for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
-    print(
-        f"{name:14}off by {100 * ((other - whole).norm() / whole.norm()).item():.4f} % in {len(plan)} passes"
-    )
+    off = ((other - whole).norm() / whole.norm()).item()
+    print(f"{name:14}off by {100 * off:.4f} % in {len(plan)} passes")
 
 # %% [markdown]
 # **Why.** The short pieces counted too much. The weights hold for any mean: over tokens, rows or pixels.
 # Libraries had this wrong for years; Hugging Face's Transformers was mended in October 2024
 # (huggingface.co/blog/gradient_accumulation). With several GPUs the tokens of all of them count, and their
-# gradients should travel once for each step, not for each pass: lab 15.
+# gradients should travel once for each step, not for each pass (`no_sync()`): lab 15.
 #
 # ## 11 · A transformer, block by block
 #
@@ -797,21 +796,11 @@ scores = queries @ keys.transpose(2, 3) / math.sqrt(12)
 scores = scores.masked_fill(~torch.ones(19, 19).tril().bool(), -math.inf)  # nobody looks ahead
 by_hand = attention.out((scores.softmax(-1) @ values).transpose(1, 2).flatten(2))
 
-for name, tensor in {
-    "tokens": tokens,
-    "x": x,
-    "queries": queries,
-    "scores": scores,
-    "output": by_hand,
-}.items():
+shapes = {"tokens": tokens, "x": x, "queries": queries, "scores": scores, "output": by_hand}
+for name, tensor in (shapes | {"logits": model(tokens)}).items():
     print(f"{name:9}{tuple(tensor.shape)}")
 theirs = attention(x, gpt.may_look(19), torch.arange(19)[None])
-print(
-    "logits   ",
-    tuple(model(tokens).shape),
-    "  by hand as in the model:",
-    torch.allclose(by_hand, theirs, atol=1e-6),
-)
+print("by hand as in the model:", torch.allclose(by_hand, theirs, atol=1e-6))
 
 # %% [markdown]
 # **See.** Who depends on whom? Change one token, and mark the places whose logits change. The **causal mask**
@@ -981,9 +970,9 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** The model has learned to spell and to repeat. It never sees the same story twice, so it cannot
-# learn them by heart. On ordinary text nobody knows the entropy; here the floor is known, and a loss below it
-# is a proof of a mistake.
+# **Why.** The model has learned to spell and to repeat. Every story is drawn anew, and no pick depends on
+# earlier stories, so learning them by heart does not help. On ordinary text nobody knows the entropy. Here it
+# is known, and a loss below it is proof of a mistake.
 #
 # ## Detective · Too good
 #
@@ -1015,7 +1004,7 @@ for seed in range(3):
     print(repr(written(quick, seed)))
 
 # %% [markdown]
-# **Do.** The loss was computed as above, on stories that neither model has seen. And yet nobody can be that
+# **Do.** The loss was computed as above, on stories drawn anew. And yet nobody can be that
 # good. Find out how the model does it: `influence(quick, tokens)` says who depends on whom, and
 # `gpulab.plot.mask(…, "logits of place", "token changed")` draws it. Then mend one number above and train
 # again. The cell below is free.
@@ -1040,7 +1029,8 @@ for seed in range(3):
 #
 # **1 point** (cause without a number): The attention can see the next token.
 #
-# **0 points:** The model has overfitted, or learned the stories by heart. (They are fresh.)
+# **0 points:** The model has overfitted, or learned the stories by heart. (They are drawn anew, and no pick
+# depends on earlier ones.)
 
 # %% [markdown]
 # ## 14 · How large models are
@@ -1057,8 +1047,8 @@ for seed in range(3):
 # | norms: two a layer, one at the end | width each; a layer norm with biases 2 · width |
 #
 # With `biases`, every matrix inside a layer has one bias for each of its outputs; the head has none. A
-# **mixture of experts** has several feed-forward blocks in each layer; a **router**, width × experts, picks
-# which ones a token uses.
+# **mixture of experts** has several feed-forward blocks in each layer; a **router**, width × experts, no biases,
+# picks which ones a token uses.
 #
 # **Do.** Write `parameters(model)`. The keys of `model` are printed below. Return two numbers: all
 # parameters, and those that one token uses (all but the experts not picked). About 15 lines.
