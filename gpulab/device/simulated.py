@@ -154,10 +154,13 @@ class SimulatedDevice:
     # Who stands at the door
 
     @contextmanager
-    def observed(self, make: ObserverFactory) -> Iterator[None]:
-        """While it is entered, `make(launch)` gives each launch an observer, or None for no observer."""
+    def observed(self, make: ObserverFactory, alone: bool = False) -> Iterator[None]:
+        """While it is entered, `make(launch)` gives each launch an observer, or None for no observer.
+
+        `alone`: those who stood at the door before see nothing of it.
+        """
         before = self.observer_factories
-        self.observer_factories = (*before, make)
+        self.observer_factories = (make,) if alone else (*before, make)
         try:
             yield
         finally:

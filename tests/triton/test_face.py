@@ -77,6 +77,50 @@ def test_autotune_takes_the_configuration_that_moves_least_and_leaves_no_trace()
     assert min(costs.values()) == costs[str(tuned.best_config)] and len(set(costs.values())) == 2
 
 
+def test_the_learner_is_told_what_autotune_chose_and_why_once_for_each_key(capsys):
+    tuned = triton.autotune([triton.Config({"BLOCK": 1024}), triton.Config({"BLOCK": 64})], key=["n"])(
+        squares
+    )
+    x, out = torch.randn(90), torch.zeros(90)
+    for _ in range(2):
+        tuned[lambda given: (triton.cdiv(90, given["BLOCK"]),)](x, out, 90)
+    costs = next(iter(tuned.costs.values()))[str(tuned.best_config)]
+    assert capsys.readouterr().out == (
+        "autotune of squares: BLOCK = 64, num_warps = 4, num_stages = 3 of 2 configurations, for it moves the "
+        f"fewest bytes of global memory ({costs[0]:,}), then takes the fewest instructions ({costs[1]:,}). Both "
+        "are counted: a simulated GPU has no clock. `squares.costs` has all.\n"
+    )
+
+
+def test_equal_bytes_are_decided_by_instructions():
+    configs = [triton.Config({"STEP": 128, "BLOCK": 256}), triton.Config({"STEP": 256, "BLOCK": 256})]
+    tuned = triton.autotune(configs, key=[])(step_through)
+    x, out = torch.randn(256), torch.zeros(256)
+    tuned[(1,)](x, out, 256)
+    (costs,) = tuned.costs.values()
+    assert len({moved for moved, _ in costs.values()}) == 1 and len(set(costs.values())) == 2
+    assert tuned.best_config is configs[1]
+
+
+def test_a_report_holds_the_chosen_launch_and_none_of_the_trials():
+    configs = [triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 1024})]
+    tuned = triton.autotune(configs, key=["n"])(squares)
+    x, out = torch.randn(90), torch.zeros(90)
+    report = gpulab.profile(tuned[lambda given: (triton.cdiv(90, given["BLOCK"]),)], x, out, 90)
+    assert report["launches"] == 1 and report["blocks"] == 2
+
+
+def test_a_configuration_that_cannot_be_launched_or_is_pruned_is_out():
+    configs = [triton.Config({"BLOCK": 128}, num_warps=64), triton.Config({"BLOCK": 128})]
+    x, out = torch.randn(90), torch.zeros(90)
+    tuned = triton.autotune(configs, key=["n"])(squares)
+    tuned[(1,)](x, out, 90)
+    assert tuned.best_config is configs[1]
+    prune = {"early_config_prune": lambda configs, named, **_: [c for c in configs if named["n"] == 0]}
+    with pytest.raises(LaunchError, match="early_config_prune left none"):
+        triton.autotune(configs, key=["n"], prune_configs_by=prune)(squares)[(1,)](x, out, 90)
+
+
 def test_heuristics_fill_in_constants():
     sized = triton.heuristics({"BLOCK": lambda given: triton.next_power_of_2(given["n"])})(squares)
     x, out = torch.randn(90), torch.zeros(90)
