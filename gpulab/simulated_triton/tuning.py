@@ -92,7 +92,8 @@ class Autotuner(_Around):
         print(
             f"autotune of {self.__name__}: {_words(chosen)} of {len(configs)} configurations, "
             f"for it moves the fewest bytes of global memory ({best[0]:,}), then takes the fewest "
-            f"instructions ({best[1]:,}). Both are counted: a simulated GPU has no clock. `{self.__name__}.costs` has all."
+            f"instructions ({best[1]:,}). Both are counted: a simulated GPU has no clock. "
+            f"`{self.__name__}.costs` has all."
         )
         return chosen
 
