@@ -43,14 +43,15 @@ gpulab.start("05")
 # ## 1 · One number from many
 #
 # A **reduction** makes one number from many with an operation such as + or max. If the operation is
-# **associative**, `(a + b) + c = a + (b + c)`, the pairs may be combined in a **tree**: all pairs at once, then
-# all pairs of the results, and so on.
+# **associative**, `(a + b) + c = a + (b + c)`, pairs may be combined in a **tree**: all pairs at once, then all
+# pairs of the results, and so on. Lab 03 built one for a block. Here are the first rungs of a well-known ladder
+# (M. Harris, 2007):
 #
-# Lab 03 built such a tree for one block. Here are the first rungs of the ladder that everybody climbs (M.
-# Harris, 2007). `interleaved` lets every second thread add its neighbour, then every fourth. In `sequential` the
-# first half of the threads adds the second half. `first_add` adds two elements on the way into shared memory,
-# so no thread is there only to load. `unrolled` states the size of the block and the rounds, so the compiler
-# can drop the loop; from 32 values on one warp is left, and only that one waits.
+# - `interleaved`: every second thread adds its neighbour, then every fourth;
+# - `sequential`: the first half of the threads adds the second half, then a quarter;
+# - `first_add`: adds two elements on the way into shared memory, so no thread is there only to load;
+# - `unrolled`: states the size of the block, so the compiler can drop the loop; from 32 values on only one warp is
+#   left, and only that one waits.
 #
 # **Predict.** In how many rounds does a tree add up 65,536 numbers, if every pair is added at once? And how
 # many barriers does a warp of `interleaved` pass, with blocks of 256?
@@ -130,6 +131,7 @@ def unrolled(a, sums):
         sums[cuda.blockIdx.x] = s[0]
 
 
+a100 = hardware.find("A100")
 N = 65_536
 numbers = np.random.default_rng(5).random(N, dtype=np.float32)
 a = cuda.to_device(numbers)
@@ -189,8 +191,8 @@ gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], sums)
 
 # %% [markdown]
 # **Why.** Many guides still say that a warp runs in lockstep. Since compute capability 7.0 each thread has its
-# own program counter, and neither the compiler nor the hardware promises that lanes stay together (CUDA
-# Programming Guide, "Independent Thread Scheduling"). What may be relied upon:
+# own program counter, and nothing promises that lanes stay together (CUDA Programming Guide, "Independent Thread
+# Scheduling"). What you may rely on:
 #
 # | who waits | with | what it orders |
 # |---|---|---|
@@ -200,7 +202,7 @@ gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], sums)
 # | all blocks | the end of the launch | everything |
 # | a block and another | a fence and an atomic | what stands before the fence (second detective) |
 #
-# `cuda.syncwarp()` in each round would mend the kernel. There is something better.
+# `cuda.syncwarp()` before each round would mend the kernel. There is something better.
 
 # %% [markdown]
 # ## 2 · Shuffles: from register to register
@@ -347,7 +349,6 @@ panels(
 
 # %%
 gpulab.need(total)
-a100 = hardware.find("A100")
 print("blocks × threads   warp instructions per 32 elements   atomics")
 for blocks in (2, 8, 32, 128, 256):
     report = gpulab.profile(total[blocks, 256], a, out)
@@ -395,9 +396,9 @@ print(out.copy_to_host()[0], "and in float64:", numbers.sum(dtype=np.float64))
 # %% [markdown]
 # The sum is right. It has been right in every test for a year.
 #
-# **Do.** Hand the kernel to `gpulab.sanitize`. The counter is drawn with an atomic, so nobody can draw the last
-# ticket too early. What is it that can be late all the same? Mend the kernel; the cure takes one line, and its
-# name is in the table of the first detective. Sanitize again.
+# **Do.** See what `gpulab.sanitize` says. Tickets are drawn with an atomic, so nobody can draw the last one too
+# early. What is it that can be late all the same? The usual cure that is named would change the design; there is
+# one of one line, in the table of the first detective. Mend the kernel and sanitize again.
 
 # %%
 gpulab.sanitize(
@@ -537,7 +538,7 @@ def instruction_mix(report):
 
 gpulab.need(total)
 reports = {name: ladder[name] for name in ("interleaved", "unrolled", "shuffled", "total")}
-reports["four_chains"] = report
+reports["four_chains"] = gpulab.profile(four_chains[8, 256], a, cuda.device_array(2048, np.float32))
 reports["powers"] = gpulab.profile(powers[N // 256, 256], a, cuda.device_array(N, np.float32))
 shares(
     {name: instruction_mix(r) for name, r in reports.items()},
@@ -1126,14 +1127,15 @@ print(
 # %% [markdown]
 # ## 10 · Norms, and fusing with the neighbours
 #
-# **Layer norm** gives each row mean 0 and variance 1, then multiplies by a weight for each column: (x − mean) /
-# √(variance + ε) · weight. **RMS norm** leaves out the mean: x / √(mean of x² + ε) · weight; one sum instead of
-# two. In a transformer the input of a norm is a sum, x + residual, that is needed later as well.
+# **Layer norm** gives each row mean 0 and variance 1 and multiplies by a weight for each column: (x − mean) /
+# √(variance + ε) · weight. **RMS norm** leaves out the mean: x / √(mean of x² + ε) · weight, one sum instead of
+# two. In a transformer the input of a norm is itself a sum, x + residual, that is needed again later.
 #
 # **Fusing** means doing in one kernel what several would do, so that what lies between them never goes to memory.
 #
-# Beware of "variance = mean of x² − mean²" in float32. Numbers near 1,000 have squares near 10⁶, and these carry
-# steps of 1/16: a variance of 1 drowns. This is **cancellation**. With the row in registers a second look is free.
+# Beware of "variance = mean of x² − mean²" in float32. Numbers near 1,000 have squares near 10⁶, where float32 goes
+# in steps of 1/16: a variance of 1 drowns. This is **cancellation**. With the row in registers a second look at it
+# is free.
 #
 # **Predict.** One kernel adds; another computes a layer norm in three passes (mean, variance, result) and reads
 # the weight. How many bytes do they load for each element?
@@ -1299,10 +1301,10 @@ panels(
 # ## Beyond · A scan in one pass
 #
 # Open-ended and ungraded. Scan 65,536 int32 numbers. The plain way takes three launches and moves every element
-# four times. In a **decoupled look-back** (Merrill and Garland, 2016) there is one launch: a block scans its part
-# and publishes its sum; then it looks back, block by block, adding sums until it finds a block that knows the sum
-# of *everything* up to its end; then it publishes its own. Blocks must take their part by ticket, so that
-# nobody waits for a block that has not started. Mind what you learnt from the last block.
+# four times. **Decoupled look-back** (Merrill and Garland, 2016) takes one: a block scans its part and publishes
+# its sum; looks back, block by block, adding sums until one knows the sum of *everything* up to its end; and
+# publishes its own. Blocks take their part by ticket, so that nobody waits for a block that has not started. Mind
+# what you learnt from the last block.
 #
 # The figure of merit is **bytes per element** that threads ask of global memory: loads, stores and atomics.
 #
@@ -1381,7 +1383,7 @@ merit(scan_in_three_launches)
 # both with a sum in float64.
 # </details>
 #
-# <details><summary>4. A histogram of an image that is mostly sky is five times slower than that of noise. Why, and
+# <details><summary>4. A histogram of an image that is mostly sky is much slower than that of noise. Why, and
 # what helps?</summary>
 #
 # Lanes of a warp meet in one bin, and their atomics are served one after another. A private copy for each lane, or
@@ -1423,7 +1425,6 @@ gpulab.recap("05")
 # - *Blelloch's scan is better because it does less work.* Less work in more steps; inside a warp the steps count.
 # - *A parallel sum is less exact.* A tree is more exact than a loop; it is only not the same.
 # - *Data-parallel and serial results are identical.* Up to the order of additions, and no further.
-# - *`__syncthreads` on three levels: grid, block, warp.* It is for one block. A grid waits at the end of a launch.
 # - *A softmax is memory-efficient if it is written "in place".* Written as array expressions it makes a temporary
 #   for the difference, the exponentials and the result; what helps is one kernel that reads once.
 # - *The maximum is subtracted to make softmax more exact.* It is there against overflow.
