@@ -14,23 +14,38 @@ if TYPE_CHECKING:
 
 BUILDERS = steps.BUILDERS | matrix_steps.BUILDERS | async_copies.BUILDERS | mbarriers.BUILDERS
 
-# Families that need a newer machine model, and what to do instead.
+# What needs a newer machine model, and what to do instead: by the beginning of the opcode.
+NO_CLUSTERS = "The simulator knows no clusters of blocks: compile for a capability from 8.0 to 8.9."
 ADVICE = {
     "wgmma": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
     "tcgen05": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
     "tex": "Textures are not simulated: read global memory.",
     "setmaxnreg": "Compile for a capability from 8.0 to 8.9.",
+    "mapa": NO_CLUSTERS,
+    "getctarank": NO_CLUSTERS,
+    "barrier.cluster": NO_CLUSTERS,
+    "st.async": NO_CLUSTERS,
+    "red.async": NO_CLUSTERS,
+    "multimem": "The simulator knows one GPU and no switch between several: use one.",
+    "cp.async.bulk": "Compile for a capability from 8.0 to 8.9, which has cp.async and no bulk copies.",
+    "cp.reduce": "Compile for a capability from 8.0 to 8.9, which has red and no bulk copies.",
+    "mma.sp": "Sparse matrices are not simulated: use mma without .sp on the full ones.",
 }
+
+
+def advice_for(parts: tuple[str, ...]) -> str:
+    """What to do instead of an instruction that cannot run; empty for all others."""
+    return next((ADVICE[key] for n in (1, 2, 3) if (key := ".".join(parts[:n])) in ADVICE), "")
 
 
 def make_step(decoder: _Decoder, op: Opcode, index: int, segment: Segment) -> Step | None:
     """The step of one instruction. None for those that need none (jumps, hints, and meetings, kept on the
     segment)."""
+    if advice := advice_for(op.instruction.parts):
+        raise steps.unsupported(decoder, op, advice)
     if op.name in MEETING:
         segment.meet = make_meeting(decoder, op, index)
         return None
-    if op.name in ADVICE:
-        raise steps.unsupported(decoder, op, ADVICE[op.name])
     build = BUILDERS.get(op.name, steps.arithmetic)
     step = build(decoder, op, index)
     if step is None or op.instruction.guard is None:
