@@ -1,0 +1,1293 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "08"
+#     hours: 4
+#     topics: [C6.7, C7.3, C10.1, C10.4, C10.5, C10.6, C10.7, C10.8, C10.11, C20.1, C20.2, C20.3, C20.4, C20.5, C20.6, C20.7, C20.8]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 08 · PyTorch performance
+#
+# **About four hours.** You need lab 01 (tensors, training) and lab 02A (roofline). You need no GPU.
+#
+# A PyTorch program is a list of operations, and most of its time goes into things that the source does not
+# show: launches, bytes, waits, copies. Here you make them visible and then make them fewer.
+#
+# When you are through, you can
+#
+# 1. say how many launches and bytes a piece of PyTorch costs before you run it;
+# 2. find where the host waits for the device, and write code that need not;
+# 3. explain what an allocator holds, and halve a model's activations for a third more arithmetic;
+# 4. tell from a trace what a GPU waits for: the host, the data, or nothing;
+# 5. write a benchmark that you would believe.
+
+# %%
+import json
+import statistics
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+import gpulab
+from gpulab import hardware, plot
+from gpulab.profile.ledger import ledger
+
+for kind in (DeprecationWarning, torch.jit.TracerWarning):  # section 5 shows what they are about
+    warnings.filterwarnings("ignore", category=kind)
+gpulab.start("08")
+
+# %% [markdown]
+# ## 1 · What a line of PyTorch costs
+#
+# By default PyTorch is **eager**: each operation runs when Python comes to it. On a GPU that means one
+# **launch** (sometimes several), which reads its inputs from memory and writes its output back. The next
+# operation reads it again. Nothing is **fused**, because when an operation is launched nobody knows the next.
+#
+# `gpulab.profile` of a PyTorch function is a **ledger**: it hears every operation that PyTorch dispatches,
+# below autograd, and counts what eager execution asks for. It needs no GPU, and not even data.
+#
+# **Predict.** How many launches does `gelu_by_hand` take?
+
+# %%
+gpulab.predict("pytorch.gelu_launches", ...)
+
+
+# %%
+def gelu_by_hand(x):
+    return x * 0.5 * (1 + torch.erf(x / 2**0.5))
+
+
+x = torch.randn(1024, 1024)
+by_hand = gpulab.profile(gelu_by_hand, x)
+gpulab.predict("pytorch.gelu_launches", measured=by_hand.launches)
+by_hand
+
+# %% [markdown]
+# PyTorch has the same function as one operation:
+
+# %%
+in_one = gpulab.profile(nn.functional.gelu, x)
+print(f"by hand: {by_hand.launches} launches, {by_hand.bytes / x.nbytes:.0f} bytes moved for a byte of x")
+print(f"in one:  {in_one.launches} launch,   {in_one.bytes / x.nbytes:.0f} bytes moved for a byte of x")
+
+# %% [markdown]
+# A launch costs the host time, whatever the size. You can measure that here: the way from Python through the
+# dispatcher to a kernel is the same on a CPU, only the last step differs.
+#
+# **Predict.** How many µs does one addition of two tensors with one number each take on this machine?
+
+# %%
+gpulab.predict("pytorch.overhead", ...)
+
+
+# %%
+def microseconds(run, repeats=7):
+    """The median time of one call. Each reading of the clock covers enough calls for 2 ms."""
+    run()
+    began = time.perf_counter()
+    run()
+    calls = max(1, int(0.002 / max(time.perf_counter() - began, 1e-7)))
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        for _ in range(calls):
+            run()
+        times.append((time.perf_counter() - began) / calls)
+    return 1e6 * statistics.median(times)
+
+
+threads = torch.get_num_threads()
+torch.set_num_threads(1)
+sizes = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]
+pairs = {n: (torch.ones(n), torch.ones(n)) for n in sizes}
+measured = [(n, microseconds(lambda n=n: torch.add(*pairs[n]))) for n in sizes]
+torch.set_num_threads(threads)
+gpulab.predict("pytorch.overhead", measured=measured[0][1])
+
+# %%
+plot.lines(
+    {"torch.add": measured},
+    "numbers in each tensor",
+    "time, µs",
+    "Up to about a thousand numbers an addition takes as long as one of a single number (measured on this CPU).",
+    log_x=True,
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** Left of the bend you pay for the operation, right of it for the bytes. A GPU moves the bend far to
+# the right: its launch takes a few µs too, and an A100 moves megabytes meanwhile. Numbers for "the" launch
+# overhead range from 3 to 40 µs in print, because some mean the launch and some the framework's way to it.
+# Measure yours.
+#
+# ## 2 · Bytes, not only launches
+#
+# Two programs with as many launches may differ in what they move. PyTorch **broadcasts**: a row of numbers
+# meets a matrix as if it were repeated, at no cost in memory. But the result has the matrix's size.
+
+
+# %%
+def standardise(x, mean, std, weight, bias):
+    return (x - mean) / std * weight + bias
+
+
+# %% [markdown]
+# `x` has rows and columns; the other four have one number per column, as in a batch norm at inference.
+#
+# **Predict.** How many bytes move for each byte of a tall x?
+
+# %%
+gpulab.predict("pytorch.standardise_bytes", ...)
+
+# %%
+rows = torch.randn(10_000, 64), *(torch.rand(64) + 0.5 for _ in range(4))
+naive = gpulab.profile(standardise, *rows)
+gpulab.predict("pytorch.standardise_bytes", measured=naive.bytes / rows[0].nbytes)
+
+# %% [markdown]
+# **Do.** Write `fold(x, mean, std, weight, bias)`, the same function with as few bytes as you can.
+# **Budget:** x read once and the result written once, plus 10 %. About 3 lines. You may use what `torch` has
+# for arithmetic, and `torch.addcmul`. The order of the operations is yours.
+
+
+# %% nbgrader={"grade": false, "grade_id": "fold", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def fold(x, mean, std, weight, bias):
+    ### BEGIN SOLUTION
+    scale = weight / std
+    shift = torch.addcmul(bias, mean, scale, value=-1)
+    return torch.addcmul(shift, x, scale)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "fold-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.fold", fold)
+
+# %% [markdown]
+# `check` never runs your function on data. It **records** the operations that the function dispatches on
+# tensors that have shapes and no values, and replays the record on numbers. So a learner's code for the judge
+# is a graph, and what a graph cannot hold, such as `.item()`, is refused with a message.
+#
+# **See.** What both move.
+
+# %%
+gpulab.need(fold)
+folded = gpulab.profile(fold, *rows)
+for name, report in (("standardise", naive), ("fold", folded)):
+    print(f"{name:12} {report.total.intensity:.2f} FLOP/B")
+print(f"ridge of an A100: {hardware.roofline('A100', 'float32').ridge:.1f} FLOP/B")
+plot.bars(
+    {name: report.bytes / rows[0].nbytes for name, report in (("standardise", naive), ("fold", folded))},
+    "bytes moved for each byte of x",
+    budget=2.2,
+)
+
+# %% [markdown]
+# **Why.** Both are far left of the ridge: bytes decide. Arithmetic on rows of 64 numbers is free beside a
+# pass over the matrix. The same trick folds a batch norm into the convolution **before** it; after a ReLU it
+# could not, because there the two are no longer one linear function.
+#
+# ## 3 · Many small tensors
+#
+# An optimiser touches every parameter of a model once a step. Adam keeps two running means for each, of the
+# gradient and of its square; AdamW also shrinks the parameter itself a little (Loshchilov and Hutter, 2019).
+# Here is the textbook, with PyTorch's default constants.
+
+
+# %%
+def adamw_by_the_book(params, grads, means, squares, step, lr):
+    for p, g, m, v in zip(params, grads, means, squares, strict=True):
+        p.mul_(1 - lr * 0.01)  # decoupled weight decay
+        m.mul_(0.9).add_(g, alpha=0.1)
+        v.mul_(0.999).addcmul_(g, g, value=0.001)
+        mean, square = m / (1 - 0.9**step), v / (1 - 0.999**step)  # both started at zero
+        p.addcdiv_(mean, square.sqrt_().add_(1e-8), value=-lr)
+
+
+# %% [markdown]
+# GPT-2 (Radford et al., 2019) has 12 blocks. Each has two layer norms and four linear layers, all with weight
+# and bias. Then there are two embeddings and a last norm.
+#
+# **Predict.** How many parameter tensors is that?
+
+# %%
+gpulab.predict("pytorch.tensors", ...)
+
+# %% [markdown]
+# The ledger counts without data, so a model of 124 million parameters costs nothing to look at. A **fake
+# tensor** has a shape and a type and no memory.
+
+# %%
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from gpulab.exercises.lab_08_pytorch_performance import gpt_shapes
+
+fake = FakeTensorMode()
+shapes = gpt_shapes(width=768, layers=12, vocabulary=50_257, context=1024)
+with fake:
+    state = [[torch.empty(shape) for shape in shapes] for _ in range(4)]
+    book = gpulab.profile(adamw_by_the_book, *state, 3, 1e-3)
+parameters = sum(t.numel() for t in state[0])
+print(f"{len(shapes)} tensors, {parameters:,} parameters")
+print(f"{book.launches:,} launches, {book.bytes / parameters:.0f} bytes moved per parameter")
+
+# %% [markdown]
+# **Do.** Write `adamw_step(params, grads, means, squares, step, lr)`: the same step, in place. `params`,
+# `means` and `squares` change, `grads` stay. **Budget:** at most 12 launches for 148 tensors, and 7 numbers
+# moved per parameter (4 read, 3 written), plus 10 %. About 4 lines. `torch._foreach_mul_`, `_foreach_add_`
+# and their kind take whole lists. On the exercise's list is one operator more, which PyTorch's own optimisers
+# call with `fused=True`: `torch._fused_adamw_`. `help(torch.optim.adamw.adamw)` shows its terms.
+
+
+# %% nbgrader={"grade": false, "grade_id": "adamw-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def adamw_step(params, grads, means, squares, step, lr):
+    ### BEGIN SOLUTION
+    steps = [torch.full((), float(step))] * len(params)
+    torch._fused_adamw_(
+        params, grads, means, squares, [], steps,
+        lr=lr, beta1=0.9, beta2=0.999, weight_decay=0.01, eps=1e-8, amsgrad=False, maximize=False,
+    )  # fmt: skip
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "adamw-step-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.adamw_step", adamw_step)
+
+
+# %% [markdown]
+# **See.** PyTorch's own optimiser in its three forms, and yours, on all of GPT-2.
+
+
+# %%
+def optimiser(**how):
+    """A step of torch.optim.AdamW, after one that makes its state."""
+    params = [nn.Parameter(torch.empty(shape)) for shape in shapes]
+    for p in params:
+        p.grad = torch.empty_like(p)
+    adamw = torch.optim.AdamW(params, **how)
+    adamw.step()
+    return gpulab.profile(adamw.step)
+
+
+gpulab.need(adamw_step)
+with fake:
+    steps = {
+        "by the book": book,
+        "AdamW, foreach=False": optimiser(foreach=False),
+        "AdamW, foreach=True": optimiser(foreach=True),
+        "AdamW, fused=True": optimiser(fused=True),
+        "yours": gpulab.profile(adamw_step, *state, 3, 1e-3),
+    }
+for name, report in steps.items():
+    print(f"{name:22}{report.launches:7,} launches{report.bytes / parameters:8.1f} bytes per parameter")
+plot.bars({name: report.launches for name, report in steps.items()}, "launches", budget=12, log=True)
+
+# %% [markdown]
+# (The single-tensor form has nine operations a tensor; one of them counts the steps, and that number is kept on
+# the CPU.)
+#
+# **Why.** A multi-tensor kernel gets a list of addresses as its argument. The argument has room for so many
+# addresses (4 KB: 110 tensors of one list, 36 of four), so a long list is cut into a few launches; the ledger
+# counts them by the rules in `MultiTensorApply.cuh`. Fused, the seven numbers stay in registers between the
+# steps of the formula. That is what fusion is for: fewer launches **and** fewer bytes.
+#
+# ## 4 · No value, no wait
+#
+# The host runs ahead: it queues launches and the device works them off. That stops when Python wants a
+# **value**: `.item()`, `float(t)`, `print(t)`, `if t > 0`, `x[mask]`, whose size depends on values. The host
+# waits until the device is done, and the device then waits for the next launch. The ledger counts these
+# waits as `syncs`.
+
+
+# %%
+def clip_by_hand(grads, most):
+    length = torch.stack([g.norm() for g in grads]).norm()
+    if length > most:
+        factor = most / (length + 1e-6)
+        for g in grads:
+            g.mul_(factor)
+
+
+gradients_of_148 = [torch.randn(shape) for shape in gpt_shapes(width=8, layers=12)]
+gpulab.profile(clip_by_hand, gradients_of_148, 1.0)
+
+# %% [markdown]
+# `torch.compile` makes a **graph** of Python: Dynamo follows the bytecode and collects operations. Where it
+# needs a value it must stop, run what it has, and start again: a **graph break**. Nothing is fused across it.
+#
+# **Predict.** Into how many graphs does Dynamo cut `clip_by_hand`?
+
+# %%
+gpulab.predict("pytorch.graphs", ...)
+
+# %%
+graphs = []
+
+
+def collect(graph, inputs):
+    """A backend that keeps each graph and runs it as it is: no C++ compiler is needed."""
+    graphs.append(graph)
+    return graph.forward
+
+
+few = [torch.randn(3) for _ in range(4)]
+torch.compile(clip_by_hand, backend=collect)(few, 1.0)
+gpulab.predict("pytorch.graphs", measured=len(graphs))
+for number, graph in enumerate(graphs, 1):
+    operations = [node.name for node in graph.graph.nodes if node.op.startswith("call")]
+    print(f"graph {number}: {', '.join(operations)}")
+
+# %% [markdown]
+# `torch._dynamo.explain(fn)(*inputs)` gives the reason of each break, and `fullgraph=True` makes a break an
+# error.
+#
+# **Do.** Write `clip(grads, most)`: scale all gradients in place by min(1, most / (length + 1e-6)), where
+# length is the norm of all of them together. **Budget:** at most 12 launches for 148 tensors and no wait; n
+# numbers read for the norm, read and written for the product. About 3 lines. All gradients may be zero.
+
+
+# %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def clip(grads, most):
+    ### BEGIN SOLUTION
+    length = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    torch._foreach_mul_(grads, torch.clamp(most / (length + 1e-6), max=1.0))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "clip-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.clip", clip)
+
+# %%
+gpulab.need(clip)
+graphs.clear()
+torch.compile(clip, backend=collect, fullgraph=True)(few, 1.0)
+print(len(graphs), "graph")
+
+# %% [markdown]
+# **Why.** The device can multiply by a factor of 1; that costs less than asking whether it must. PyTorch's
+# `clip_grad_norm_` asked the host in its early versions and does not today.
+#
+# ## 5 · From eager code to graphs
+#
+# **History.** TorchScript came first. `torch.jit.trace` runs the function once and writes down what it saw;
+# `torch.jit.script` compiles a subset of Python. Both still work, and both say that they are deprecated:
+# `torch.compile` and `torch.export` took their place.
+
+
+# %%
+def signed(x):
+    return 2 * x if x.sum() > 0 else -x
+
+
+traced = torch.jit.trace(signed, torch.ones(2), check_trace=False)
+print("traced with positive numbers, called with negative ones:", traced(-torch.ones(2)).tolist())
+print("the function itself:                                    ", signed(-torch.ones(2)).tolist())
+
+# %% [markdown]
+# A trace keeps one branch and forgets that there was a choice. `torch.export` refuses such a function;
+# `torch.compile` breaks the graph and stays right. Here is what a graph without breaks looks like.
+
+
+# %%
+class Gelu(nn.Module):
+    def forward(self, x):
+        return gelu_by_hand(x)
+
+
+exported = torch.export.export(Gelu(), (torch.ones(8, 8),))
+print(exported.graph_module.code.strip())
+
+# %% [markdown]
+# With the graph in hand a compiler can **fuse** what is pointwise, drop what nobody uses, and work out
+# constants. Inductor, `torch.compile`'s default backend, makes one kernel of a chain like this: x is read once
+# and the result written once. That can be worked out from the graph alone.
+
+# %%
+nodes = exported.graph_module.graph.nodes
+chain_ops = [node for node in nodes if node.op == "call_function"]
+inputs = sum(node.op == "placeholder" for node in nodes)
+print(
+    f"eager: {len(chain_ops)} launches, {by_hand.bytes / x.nbytes:.0f} bytes moved for a byte of x (counted)"
+)
+print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: inputs and output once)")
+
+# %% [markdown]
+# **Without a compiler** launches can still be cut. A **CUDA graph** records the launches of a stream once and
+# replays them with one call; the kernels stay as they were. It needs fixed shapes and fixed addresses: new
+# input is copied into the old buffer. Warm up on a side stream, and make the streams wait for each other on
+# both sides (PyTorch documentation, "CUDA Graphs"):
+#
+# ```python
+# side = torch.cuda.Stream()
+# side.wait_stream(torch.cuda.current_stream())
+# with torch.cuda.stream(side):
+#     for _ in range(3): step(static_input)
+# torch.cuda.current_stream().wait_stream(side)
+# graph = torch.cuda.CUDAGraph()
+# with torch.cuda.graph(graph):
+#     static_output = step(static_input)
+# static_input.copy_(batch); graph.replay()      # for each batch
+# ```
+#
+# `torch.compile(mode="reduce-overhead")` does this for you.
+#
+# | | launches | bytes | needs |
+# |---|---|---|---|
+# | eager | all | all | nothing |
+# | multi-tensor, fused operators | few | few | an operator that exists |
+# | CUDA graph | 1 from the host | all | fixed shapes and addresses, no waits |
+# | compiled | few | few | no graph breaks; compile time at the first call, again for new shapes |
+#
+# ## 6 · Memory that comes back
+#
+# `cudaMalloc` takes long, and `cudaFree` makes the host wait for the device. So PyTorch has a **caching
+# allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps what a tensor gives
+# back. **Allocated** is what tensors hold, **reserved** is what the allocator holds; `nvidia-smi` shows
+# reserved and a little more. `torch.cuda.empty_cache()` gives back segments in which nothing lies; it gives no
+# tensor more room.
+#
+# Its rules, a little simplified (`c10/cuda/CUDACachingAllocator.cpp`; the real one has a second pool for
+# small tensors): round the size up to 512 bytes. Of all free blocks that are large enough take the smallest,
+# of equal ones the one in the earlier segment, then at the lower address. Cut off what is left. If there is
+# none, make a segment: 20 MiB for sizes below 10 MiB, else the size rounded up to 2 MiB. A block that becomes
+# free joins free neighbours in its segment.
+#
+# **Predict.** A program's first tensor has 3 MiB. How many MiB does PyTorch reserve?
+
+# %%
+gpulab.predict("pytorch.reserved", ...)
+
+# %% [markdown]
+# **Do.** Write `segments(events)`. An event is `[name, bytes]`; with 0 bytes the tensor of that name is freed.
+# Return `[segments made, bytes reserved]`. About 25 lines. 1 MiB is 2²⁰ bytes.
+
+
+# %% nbgrader={"grade": false, "grade_id": "segments", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def segments(events):
+    ### BEGIN SOLUTION
+    reserved = []  # of each segment its blocks in order: [bytes, name or None]
+    total = 0
+    for name, size in events:
+        if size:
+            size = -(-size // 512) * 512
+            fitting = [
+                (block[0], i, k)
+                for i, blocks in enumerate(reserved)
+                for k, block in enumerate(blocks)
+                if block[1] is None and block[0] >= size
+            ]
+            if not fitting:
+                whole = 20 * 2**20 if size < 10 * 2**20 else -(-size // 2**21) * 2**21
+                fitting = [(whole, len(reserved), 0)]
+                reserved.append([[whole, None]])
+                total += whole
+            room, i, k = min(fitting)
+            reserved[i][k] = [size, name]
+            if room > size:
+                reserved[i].insert(k + 1, [room - size, None])
+            continue
+        for i, blocks in enumerate(reserved):
+            joined = []
+            for length, owner in blocks:
+                owner = None if owner == name else owner
+                if joined and owner is None and joined[-1][1] is None:
+                    joined[-1][0] += length
+                else:
+                    joined.append([length, owner])
+            reserved[i] = joined
+    return [len(reserved), total]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "segments-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.segments", segments)
+
+# %% [markdown]
+# Here is a real program for it: one training step of a small transformer block. The ledger knows when each
+# tensor is made and when it dies.
+
+# %%
+with fake:
+    model = nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True)
+    tokens = torch.empty(16, 128, 256)
+    with ledger() as book_of_step:
+        model(tokens).square().mean().backward()
+lives = [list(life) for life in book_of_step.lives() if life[0] > 512]
+
+
+def events_of(lives, rounds=1):
+    """The same step several times, as events for `segments`: what dies is freed before the next is made."""
+    moments = [(life[2] + 1, 0, i) for i, life in enumerate(lives)]
+    moments += [(life[1], 1, i) for i, life in enumerate(lives)]
+    one = [(i, lives[i][0] if made else 0) for _, made, i in sorted(moments)]
+    return [[r * len(lives) + i, size] for r in range(rounds) for i, size in one]
+
+
+gpulab.need(segments)
+alive = max(sum(size for size, a, b in lives if a <= now <= b) for _, now, _ in lives)
+print(f"one step makes {len(lives)} tensors, {sum(life[0] for life in lives) / 2**20:.0f} MiB in all")
+for rounds in (1, 2, 10):
+    made, reserved = segments(events_of(lives, rounds))
+    print(f"{rounds:2} steps: {made} segments, {reserved / 2**20:.0f} MiB reserved")
+print(f"at most {alive / 2**20:.1f} MiB are alive at once")
+
+# %% [markdown]
+# After the first step the allocator asks for nothing new. Between allocated and reserved lies what was cut off
+# and what lies in gaps that are too small: **fragmentation**. If shapes change from step to step the gaps stop
+# fitting; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets one segment grow instead.
+#
+# An eager allocator decides without knowing what comes. A graph knows when every tensor will die.
+#
+# **Do.** Write `place(tensors)`. A tensor is `[bytes, first, last]`: it is alive from moment first to moment
+# last, both included. Return a list of offsets, so that no two tensors that are alive together overlap.
+# **Budget:** the end of the last tensor at most 1.1 times the most that is alive at once. About 10 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "place", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def place(tensors):
+    ### BEGIN SOLUTION
+    offsets = [None] * len(tensors)
+    for i in sorted(range(len(tensors)), key=lambda i: -tensors[i][0]):
+        size, first, last = tensors[i]
+        taken = sorted(
+            (offsets[k], offsets[k] + other)
+            for k, (other, begin, end) in enumerate(tensors)
+            if offsets[k] is not None and begin <= last and first <= end
+        )
+        at = 0
+        for start, stop in taken:
+            if at + size <= start:
+                break
+            at = max(at, stop)
+        offsets[i] = at
+    return offsets
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "place-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.place", place)
+
+# %% [markdown]
+# **See.** Your plan for the training step above. Across: operations. Up: addresses. A box is a tensor.
+
+# %%
+gpulab.need(place)
+plot.memory_map(lives, place(lives))
+
+# %% [markdown]
+# **Why.** The step climbs while forward keeps activations and comes down while backward uses them up. The peak
+# is at the turn, and no allocator can go below it. The next section does.
+#
+# ## 7 · Keep it or compute it again
+#
+# Autograd keeps what backward needs. **Activation checkpointing** keeps only the input of a stretch of the
+# model, and computes the stretch again when backward comes to it.
+
+
+# %%
+def block(h, w):
+    return h + torch.tanh(h @ w)
+
+
+def chain(weights, x):
+    h = x
+    for w in weights:
+        h = block(h, w)
+    return h
+
+
+# %% [markdown]
+# There are 32 blocks; an activation has 512 × 16 float32 numbers, 32 KiB. `h @ w` needs h for backward, tanh
+# its own result.
+#
+# **Predict.** How many KiB does autograd keep for the backward pass of `chain`?
+
+# %%
+gpulab.predict("pytorch.kept", ...)
+
+# %%
+with fake:
+    weights = [torch.empty(16, 16, requires_grad=True) for _ in range(32)]
+    x_chain = torch.empty(512, 16)
+    with ledger() as book_of_chain:
+        end = chain(weights, x_chain)
+    kept = book_of_chain.entries[-1].memory
+gpulab.predict("pytorch.kept", measured=kept / 1024)
+
+# %% [markdown]
+# `torch.utils.checkpoint.checkpoint(fn, *inputs, use_reentrant=False)` gives fn(*inputs). Say
+# `use_reentrant=False`: with the old default an input that wants no gradient cuts the graph, and the weights
+# inside get **none**, without an error.
+#
+# **Do.** Write `gradients(weights, x)`: run the chain, take the mean of the squares of its result, and leave
+# the gradients in `w.grad`. **Budget:** peak memory at most 10 % above the best distance of checkpoints, and
+# no block computed more than twice. About 8 lines. `block` is yours to use.
+
+
+# %% nbgrader={"grade": false, "grade_id": "gradients", "locked": false, "schema_version": 3, "solution": true, "task": false}
+from torch.utils.checkpoint import checkpoint
+
+
+def gradients(weights, x):
+    ### BEGIN SOLUTION
+    def stretch(h, *some):
+        for w in some:
+            h = block(h, w)
+        return h
+
+    length = max(1, round((len(weights) / 2) ** 0.5))
+    h = x
+    for first in range(0, len(weights), length):
+        h = checkpoint(stretch, h, *weights[first : first + length], use_reentrant=False)
+    h.square().mean().backward()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "gradients-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.gradients", gradients)
+
+
+# %% [markdown]
+# **See.** Peak memory against the distance of checkpoints, from the ledger.
+
+
+# %%
+def stretch_of(h, *some):
+    return chain(some, h)
+
+
+def step_of(weights, x, distance):
+    h = x
+    for first in range(0, len(weights), distance):
+        h = checkpoint(stretch_of, h, *weights[first : first + distance], use_reentrant=False)
+    h.square().mean().backward()
+
+
+def plain_step(weights, x):
+    chain(weights, x).square().mean().backward()
+
+
+def counted(run, *more):
+    with fake:
+        weights = [torch.empty(16, 16, requires_grad=True) for _ in range(32)]
+        return gpulab.profile(run, weights, torch.empty(512, 16), *more)
+
+
+all_kept = counted(plain_step)
+peaks = {distance: counted(step_of, distance) for distance in (1, 2, 3, 4, 6, 8, 12, 16, 32)}
+plot.lines(
+    {"with checkpoints": [(d, report.peak / 1024) for d, report in peaks.items()]},
+    "blocks between two checkpoints",
+    "peak memory, KiB",
+    "Few checkpoints make long stretches, many make many inputs; in between lies the least, near √(32 / 2) = 4.",
+    limits={"all kept": all_kept.peak / 1024},
+    log_x=True,
+)
+
+# %%
+for name, report in (("all kept", all_kept), ("every 4 blocks", peaks[4])):
+    print(f"{name:15} peak {report.peak / 1024:6.0f} KiB   matrix FLOPs {report['matrix_flops']:12,}")
+print(f"more arithmetic: {peaks[4]['matrix_flops'] / all_kept['matrix_flops'] - 1:.0%}")
+
+# %% [markdown]
+# **Why.** Backward costs twice forward, so one more forward is a third on top. With L blocks, L / s inputs and
+# 2 s results of one stretch are least together at s = √(L / 2) (Chen et al., 2016). Real layers are less even:
+# checkpoint what is large and cheap to compute, such as attention scores, first.
+#
+# %% [markdown]
+# ## 8 · Feeding the GPU
+#
+# Batches must be read, decoded, and brought to the device. `DataLoader` does it in **workers**: processes, not
+# threads, because Python code of one process runs one thread at a time. Worker w loads batches w, w + workers,
+# …; the loop gets them in order. Each worker may be `prefetch_factor` batches ahead; `persistent_workers=True`
+# keeps the processes for the next epoch. With `num_workers=0` the loop loads by itself, and both settings are
+# errors.
+#
+# Loading and training are a **pipeline**: its rate is that of the slower stage, not of the sum.
+#
+# **Predict.** 20 batches take 24 ms each to load and 8 ms each to use; there are two workers. How many ms in
+# all?
+
+# %%
+gpulab.predict("pytorch.loader", ...)
+
+# %% [markdown]
+# **Do.** Write `epoch(loads, step, workers, prefetch)`. `loads[i]` is how long batch i takes to load, `step`
+# how long each step of training takes. The time starts at 0; return the time at which the last step is done.
+#
+# - Worker i % workers loads batch i. It starts when it has loaded batch i − workers **and** batch
+#   i − workers · prefetch has been handed over, if there are such batches; else at 0.
+# - Batch i is handed over when it is loaded and step i − 1 is done. Then step i begins.
+# - With 0 workers the loop loads batch i itself, when step i − 1 is done.
+#
+# About 10 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "epoch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def epoch(loads, step, workers, prefetch):
+    ### BEGIN SOLUTION
+    if workers == 0:
+        return sum(loads) + step * len(loads)
+    loaded, handed, done = [], [], 0
+    for i, load in enumerate(loads):
+        free = loaded[i - workers] if i >= workers else 0
+        asked = handed[i - workers * prefetch] if i >= workers * prefetch else 0
+        loaded.append(max(free, asked) + load)
+        handed.append(max(loaded[i], done))
+        done = handed[i] + step
+    return done
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "epoch-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.epoch", epoch)
+
+
+# %% [markdown]
+# **See.** A real loader on this machine, with loading and training that sleep for as long as said. Each batch
+# brings along when and by whom it was loaded. The figure shows the start of the epoch with two workers.
+
+
+# %%
+class Slow(torch.utils.data.Dataset):
+    """Items that take 24 ms to load and say when that was."""
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        began = time.perf_counter()
+        time.sleep(0.024)
+        worker = torch.utils.data.get_worker_info()
+        return torch.tensor([began, time.perf_counter(), worker.id if worker else 0], dtype=torch.float64)
+
+
+def measured_epoch(workers):
+    """The second epoch's spans, in ms: (row, start, stop)."""
+    more = (
+        {"prefetch_factor": 2, "persistent_workers": True, "multiprocessing_context": "fork"}
+        if workers
+        else {}
+    )
+    loader = torch.utils.data.DataLoader(Slow(), batch_size=None, num_workers=workers, **more)
+    list(loader)
+    spans, zero = [], time.perf_counter()
+    for began, ended, worker in loader:
+        spans.append((f"worker {int(worker)}" if workers else "loop loads", float(began), float(ended)))
+        start = time.perf_counter()
+        time.sleep(0.008)
+        spans.append(("training", start, time.perf_counter()))
+    return [(row, 1e3 * (a - zero), 1e3 * (b - zero)) for row, a, b in spans]
+
+
+gpulab.need(epoch)
+warnings.filterwarnings("ignore", "This DataLoader will create")
+runs = {workers: measured_epoch(workers) for workers in (0, 1, 2, 4)}
+print("workers   measured   your epoch")
+for workers, spans in runs.items():
+    print(f"{workers:7}{max(stop for _, _, stop in spans):8.0f} ms{epoch([24] * 20, 8, workers, 2):10} ms")
+
+# %%
+plot.timeline(
+    [plot.Span(row, max(a, 0), b, "", row) for row, a, b in sorted(runs[2]) if 0 < b < 140],
+    unit="ms",
+)
+
+# %% [markdown]
+# **Why.** With two workers training waits for data; with four it never does, and a fifth would only take
+# memory. Take workers until the slower stage is the GPU, and not one more.
+#
+# **Text** is best turned into tokens once, before training, and **mapped** into memory: the operating system
+# reads the pages that a batch touches, and all workers share them.
+
+# %%
+tokens_file = Path(tempfile.mkdtemp()) / "tokens.bin"
+np.random.default_rng(8).integers(0, 50_257, 2**24, dtype=np.uint16).tofile(tokens_file)
+starts = np.random.default_rng(9).integers(0, 2**24 - 1024, 8)
+
+
+def read_all():
+    everything = np.fromfile(tokens_file, np.uint16)
+    return np.stack([everything[s : s + 1024] for s in starts])
+
+
+def read_mapped():
+    mapped = np.memmap(tokens_file, np.uint16, "r")
+    return np.stack([mapped[s : s + 1024] for s in starts])
+
+
+assert (read_all() == read_mapped()).all()
+print(f"a first batch from a file of 32 MiB: read {microseconds(read_all, 3) / 1e3:.2f} ms, ", end="")
+print(f"mapped {microseconds(read_mapped, 3) / 1e3:.2f} ms (measured; the file is in the page cache)")
+
+# %% [markdown]
+# **To the device.** `pin_memory=True` puts batches into pages that stay where they are, so that the GPU's copy
+# engine can fetch them without a second copy by the CPU. Only then does `batch.to("cuda",
+# non_blocking=True)` return at once and overlap with kernels on another stream.
+#
+# ## 9 · Layouts
+#
+# A picture batch has batch N, channels C, height H, width W. PyTorch's shape is always N × C × H × W; the
+# **memory format** says which index runs fastest, through the strides. By default it is W; in `channels_last`
+# it is C.
+#
+# **Predict.** A tensor of 8 × 64 × 32 × 32 is channels last. How many elements lie between two neighbours in a
+# row?
+
+# %%
+gpulab.predict("pytorch.stride", ...)
+
+# %%
+images = torch.randn(8, 64, 32, 32)
+last = images.to(memory_format=torch.channels_last)
+print("contiguous   ", tuple(images.shape), images.stride())
+print("channels last", tuple(last.shape), last.stride())
+
+# %% [markdown]
+# Tensor cores take convolutions with channels last; given the other layout, cuDNN converts (NVIDIA,
+# *Convolutional Layers User's Guide*). A conversion is a copy.
+#
+# **Predict.** How many bytes move for each byte of a tensor that is converted and converted back?
+
+# %%
+gpulab.predict("pytorch.layout_bytes", ...)
+
+
+# %%
+def there_and_back(images):
+    return images.to(memory_format=torch.channels_last).contiguous()
+
+
+gpulab.predict("pytorch.layout_bytes", measured=gpulab.profile(there_and_back, images).bytes / images.nbytes)
+
+convolution = nn.Conv2d(64, 64, 3, padding=1, bias=False)
+head = nn.Linear(64 * 32 * 32, 10)
+
+
+def classify(images):
+    return head(nn.functional.relu(convolution(images)).flatten(1))
+
+
+for name, given in (("contiguous", images), ("channels last", last)):
+    report = gpulab.profile(classify, given)
+    print(
+        f"{name:14}", ", ".join(f"{op} {total.bytes / 2**20:.1f} MiB" for op, total in report.by_op.items())
+    )
+
+# %% [markdown]
+# Where does the copy come from? `flatten` wants the elements of a picture in the order C, H, W. That is a view
+# of one layout and a copy of the other. Convert once at the entrance, weights too
+# (`model.to(memory_format=torch.channels_last)`), and look for copies in the ledger.
+#
+# ## 10 · Profilers and traces
+#
+# | tool | sees | use it for |
+# |---|---|---|
+# | `nvidia-smi` | that some kernel ran, memory, power | is the GPU used at all? |
+# | `torch.profiler` | operations, kernels, memory, Python stacks | which operation, and what is between two |
+# | Nsight Systems, `nsys profile` | CPU, CUDA calls, kernels, copies, NVTX ranges | gaps, overlap, several processes |
+# | Nsight Compute, `ncu` | one kernel's counters | why a kernel is slow (lab 04's reports) |
+# | compute-sanitizer | memory faults, races | when results are wrong |
+#
+# `nvprof` of older guides stops at compute capability 7.5. "GPU utilisation 100 %" in `nvidia-smi` means that
+# a kernel was running at every look; it may have used one SM.
+
+# %%
+from torch.profiler import ProfilerActivity, profile, record_function
+
+network = nn.Sequential(nn.Linear(256, 256), nn.GELU(), nn.Linear(256, 256))
+batch = torch.randn(512, 256)
+
+
+def train_once():
+    with record_function("forward"):
+        loss = network(batch).square().mean()
+    with record_function("backward"):
+        loss.backward()
+
+
+train_once()  # the first run is another
+with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+    train_once()
+for row in sorted(profiled.key_averages(), key=lambda row: -row.self_cpu_time_total)[:6]:
+    print(f"{row.key:24}{row.count:4} calls{row.self_cpu_time_total:9.0f} µs by itself, measured")
+
+# %% [markdown]
+# `profiled.key_averages().table(sort_by="self_cpu_time_total")` prints it all; on a GPU the column is
+# `self_device_time_total`. `record_function` names a range. `schedule(wait=…, warmup=…, active=…)` keeps a
+# long run's trace small. The trace itself is JSON, for Perfetto (ui.perfetto.dev) or your own code:
+
+# %%
+trace_file = Path(tempfile.mkdtemp()) / "trace.json"
+profiled.export_chrome_trace(str(trace_file))
+events = json.loads(trace_file.read_text())["traceEvents"]
+print(next(event for event in events if event.get("name") == "aten::addmm"))
+
+# %% [markdown]
+# `ph` is the kind of event (`X` has a duration), `cat` its category, `ts` and `dur` are in µs. What the GPU
+# does has the categories `kernel`, `gpu_memcpy` and `gpu_memset`; everything else is the host.
+#
+# **Do.** Write `idle(trace)` for such a list of events. Between the start of the GPU's first work and the end
+# of its last: for how many µs is it idle in all, and how long is the longest gap? Return both as a list.
+# Streams overlap. About 9 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "idle", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def idle(trace):
+    ### BEGIN SOLUTION
+    busy = sorted(
+        (event["ts"], event["ts"] + event["dur"])
+        for event in trace
+        if event["ph"] == "X" and event["cat"] in ("kernel", "gpu_memcpy", "gpu_memset")
+    )
+    gaps, until = [], busy[0][0] if busy else 0
+    for start, stop in busy:
+        gaps.append(max(0, start - until))
+        until = max(until, stop)
+    return [sum(gaps), max(gaps, default=0)]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "idle-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.idle", idle)
+
+
+# %% [markdown]
+# **See.** A modelled trace: the host needs 8 µs for each operation, and a kernel begins when it is launched
+# and the one before is done.
+
+
+# %%
+def modelled_trace(lengths, host=8):
+    """Events of kernels of these lengths, in µs, that a busy host launches one after the other."""
+    found, free = [], 0
+    for i, length in enumerate(lengths):
+        launched = (i + 1) * host
+        free = max(free, launched) + length
+        found.append({"ph": "X", "cat": "cpu_op", "name": f"op {i}", "ts": i * host, "dur": host})
+        found.append({"ph": "X", "cat": "kernel", "name": f"kernel {i}", "ts": free - length, "dur": length})
+    return found
+
+
+gpulab.need(idle)
+mixed = modelled_trace([3, 2, 4, 3, 30, 3, 2, 3, 2, 4])
+for name, trace in (
+    ("short kernels", modelled_trace([3] * 100)),
+    ("long kernels", modelled_trace([30] * 100)),
+):
+    busy = sum(event["dur"] for event in trace if event["cat"] == "kernel")
+    waits, longest = idle(trace)
+    print(f"{name}: idle {waits / (waits + busy):.0%} of the time, longest gap {longest} µs")
+rows_of = {"cpu_op": "host", "kernel": "GPU"}
+plot.timeline(
+    [
+        plot.Span(rows_of[e["cat"]], e["ts"], e["ts"] + e["dur"], e["name"].split()[1], rows_of[e["cat"]])
+        for e in sorted(mixed, key=lambda e: e["cat"])
+    ],
+    unit="µs",
+)
+
+# %% [markdown]
+# **Why.** Kernels shorter than the host's time per operation leave gaps. The long kernel lets the host run
+# ahead, and for a while there are none. What closes gaps: larger batches, fewer operations (sections 2 to 5),
+# CUDA graphs, no waits. What does not: a faster kernel.
+#
+# ## 11 · Which limit is it?
+#
+# | you see | the limit is | what helps |
+# |---|---|---|
+# | gaps on the GPU's timeline, the host busy | the host, launches | larger batches, fusion, CUDA graphs |
+# | gaps, the loader busy | data | workers, prepared data, pinned memory |
+# | gaps after a copy or an `.item()` | waits | keep values on the device |
+# | no gaps, DRAM throughput **high** | memory | fusion, smaller types, reuse |
+# | no gaps, tensor or FP pipes **high** | arithmetic | smaller types, tensor cores, fewer FLOPs |
+# | no gaps, both low | latency | more warps, more independent loads |
+#
+# Some guides have it the other way round: a *low* throughput is no sign that memory is the limit.
+#
+# **Work from the top**: the step, then the operations, then one kernel. One change at a time, each with a
+# number before and after. The checklist: 1. the GPU is never idle; 2. no waits in the loop; 3. data arrive
+# before they are wanted; 4. few, large operations; 5. bfloat16 where it is safe; 6. sizes in multiples of 8;
+# 7. memory that is not reserved for nothing; 8. a benchmark that would notice if it got worse.
+#
+# **Instruments of your own.** A mean hides what users feel: report percentiles, and throughput beside them.
+
+# %%
+numbers = np.random.default_rng(11)
+before = 20 + numbers.gamma(2, 1.5, 400)  # ms per request, made up
+after = np.where(numbers.random(400) < 0.04, 60, 19 + numbers.gamma(2, 1.5, 400))
+print("            mean   p50   p95   p99   requests/s")
+for name, times in (("before", before), ("after", after)):
+    p50, p95, p99 = np.percentile(times, [50, 95, 99])
+    print(f"{name:8}{times.mean():8.1f}{p50:6.1f}{p95:6.1f}{p99:6.1f}{1000 / times.mean():10.1f}")
+
+# %% [markdown]
+# The median got better and one request in thirty waits three times as long.
+#
+# **Regressions.** Counts do not waver: 11 launches are 11 launches, so a test can hold them, as the checks of
+# this lab do. Times waver: compare interleaved runs, and alarm only if an interval excludes no change.
+
+
+# %%
+def slower(before, after, draws=2000):
+    """The 95 % interval of the ratio of medians, by bootstrap: draw again and again from what was measured."""
+    numbers = np.random.default_rng(0)
+    ratios = [
+        np.median(numbers.choice(after, len(after))) / np.median(numbers.choice(before, len(before)))
+        for _ in range(draws)
+    ]
+    return np.percentile(ratios, [2.5, 97.5])
+
+
+def first_bad(versions, bad):
+    """Bisection: the first version for which bad(version) is true, in log2(n) tests."""
+    low, high = 0, len(versions) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bad(versions[middle]) else (middle + 1, high)
+    return versions[low]
+
+
+print("the same twice: ", np.round(slower(before[:200], before[200:]), 3))
+print("3 % slower:     ", np.round(slower(before[:200], 1.03 * before[200:]), 3))
+print("10 % slower:    ", np.round(slower(before[:200], 1.10 * before[200:]), 3))
+print("first bad of 64:", first_bad(range(64), lambda version: version >= 41))
+
+# %% [markdown]
+# An interval that includes 1 is no alarm: 3 % hide in 200 requests. Take more, or a quieter machine, or a count.
+
+# %% [markdown]
+# ## Detective · A benchmark that lies
+#
+# A colleague times a compiled function on a GPU. Here the GPU is a small model with a clock of its own, so
+# that the truth is known: one call takes `launch` µs of the host and then `cold` µs of the GPU.
+
+# %%
+import inspect
+
+from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU
+
+print(inspect.getsource(ClockedGPU))
+
+
+# %%
+def colleagues(facts):
+    gpu = ClockedGPU(facts)
+    began = gpu.now()
+    for _ in range(10):
+        gpu.call()
+    return (gpu.now() - began) / 10
+
+
+facts = {"compile": 0, "launch": 5, "cold": 200, "warm": 40, "flush": 30, "hiccup": 12}
+print("the truth:", facts["launch"] + facts["cold"], "µs")
+
+# %% [markdown]
+# **Predict.** What does `colleagues(facts)` say, in µs?
+
+# %%
+gpulab.predict("pytorch.lie", ...)
+
+# %%
+gpulab.predict("pytorch.lie", measured=colleagues(facts))
+
+# %% [markdown]
+# **Do.** Write `benchmark(facts)`, which measures one call on a `ClockedGPU(facts)`: from the call until its
+# result is there, compiled before, with inputs that come from DRAM, whatever else uses the machine. Use its
+# methods alone. There are four lies to find. About 12 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "benchmark", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def benchmark(facts):
+    ### BEGIN SOLUTION
+    gpu = ClockedGPU(facts)
+    gpu.call()
+    times = []
+    for _ in range(21):
+        gpu.flush()
+        gpu.synchronize()
+        began = gpu.now()
+        gpu.call()
+        gpu.synchronize()
+        times.append(gpu.now() - began)
+    return statistics.median(times)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "benchmark-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("pytorch.benchmark", benchmark)
+
+
+# %% [markdown]
+# A fifth lie needs a compiler. What nobody uses need not be computed:
+
+
+# %%
+def timed_body(x):
+    torch.erf(x).square()  # the result goes nowhere
+
+
+graphs.clear()
+torch.compile(timed_body, backend=collect)(torch.ones(8))
+graph = graphs[0].graph
+counts = [sum(node.op.startswith("call") for node in graph.nodes)]
+graph.eliminate_dead_code()
+counts.append(sum(node.op.startswith("call") for node in graph.nodes))
+print(f"operations in the graph: {counts[0]}; after dead code is removed: {counts[1]}")
+
+# %% [markdown]
+# On a real GPU: `torch.cuda.synchronize()` before each reading of the clock, or CUDA events on the stream; a
+# buffer larger than the L2 written before each call; a result that is returned and checked.
+# `torch.utils.benchmark.Timer` synchronises and repeats for you. It does not flush.
+#
+# ### Your answer
+#
+# Take the lies of `colleagues` one at a time: in a copy of your `benchmark` leave one cure out, and run it on
+# the `facts` above with `"compile": 2_000_000`. Which lie is the largest for these facts, which makes the
+# function look *better* and which *worse* than it is, and which of them would more repetitions cure? Three to
+# five sentences. A person reads this: 1 point for the causes, 1 point for numbers that you measured.
+
+# %%
+# Your experiment.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "lies-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** Without waiting, a call seems to take 5 µs instead of 205, forty times too fast, because only
+# the launch is timed. Without the flush it seems 45 µs: the inputs lie in the L2. Both make it look better, and
+# no number of repetitions helps, because every repetition is wrong in the same way. Timing the first call in a
+# mean of 21 adds 2,000,000 / 21 = 95,238 µs, by far the largest, and the hiccups make the mean worse too; more
+# repetitions dilute the first, and the median removes both.
+#
+# **1 point** (causes without numbers): Missing synchronisation and the warm cache make it look faster,
+# compilation and disturbances slower.
+#
+# **0 points:** It should be repeated more often. Or: GPUs are always noisy.
+
+# %% [markdown]
+# ## Beyond · A layer norm from parts
+#
+# Open-ended and ungraded. Write a layer norm of the rows of a matrix without `native_layer_norm`: y = (x −
+# mean) / √(var + 1e-5) · weight + bias. The figure of merit is **launches plus bytes moved for each byte of
+# x**, counted by the ledger.
+#
+# | function | launches + bytes per byte |
+# |---|---|
+# | line by line | the cell below |
+# | ours | 11 |
+# | PyTorch's own operator, one launch | 3 |
+
+# %%
+wide = torch.randn(4096, 1024), torch.rand(1024), torch.rand(1024)
+right_norm = nn.functional.layer_norm(wide[0], (1024,), *wide[1:])
+
+
+def norm_by_line(x, weight, bias):
+    centred = x - x.mean(1, keepdim=True)
+    variance = (centred * centred).mean(1, keepdim=True)
+    return centred / (variance + 1e-5).sqrt() * weight + bias
+
+
+def merit(function):
+    report = gpulab.profile(function, *wide)
+    right = torch.allclose(function(*wide), right_norm, atol=1e-4)
+    return round(report.launches + report.bytes / wide[0].nbytes, 1) if right else "wrong"
+
+
+merit(norm_by_line)
+
+
+# %%
+# Your `norm`, then merit(norm).
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. A chain of five pointwise operations works on a matrix of 100 MB. What would fusing it
+# save?</summary>
+#
+# Four of five launches, and with one input eight of ten passes over memory: 200 MB move instead of 1 GB.
+# </details>
+#
+# <details><summary>2. Why is <code>if loss &gt; best:</code> dear in a training loop, and what else does it
+# cost?</summary>
+#
+# The host waits for the value, and meanwhile launches nothing, so the GPU idles afterwards. It also breaks a
+# compiled graph and forbids a CUDA graph.
+# </details>
+#
+# <details><summary>3. <code>nvidia-smi</code> shows 30 GB, <code>torch.cuda.memory_allocated()</code> 18 GB.
+# Where are the other 12?</summary>
+#
+# Reserved by the caching allocator: free blocks, cut-off rests, gaps; and the CUDA context.
+# </details>
+#
+# <details><summary>4. What do checkpoints every √(L / 2) blocks cost and save?</summary>
+#
+# One more forward pass, about a third more arithmetic. Activations fall from 2 L to about 2 √(2 L).
+# </details>
+#
+# <details><summary>5. Training takes 50 ms a step and loading 120 ms a batch. How many workers?</summary>
+#
+# Three: they bring a batch every 40 ms. Two bring one every 60 ms, and the GPU waits.
+# </details>
+
+# %%
+gpulab.recap("08")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | launches and bytes of anything | `gpulab.profile(function, *args)`; fake tensors for large ones |
+# | a formula on rows and a matrix | fold the rows first |
+# | a loop over parameters | `torch._foreach_…`, `fused=True` |
+# | waits | `.item()`, `float`, `print`, `if` on tensors, `x[mask]`, `nonzero` |
+# | graph breaks | `torch._dynamo.explain`, `fullgraph=True` |
+# | allocated, reserved | what tensors hold, what the allocator holds |
+# | checkpoints | `checkpoint(fn, …, use_reentrant=False)`, every √(L / 2) blocks |
+# | workers | load time / step time, rounded up |
+# | layout | convert once; look for `clone` in the ledger |
+# | clock | synchronise, warm up, flush, repeat, take the median, use the result |
+#
+# ### Claims you will meet, and what is right
+#
+# - *A launch costs 20–40 µs.* A bare launch takes a few µs; a framework's dispatch adds its own. Measure.
+# - *`with torch.jit.script:` fuses a block.* It is no context manager. TorchScript is deprecated: use
+#   `torch.compile`, `torch.export`.
+# - *Conv + ReLU + BatchNorm fuse.* The norm folds into the convolution only directly behind it.
+# - *`torch.addmm` makes any linear layer one operation.* It takes matrices: view a batch of sequences as one.
+# - *`checkpoint(layer, x)` saves memory.* Without `use_reentrant=False` and with an input that wants no gradient
+#   the layer is not trained at all; the memory saved is that of the missing graph.
+# - *DataLoader is multi-threaded; pinned memory avoids address translation.* Workers are processes; pinned
+#   pages cannot be moved, so the GPU can fetch them itself.
+# - *In-place operations make a softmax memory-efficient.* Each out-of-place line is a full-size temporary;
+#   count them.
+# - *Low DRAM throughput means memory-bound.* High does.
+# - *nvprof is deprecated but useful.* It does not run on GPUs since the A100.
+# - *The profiler shows occupancy.* The traces hold an estimate; measured occupancy is Nsight Compute's.
+# - *A boolean mask shows warp divergence.* `x[mask]` is `nonzero` and a gather, with a wait in between.
+#
+# ### References
+#
+# 1. PyTorch documentation, "CUDA semantics", "torch.compile", "Automatic differentiation: checkpoint",
+#    "torch.profiler". https://docs.pytorch.org/docs/stable/
+# 2. PyTorch sources: `c10/cuda/CUDACachingAllocator.cpp`, `aten/src/ATen/native/cuda/MultiTensorApply.cuh`.
+#    https://github.com/pytorch/pytorch
+# 3. J. Ansel et al., "PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation and
+#    Graph Compilation", ASPLOS 2024.
+# 4. T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training Deep Nets with Sublinear Memory Cost", 2016.
+#    https://arxiv.org/abs/1604.06174
+# 5. I. Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", ICLR 2019.
+#    https://arxiv.org/abs/1711.05101
+# 6. A. Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
+# 7. NVIDIA, *Convolutional Layers User's Guide*, "Tensor Layouts".
+# 8. NVIDIA, *Nsight Systems User Guide*, *Nsight Compute*. https://docs.nvidia.com/nsight-systems/

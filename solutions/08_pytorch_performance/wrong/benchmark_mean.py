@@ -1,0 +1,16 @@
+# exercise: pytorch.benchmark  fails: right  says: first wrong at disturbed
+from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU
+
+
+def benchmark(facts):
+    gpu = ClockedGPU(facts)
+    gpu.call()
+    times = []
+    for _ in range(21):
+        gpu.flush()
+        gpu.synchronize()
+        began = gpu.now()
+        gpu.call()
+        gpu.synchronize()
+        times.append(gpu.now() - began)
+    return sum(times) / len(times)

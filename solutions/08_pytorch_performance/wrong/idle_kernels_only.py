@@ -1,0 +1,8 @@
+# exercise: pytorch.idle  fails: right  says: should be
+def idle(trace):
+    busy = sorted((e["ts"], e["ts"] + e["dur"]) for e in trace if e["ph"] == "X" and e["cat"] == "kernel")
+    gaps, until = [], busy[0][0] if busy else 0
+    for start, stop in busy:
+        gaps.append(max(0, start - until))
+        until = max(until, stop)
+    return [sum(gaps), max(gaps, default=0)]

@@ -1,0 +1,28 @@
+# exercise: pytorch.segments  fails: right  says: neighbours
+def segments(events):
+    reserved, total = [], 0
+    for name, size in events:
+        if size:
+            size = -(-size // 512) * 512
+            fitting = [
+                (block[0], i, k)
+                for i, blocks in enumerate(reserved)
+                for k, block in enumerate(blocks)
+                if block[1] is None and block[0] >= size
+            ]
+            if not fitting:
+                whole = 20 * 2**20 if size < 10 * 2**20 else -(-size // 2**21) * 2**21
+                fitting = [(whole, len(reserved), 0)]
+                reserved.append([[whole, None]])
+                total += whole
+            room, i, k = min(fitting)
+            reserved[i][k] = [size, name]
+            if room > size:
+                reserved[i].insert(k + 1, [room - size, None])
+            continue
+        for blocks in reserved:
+            for k, block in enumerate(blocks):
+                if block[1] == name:
+                    block[1] = None
+                    break
+    return [len(reserved), total]

@@ -1,0 +1,114 @@
+"""Lab 08: the numbers that its table derives by hand, and the judge's limited child on tensor graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from gpulab.exercises import cases, find  # noqa: E402
+from gpulab.exercises.lab_08_pytorch_performance import (  # noqa: E402
+    ClockedGPU,
+    activation_bytes,
+    gpt_shapes,
+    one_pass,
+)
+from gpulab.exercises.registry import predictions  # noqa: E402
+from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
+from gpulab.profile.tensors import TensorReport  # noqa: E402
+from grading.graft import graft  # noqa: E402
+from grading.judge import Judge  # noqa: E402
+from grading.notebooks import questions  # noqa: E402
+from grading.sandbox import Limits  # noqa: E402
+from tests.labs import notebooks  # noqa: E402
+
+LAB = "08_pytorch_performance"
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    return notebooks.answers(LAB)
+
+
+def report(name: str, fn: Any) -> TensorReport:
+    """What a function costs at the exercise's last case."""
+    exercise = find(name)
+    made = cases.arguments(exercise, exercise.cases[-1])
+    return replay(record(fn, made, exercise.operators), made, exercise.operators, "fn").report
+
+
+def wrong(name: str) -> Any:
+    path = notebooks.ROOT / "solutions" / LAB / "wrong" / f"{name}.py"
+    header = notebooks.wrong_header(path)
+    return notebooks.wrong_answer(path)[header["exercise"].partition(".")[2]]
+
+
+def test_gpt_2_has_148_parameter_tensors_and_124_million_parameters():
+    shapes = gpt_shapes(768, 12, 50_257, 1024)
+    assert len(shapes) == 148 == predictions()["pytorch.tensors"].answer
+    assert sum(torch.Size(shape).numel() for shape in shapes) == 124_439_808
+
+
+def test_adamw_over_148_tensors_takes_1480_launches_by_the_book_and_6_fused(answers):
+    numbers = sum(torch.Size(shape).numel() for shape in gpt_shapes(8, 12))
+    by_the_book = report("pytorch.adamw_step", wrong("adamw_step_by_the_book"))
+    fused = report("pytorch.adamw_step", answers["adamw_step"])
+    assert (by_the_book.launches, by_the_book.bytes) == (1480, 25 * 4 * numbers)
+    assert fused.launches == 6
+    assert fused.bytes == 7 * 4 * numbers + 148 * 4 + 4  # each tensor reads the step, and it is filled once
+
+
+def test_clipping_takes_302_launches_one_by_one_and_11_together(answers):
+    assert report("pytorch.clip", wrong("clip_one_by_one")).launches == 302
+    assert report("pytorch.clip", answers["clip"]).launches == 11
+
+
+def test_folding_moves_a_quarter_of_the_bytes(answers):
+    rows, cols = 1000, 64
+    assert report("pytorch.fold", wrong("fold_line_by_line")).bytes == 4 * (8 * rows * cols + 4 * cols)
+    assert report("pytorch.fold", answers["fold"]).bytes == 4 * (2 * rows * cols + 9 * cols)
+
+
+@pytest.mark.parametrize(
+    ("fn", "activations", "passes"),
+    [("gradients_all_kept", 65, 3), ("gradients_every_block", 33, 4), (None, 15, 4)],
+)
+def test_checkpoints_keep_as_many_activations_as_derived(fn, activations, passes, answers):
+    """On top of them come the gradients of 32 weights of 1 KiB. The first input wants no gradient, so its
+    product, one of 32, has one backward product instead of two; and no last product of a stretch is skipped.
+    """
+    sizes = find("pytorch.gradients").cases[-1].sizes
+    got = report("pytorch.gradients", wrong(fn) if fn else answers["gradients"])
+    assert got.peak == activations * activation_bytes(sizes) + 32 * 1024
+    assert got["matrix_flops"] == (passes - 1 / 32) * one_pass(sizes)
+
+
+def test_the_predicted_epoch_and_segment_are_those_of_the_solutions(answers):
+    assert answers["epoch"]([24] * 20, 8, 2, 2) == predictions()["pytorch.loader"].answer
+    assert answers["segments"]([[0, 3 * 2**20]])[1] / 2**20 == predictions()["pytorch.reserved"].answer
+
+
+def test_the_clocked_gpu_runs_while_the_host_goes_on():
+    gpu = ClockedGPU({"compile": 1000, "launch": 5, "cold": 200, "warm": 40, "flush": 30, "hiccup": 2})
+    gpu.call()
+    assert gpu.now() == 1005
+    gpu.call()
+    assert gpu.now() == 1010
+    gpu.synchronize()
+    assert gpu.now() == 1005 + 200 + 40
+    gpu.flush()
+    gpu.call()
+    gpu.synchronize()
+    assert gpu.now() == 1245 + 30 + 200
+
+
+def test_the_judges_limited_child_replays_tensor_graphs():
+    """Recorded in a process of its own, replayed in a child with limits on memory and files."""
+    released = notebooks.notebooks(LAB, released=True)[LAB]
+    asked = tuple(q for q in questions(released) if q.exercise in ("pytorch.fold", "pytorch.clip"))
+    solved = [dict(cell) for cell in notebooks.notebooks(LAB)[LAB].cells]
+    judge = Judge(b"secret", Limits(), unsafe=True)
+    verdict = judge.verdict(graft(released, solved, "solved", LAB), asked, "key")
+    assert [e.points for e in verdict.exercises] == [4, 4], verdict
