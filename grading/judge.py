@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
@@ -244,6 +245,7 @@ def _in_child(job: ReplayJob, say: Connection, limits: Limits) -> None:
     quiet = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(quiet, stream)
+    tempfile.gettempdir()  # Python finds it by writing there, which PyTorch asks for when it is imported
     resource.setrlimit(resource.RLIMIT_AS, (limits.replay_memory, limits.replay_memory))
     seconds = math.ceil(limits.seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
