@@ -184,3 +184,7 @@ class SimulatedDevice:
             yield
         finally:
             self._executors.remove(executor)
+
+    def behind(self, executor: Executor) -> Executor:
+        """Who would carry out launches if this one did not."""
+        return self._executors[self._executors.index(executor) - 1]

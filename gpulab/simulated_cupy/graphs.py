@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -43,10 +44,14 @@ class Graph:
 
 
 class Capture:
-    """Stands at the device's door while a stream captures, whichever stream the launches name."""
+    """Stands at the device's door while a stream captures; what other streams do passes through.
 
-    def __init__(self) -> None:
+    `active` says whether the current stream is the one that captures.
+    """
+
+    def __init__(self, active: Callable[[], bool]) -> None:
         self.launches: list[Launch] = []
+        self._active = active
         self._standing = ExitStack()
 
     def begin(self) -> None:
@@ -58,10 +63,16 @@ class Capture:
 
     def launch(self, device: devices.SimulatedDevice, launch: Launch) -> None:
         """Note a launch; nothing runs."""
-        self.launches.append(launch)
+        if self._active():
+            self.launches.append(launch)
+        else:
+            device.behind(self).launch(device, launch)
 
     def host_access(self, device: devices.SimulatedDevice, allocation: Allocation, writes: bool) -> None:
         """Raises CaptureError: nothing has run, so there is nothing to read and nothing to add to."""
+        if not self._active():
+            device.behind(self).host_access(device, allocation, writes)
+            return
         does = "writes to" if writes else "reads"
         raise CaptureError(
             f"cudaErrorStreamCaptureUnsupported: the host {does} device memory while a stream captures, when "

@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -25,6 +26,7 @@ from .compiler import INCLUDE, warn_of_jitify
 from .cuda_text import Signature, signatures
 from .driver import CUDADriverError
 from .memory import MemoryPointer, UnownedMemory
+from .streams import Stream
 
 MAX_REGISTERS = re.compile(r"--?maxrregcount=(\d+)")
 DYNAMIC_SHARED = 48 * 1024  # bytes: what a kernel may have unless it asked for more
@@ -73,7 +75,8 @@ class RawKernel:
     ) -> None:
         """Launch: `grid` blocks of `block` threads, both tuples; `shared_mem` is in bytes per block."""
         try:
-            self._launch(grid, block, args, shared_mem, enable_cooperative_groups)
+            with stream if isinstance(stream, Stream) else nullcontext():
+                self._launch(grid, block, args, shared_mem, enable_cooperative_groups)
         except (Message, SimulationError) as error:
             raise shorten(error) from None
 

@@ -60,12 +60,12 @@ class Stream:
         return self._capture is not None
 
     def begin_capture(self, mode: int | None = None) -> None:
-        """From now on note launches instead of running them. Raises CaptureError."""
+        """From now on note launches into this stream instead of running them. Raises CaptureError."""
         if self.ptr in (0, 1, 2):
             raise CaptureError("a default stream cannot capture: create one, cupy.cuda.Stream().")
         if self._capture is not None:
             raise CaptureError("this stream captures already: end_capture() first.")
-        self._capture = Capture()
+        self._capture = Capture(lambda: get_current_stream() is self)
         self._capture.begin()
 
     def end_capture(self) -> Graph:

@@ -57,16 +57,40 @@ def test_the_kernels_of_a_graph_are_counted() -> None:
 
 def test_the_host_cannot_look_while_a_stream_captures() -> None:
     x = cp.zeros(4, np.float32)
-    stream = cp.cuda.Stream()
-    stream.begin_capture()
-    try:
-        with pytest.raises(CaptureError, match="the host reads device memory while a stream captures"):
-            x.get()
-        with pytest.raises(CaptureError, match="writes to"):
-            x[...] = 1
-    finally:
-        stream.end_capture()
+    with cp.cuda.Stream() as stream:
+        stream.begin_capture()
+        try:
+            with pytest.raises(CaptureError, match="the host reads device memory while a stream captures"):
+                x.get()
+            with pytest.raises(CaptureError, match="writes to"):
+                x[...] = 1
+        finally:
+            stream.end_capture()
     assert x.get().tolist() == [0] * 4
+
+
+def test_other_streams_go_on_while_one_captures() -> None:
+    x = cp.zeros(4, np.float32)
+    stream = cp.cuda.Stream(non_blocking=True)
+    stream.begin_capture()
+    step(x)
+    assert x.get().tolist() == [11] * 4
+    ADD((1,), (4,), (x, cp.float32(1)), stream=stream)
+    assert x.get().tolist() == [11] * 4
+    graph = stream.end_capture()
+    graph.launch()
+    assert x.get().tolist() == [12] * 4
+
+
+def test_a_capture_that_an_error_left_open_swallows_no_other_launch() -> None:
+    x = cp.zeros(4, np.float32)
+    with pytest.raises(ZeroDivisionError), cp.cuda.Stream() as stream:
+        stream.begin_capture()
+        step(x)
+        _ = 1 / 0
+    step(x)
+    assert x.get().tolist() == [11] * 4
+    assert repr(stream.end_capture()) == "<Graph of 2 kernels>"
 
 
 def test_captures_are_begun_and_ended_in_turn_and_not_on_a_default_stream() -> None:
