@@ -89,3 +89,32 @@ def test_arrays_inside_the_arguments_of_a_launch_are_copied_over_and_back() -> N
         assert there[:2] == ((1,), (32,)) and isinstance(there[2][0], simulated_cupy.ndarray)
         onto_simulator(twice)(*there)
     assert y.host.tolist() == [0, 2, 4, 6, 8]
+
+
+def test_a_check_takes_cupys_own_kernel_where_there_is_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    import gpulab
+    from gpulab import device
+    from gpulab.exercises import Array, Case, Exercise, Scalar, Shape, registry
+
+    exercise = Exercise(
+        name="toy.twice",
+        lab="99",
+        correct_points=1,
+        face="cupy",
+        cases=(Case("20", {"n": 20}),),
+        arguments=lambda sizes: (
+            Array("x", (20,)),
+            Array("y", (20,), role="out"),
+            Scalar("n", 20, "int32"),
+        ),
+        shape=lambda sizes: Shape((1,), (32,)),
+    )
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+    registry.add(exercise, lambda inputs, sizes: {"y": 2 * inputs["x"]})
+    monkeypatch.setattr(device, "uses_gpu", lambda: True)
+    try:
+        assert gpulab.check(exercise, twice).passed
+    finally:
+        registry.remove("toy.twice")
