@@ -14,6 +14,8 @@ import numpy as np
 from gpulab.simt import Access, ArrayLabel, Chunk, Observer, Program
 from gpulab.simt.errors import source_text
 
+from .counters import is_fragment
+
 WARP = 32
 PASSES = 200  # of the first warp that are kept
 
@@ -149,6 +151,8 @@ class Recorder(Observer):
             self._passes.append((on, lines, stop - first))
 
     def access(self, access: Access) -> None:
+        if is_fragment(access.instruction):  # PTX leaves open which lane moves what: nothing to draw
+            return
         room = self.limit - self._kept.get(access.index, 0)
         if room <= 0:
             return

@@ -66,3 +66,12 @@ def test_rows_of_a_shared_matrix_that_meet_in_the_same_banks_take_turns(row, wav
     assert report["shared_load_requests"] == 1
     assert report["shared_load_wavefronts"] == wavefronts
     assert report["shared_load_bank_conflict_ways"] == wavefronts / 4
+
+
+def test_no_lane_is_said_to_move_an_element_of_a_fragment():
+    """PTX leaves it open, so a picture of it would be made up. The stores of the tile are drawn."""
+    requests = [request for launch in counted().launches for request in launch.recording.requests]
+    assert {(request.kind, request.space) for request in requests} == {
+        ("load", "global"),
+        ("store", "shared"),
+    }
