@@ -110,8 +110,8 @@ FAMILIES = (
     ),
     Family(
         ("bar", "barrier"),
-        "sync, red popc/and/or, numbered, counted; bar.warp.sync",
-        "waits for all threads that have not exited",
+        "sync, arrive, red popc/and/or, numbered, counted; bar.warp.sync",
+        "waits for all threads that have not exited; one for a number of threads counts whole warps",
         TEST_BARRIERS,
     ),
     Family(

@@ -103,7 +103,7 @@ class Observer:
         self, index: int, address: np.ndarray, phase: np.ndarray, lanes: np.ndarray | None, chunk: Chunk
     ) -> None:
         """`lanes` arrived at the mbarriers at `address`, an offset into shared memory, in the phase of parity
-        `phase`."""
+        `phase`. A barrier of the hardware for a number of threads has the address -1 - its number."""
 
     def passed(
         self, index: int, address: np.ndarray, phase: np.ndarray, lanes: np.ndarray, chunk: Chunk

@@ -42,6 +42,7 @@ class Meeting:
     outputs: tuple[tuple[int | None, np.dtype], ...] = ()
     compute: Callable | None = None
     count: Getter | None = None  # barriers: how many threads take part, where it is not all
+    waits: bool = True  # barriers: False where threads only say that they have come
     sources: Callable | None = None  # shuffles: from the inputs to the lane that each lane reads
 
     def given(self, run: Run) -> list[Array]:
@@ -88,14 +89,13 @@ def _unknown(decoder: _Decoder, op: Opcode, hint: str = "") -> UnsupportedInstru
 
 def _barrier(decoder: _Decoder, op: Opcode) -> Meeting:
     operands = list(op.instruction.operands)
-    if "arrive" in op.modifiers:
-        raise _unknown(
-            decoder, op, "Barriers at which a thread arrives without waiting are not simulated yet."
-        )
     if "red" not in op.modifiers:
         number, *count = operands or [Immediate(0)]
         return Meeting(
-            "barrier", decoder.source(number, I32), count=decoder.source(count[0], I32) if count else None
+            "barrier",
+            decoder.source(number, I32),
+            count=decoder.source(count[0], I32) if count else None,
+            waits="arrive" not in op.modifiers,
         )
     destination, number, *count, predicate = operands
     slot = decoder.destination(destination)

@@ -83,6 +83,10 @@ class Run:
         self.ready: dict[Key, Array | None] = {}
         self.at_barrier: dict[int, Array] = {}
         self.at_warp: dict[int, Array] = {}
+        # By the number of a barrier: the threads that each lane counts on there (0: it has not come), and how
+        # often the barrier was complete, by block.
+        self.came: dict[int, Array] = {}
+        self.phases: dict[int, Array] = {}
         self._hear(frame.observers)
         self._fill_specials(lane)
         for begin in self.on_begin:

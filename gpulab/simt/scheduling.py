@@ -96,7 +96,11 @@ def _state(run: Run, turn: Key | None) -> int:
 def _run_segment(run: Run, segment: Segment, number: int, lanes: Array | None) -> None:
     """Run one segment for a group, or let its lanes wait there for others."""
     if segment.kind == "barrier":
-        branching.join(run.at_barrier, number, lanes)
+        if segment.meet.waits:
+            block_meetings.come(run, segment, lanes)
+            branching.join(run.at_barrier, number, lanes)
+        else:
+            block_meetings.arrive(run, segment, lanes)
         block_meetings.release(run)
         return
     if segment.kind == "warp":
@@ -127,7 +131,7 @@ def _finish(run: Run) -> None:
     elsewhere = f" Others wait at line {', '.join(lines)}." if lines else ""
     raise DivergentBarrier(
         **run.blame(segment.first),
-        what=f"waits at this {where} for threads that never come to it.{elsewhere}",
+        what=f"waits at this {where} for {block_meetings.missing(run, segment)}.{elsewhere}",
         elsewhere=next((o for o in others if o is not None), None),
         advice="Every thread that the operation waits for must reach it: move it out of the branch.",
     )

@@ -261,14 +261,83 @@ def test_threads_of_one_block_at_two_barriers_are_a_message(schedule):
 
 
 def test_a_barrier_for_more_threads_than_come_is_a_message():
-    with pytest.raises(
-        simt.DivergentBarrier, match="waits at this barrier for threads that never come to it"
-    ):
+    with pytest.raises(simt.DivergentBarrier, match="for 64 threads at barrier 3, but only 32 come"):
         launch(kernel("bar.sync 3, 64;"), {"out": np.zeros(1, np.uint32)}, 1, 32)
 
 
-def test_arriving_without_waiting_is_refused_by_name():
-    with pytest.raises(simt.UnsupportedInstruction) as refusal:
-        launch(kernel("bar.arrive 1, 64;"), {"out": np.zeros(1, np.uint32)}, 1, 32)
-    assert "bar.arrive" in str(refusal.value)
-    assert "Barriers at which a thread arrives without waiting are not simulated yet." in str(refusal.value)
+MAKE_AND_TAKE = f"""
+        mov.u32 %r21, tile;
+        mov.u32 %r2, 0;
+        setp.ge.u32 %p1, %tid, 32;
+        @%p1 bra TAKE;
+    MAKE:
+        add.u32 %r1, %r2, 40;
+        st.shared.u32 [%r21], %r1;
+        bar.arrive 1, 64;
+        bar.sync 2, 64;
+        add.u32 %r2, %r2, 1;
+        setp.lt.u32 %p2, %r2, 3;
+        @%p2 bra MAKE;
+        bra END;
+    TAKE:
+        bar.sync 1, 64;
+        ld.shared.u32 %r1, [%r21];
+        bar.arrive 2, 64;
+        add.u32 %r2, %r2, 1;
+        setp.lt.u32 %p2, %r2, 3;
+        @%p2 bra TAKE;
+        {element("out")}
+        st.global.u32 [%rd31], %r1;
+    END:
+    """
+
+
+@both
+def test_a_warp_may_arrive_and_go_on_while_the_other_waits(schedule):
+    """The first warp makes three values, one after the other, and the second takes them."""
+    out = {"out": np.zeros(128, np.uint32)}
+    found = launch(kernel(MAKE_AND_TAKE, outside=TILE), out, 2, 64, schedule=schedule)["out"]
+    np.testing.assert_array_equal(found, np.where(np.arange(128) % 64 < 32, 0, 42))
+
+
+@pytest.mark.parametrize(
+    ("body", "threads", "said"),
+    [
+        ("bar.sync 1, 40;", 64, "counts on 40 threads at barrier 1"),
+        ("bar.sync 1, 0;", 64, "counts on 0 threads at barrier 1"),
+        ("bar.sync 1, 64;", 96, "is one of 96 threads that come to barrier 1 for 64"),
+        ("bar.arrive 1, 96; bar.arrive 1, 96;", 64, "comes to barrier 1 again before it is complete"),
+        ("bar.arrive 1, 96; bar.sync 1, 64;", 64, "comes to barrier 1 again"),
+        ("bar.arrive 1, 128; bar.sync 1;", 64, "comes to barrier 1 again"),
+    ],
+)
+def test_threads_for_whom_a_barrier_is_not_are_told(body, threads, said):
+    with pytest.raises(simt.DivergentBarrier, match=said) as fault:
+        launch(kernel(body), {"out": np.zeros(1, np.uint32)}, 1, threads)
+    assert fault.value.advice
+
+
+@both
+def test_a_barrier_for_all_and_one_for_some_do_not_mix(schedule):
+    body = """
+        setp.ge.u32 %p1, %tid, 32;
+        @%p1 bra OTHER;
+        bar.sync 1;
+        bra END;
+    OTHER:
+        bar.sync 1, 96;
+    END:
+    """
+    with pytest.raises(simt.DivergentBarrier, match=r"counts on \d+ threads at barrier 1, others there on"):
+        launch(kernel(body), {"out": np.zeros(1, np.uint32)}, 1, 64, schedule=schedule)
+
+
+def test_a_warp_that_is_not_full_counts_as_a_whole_one():
+    """48 threads are two warps, and barriers count warps."""
+    body = f"""
+        bar.sync 1, 64;
+        {element("out")}
+        st.global.u32 [%rd31], %tid;
+    """
+    found = launch(kernel(body), {"out": np.zeros(48, np.uint32)}, 1, 48)["out"]
+    np.testing.assert_array_equal(found, np.arange(48))

@@ -272,3 +272,103 @@ extern "C" __global__ void atomics_of_a_block_stay_in_their_block(int* y)
 {
     atomicAdd_block(y + blockIdx.x, 1);
 }
+
+// Warp 0 makes values, warp 1 takes them: barrier 1 says that there is one, barrier 2 that it has been taken.
+#define SAY(barrier) asm volatile("bar.arrive %0, 64;" ::"r"(barrier) : "memory")
+#define WAIT(barrier) asm volatile("bar.sync %0, 64;" ::"r"(barrier) : "memory")
+
+extern "C" __global__ void a_value_is_taken_before_it_is_announced(const float* x, float* y)
+{
+    __shared__ float box[32];
+    int lane = threadIdx.x % 32;
+    if (threadIdx.x < 32) {
+        box[lane] = x[lane];  // first
+        SAY(1);
+    } else {
+#ifdef MENDED
+        WAIT(1);
+#endif
+        y[lane] = box[31 - lane];  // second
+    }
+}
+
+extern "C" __global__ void a_box_is_filled_before_it_is_empty(const float* x, float* y, int n)
+{
+    __shared__ float box[32];
+    int lane = threadIdx.x % 32;
+    for (int k = 0; k < n; ++k) {
+        if (threadIdx.x < 32) {
+#ifdef MENDED
+            if (k > 0)
+                WAIT(2);
+#endif
+            box[lane] = x[32 * k + lane];  // second
+            WAIT(1);
+        } else {
+            WAIT(1);
+            y[32 * k + lane] = box[31 - lane];  // first
+#ifdef MENDED
+            if (k + 1 < n)
+                SAY(2);
+#endif
+        }
+    }
+}
+
+extern "C" __global__ void two_sides_count_on_different_numbers(const float* x, float* y)
+{
+    __shared__ float box[32];
+    int lane = threadIdx.x % 32;
+    if (threadIdx.x < 32) {
+        box[lane] = x[lane];
+        asm volatile("bar.arrive 1, 64;" ::: "memory");
+    } else {
+#ifdef MENDED
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+#else
+        asm volatile("bar.sync 1, 96;" ::: "memory");  // here
+#endif
+        y[lane] = box[31 - lane];
+    }
+}
+
+extern "C" __global__ void a_barrier_is_announced_twice(const float* x, float* y)
+{
+    __shared__ float box[64];
+    int lane = threadIdx.x % 32;
+    if (threadIdx.x < 32) {
+        box[lane] = x[lane];
+        SAY(1);
+        box[32 + lane] = x[32 + lane];
+#ifdef MENDED
+        SAY(2);
+#else
+        SAY(1);  // here
+#endif
+    } else {
+        WAIT(1);
+        y[lane] = box[31 - lane];
+#ifdef MENDED
+        WAIT(2);
+#else
+        WAIT(1);
+#endif
+        y[32 + lane] = box[63 - lane];
+    }
+}
+
+extern "C" __global__ void what_one_warp_says_a_third_one_hears(const float* x, float* y)
+{
+    __shared__ float box[32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (warp == 0) {
+        box[lane] = x[lane];
+        SAY(1);
+    } else if (warp == 1) {
+        WAIT(1);
+        SAY(2);
+    } else {
+        WAIT(2);
+        y[lane] = box[31 - lane];
+    }
+}
