@@ -20,6 +20,18 @@
 | split_k | (16, 16): split_k(a, b, c) | slices of a long sum | load bytes | 8·m·n·k | tiles of 16 | 4 |
 | | | | atomic additions | m·n·k | m·n·slices | |
 
+Part B, in CUDA C++; factors are float16, sums float32:
+
+| exercise | asks for a kernel in blocks of | teaches | counted | naive | good | points |
+|---|---|---|---|---|---|---|
+| fragments | (32,): fragments(a, b, c, m, k, n) | wmma | load bytes | 4·m·n·k | m·n·k/4 | 4 |
+| | | | instructions/warp FMA | 1 | 1/4 | |
+| lanes | (32,): lanes(x, w, y, m, k, n) | who holds what in mma.sync | load requests/mma | 12 | 6 | 5 |
+| tiles | (32, 4): tiles(a, b, c, m, k, n) | fragments from tiles | load bytes | m·n·k/4 | m·n·k/16 | 6 |
+| | | | shared bytes/FMA | 1/4 | 1/8 | |
+| | | | bank conflicts (ways) | 7/4 | 1 | |
+| steady | (32,): steady(a, b, c, m, k, n), mended | wide sums | instructions/warp FMA | 1 | 1/4 | 3 |
+
 "Remembered by" is blocked at 256³: shared loads per FMA 2 → 0.25, global load sectors 2.62 M → 65.5 K.
 
 Derivations; a is m × k, b is k × n, c is m × n, all float32, a warp has 32 lanes, a sector 32 bytes. There
@@ -56,6 +68,23 @@ times as much.
 **split_k**: slices of k by blockIdx.z, one atomic addition for each output and slice; one for each FMA when
 the sum is kept in c.
 
+**fragments**: a warp's product of 16 × 16 × 16 loads 2 · 512 bytes for 16³ multiply-adds: m·n·k/4 bytes. If
+each multiply-add loaded its factors it would be 4·m·n·k. One multiply-add for each lane is one instruction
+of a warp for 32 of them, m·n·k/32, and no kernel on the ordinary lanes can do with less. Here one
+instruction does 128 times as much; with the loads and the loop it is 0.18 of that at k = 64, and 1/4 leaves
+room.
+
+**lanes**: an m16n8k16 takes 4 registers of two halves of A and 2 of B from each lane: 6 requests of 4 bytes a
+lane, or 12 of 2 bytes.
+
+**tiles**: tiles of 64 × 64 outputs: 2 · 64 halves of each step along k for 64² multiply-adds. A warp has 32 ×
+32 of them, so four fragments of 512 bytes serve 32 · 32 · 16 multiply-adds: 1/8 byte each; loaded anew for
+each product it is 1/4. Rows of 64 halves are 32 words, so 16 rows of 8 words lie in banks 0 to 7: 16 passes
+where 4 would do. A step of 16 has 8 fragments of each factor and 64 requests to fill the tiles: (8 · 16 + 8 ·
+4 + 64) / (16 · 4 + 64) = 7/4.
+
+**steady**: as fragments; with float16 sums the relative error passes 0.1 % at k = 256.
+
 Where a count is provably the least for the tile asked for, the budget is that count; matvec has 10 % room.
 """
 
@@ -72,6 +101,7 @@ LARGE = 64  # of column, blocked and wide
 SLICES = 16  # of split_k
 SMALL = 16  # of split_k; also the largest product of batched
 MATVEC_ROWS = 64  # of a block of matvec
+FRAGMENT = 16  # rows, columns and depth of a fragment
 
 
 def _n(sizes: Sizes, name: str) -> int:
@@ -85,6 +115,10 @@ def tiles(n: int, size: int) -> int:
 
 def product_case(m: int, k: int, n: int) -> Case:
     return Case(f"{m} × {k} × {n}", {"m": m, "k": k, "n": n})
+
+
+def _products(*sizes: tuple[int, int, int]) -> tuple[Case, ...]:
+    return tuple(product_case(*size) for size in sizes)
 
 
 def matvec_case(m: int, k: int) -> Case:
@@ -117,6 +151,28 @@ def matvec_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 def batch_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     shape = (_n(sizes, "batch"), _n(sizes, "n"), _n(sizes, "n"))
     return (Array("a", shape), Array("b", shape), Array("c", shape, role="out"))
+
+
+def half_arguments(sizes: Sizes, fill: str = "normal") -> tuple[Array | Scalar, ...]:
+    """Factors in float16, the product in float32, and m, k, n, as kernels in CUDA C++ get them."""
+    m, k, n = (_n(sizes, name) for name in "mkn")
+    return (
+        Array("a", (m, k), "float16", fill=fill),
+        Array("b", (k, n), "float16", fill=fill),
+        Array("c", (m, n), role="out"),
+        *(Scalar(name, _n(sizes, name), "int32") for name in "mkn"),
+    )
+
+
+def positive_half_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    return half_arguments(sizes, "uniform")
+
+
+def layer_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    """As `half_arguments`, with the weights as a layer stores them: (outputs, inputs)."""
+    m, k, n = (_n(sizes, name) for name in "mkn")
+    x, w, y = Array("x", (m, k), "float16"), Array("w", (n, k), "float16"), Array("y", (m, n), role="out")
+    return (x, w, y, *(Scalar(name, _n(sizes, name), "int32") for name in "mkn"))
 
 
 def _over_tiles(tile: int, block: tuple[int, int], slices: int = 0) -> Callable[[Sizes], Shape]:
@@ -159,6 +215,16 @@ def shared_bytes(per_fma: float) -> Callable[[Sizes], float]:
 def requests(of: Callable[[Sizes], float], size: int) -> Callable[[Sizes], float]:
     """Warp requests that move so many bytes with `size` bytes a lane."""
     return lambda sizes: of(sizes) / (32 * size)
+
+
+def warp_multiply_adds(share: float) -> Callable[[Sizes], float]:
+    """So many instructions for each multiply-add of a warp, 32 of them."""
+    return lambda sizes: share * multiply_adds(sizes) / 32
+
+
+def half_tile_bytes(tile: int) -> Callable[[Sizes], int]:
+    """As `tile_bytes`, for float16."""
+    return lambda sizes: tile_bytes(tile)(sizes) // 2
 
 
 def barriers(a_round: int, more: int = 0) -> Callable[[Sizes], int]:
@@ -485,6 +551,152 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         section="11 · A long sum, few outputs",
     ),
+    Exercise(
+        name="gemm.fragments",
+        lab=LAB,
+        correct_points=1.6,
+        cases=_products((16, 32, 16), (32, 16, 48), (16, 0, 16), (64, 64, 80)),
+        arguments=half_arguments,
+        shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT, _n(sizes, "m") // FRAGMENT), (32,)),
+        face="cupy",
+        budgets=(
+            Budget(
+                "global_load_bytes",
+                half_tile_bytes(FRAGMENT),
+                0.8,
+                "loaded bytes",
+                naive=lambda sizes: 4 * multiply_adds(sizes),
+                why="each fragment once",
+                advice="A fragment holds 16 × 16 elements. How often does the warp load the same one?",
+            ),
+            Budget(
+                "instructions",
+                warp_multiply_adds(0.25),
+                1.6,
+                "instructions",
+                naive=warp_multiply_adds(1),
+                why="a quarter of what the float32 lanes would need at least",
+                advice="Which instruction of your loop does the multiplying, and for how many elements?",
+            ),
+        ),
+        rtol=1e-3,
+        atol=1e-3,
+        hints=(
+            "Three fragments: matrix_a and matrix_b of __half, both row_major, and an accumulator of float.",
+            "Fill the accumulator with zeros. In each step of 16 along k load both fragments and call "
+            "mma_sync(sum, left, right, sum). After the loop store it.",
+            "The fragment of a starts at a + row * k + i, its rows k elements apart; that of b at b + i * n "
+            "+ col, rows n apart.",
+        ),
+        section="2 · Fragments",
+    ),
+    Exercise(
+        name="gemm.lanes",
+        lab=LAB,
+        correct_points=2.6,
+        cases=_products((16, 16, 8), (32, 48, 24), (16, 0, 8), (64, 64, 40)),
+        arguments=layer_arguments,
+        shape=lambda sizes: Shape((_n(sizes, "n") // 8, _n(sizes, "m") // FRAGMENT), (32,)),
+        face="cupy",
+        budgets=(
+            Budget(
+                "global_load_requests",
+                lambda sizes: 6 * multiply_adds(sizes) // (16 * 8 * 16),
+                2.4,
+                "load requests",
+                naive=lambda sizes: 12 * multiply_adds(sizes) // (16 * 8 * 16),
+                why="6 registers for each mma",
+                advice="A register holds two neighbouring halves. With how many loads do you fill it?",
+            ),
+        ),
+        rtol=1e-3,
+        atol=1e-3,
+        hints=(
+            "Look at x and w as arrays of unsigned: one element is two halves. A row of k halves is k / 2 of "
+            "them, and columns 2t and 2t + 1 are number t of the row.",
+            "With p = x + (row * k + i) / 2 + t, where row is the lane's row g of the tile: the four "
+            "registers are p[0], then eight rows further down, eight columns further on, and both.",
+            "Eight rows are 4 * k elements of unsigned, eight columns are 4. For w the row is the output "
+            "column: q = w + ((col + g) * k + i) / 2 + t, and the registers are q[0] and q[4].",
+        ),
+        section="3 · Who holds what",
+    ),
+    Exercise(
+        name="gemm.tiles",
+        lab=LAB,
+        correct_points=1.6,
+        cases=_products((64, 16, 64), (64, 37, 128), (128, 1, 64), (64, 0, 64), (128, 64, 192)),
+        arguments=half_arguments,
+        shape=lambda sizes: Shape((_n(sizes, "n") // LARGE, _n(sizes, "m") // LARGE), (32, 4)),
+        face="cupy",
+        budgets=(
+            Budget(
+                "global_load_bytes",
+                half_tile_bytes(LARGE),
+                2.4,
+                "loaded bytes",
+                naive=half_tile_bytes(FRAGMENT),
+                why="tiles of 64 × 64, each element of a tile once",
+                advice="How many of the block's four warps load the same element of a?",
+            ),
+            Budget(
+                "shared_load_bytes",
+                lambda sizes: multiply_adds(sizes) / 8,
+                1.2,
+                "shared loads",
+                naive=lambda sizes: multiply_adds(sizes) / 4,
+                why="four fragments for four products of a warp",
+                advice="Two fragments of a and two of b make four products. How many do you load?",
+            ),
+            _no_conflicts(
+                0.8,
+                "How many words are a row of the tile of b? In which banks do the first eight words of its "
+                "16 rows lie?",
+                naive=7 / 4,
+            ),
+        ),
+        rtol=1e-3,
+        atol=1e-3,
+        hints=(
+            "A block has 64 × 64 outputs, a warp a quarter of them: 32 × 32, four accumulators. Which one "
+            "follows from threadIdx.y.",
+            "128 threads fill tiles of 64 × 16 and 16 × 64 halves, eight elements of each by each thread. "
+            "Where the index along k is not below k, they put __half(0).",
+            "Load two fragments of each tile and multiply each with each. Rows of the tile of b that are 72 "
+            "long instead of 64 keep its rows in different banks.",
+        ),
+        section="4 · Sizes that fit",
+        race_case="64 × 37 × 128",
+    ),
+    Exercise(
+        name="gemm.steady",
+        lab=LAB,
+        correct_points=2,
+        cases=_products((16, 64, 16), (32, 256, 16), (16, 0, 16), (16, 1024, 16)),
+        arguments=positive_half_arguments,
+        shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT, _n(sizes, "m") // FRAGMENT), (32,)),
+        face="cupy",
+        budgets=(
+            Budget(
+                "instructions",
+                warp_multiply_adds(0.25),
+                1,
+                "instructions",
+                naive=warp_multiply_adds(1),
+                why="a quarter of what the float32 lanes would need at least",
+                advice="Do the tensor cores still do the adding?",
+            ),
+        ),
+        rtol=1e-3,
+        atol=1e-3,
+        hints=(
+            "The factors are exact and so are their products. What is rounded, and to how many bits?",
+            "Near 256 neighbouring float16 numbers are 1/4 apart. What becomes of a product of 0.1?",
+            "The accumulator's type is a choice of its own: the sum can be float and the factors float16.",
+        ),
+        detective=True,
+        section="Detective · The sum that grew too slowly",
+    ),
 )
 
 
@@ -556,5 +768,42 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "SMs",
         16,
         "There are 4 · 4 tiles, one block each, and a block runs on one SM.",
+    ),
+    _prediction(
+        "mma_work",
+        "One wmma multiplication of 16 × 16 × 16 does, for a whole warp,",
+        "multiply-adds",
+        4096,
+        "16 · 16 outputs with 16 multiply-adds each.",
+    ),
+    _prediction(
+        "tensor_ratio",
+        "An A100's tensor cores do float16 multiply-adds, over those of its float32 lanes,",
+        "times as fast",
+        reason="1,024 per clock and SM from the tensor cores, 64 from the lanes.",
+        tolerance=0.02,
+    ),
+    _prediction(
+        "held",
+        "The lower half of register 3 of A in lane 13 is the element of column",
+        "",
+        10,
+        "t = 13 % 4 = 1: columns 2 and 3, and eight further on for registers 2 and 3. (The row is "
+        "13 // 4 + 8 = 11.)",
+    ),
+    _prediction(
+        "padded",
+        "The least multiple of 64 that holds a vocabulary of 50,257 tokens is",
+        "",
+        50_304,
+        "50,257 / 64 = 785.3, and 786 · 64 = 50,304.",
+    ),
+    _prediction(
+        "waves",
+        "A 1,408 × 1,408 product in tiles of 128, one at a time on each of 108 SMs, uses of their time",
+        "%",
+        100 * 121 / 216,
+        "11 · 11 = 121 tiles take two rounds of 108 places: 121 / 216.",
+        0.02,
     ),
 )

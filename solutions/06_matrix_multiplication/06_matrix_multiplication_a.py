@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # 06 A · Matrix multiplication, step by step
+# # 06A · Matrix multiplication, step by step
 #
 # **About four hours.** You need lab 04 (sectors, tiles, banks) and the roofline of lab 02 A. Part B takes
 # the product to the tensor cores.

@@ -7,7 +7,8 @@ import pytest
 
 import gpulab
 from gpulab import cuda, hardware
-from gpulab.exercises import find
+from gpulab import cupy as cp
+from gpulab.exercises import find, registry
 from tests.labs import notebooks
 
 LAB = "06_matrix_multiplication"
@@ -21,7 +22,8 @@ def solutions():
 
 
 def text() -> str:
-    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).split())
+    """All cells in one line, without the marks of comments."""
+    return " ".join(word for c in notebooks.cells(LAB) for word in c.source.split())
 
 
 def code_with(*words: str) -> str:
@@ -56,6 +58,11 @@ def square(kernel, grid, block):
         ("matvec_row_after_row", "loaded bytes"),
         ("batched_without_tiles", "loaded bytes"),
         ("split_k_adds_each_product", "atomic additions"),
+        ("fragments_on_the_lanes", "loaded bytes"),
+        ("lanes_half_by_half", "load requests"),
+        ("tiles_from_global_memory", "loaded bytes"),
+        ("tiles_one_product_a_load", "shared loads"),
+        ("tiles_without_padding", "bank conflicts"),
     ],
 )
 def test_a_naive_kernel_costs_what_was_derived(stem, label):
@@ -166,6 +173,26 @@ def test_the_open_task_can_be_done_for_what_it_says():
     assert f"| {1 + 4 / 64:.2f} |" in text()
 
 
+def test_a_float16_sum_is_as_far_off_as_the_text_says(solutions):
+    names = {"np": np, "gpulab": gpulab, "cp": cp, "numbers": np.random.default_rng(6)}
+    exec(code_with("def error(").partition("\nprint(")[0], names)
+    positive, narrow = names["numbers"].random, names["steady_first_try"]
+    assert names["error"](narrow, 32, names["numbers"].standard_normal) < 1e-3  # it passes its test
+    assert names["error"](narrow, 64, positive) > 5e-4
+    assert names["error"](narrow, 256, positive) > 1e-3
+    for k in (16, 256):
+        wide = names["error"](solutions["steady"], k, positive)
+        assert 200 * wide < names["error"](narrow, k, positive)
+    assert "hundreds to thousands of times worse" in text()
+
+
+def test_the_share_of_the_sms_time_is_what_is_asked_for():
+    names = {"a100": hardware.find("A100")}
+    exec(code_with("def used(").partition("\n\n\nsides")[0], names)
+    assert names["used"](1280) == 100 / 108
+    assert 100 * names["used"](1408) == pytest.approx(registry.predictions()["gemm.waves"].answer)
+
+
 def test_figures_in_the_text_are_those_of_the_data_sheets():
     a100, rtx = hardware.find("A100"), hardware.find("RTX 4090")
     assert int(a100.fp32_lanes) == 64 and "An SM of an A100 has 64 lanes for float32" in text()
@@ -174,3 +201,13 @@ def test_figures_in_the_text_are_those_of_the_data_sheets():
     assert round(operations / 26.8e-3 / 1e12, 1) == 3.5 and "3.5 TFLOP/s on an RTX 4090" in text()
     assert round(100 * operations / 26.8e-3 / float(rtx.peak("float32"))) == 4
     assert 20 < 26.8e-3 / (operations / float(rtx.peak("float32"))) < 25
+
+
+def test_what_tensor_cores_want_to_be_fed_follows_from_the_data_sheet():
+    a100, h100 = hardware.find("A100"), hardware.find("H100")
+    share = float(a100.dram_bandwidth) / float(a100.boost_clock) / int(a100.sms)
+    rate = int(a100.tensor_fma["float16"])
+    assert (round(share), rate, rate // 4) == (13, 1024, 256)
+    assert f"does {rate:,} of them in a clock and would want {rate // 4} bytes" in text()
+    assert f"T would have to be {round(4 * rate / share)}" in text()
+    assert round(float(h100.peak("float16", tensor=True)) / 1e12) == 989 and "400 / 989 = 40 %" in text()

@@ -22,6 +22,10 @@ def matvec(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"y": inputs["a"] @ inputs["x"]}
 
 
+def layer(inputs: Arrays, sizes: Sizes) -> Expected:
+    return {"y": inputs["x"] @ inputs["w"].T}
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "gemm.tiled": product,
     "gemm.column": product,
@@ -31,4 +35,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "gemm.matvec": matvec,
     "gemm.batched": product,
     "gemm.split_k": product,
+    "gemm.fragments": product,
+    "gemm.lanes": layer,
+    "gemm.tiles": product,
+    "gemm.steady": product,
 }
