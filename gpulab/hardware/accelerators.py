@@ -16,7 +16,8 @@ class Accelerator:
     `units` are what its maker counts (compute units, Xe-cores, …), `width` the lanes that run one instruction
     together. `vector` and `dense` are the maker's rates of the ordinary and of the matrix units, without
     sparsity, in FLOP/s (OP/s for integers); `local_bytes` is the store that a program manages, per unit;
-    `cache_bytes` the last cache before DRAM; `link` all ports together, one direction, B/s.
+    `cache_bytes` the last cache before DRAM; `link` all ports together, one direction, B/s. `dram_seen` and
+    `dram_latency` (cycles) were measured.
     """
 
     name: str
@@ -32,6 +33,8 @@ class Accelerator:
     local_bytes: Figure | None = None
     cache_bytes: Figure | None = None
     link: Figure | None = None
+    dram_seen: Figure | None = None
+    dram_latency: Figure | None = None
     tdp: Figure | None = None
 
     def __str__(self) -> str:
@@ -81,6 +84,8 @@ ACCELERATORS: dict[str, Accelerator] = {
             local_bytes=Figure(64 * KIB, "B", sources.ROCM_SPECS),
             cache_bytes=Figure(256 * MIB, "B", _MI),
             link=Figure(448e9, "B/s", _MI, f"7 links; {_BOTH}"),
+            dram_seen=Figure(3997e9, "B/s", sources.RRZE),
+            dram_latency=Figure(890, "cycles", sources.RRZE, "behind the Infinity Cache, at 2.09 GHz"),
             tdp=Figure(750, "W", _MI),
         ),
         Accelerator(

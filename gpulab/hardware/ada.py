@@ -76,6 +76,7 @@ L40S = GPU(
     l2_bytes=Figure(96 * MIB, "B", _P, "of the AD102 chip"),
     dram_bytes=Figure(48e9, "B", _L),
     dram_bandwidth=Figure(864e9, "B/s", _L),
+    dram_seen=Figure(776e9, "B/s", RRZE, "measured on an L40, which has the same memory"),
     tdp=Figure(350, "W", _L),
     tensor_fma={
         "tfloat32": Figure(256, "FMA/clock/SM", _P),

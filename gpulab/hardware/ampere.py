@@ -85,7 +85,7 @@ A100_40 = replace(
     year=Figure(2020, "year", _P),
     dram_bytes=Figure(40e9, "B", _P),
     dram_bandwidth=Figure(1555e9, "B/s", _P),
-    dram_seen=None,
+    dram_seen=Figure(1382e9, "B/s", RRZE),
     aliases=("a100-40", "a100-sxm4-40gb"),
 )
 

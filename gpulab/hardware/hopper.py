@@ -86,6 +86,7 @@ H100_PCIE = replace(
     boost_clock=Figure(1755e6, "Hz", _P),
     tensor_clock=Figure(1620e6, "Hz", _P),
     dram_bandwidth=Figure(2039e9, "B/s", _P),
+    dram_seen=Figure(1704e9, "B/s", RRZE),
     tdp=Figure(350, "W", _P),
     tensor_dense={
         "float64": Figure(51.2e12, "FLOP/s", _P),

@@ -568,6 +568,22 @@ for cpu_sheet in hardware.CPUS.values():
 # bandwidth is channels × 8 bytes × transfers per second. In float64 an EPYC 9654 has a ninth of the rate of an
 # H100's ordinary lanes, and a seventh of its bandwidth; the large gap is in float16.
 #
+# ### Peak and seen
+#
+# The last bytes per second are never reached: DRAM must be refreshed, rows opened and the bus turned round. A
+# kernel that reads and writes reached these shares of the peak (Erlangen National High Performance Computing
+# Center, gpu-benches; for the T4 Jia et al., 2019).
+
+# %%
+seen = {g.name: 100 * float(g.dram_seen) / float(g.dram_bandwidth) for g in hardware.ALL if g.dram_seen}
+chip = hardware.accelerator("MI300X")
+seen["MI300X"] = 100 * float(chip.dram_seen) / float(chip.dram_bandwidth)
+gpulab.plot.bars(seen, "% of the peak bandwidth")
+
+# %% [markdown]
+# The **bandwidth utilisation** of a kernel is what it reaches over the peak. Compare it with these numbers and not
+# with 100.
+#
 # ### Boards and generations
 #
 # - **H100 or A100.** More SMs, lanes and clock; **clusters**: blocks of one GPC that read each other's shared memory.
@@ -733,6 +749,11 @@ print(f"{'':17}{'B200':>16}{'MI300X':>16}     ratio")
 for label, (ours, theirs) in rows.items():
     shown = [f"{float(x) / 1e9:.0f} GB" if x.unit == "B" else str(x) for x in (ours, theirs)]
     print(f"{label:17}{shown[0]:>16}{shown[1]:>16}{float(ours) / float(theirs):10.2f}")
+per_cycle = float(mi300x.dram_bandwidth) / int(mi300x.units) / float(mi300x.clock)
+waves = per_cycle * float(mi300x.dram_latency) / (64 * 4)
+print(
+    f"\nLittle's law: {waves:.0f} wavefronts of 64 lanes with a 4-byte load each fill an MI300X, per compute unit"
+)
 
 # %% [markdown]
 # The B200 came a year later and draws a third more power. Of its peak an MI300X reaches less so far (51 %, see

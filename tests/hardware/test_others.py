@@ -115,6 +115,12 @@ def test_a_link_is_slower_than_the_memory_behind_it(each: Accelerator) -> None:
         assert float(each.link) < float(each.dram_bandwidth)
 
 
+@pytest.mark.parametrize("each", ACCELERATORS.values(), ids=str)
+def test_seen_bandwidth_stays_below_the_peak(each: Accelerator) -> None:
+    if each.dram_seen is not None:
+        assert float(each.dram_seen) < float(each.dram_bandwidth)
+
+
 def test_what_apple_does_not_state_is_not_there() -> None:
     m4 = hardware.accelerator("M4 Max")
     assert not m4.vector and not m4.dense and m4.tdp is None
