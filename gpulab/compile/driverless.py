@@ -39,6 +39,11 @@ def compiles_with_variables() -> bool:
     return bool(getattr(_this_thread, "variables", False))
 
 
+def exceptions_compiled() -> dict[int, Any]:
+    """What the kernel that this thread compiled last may raise: (class, arguments, place) by number."""
+    return dict(getattr(_this_thread, "exceptions", {}))
+
+
 def numbas_includes() -> list[str]:
     """Folders of headers that numba was told of, by NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS."""
     from numba.cuda import config
@@ -48,9 +53,10 @@ def numbas_includes() -> list[str]:
 
 
 def _install() -> None:
-    from numba.cuda import dispatcher
+    from numba.cuda import compiler, dispatcher
     from numba.cuda.cudadrv import nvrtc
 
+    compile_function = compiler.compile_cuda
     ask_the_driver, compile_with_driver = dispatcher.get_current_device, nvrtc.compile
     if getattr(ask_the_driver, "is_ours", False):
         return
@@ -71,5 +77,11 @@ def _install() -> None:
         text = src.decode() if isinstance(src, bytes) else src
         return cuda_c_ptx(text, cc[:2], name, (*RELOCATABLE, *numbas_includes())), ""
 
+    def compile_cuda(*args: Any, **named: Any) -> Any:
+        result = compile_function(*args, **named)
+        _this_thread.exceptions = result.call_helper.exceptions
+        return result
+
+    compiler.compile_cuda = compile_cuda
     get_current_device.is_ours = True  # type: ignore[attr-defined]
     dispatcher.get_current_device, nvrtc.compile = get_current_device, compile

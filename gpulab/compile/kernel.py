@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpulab.messages import Message
 
@@ -20,6 +21,8 @@ class CompiledKernel:
     `max_registers` is the limit per thread that the learner asked for; it binds ptxas, not the PTX.
     `with_variables` compiles the same kernel, for the same arguments, so that its PTX says where each named
     variable is (`ptx.source_variables`): slowly, and with other instructions; None where no compiler can.
+    `exceptions` are those that the kernel may raise, (class, arguments, place) by the number that it leaves
+    in memory; only numba's ``debug=True`` makes a kernel raise.
     """
 
     name: str
@@ -29,6 +32,7 @@ class CompiledKernel:
     compiler: str
     max_registers: int | None = None
     with_variables: Callable[[], CompiledKernel] | None = field(default=None, compare=False, repr=False)
+    exceptions: Mapping[int, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def cooperative(self) -> bool:
@@ -37,7 +41,7 @@ class CompiledKernel:
 
     @property
     def digest(self) -> str:
-        """A hash of the PTX and the entry, of which one text may have several: equal hash, equal behaviour."""
+        """A hash of the PTX and the entry, of which a text may have several: equal hash, equal behaviour."""
         return hashlib.sha256(f"{self.entry}\0{self.ptx}".encode()).hexdigest()
 
 

@@ -11,7 +11,7 @@ from functools import cache, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from .driverless import compiles_with_variables, compiling_for
+from .driverless import compiles_with_variables, compiling_for, exceptions_compiled
 from .kernel import Capability, CompiledKernel, CompileError
 from .lines import with_learners_lines
 from .linking import link
@@ -102,17 +102,29 @@ def _compile(
     if cc not in supported_capabilities():
         raise CompileError(fn.__name__, no_code_for(cc))
     chosen = {name: options[name] for name in KERNEL_OPTIONS if options.get(name) is not None}
-    chosen |= {"debug": True, "opt": False} if variables else {"lineinfo": True}
-    try:
+    raises = bool(options.get("debug"))
+    if variables or raises:
+        chosen |= {"debug": True, "opt": False}
+    else:
+        chosen |= {"lineinfo": True}
+
+    def compiled(**more: Any) -> list[Any]:
         with without_driver(fn, cc, variables) as copy:
-            (ptx, *called), _ = cuda.compile_all(
-                copy, argument_types, device=False, abi="numba", output="ptx", cc=cc, **chosen
-            )
+            return cuda.compile_all(
+                copy, argument_types, device=False, abi="numba", output="ptx", cc=cc, **chosen | more
+            )[0]
+
+    try:
+        try:
+            ptx, *called = compiled()
+        except ZeroDivisionError:  # numba's own, over the lines of a kernel whose argument has no bytes
+            ptx, *called = compiled(lineinfo=False)
     except Exception as error:
         raise in_words(error, fn) from None
+    exceptions = exceptions_compiled() if raises else {}
     ptx = link(fn.__name__, with_learners_lines(ptx), [*called, *options.get("link", ())], cc)
     entry = re.search(r"\.entry\s+([\w$]+)", ptx)
     assert entry, "numba made PTX without a kernel"
     limit = options.get("max_registers")
     again = None if variables else cache(partial(_compile, fn, argument_types, cc, options, variables=True))
-    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit, again)
+    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit, again, exceptions)

@@ -19,6 +19,7 @@ from gpulab.hardware import occupancy
 from gpulab.messages import Message, shorten
 from gpulab.simt import SimulationError
 
+from . import exceptions
 from .arguments import Packed, pack
 from .not_simulated import SimulationGap
 from .streams import Stream
@@ -305,6 +306,7 @@ class LaunchConfiguration:
         if compiled.cooperative:
             self._check_grid_sync(compiled)
         packed: Packed = pack(kernel.name, kernel._parameters, types, args)
+        raised = exceptions.watch(compiled)
         devices.current().launch(
             compiled,
             self.grid,
@@ -314,6 +316,7 @@ class LaunchConfiguration:
             pointers=tuple(packed.pointers),
             arrays=tuple(packed.arrays),
         )
+        raised()
         for finish in (*packed.afterwards, *fetched):
             finish()
 
@@ -377,9 +380,9 @@ def jit(
 ) -> Any:
     """Make a function a kernel, or with ``device=True`` a device function. Takes all options of numba's.
 
-    With a signature or a list of them it is compiled at once and for these types only. `debug`, `lineinfo`
-    and `cache` change nothing: the simulator always checks, always knows the source line, and keeps no
-    files.
+    With a signature or a list of them it is compiled at once and for these types only. With `debug` a kernel
+    raises as Python does, and is slow and large. `lineinfo` and `cache` change nothing: the simulator always
+    knows the source line, and keeps no files.
     """
     if isinstance(inline, bool):
         inline = "always" if inline else "never"
