@@ -387,7 +387,7 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "bytes",
-                lambda s: MARGIN * FLOAT * (2 * math.prod(_matrix(s)) + 11 * _matrix(s)[1]),
+                lambda s: int(MARGIN * FLOAT * (2 * math.prod(_matrix(s)) + 11 * _matrix(s)[1])),
                 2.5,
                 "bytes moved",
                 naive=lambda s: FLOAT * (8 * math.prod(_matrix(s)) + 4 * _matrix(s)[1]),
@@ -427,7 +427,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Budget(
                 "bytes",
-                lambda s: MARGIN * 7 * FLOAT * _numbers(s),
+                lambda s: int(MARGIN * 7 * FLOAT * _numbers(s)),
                 1,
                 "bytes moved",
                 naive=lambda s: 25 * FLOAT * _numbers(s),
@@ -475,7 +475,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Budget(
                 "bytes",
-                lambda s: MARGIN * 3 * FLOAT * _numbers(s),
+                lambda s: int(MARGIN * 3 * FLOAT * _numbers(s)),
                 0.5,
                 "bytes moved",
                 naive=lambda s: 5 * FLOAT * _numbers(s),
@@ -564,7 +564,7 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "peak_bytes",
-                lambda s: MARGIN * least_peak(s),
+                lambda s: int(MARGIN * least_peak(s)),
                 2,
                 "peak memory",
                 naive=lambda s: (2 * int(s["blocks"]) + 1) * activation_bytes(s),
@@ -726,8 +726,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "layout_bytes",
         "Converting a tensor to channels last and back again moves, for each byte of it,",
         "bytes",
-        4,
-        "Each conversion reads all of it and writes all of it.",
+        reason="Each conversion reads all of it and writes all of it.",
     ),
     _prediction(
         "lie",

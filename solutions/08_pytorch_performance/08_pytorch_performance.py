@@ -126,9 +126,9 @@ plot.lines(
 
 # %% [markdown]
 # **Why.** Left of the bend you pay for the operation, right of it for the bytes. A GPU moves the bend far to
-# the right: its launch takes a few µs too, and an A100 moves megabytes meanwhile. Numbers for "the" launch
-# overhead range from 3 to 40 µs in print, because some mean the launch and some the framework's way to it.
-# Measure yours.
+# the right: a launch takes a few µs, and in each of them an A100's DRAM could move 2 MB (2,039 GB/s, data
+# sheet). Printed numbers for "the" launch overhead differ by ten times, because some mean the launch and some
+# the framework's way to it. Measure yours.
 #
 # ## 2 · Bytes, not only launches
 #
@@ -373,8 +373,8 @@ torch.compile(clip, backend=collect, fullgraph=True)(few, 1.0)
 print(len(graphs), "graph")
 
 # %% [markdown]
-# **Why.** The device can multiply by a factor of 1; that costs less than asking whether it must. PyTorch's
-# `clip_grad_norm_` asked the host in its early versions and does not today.
+# **Why.** The device can multiply by a factor of 1; that costs less than asking whether it must. PyTorch's own
+# `clip_grad_norm_` does so, and a comment in its source says why (`torch/nn/utils/clip_grad.py`).
 #
 # ## 5 · From eager code to graphs
 #
@@ -452,14 +452,12 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 # `cudaMalloc` takes long, and `cudaFree` makes the host wait for the device. So PyTorch has a **caching
 # allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps what a tensor gives
 # back. **Allocated** is what tensors hold, **reserved** is what the allocator holds; `nvidia-smi` shows
-# reserved and a little more. `torch.cuda.empty_cache()` gives back segments in which nothing lies; it gives no
-# tensor more room.
+# reserved and a little more. `torch.cuda.empty_cache()` gives back segments in which nothing lies.
 #
-# Its rules, a little simplified (`c10/cuda/CUDACachingAllocator.cpp`; the real one has a second pool for
-# small tensors): round the size up to 512 bytes. Of all free blocks that are large enough take the smallest,
-# of equal ones the one in the earlier segment, then at the lower address. Cut off what is left. If there is
-# none, make a segment: 20 MiB for sizes below 10 MiB, else the size rounded up to 2 MiB. A block that becomes
-# free joins free neighbours in its segment.
+# Its rules, without the second pool for small tensors (`c10/cuda/CUDACachingAllocator.cpp`): round the size up
+# to 512 bytes. Of all free blocks that are large enough take the smallest, of equal ones the first. Cut off
+# what is left. If there is none, make a segment: 20 MiB for sizes below 10 MiB, else the size rounded up to 2
+# MiB. A block that becomes free joins free neighbours in its segment.
 #
 # **Predict.** A program's first tensor has 3 MiB. How many MiB does PyTorch reserve?
 
@@ -625,8 +623,8 @@ gpulab.predict("pytorch.kept", measured=kept / 1024)
 
 # %% [markdown]
 # `torch.utils.checkpoint.checkpoint(fn, *inputs, use_reentrant=False)` gives fn(*inputs). Say
-# `use_reentrant=False`: with the old default an input that wants no gradient cuts the graph, and the weights
-# inside get **none**, without an error.
+# `use_reentrant=False`: with the old way, True, an input that wants no gradient cuts the graph, and the weights
+# inside get **none**; only a warning says so.
 #
 # **Do.** Write `gradients(weights, x)`: run the chain, take the mean of the squares of its result, and leave
 # the gradients in `w.grad`. **Budget:** peak memory at most 10 % above the best distance of checkpoints, and
@@ -898,8 +896,8 @@ for name, given in (("contiguous", images), ("channels last", last)):
 # | Nsight Compute, `ncu` | one kernel's counters | why a kernel is slow (lab 04's reports) |
 # | compute-sanitizer | memory faults, races | when results are wrong |
 #
-# `nvprof` of older guides stops at compute capability 7.5. "GPU utilisation 100 %" in `nvidia-smi` means that
-# a kernel was running at every look; it may have used one SM.
+# `nvprof` of older guides does not support compute capability 8.0 and later. "GPU utilisation 100 %" in
+# `nvidia-smi` means that some kernel ran all the time (NVML manual); it may have used one SM.
 
 # %%
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -1181,7 +1179,7 @@ print(f"operations in the graph: {counts[0]}; after dead code is removed: {count
 # | function | launches + bytes per byte |
 # |---|---|
 # | line by line | the cell below |
-# | ours | 11 |
+# | ours | 12 |
 # | PyTorch's own operator, one launch | 3 |
 
 # %%
