@@ -16,6 +16,7 @@
 | | | | shared wavefronts/block | 201 | 36 | 40 |
 | compact | compact(a, out, count), host | votes, scan, scatter | loaded bytes/element | 16 | 8.02 | 8.8 |
 | | | | stored bytes/element | 10 | 2.02 | 2.3 |
+| | | | blocks, in all launches | 1 | n/128 + 1 | n/256 |
 | histogram | histogram(values, counts) | private bins, a copy per lane | loaded bytes/element | – | 4 | 4 |
 | | | | global atomics | n | 512 | 512 |
 | | | | atomic conflicts | – | 0 | 0 |
@@ -51,7 +52,7 @@ warp scans: 8 stores, and warp w reads w totals: 28; 36.
 
 **compact**: a flag and a place for every element: 4 (read a) + 4 (scan the flags) + 8 (read a and its place)
 = 16 loaded, 4 + 4 + about 2 stored. Counting per block and ranking by votes reads a twice and the counts of
-256 elements once: 8 + 4/256 + 4/256. Half of the numbers are positive: 2 stored, and 2 · 4/256.
+256 elements twice: 8 + 4/256 + 4/256. Half of the numbers are positive: 2 stored, and 2 · 4/256.
 
 **histogram**: 64 bins · 8 blocks = 512. With a copy of the bins for each lane no two lanes of a warp meet at
 an address, and with the lane as last index none meet in a bank.
@@ -430,7 +431,7 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             _loaded(
                 8.8,
-                1.5,
+                1.3,
                 "A block needs one number from outside: how many are kept before it. What else do your "
                 "threads load?",
                 naive=16,
@@ -439,12 +440,22 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_store_bytes",
                 lambda sizes: int(2.3 * _n(sizes)),
-                1.5,
+                1.3,
                 "stored bytes",
                 naive=lambda sizes: 10 * _n(sizes),
                 why="what is kept, half of the array, and a little",
                 advice="Besides the result you store {times} × as much as is needed. Could a thread work its "
                 "place out again instead of reading it?",
+            ),
+            Budget(
+                "blocks",
+                lambda sizes: blocks(_n(sizes)),
+                0.4,
+                "blocks",
+                naive=1,
+                sense=">=",
+                why="256 elements for each, or fewer",
+                advice="One block runs on one SM. What keeps the others from working at the same time?",
             ),
         ),
         hints=(

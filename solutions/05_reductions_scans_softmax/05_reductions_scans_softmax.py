@@ -781,8 +781,8 @@ gpulab.predict("parallel.rank", ...)
 # **Do.** Write the host function `compact(a, out, count)`: the elements above 0, in order, at the start of `out`
 # (which holds zeros), and their number in `count[0]`. Device arrays; at most 65,536 elements, so at most 256 blocks
 # of 256, and one launch of your `scan` can take their counts. Temporary arrays: `cuda.device_array(blocks,
-# np.int32)`. **Budget:** 8.8 bytes loaded and 2.3 stored for each element, where half are kept. About 28 lines
-# with two kernels. Sizes include 1, 33, 65,535 and 0.
+# np.int32)`. **Budget:** 8.8 bytes loaded and 2.3 stored for each element, where half are kept; a block for every
+# 256 elements. About 28 lines with two kernels. Sizes include 1, 33, 65,535 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "compact", "locked": false, "schema_version": 3, "solution": true, "task": false}
