@@ -675,7 +675,7 @@ def _prediction(
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "rounds",
-        "Rounds in which a tree adds up 65,536 numbers, if in each round every pair is added at once,",
+        "Rounds in which a tree adds up 65,536 numbers, if in each round every pair is added at once",
         "rounds",
         16,
         "Each round halves the numbers: log₂ 65,536.",
@@ -689,7 +689,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "warp_atomics",
-        "Atomics of a sum on 8 blocks of 256 threads, one for each warp,",
+        "Atomics of a sum on 8 blocks of 256 threads, one for each warp",
         "atomics",
         64,
         "256 / 32 = 8 warps in each of 8 blocks.",
@@ -740,7 +740,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "merge",
-        "The sum s of the merged row, for (m = 3, s = 2) and (m = 5, s = 1),",
+        "The sum s of the merged row, for (m = 3, s = 2) and (m = 5, s = 1)",
         "",
         1.2707,
         "The larger maximum is 5: 2 · e^(3 − 5) + 1 · e⁰.",

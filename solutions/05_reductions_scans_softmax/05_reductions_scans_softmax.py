@@ -248,7 +248,7 @@ in_memory.compare(gpulab.profile(warp_sum[N // 256, 256], a, sums))
 # **Why.** A value passed by shuffle crosses no memory, so there is nothing to order and nothing to conflict.
 # With `shfl_down` only lane 0 ends with the sum. With `shfl_xor` and the same distances all 32 lanes end with
 # it, for the same price; you will want that soon. On compute capability 8.0 and later one instruction reduces
-# *integers* over a warp (`redux.sync`); for floats the five shuffles stay.
+# *integers* over a warp (`redux.sync`); for sums of floats the five shuffles stay.
 
 # %% [markdown]
 # ## 3 · The whole array in one launch
@@ -504,7 +504,7 @@ lines(
 )
 
 # %% [markdown]
-# **Why.** With one load per lane even a full A100 hardly suffices, and an H100 does not. With four, a quarter of
+# **Why.** With one load per lane even a full A100 barely suffices, and an H100 does not. With four, a quarter of
 # the warps do, and each may use four times the registers. So high occupancy is one way to have enough under
 # way, and ILP is the other.
 #
@@ -833,7 +833,7 @@ def compact(a, out, count):
 gpulab.check("parallel.compact", compact)
 
 # %% [markdown]
-# **See.** Who writes what, for 1,000 elements: the colour is the block.
+# **See.** Who writes what, for 1,000 elements: the colour is the block, and the hatched rest keeps its zeros.
 
 # %%
 gpulab.need(compact)
@@ -1108,8 +1108,8 @@ three_passes.compare(one_pass)
 
 # %% [markdown]
 # **Why.** The barriers are gone because all who share a row are lanes of one warp. The logit stays in a register
-# between its three uses. The price is registers, and a limit on the row. For longer rows a block takes a row, keeps
-# it in shared memory, and needs two barriers for two sums.
+# between its three uses. The price is registers, and a limit on the row. For longer rows a block takes a row and
+# keeps it in shared memory; its warps hand over twice, for the maximum and for the sum.
 #
 # The exponentials are next. Special functions have 16 lanes in an SM:
 
