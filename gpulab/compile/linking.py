@@ -19,6 +19,8 @@ NUMBAS_SOURCES = {
 OUR_SOURCES = {
     "cudaCGGetIntrinsicHandle": "grid_sync.cuh",
     "cudaCGSynchronize": "grid_sync.cuh",
+    "NRT_incref": "reference_counts.cuh",
+    "NRT_decref": "reference_counts.cuh",
 }
 
 NAME = r"(?P<name>[\w$]+)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from numba.cuda.misc.special import literal_unroll
 
 from gpulab import cuda, device
 from gpulab.compile import CompileError
@@ -285,3 +286,20 @@ def test_a_kernel_is_specialised_for_types_and_only_once() -> None:
 def test_a_kernel_cannot_be_launched_with_keywords() -> None:
     with pytest.raises(LaunchError):
         cuda.jit(plus_one)(a=ONES)
+
+
+def test_numbas_memory_manager_may_be_on(monkeypatch) -> None:
+    """Its calls that count references are there; nothing that a kernel can name is counted."""
+    monkeypatch.setattr("numba.cuda.config.CUDA_ENABLE_NRT", True)
+    ones, twos = np.ones(3), np.full((2, 2), 2.0)
+
+    @cuda.jit
+    def sums(out):
+        i = 0
+        for array in literal_unroll((ones, twos)):
+            out[i] = np.sum(array)
+            i += 1
+
+    out = np.zeros(2)
+    sums[1, 1](out)
+    assert out.tolist() == [3, 8]
