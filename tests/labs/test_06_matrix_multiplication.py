@@ -49,7 +49,6 @@ def square(kernel, grid, block):
     "stem, label",
     [
         ("tiled_without_tiles", "loaded bytes"),
-        ("column_without_tiles", "loaded bytes"),
         ("column_reads_b_again", "shared loads"),
         ("blocked_neighbouring_rows", "bank conflicts"),
         ("wide_one_float_at_a_time", "load requests"),
