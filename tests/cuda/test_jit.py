@@ -296,7 +296,7 @@ def test_numbas_memory_manager_may_be_on(monkeypatch) -> None:
     @cuda.jit
     def sums(out):
         i = 0
-        for array in literal_unroll((ones, twos)):
+        for array in literal_unroll((ones, twos)):  # noqa: SIM113 numba unrolls no enumerate
             out[i] = np.sum(array)
             i += 1
 
