@@ -296,9 +296,9 @@ def test_numbas_memory_manager_may_be_on(monkeypatch) -> None:
     @cuda.jit
     def sums(out):
         i = 0
-        for array in literal_unroll((ones, twos)):  # noqa: SIM113 numba unrolls no enumerate
+        for array in literal_unroll((ones, twos)):
             out[i] = np.sum(array)
-            i += 1
+            i += 1  # noqa: SIM113 numba unrolls no enumerate
 
     out = np.zeros(2)
     sums[1, 1](out)
