@@ -23,7 +23,7 @@ ROOF = {"gpulab", "gpulab.__main__"}
 CORE = {"numpy", "matplotlib", "numba", "cuda", "rich", "IPython", "ipywidgets", "traitlets", "packaging"}
 
 # Rooms that nothing else imports, for those who have an extra: a face may stand on what it is the face of.
-FACES = {"gpulab.simulated_triton": {"triton"}, "gpulab.models.gpt": {"torch"}}
+FACES = {"gpulab.simulated_triton": {"triton"}, "gpulab.models.gpt": {"torch"}, "gpulab.models.emulate": {"torch"}}
 
 # Split, so that this file does not name them.
 FORBIDDEN = tuple(

@@ -1,0 +1,712 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "10"
+#     hours: 3
+#     topics: [C3.7, C3.11, C9.1, C9.2, C9.3, C9.4, C9.5, C9.6, C9.7, C9.8, C9.9]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 10 · Mixed precision
+#
+# **About three hours.** You need labs 08 and 09: where PyTorch spends its time, and what FP16, BF16 and E4M3
+# can hold.
+#
+# Tensor cores multiply 16-bit numbers many times as fast as 32-bit ones, and half the bytes travel. So
+# networks are trained in 16 bits, and lately in 8, and still end where FP32 ends. That takes care at four or
+# five places, and you will see each of them fail first. There is no GPU in this lab: results are rounded as a
+# GPU would round them, and everything else is the same.
+#
+# When you are through, you can
+#
+# 1. say which gradients FP16 loses, and by how much a loss has to be scaled to keep them;
+# 2. write a dynamic loss scaler that does what PyTorch's does, step by step;
+# 3. put scaling, checking, clipping and updating into the right order;
+# 4. predict which operation autocast runs in which type;
+# 5. choose between FP16, BF16 and FP8 and say what each choice costs in memory.
+
+# %%
+import math
+
+import numpy as np
+
+import gpulab
+
+gpulab.start("10")
+
+# %% [markdown]
+# ## 1 · What FP16 loses
+#
+# A small GPT learns to write little stories. In the next cell every output of a layer, every weight it uses
+# and every gradient is rounded to a format (`gpulab.models.emulate`); the products themselves are summed in
+# FP32, as tensor cores do. The loss carries a factor of 2⁻¹⁰. Such factors are common: a mean over a large
+# batch, an auxiliary loss with a small weight. Here it makes gradients small enough that you see the damage
+# in a short run.
+
+# %%
+import torch
+from torch.nn import functional as F
+
+from gpulab.models import text
+from gpulab.models.config import Config
+from gpulab.models.gpt import GPT
+from gpulab.models.emulate import emulate
+
+torch.set_num_threads(1)  # with tensors as small as these, threads would wait for each other
+FACTOR = 2.0**-10
+STEPS = 80
+
+
+def train(format, scale=1.0, watch=None, seed=0, gradients=None):
+    """The losses of a short training run; the loss is multiplied by `scale`, the gradients divided by it."""
+    torch.manual_seed(seed)
+    model = GPT(Config(vocabulary=text.VOCABULARY, context=48, width=48, layers=2, heads=4))
+    emulate(model, format, gradients=gradients, watch=watch)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=6e-3)
+    stories, losses = text.Stories(seed), []
+    for _ in range(STEPS):
+        windows = torch.from_numpy(stories.windows(12, 49))
+        loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+        optimizer.zero_grad()
+        (loss * FACTOR * scale).backward()
+        for parameter in model.parameters():
+            parameter.grad /= FACTOR * scale
+        if all(torch.isfinite(parameter.grad).all() for parameter in model.parameters()):
+            optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+seen = []  # every 64th gradient of the results of all layers
+
+
+def watch(layer, gradient):
+    seen.append(gradient.flatten()[::64].abs().numpy().copy())
+
+
+runs = {"FP32": train("FP32", watch=watch)}
+magnitudes = np.concatenate(seen)
+magnitudes = magnitudes[magnitudes > 0]
+print(
+    f"{magnitudes.size:,} gradients of activations, from 2^{math.log2(magnitudes.min()):.0f} to 2^{math.log2(magnitudes.max()):.0f}"
+)
+
+# %% [markdown]
+# **Predict.** How many percent of these gradients are rounded to zero in FP16? Its smallest number is 2⁻²⁴.
+
+# %%
+gpulab.predict("mixed.vanished", ...)
+
+# %%
+import matplotlib.pyplot as plt
+
+powers = np.log2(magnitudes)
+fig, ax = plt.subplots(figsize=(7, 3.2))
+counts, edges, bars = ax.hist(powers, bins=np.arange(-60, 0), color="#0064a4")
+for bar, left in zip(bars, edges, strict=False):
+    bar.set_color("#d55e00" if left < -25 else "#e69f00" if left < -14 else "#0064a4")
+top = counts.max()
+for x, words, colour in (
+    (-42, "become zero", "#d55e00"),
+    (-19.5, "subnormal", "#b07800"),
+    (-6, "normal", "#0064a4"),
+):
+    ax.annotate(words, (x, 1.06 * top), ha="center", color=colour)
+ax.set(xlabel="log2 of the gradient's magnitude", ylabel="gradients", ylim=(0, 1.2 * top))
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+gpulab.predict("mixed.vanished", measured=100 * float((powers <= -25).mean()))
+
+# %% [markdown]
+# What lies left of 2⁻²⁵ becomes zero in FP16; what lies left of 2⁻¹⁴ keeps fewer digits the smaller it is. To
+# the right, up to 2¹⁶, is a wide empty space.
+#
+# **Why.** A gradient is a product of many small factors. FP16 has 5 exponent bits, 40 powers of two with its
+# subnormals; BF16 and FP32 have 8, more than 250. *Rounding* as such does little harm: a relative error of up
+# to 2⁻¹¹ per number is small beside the noise of a batch, and it averages out.
+#
+# ## 2 · Weights that do not move
+#
+# The other place where 16 bits fail is the update. **Predict.** A weight is 1, in FP16. How large must an
+# update be, at least, to change it?
+
+# %%
+gpulab.predict("mixed.stuck", ...)
+
+# %%
+steps = np.linspace(0, 0.001, 100_001)
+moved = np.float16(1) + steps
+gpulab.predict("mixed.stuck", measured=float(steps[np.flatnonzero(moved.astype(np.float16) > 1)[0]]))
+
+# %% [markdown]
+# **Do.** Write `master(weight, update, count)`: add `update` to `weight`, `count` times. Return two numbers,
+# both values of FP16: first what comes out when the weight is kept in FP16 (each sum is rounded), then when a
+# **master copy** of full precision is added up and only the copy that the network uses is rounded. About 6
+# lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "master", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def master(weight, update, count):
+    ### BEGIN SOLUTION
+    alone, copy = np.float16(weight), weight
+    for _ in range(count):
+        alone = np.float16(float(alone) + update)
+        copy += update
+    return [float(alone), float(np.float16(copy))]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "master-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("mixed.master", master)
+
+# %% [markdown]
+# **Why.** Updates are small against weights: with a learning rate of 10⁻³ or less, often by a factor of a
+# thousand and more. So the optimizer keeps weights in FP32 and hands out 16-bit copies. (Stochastic rounding,
+# lab 09, is the other way.)
+#
+# ## 3 · One factor for the loss
+#
+# The empty space on the right of the figure is the way out. Multiply the **loss** by a large factor before
+# the backward pass, and by the chain rule every gradient grows by it. Divide the gradients by it, in FP32,
+# before they are used. That is **loss scaling** (Micikevicius et al., 2018). A whole iteration has six parts:
+#
+# 1. forward in 16 bits with copies of the master weights;
+# 2. the loss in FP32;
+# 3. times the scale;
+# 4. backward in 16 bits;
+# 5. gradients to FP32, divided by the scale (**unscaled**), looked through for infinities, clipped if you
+#    clip;
+# 6. the update of the master weights in FP32.
+
+# %%
+runs["FP16"] = train("FP16")
+runs["FP16, loss × 1,024"] = train("FP16", scale=1024.0)
+fig, ax = plt.subplots(figsize=(6.6, 3.2))
+for (name, losses), colour, width in zip(
+    runs.items(), ("#767676", "#d55e00", "#0064a4"), (4, 2, 1.5), strict=True
+):
+    smooth = np.convolve(losses, np.ones(8) / 8, "valid")
+    ax.plot(np.arange(8, STEPS + 1), smooth, color=colour, linewidth=width)
+    ax.annotate(
+        f"{name}  {smooth[-1]:.2f}",
+        (STEPS + 1, smooth[-1]),
+        color=colour,
+        va="bottom" if name == "FP32" else "top" if "×" in name else "center",
+    )
+ax.set(xlabel="step", ylabel="loss (nats per character)", xlim=(0, 1.35 * STEPS), ylim=(0.4, 3))
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# FP16 without scaling hardly learns. With the loss scaled it follows FP32 so closely that the lines cover each
+# other.
+#
+# **Do.** Write `static(gradients)`: the power of two to scale with, so that none of these gradients becomes
+# infinite in FP16 and as few as possible become zero. FP16 rounds to infinity from 65,520 on. About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "static", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def static(gradients):
+    ### BEGIN SOLUTION
+    largest = max(abs(g) for g in gradients)
+    if largest == 0:
+        return 1.0
+    factor = 2.0 ** math.floor(math.log2(65504 / largest))
+    while 2 * factor * largest < 65520:
+        factor *= 2
+    return factor
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "static-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("mixed.static", static)
+
+# %% [markdown]
+# ## 4 · A factor that finds its size
+#
+# Gradients shrink as training goes on, and now and then a batch has very large ones. **Dynamic** loss scaling
+# follows them. The scale starts high. When an infinity or NaN appears among the gradients, the step is
+# skipped, and the scale is multiplied by `backoff`. After `interval` good steps in a row it is multiplied by
+# `growth`. PyTorch's defaults are 65,536, 0.5, 2,000 and 2.
+#
+# **Predict.** From 1,024, with an interval of 20 and growth 2: what is the scale after 100 good steps?
+
+# %%
+gpulab.predict("mixed.growth", ...)
+
+# %% [markdown]
+# **Do.** Write `scaler(overflows, scale, growth, backoff, interval)`. `overflows` says for each iteration
+# whether there was one. Return a list of `[scale, good steps in a row]`, as they are after each iteration.
+# **Budget:** no state that differs from `torch.amp.GradScaler`'s. About 10 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "scaler", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def scaler(overflows, scale, growth, backoff, interval):
+    ### BEGIN SOLUTION
+    states, good = [], 0
+    for overflow in overflows:
+        if overflow:
+            scale, good = scale * backoff, 0
+        else:
+            good += 1
+            if good == interval:
+                scale, good = scale * growth, 0
+        states.append([scale, good])
+    return states
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "scaler-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("mixed.scaler", scaler)
+
+# %% [markdown]
+# **See.** Your scaler beside PyTorch's, on gradients whose size wanders. An overflow happens when scale ×
+# gradient is beyond FP16.
+
+# %%
+gpulab.need(scaler)
+numbers = np.random.default_rng(3)
+sizes = 2.0 ** (np.cumsum(numbers.standard_normal(400)) * 0.6 - 4)
+theirs = torch.amp.GradScaler("cpu", init_scale=2.0**16, growth_interval=20)
+weight = torch.zeros(1, requires_grad=True)
+sgd = torch.optim.SGD([weight], lr=1e-4)
+scales, overflows = [], []
+for size in sizes:
+    sgd.zero_grad()
+    theirs.scale((weight * float(size)).sum()).backward()
+    weight.grad = weight.grad.half().float()
+    overflows.append(bool(torch.isinf(weight.grad).any()))
+    theirs.step(sgd)
+    theirs.update()
+    scales.append(theirs.get_scale())
+mine = [scale for scale, _ in scaler(overflows, 2.0**16, 2.0, 0.5, 20)]
+print(
+    "iterations whose scale differs from GradScaler's:",
+    sum(a != b for a, b in zip(mine, scales, strict=True)),
+)
+
+fig, ax = plt.subplots(figsize=(7, 3))
+ax.plot(65504 / sizes, color="#767676", linewidth=1)
+ax.step(range(400), mine, color="#0064a4", where="post")
+ax.annotate(
+    "largest scale without overflow",
+    (120, (65504 / sizes)[:120].max()),
+    color="#767676",
+    va="top",
+)
+ax.annotate(
+    "your scale", (60, mine[60]), color="#0064a4", va="top", xytext=(0, -18), textcoords="offset points"
+)
+ax.set(xlabel="iteration", ylabel="scale")
+ax.set_yscale("log", base=2)
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# The scale climbs until it touches the limit, falls by half, and climbs again; each touch costs one skipped
+# step.
+#
+# **Clipping** limits the length of the gradient, all parameters together: if the norm is above a limit, every
+# gradient is multiplied by limit / norm. The limit is meant for the *real* gradients.
+#
+# **Do.** Write `clip(gradients, scale, limit)`: unscale, then clip. Return the list of gradients, or `None`
+# if one is infinite or NaN: then the step is skipped. About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def clip(gradients, scale, limit):
+    ### BEGIN SOLUTION
+    real = [g / scale for g in gradients]
+    if not all(math.isfinite(g) for g in real):
+        return None
+    norm = math.sqrt(sum(g * g for g in real))
+    return [g * limit / norm for g in real] if norm > limit else real
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "clip-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("mixed.clip", clip)
+
+# %% [markdown]
+# **Why.** What to watch in a run: the norm of the gradients, how often steps are skipped, and the scale. A
+# scale that falls and falls means that the infinities come from the forward pass, and no scale will help.
+#
+# ## 5 · Autocast
+#
+# Nobody casts by hand. Under `with torch.amp.autocast("cuda", dtype=torch.float16):` PyTorch chooses a type
+# per operation, from three lists (PyTorch documentation, "Autocast Op Reference"). Parts of them:
+#
+# | runs in | operations here |
+# |---|---|
+# | float16 | `linear`, `matmul`, `bmm`, `conv2d`, `addmm` |
+# | float32 | `softmax`, `log_softmax`, `layer_norm`, `cross_entropy`, `exp`, `log`, `pow`, `sum`, `norm` |
+# | the widest of its inputs | `add`, `mul`, `cat` |
+# | as its first input is | all others: `relu`, `gelu`, `tanh`, `dropout`, `reshape`, `max` |
+#
+# **Predict.** How many bits has the loss, `cross_entropy` of a linear layer's output?
+
+# %%
+gpulab.predict("mixed.loss_type", ...)
+
+# %% [markdown]
+# **Do.** Write `dtypes(program)`. A program is a list of `[operation, inputs]`; an input is `"float32"`,
+# `"float16"`, or the number of an earlier line, counted from 0. Return the list of the results' types. About
+# 12 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "dtypes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def dtypes(program):
+    ### BEGIN SOLUTION
+    short = {"linear", "matmul", "bmm", "conv2d", "addmm"}
+    long = {"softmax", "log_softmax", "layer_norm", "cross_entropy", "exp", "log", "pow", "sum", "norm"}
+    found = []
+    for operation, inputs in program:
+        given = [found[i] if isinstance(i, int) else i for i in inputs]
+        if operation in short:
+            found.append("float16")
+        elif operation in long:
+            found.append("float32")
+        elif operation in {"add", "mul", "cat"}:
+            found.append("float32" if "float32" in given else "float16")
+        else:
+            found.append(given[0])
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "dtypes-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("mixed.dtypes", dtypes)
+
+# %% [markdown]
+# **See.** PyTorch's autocast for the CPU has lists of its own, with bfloat16, and some of the same entries.
+# Run it:
+
+# %%
+x, w = torch.randn(4, 8), torch.randn(8, 8)
+with torch.amp.autocast("cpu", dtype=torch.bfloat16):
+    y = F.linear(x, w)
+    rows = {"linear": y, "relu of it": torch.relu(y), "add of it and FP32": y + x, "matmul of both": y @ w}
+for name, result in rows.items():
+    print(f"{name:20}{result.dtype}")
+
+# %% [markdown]
+# **By hand**, a linear layer in mixed precision is three casts: `(x.half() @ weight.half().T).float() +
+# bias`, with `weight` the FP32 parameter. Guides write `torch.addmm(bias, x, w)` here; that takes matrices
+# only and fails for activations with three axes. The cast of a weight is part of the graph, so its gradient
+# arrives in FP32 at the parameter.
+#
+# The training loop with both, in today's spelling (`torch.cuda.amp…` is the old one and warns):
+#
+# ```python
+# scaler = torch.amp.GradScaler("cuda")
+# with torch.amp.autocast("cuda", dtype=torch.float16):
+#     loss = F.cross_entropy(model(x), y)
+# scaler.scale(loss).backward()
+# scaler.unscale_(optimizer)                                  # before clipping
+# torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+# scaler.step(optimizer)                                      # skips if an infinity was found
+# scaler.update()
+# ```
+#
+# In **other frameworks**: Keras has a policy, `mixed_float16`, per layer; JAX code casts explicitly, or by a
+# library such as jmp; NVIDIA's Apex had "O1" and "O2" levels before PyTorch took the idea over, and still has
+# fused optimizers that update master weights and write the 16-bit copy in one kernel.
+#
+# ## 6 · What it buys
+#
+# **Predict.** Training with AdamW and autocast to float16: how many bytes per parameter are kept? Count the
+# parameter, its gradient, two moments, and the float16 copy of the weight that autocast caches.
+
+# %%
+gpulab.predict("mixed.amp_bytes", ...)
+
+# %% [markdown]
+# **Do.** Write `footprint(parameters, choice)`: bytes for all of that. The choices: `"FP32"`; `"AMP"`, as
+# above; `"BF16 pure"`, everything in BF16 and no master copy; `"BF16 + 8-bit Adam"`, the same with moments of
+# one byte. About 2 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "footprint", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def footprint(parameters, choice):
+    ### BEGIN SOLUTION
+    each = {"FP32": 4 + 4 + 8, "AMP": 4 + 4 + 8 + 2, "BF16 pure": 2 + 2 + 4, "BF16 + 8-bit Adam": 2 + 2 + 2}
+    return parameters * each[choice]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "footprint-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("mixed.footprint", footprint)
+
+# %%
+from gpulab import hardware
+
+for name in ("V100", "A100", "H100"):
+    gpu = hardware.find(name)
+    plain, tensor = float(gpu.peak("float32")), float(gpu.peak("float16", tensor=True))
+    print(
+        f"{name}: FP32 {plain / 1e12:6.1f} TFLOP/s, FP16 on tensor cores, dense {tensor / 1e12:6.1f}: {tensor / plain:.0f} ×"
+    )
+
+# %% [markdown]
+# AMP makes *weights and optimizer* larger, not smaller. What it halves are activations, most of the memory
+# when batches are large, and the bytes that layers move. And matrix products run on tensor cores. The factor
+# above is that of the peaks; a whole training step gains less, often two to three times, because layers that
+# move bytes gain at most two.
+#
+# Tensor cores like **sizes** whose rows are a multiple of 16 bytes: 8 numbers of FP16. Others have worked,
+# too, since cuBLAS 11, but more slowly; on an A100, 128 bytes, 64 numbers, are best (NVIDIA, "Matrix
+# Multiplication Background"). A vocabulary of 50,257 becomes 50,304.
+#
+# **BF16 or FP16?** BF16 has FP32's range: no loss scaling, no skipped steps; eight times coarser rounding,
+# which training takes with master weights in FP32. It needs Ampere or later. FP16 has the digits, for
+# inference and for older GPUs. There is no need for FP32 in fine-tuning.
+
+# %%
+runs["BF16"] = train("BF16")
+for name, losses in runs.items():
+    print(f"{name:20} loss of the last ten steps {np.mean(losses[-10:]):.3f}")
+
+# %% [markdown]
+# ## 7 · Eight bits: scales from the past
+#
+# E4M3 has 4 exponent bits: numbers from 2⁻⁹ to 448. A tensor must be moved there by a **scale** of its own.
+# The best scale is 448 / **amax**, with amax the largest magnitude of the tensor.
+#
+# **Predict.** These are 10,000 activations with a spread of 1/64. Cast to E4M3 without a scale, how many
+# percent are off by more than 12.5 %?
+
+# %%
+gpulab.predict("mixed.fp8_without", ...)
+
+# %%
+from gpulab import numerics
+
+activations = np.random.default_rng(5).standard_normal(10_000).astype(np.float32) / 64
+
+
+def wrong_by(x, scale):
+    back = numerics.quantize(x * np.float32(scale), "E4M3") / np.float32(scale)
+    return 100 * float((np.abs(back - x) > 0.125 * np.abs(x)).mean())
+
+
+gpulab.predict("mixed.fp8_without", measured=wrong_by(activations, 1))
+print(f"with 448 / amax: {wrong_by(activations, 448 / np.abs(activations).max()):.1f} %")
+
+# %% [markdown]
+# To know amax, the whole tensor must have been computed, and then it must be read again to be scaled.
+# **Delayed scaling** avoids that: it takes the largest amax of the last few steps. That is what NVIDIA's
+# **Transformer Engine** does: on Hopper, E4M3 for weights and activations and E5M2 for gradients, with a
+# history per tensor ("FP8 Primer", Transformer Engine documentation).
+#
+# **Do.** Write `delayed(amaxes, length, largest)`. `amaxes[k]` is the amax of step k. Return the scale that
+# each step uses: `largest` over the largest amax of up to `length` steps *before* it. Where there is none, or
+# it is 0, or one of them is not finite, the scale is 1. About 7 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "delayed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def delayed(amaxes, length, largest):
+    ### BEGIN SOLUTION
+    scales = []
+    for k in range(len(amaxes)):
+        known = amaxes[max(0, k - length) : k]
+        usable = known and all(math.isfinite(a) for a in known) and max(known) > 0
+        scales.append(largest / max(known) if usable else 1.0)
+    return scales
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "delayed-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("mixed.delayed", delayed)
+
+# %% [markdown]
+# **Why.** The past is a good guess, and a wrong guess costs: if a step is larger than all of its history, its
+# largest numbers become NaN or are cut to 448. Newer recipes scale blocks of 32 numbers as they are written
+# (MXFP8 on Blackwell, lab 09), so no history is needed.
+#
+# ## Detective · The run that hardly learns
+#
+# A colleague's loop, with names for its steps. "No infinities, no skipped steps, the gradients are clipped to
+# 1 as always. The same learning rate as in FP32. It hardly learns."
+
+# %%
+theirs = [
+    "zero",
+    "forward",
+    "scale",
+    "backward",
+    "clip",
+    "unscale",
+    "check",
+    "update weights",
+    "update scale",
+]
+
+
+def loop(order, iterations=60, scale=1024.0):
+    """Minimises a quadratic by the steps of an iteration, gradients in FP16; returns the distance from the minimum."""
+    weights, gradients, good, overflow, path = np.array([3.0, -2.0]), np.zeros(2), 0, False, []
+    for _ in range(iterations):
+        for step in order:
+            if step == "zero":
+                gradients = np.zeros(2)
+            elif step == "forward":
+                slope, factor = np.array([1.0, 0.1]) * weights, 1.0
+            elif step == "scale":
+                factor = scale
+            elif step == "backward":
+                gradients = gradients + (slope * factor).astype(np.float16).astype(float)
+            elif step == "unscale":
+                gradients = gradients / scale
+            elif step == "check":
+                overflow = not np.isfinite(gradients).all()
+            elif step == "clip":
+                norm = np.linalg.norm(gradients)
+                gradients = gradients / norm if norm > 1 else gradients
+            elif step == "update weights" and not overflow:
+                weights = weights - 0.05 * gradients
+            elif step == "update scale":
+                good = 0 if overflow else good + 1
+                scale, good = (scale / 2, 0) if overflow else (2 * scale, 0) if good == 20 else (scale, good)
+        path.append(np.linalg.norm(weights))
+    return path
+
+
+path = loop(theirs)
+print(f"distance from the minimum: {path[0]:.3f} after 1 iteration, {path[-1]:.3f} after {len(path)}")
+
+# %% [markdown]
+# **Do.** Find the cause with numbers: print what a step sees. Then write `recipe()`: the list of the nine
+# names in an order that is right, also when gradients overflow. **Budget:** no update that differs from the
+# right one. The first cell is free.
+
+# %%
+# Your experiment.
+
+
+# %% nbgrader={"grade": false, "grade_id": "recipe", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def recipe():
+    ### BEGIN SOLUTION
+    return [
+        "zero",
+        "forward",
+        "scale",
+        "backward",
+        "unscale",
+        "check",
+        "clip",
+        "update weights",
+        "update scale",
+    ]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "recipe-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("mixed.recipe", recipe)
+
+# %% [markdown]
+# ### Your answer
+#
+# In three to five sentences: what slowed the run down, by about which factor were its updates too small, and
+# which number of your own experiment shows it? Why did clipping to 1 do no harm in FP32? A person reads this:
+# 1 point for the cause, 1 point for a number that you measured.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "recipe-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** The gradients were clipped while they were still multiplied by the scale of 1,024. Their norm
+# was about 3,080 there and was cut to 1; unscaling then left a norm of 1/1,024, so every update was about a
+# thousand times too small (0.00005 instead of 0.05 per step, at the learning rate of 0.05). In FP32 there is
+# no scale, so the limit of 1 met the real norm of about 3.
+#
+# **1 point** (cause without a number): It clips before it unscales.
+#
+# **0 points:** FP16 rounds the gradients to zero. Or: the learning rate is too small.
+
+# %% [markdown]
+# ## Beyond · How few bits
+#
+# Open-ended and ungraded. Train the small GPT with gradients in E5M2 and everything else in E4M3 or wider.
+# The figure of merit is the loss of the last ten steps after 80, for a loss scale of your choice.
+#
+# | forward, gradients | loss |
+# |---|---|
+# | FP32, FP32 | printed in section 6 |
+# | FP16, E5M2, no scale | the cell below |
+# | FP16, E5M2, a scale of yours | yours |
+# | bound | FP32's: rounding does not help learning here |
+
+# %%
+print(f"no scale: {np.mean(train('FP16', gradients='E5M2')[-10:]):.3f}")
+
+# %%
+# Your run: train("FP16", scale=…, gradients="E5M2")
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. Which is scaled, the loss or the gradients, and when is it undone?</summary>
+#
+# The loss, before backward; the gradients are unscaled in FP32 before they are checked, clipped and used.
+# </details>
+#
+# <details><summary>2. Why a power of two?</summary>
+#
+# It changes exponents only, so scaling and unscaling round nothing.
+# </details>
+#
+# <details><summary>3. Your scale halves at every step. What is wrong?</summary>
+#
+# Infinities or NaN come from the forward pass or the loss. Look there; no scale mends it.
+# </details>
+#
+# <details><summary>4. Does AMP halve a model's memory?</summary>
+#
+# No. Parameters, gradients and moments stay FP32, and a 16-bit copy is added. Activations are halved.
+# </details>
+#
+# <details><summary>5. BF16 needs no loss scaling. What does it need?</summary>
+#
+# Master weights in FP32 (or stochastic rounding): its spacing is 0.8 % of a number.
+# </details>
+
+# %%
+gpulab.recap("10")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | what FP16 rounds to zero | magnitudes up to 2⁻²⁵ = 3.0e-8 |
+# | what it rounds to infinity | from 65,520 on |
+# | order of an iteration | scale, backward, unscale, check, clip, update, update scale |
+# | dynamic scale | overflow: × 0.5, skip; 2,000 good steps: × 2 |
+# | autocast | products in 16 bits; exponentials, norms, losses and sums in FP32 |
+# | bytes per parameter, AdamW | FP32 16, AMP 18, pure BF16 8 |
+# | FP8 | E4M3 forward, E5M2 gradients, a scale per tensor = largest / amax |
+# | sizes | rows of a multiple of 16 bytes, better 128 |
+#
+# ### Claims you will meet, and what is right
+#
+# - *Gradients are scaled up before the FP32 update.* The loss is scaled up before backward; gradients are
+#   scaled *down* before the update.
+# - *`torch.cuda.amp.autocast()` and `torch.cuda.amp.GradScaler()`.* Deprecated; `torch.amp.autocast("cuda",
+#   …)` and `torch.amp.GradScaler("cuda")`.
+# - *Fine-tuning needs FP32.* BF16 under autocast with FP32 master weights is the usual choice.
+# - *Dimensions must be multiples of 8.* They should be; others have run, more slowly, since cuBLAS 11.
+# - *Mixed precision halves memory.* It halves activations.
+#
+# ### References
+#
+# 1. P. Micikevicius et al., "Mixed Precision Training", ICLR 2018. https://arxiv.org/abs/1710.03740
+# 2. PyTorch, "Automatic Mixed Precision package", with the Autocast Op Reference.
+#    https://docs.pytorch.org/docs/stable/amp.html
+# 3. D. Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019.
+#    https://arxiv.org/abs/1905.12322
+# 4. P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022. https://arxiv.org/abs/2209.05433
+# 5. NVIDIA, *Transformer Engine documentation*, "FP8 Primer".
+# 6. NVIDIA, *Matrix Multiplication Background User's Guide*.
+# 7. T. Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022.
+#    https://arxiv.org/abs/2110.02861
