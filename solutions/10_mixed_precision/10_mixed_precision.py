@@ -53,8 +53,8 @@ from torch.nn import functional as F
 
 from gpulab.models import text
 from gpulab.models.config import Config
-from gpulab.models.gpt import GPT
 from gpulab.models.emulate import emulate
+from gpulab.models.gpt import GPT
 
 torch.set_num_threads(1)  # with tensors as small as these, threads would wait for each other
 FACTOR = 2.0**-10
