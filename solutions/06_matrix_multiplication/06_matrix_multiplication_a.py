@@ -17,8 +17,9 @@
 # the product to the tensor cores.
 #
 # Training and inference are matrix products, with some other work between them. The plain product of lab 03
-# reaches a tenth of what a GPU can do. Here you write it again and again. Each step changes one thing, and
-# each time you see in the counts which unit of the SM it relieves, and which one holds it up next.
+# can reach a tenth of an A100's float32 peak at most, as section 8 models it. Here you write it again and
+# again. Each step changes one thing, and each time you see in the counts which unit of the SM it relieves,
+# and which one holds it up next.
 #
 # When you are through, you can
 #
@@ -44,7 +45,7 @@ gpulab.start("06")
 #
 # | level | examples | operations | numbers | operations per byte, float32 |
 # |---|---|---|---|---|
-# | 1, vectors | `dot` xᵀy, `axpy` αx + y, `scal` αx | 2n | 2n to 3n | 1/6 to 1/4 |
+# | 1, vectors | `dot` xᵀy, `axpy` αx + y, `scal` αx | n or 2n | 2n or 3n | 1/8 to 1/4 |
 # | 2, matrix and vector | `gemv` A·x | 2n² | n² | 1/2 |
 # | 3, matrix and matrix | `gemm` A·B | 2n³ | 3n² | n/6 |
 #
@@ -167,8 +168,9 @@ steps["down the columns"].compare(steps["naive"])
 
 # %% [markdown]
 # Both ask for 8 bytes per **multiply-add** (`FMA`, fused multiply-add: one instruction, two operations).
-# `naive` asks in good order, and asks for far too much. An SM of an A100 has 64 lanes for float32, so it
-# can do two multiply-adds of a warp in a cycle; the plain product wants four loads for them.
+# With x on the rows the 32 lanes touch 32 rows of A, a sector in each. `naive` asks in good order, and
+# still for far too much. An SM of an A100 has 64 lanes for float32, so it can do two multiply-adds of a
+# warp in a cycle; the plain product wants four loads for them.
 #
 # ## 3 · A tile of each
 #
@@ -645,7 +647,7 @@ else:
 # %% [markdown]
 # **Why is cuBLAS faster still?** Larger tiles (128 × 128 and more), loads of 16 bytes, several buffers,
 # machine code whose registers are chosen so that operands do not collide, and for each shape the kernel
-# that fits it best. Part B goes on.
+# that fits it best (reference 7). Part B goes on.
 #
 # ## 9 · A matrix times a vector
 #
@@ -709,9 +711,9 @@ print(f"{2 * N * N / vector['global_load_bytes']:.2f} operations per byte loaded
 print(f"at 0.5 the A100's roof is {100 * reached:.1f} % of its peak")
 
 # %% [markdown]
-# **Why.** No kernel gets past the roof; this one leaves nothing of it unused. If several vectors are there,
-# make a matrix of them: the product of A with 8 vectors moves the same bytes and does 8 times the work.
-# That is why servers collect requests into batches.
+# **Why.** No kernel gets past the roof. To read A once, in whole sectors, is all that can be done. If
+# several vectors are there, make a matrix of them: the product of A with 8 vectors moves the same bytes and
+# does 8 times the work. That is why servers collect requests into batches.
 #
 # ## 10 · Many small products
 #
@@ -845,7 +847,7 @@ for slices in (1, 4, 16, 64):
 # | matrix and matrix | `cublasSgemm`, C ← α·A·B + β·C |
 # | many small ones | `cublasSgemmStridedBatched` |
 #
-# Two habits surprise everybody. Matrices lie **column after column**. A C program with rows after rows asks
+# Two habits surprise at first. Matrices lie **column after column**. A C program with rows after rows asks
 # for Bᵀ·Aᵀ, which is Cᵀ, which in memory is C by rows. And a **handle** holds a stream, a workspace and the
 # allowed arithmetic: creating it takes long, so it is made once. `torch.matmul`, `torch.bmm` and
 # `cupy.matmul` call these routines for you (cuBLAS documentation, sections 1 and 2).
@@ -915,8 +917,8 @@ for metric in ("global_load_sectors", "shared_load_bytes", "barriers_per_warp"):
 # ## Beyond · Your own best
 #
 # Open-ended and ungraded. Write the product for 256³ alone: no guards, any block, any tile. The figure of
-# merit is **instructions per multiply-add**: warp instructions times 32, over 256³. The lanes issue one at
-# least.
+# merit is **instructions per multiply-add**: warp instructions times 32, over 256³. One is the least, the
+# multiply-add itself.
 #
 # | kernel | instructions per multiply-add |
 # |---|---|
@@ -998,7 +1000,7 @@ gpulab.recap("06")
 #   `blocked` has a quarter, and nothing above it on the ladder comes as near to the peak; see Volkov.
 # - *cuBLAS reaches 3.5 TFLOP/s on an RTX 4090, little more than a naive kernel.* If the clock includes
 #   allocation, copies and the creation of a handle. That is 4 % of the card's float32 peak; the product
-#   alone takes a twentieth of that time.
+#   alone, at the peak, takes a twentieth of that time.
 # - *Memory-bound kernels need more parallelism.* They need fewer bytes. More parallelism helps where
 #   neither memory nor arithmetic is busy.
 # - *A roofline has one roof.* Each number format and unit has its own; do not divide float32 bytes into a

@@ -15,8 +15,8 @@
 #
 # **About two hours.** You need part A, lab 07 A (kernels in CUDA C++) and lab 09 (what float16 holds).
 #
-# Part A ended at the speed of the float32 lanes. A GPU has a second set of multipliers, many times as fast,
-# that do nothing but small matrix products. Here you feed them.
+# Part A ended near the speed of the float32 lanes. A GPU has a second set of multipliers, many times as
+# fast, that do nothing but small matrix products. Here you feed them.
 #
 # When you are through, you can
 #
@@ -87,16 +87,16 @@ for name in ("A100", "H100"):
         )
 
 # %% [markdown]
-# **See.** One roof for each format, and a product of two 256 × 256 matrices in three of them.
+# **See.** One roof for each format, and a product of two 192 × 192 matrices in three of them.
 
 # %%
 from gpulab.plot import Point, roofline
 
 roofline(
     [
-        Point("256³, float32", 256 / 6, dtype="float32"),
-        Point("256³, tfloat32", 256 / 6, dtype="tfloat32"),
-        Point("256³, float16", 256 / 3, dtype="float16"),
+        Point("192³, float32", 192 / 6, dtype="float32"),
+        Point("192³, tfloat32", 192 / 6, dtype="tfloat32"),
+        Point("192³, float16", 192 / 3, dtype="float16"),
     ],
     "A100",
 )
@@ -113,10 +113,11 @@ roofline(
 # spread over the registers of a warp; who holds which element is not said. All 32 lanes call together:
 #
 #     wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;   // or matrix_b
-#     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum; wmma::fill_fragment(sum, 0.0f);
-#     wmma::load_matrix_sync(left, address, lead);    // rows are `lead` elements apart wmma::mma_sync(sum,
-#     left, right, sum);          // sum += left · right wmma::store_matrix_sync(address, sum, lead,
-#     wmma::mem_row_major);
+#     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+#     wmma::fill_fragment(sum, 0.0f);
+#     wmma::load_matrix_sync(left, address, lead);    // rows are `lead` elements apart
+#     wmma::mma_sync(sum, left, right, sum);          // sum += left · right
+#     wmma::store_matrix_sync(address, sum, lead, wmma::mem_row_major);
 #
 # A shape has three numbers, m, n and k: 16 × 16 × 16, 32 × 8 × 16 or 8 × 32 × 16 for float16 and INT8, 16 ×
 # 16 × 8 for TF32, 8 × 8 × 4 for float64 (CUDA Programming Guide, "Element Types and Matrix Sizes").
@@ -300,9 +301,9 @@ gpulab.show("gemm.lanes", lanes, view="accesses")
 # ways out:
 #
 # **Pad the data.** Zeros along k add nothing to a sum. cuBLAS takes any size since version 11 and uses
-# tensor cores for it; sizes decide how well. For float16, rows that are multiples of 16 bytes are a must
-# for the fast kernels, and multiples of 128 bytes, 64 elements, are best on an A100 (NVIDIA, *Matrix
-# Multiplication Background*). GPT-2's vocabulary has 50,257 entries.
+# tensor cores for it; sizes decide how well. In float16 rows should be multiples of 16 bytes at least, 8
+# elements; multiples of 128 bytes are best on an A100 (NVIDIA, *Matrix Multiplication Background*). GPT-2's
+# vocabulary has 50,257 entries.
 #
 # **Predict.** What is the least multiple of 64 that holds it?
 
@@ -509,7 +510,7 @@ plt.show()
 #
 # **Why.** A sum of k positive numbers grows like k, the spacing of float16 with it; at 2,048 a 1 is lost
 # altogether. Numbers around 0 hide it, because their sums stay small. The float32 sum errs a little with k
-# too, since what a tensor core cuts off is always cut downwards. The order of the additions differs between
+# too, since what a tensor core cuts off is cut towards zero. The order of the additions differs between
 # kernels, shapes and GPUs; so do the last bits. Compare with a tolerance.
 #
 # ## 6 · Reached over peak
@@ -521,7 +522,7 @@ plt.show()
 # - **tile quantisation**: C's edges do not fill their tiles;
 # - **wave quantisation**: the last round of tiles leaves SMs without work;
 # - memory, too short a k, starting and ending of kernels;
-# - power: a chip that multiplies random bits at full rate lowers its clock.
+# - power: a chip at its power limit lowers its clock.
 #
 # The first two need no GPU to be known.
 #
@@ -618,7 +619,8 @@ else:
 #
 # <details><summary>3. A layer has 1,000 inputs. Does it run on tensor cores?</summary>
 #
-# Yes. 1,000 float16 are 2,000 bytes, a multiple of 16 and not of 128: it runs, and 1,024 would run better.
+# Yes, as any size does. 1,000 float16 are 2,000 bytes, a multiple of 16 and not of 128: 1,024 would suit
+# them better.
 # </details>
 #
 # <details><summary>4. Factors in float16, sums in float16: which test shows the fault?</summary>
