@@ -296,9 +296,10 @@ class _Recorder:
         if size > MOST_CONSTANT:
             raise NotAGraph(messages.brings_too_much(size, MOST_CONSTANT), self._line())
         with unset_fake_temporarily():
-            array = value.detach().contiguous().numpy()
+            data = value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
         self._numbers[value] = ("constant", len(self.constants))
-        self.constants.append(Constant(str(array.dtype), array.shape, array.tobytes()))
+        dtype = str(value.dtype).removeprefix("torch.")
+        self.constants.append(Constant(dtype, tuple(value.shape), data))
         stand_in = self.fake.from_tensor(value)
         self._numbers[stand_in] = self._numbers[value]
         self._stand_ins[value] = stand_in
@@ -356,7 +357,7 @@ def _said_about_fakes(error: Exception) -> str:
 
 _OPERATOR = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}\.[A-Za-z_][A-Za-z0-9_]{0,60}")
 _SPECIAL = {
-    "dtype": re.compile(r"bool|u?int(8|16|32|64)|b?float(16|32|64)"),
+    "dtype": re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|bfloat16|float8_e[458]m[0-3][a-z]*"),
     "layout": re.compile(r"strided"),
     "memory_format": re.compile(r"(contiguous|preserve)_format|channels_last"),
     "device": re.compile(r"cpu"),
@@ -389,11 +390,12 @@ def _read(data: dict[str, Any]) -> Graph:
 
 def _read_constant(item: Any) -> Constant:
     dtype, shape, text = item
-    if not isinstance(dtype, str) or not _SPECIAL["dtype"].fullmatch(dtype) or dtype == "bfloat16":
+    if not isinstance(dtype, str) or not _SPECIAL["dtype"].fullmatch(dtype):
         raise ValueError("a constant's type")
     sizes = tuple(_whole(n, 0, MOST_CONSTANT) for n in _items(shape))
     data = base64.b64decode(text, validate=True)
-    if math.prod(sizes) * np.dtype(dtype).itemsize != len(data):
+    bits = re.search(r"\d+", dtype)
+    if math.prod(sizes) * (int(bits[0]) // 8 if bits else 1) != len(data):
         raise ValueError("a constant of another size than its shape")
     return Constant(dtype, sizes, data)
 
@@ -465,8 +467,8 @@ def replay(
         raise NotAGraph(messages.other_inputs())
     tensors: dict[int, Any] = dict(enumerate(given.values()))
     for constant in graph.constants:
-        array = np.frombuffer(constant.data, constant.dtype).reshape(constant.shape)
-        tensors[len(tensors)] = torch.from_numpy(array.copy())
+        data = torch.tensor(list(constant.data), dtype=torch.uint8)
+        tensors[len(tensors)] = data.view(getattr(torch, constant.dtype)).reshape(constant.shape)
     dies = _last_uses(graph)
     book = ledger()
     with torch.no_grad():

@@ -14,7 +14,6 @@ from .metrics import METRICS, Metric, UnknownMetric
 from .report import Comparison, Launch, Line, Lines, Occupancy, Report, Roofline
 
 if TYPE_CHECKING:
-    from .ledger import ledger
     from .tensors import TensorReport
     from .watch import NothingLaunched, Watch, profile
 
@@ -23,7 +22,6 @@ _LATER = {
     "NothingLaunched": "watch",
     "TensorReport": "tensors",
     "Watch": "watch",
-    "ledger": "ledger",
     "profile": "watch",
 }
 
@@ -41,7 +39,6 @@ __all__ = [
     "TensorReport",
     "UnknownMetric",
     "Watch",
-    "ledger",
     "profile",
 ]
 

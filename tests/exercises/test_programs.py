@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
@@ -137,6 +140,50 @@ def test_a_backward_pass_is_recorded_and_its_gradient_is_the_output():
     assert {"tanh", "tanh_backward"} <= {node.name for node in graph_of(SLOPE, slope).nodes}
 
 
+def test_a_training_step_runs_backward_and_updates_its_weights_in_place():
+    exercise = dataclasses.replace(
+        SLOPE, arguments=lambda s: (Array("w", (100,), role="inout", grad=True),), operators=COMMON
+    )
+    optimised = dataclasses.replace(exercise, operators=COMMON | MULTI_TENSOR)
+
+    def two_steps(w):
+        for _ in range(2):
+            w.grad = None
+            torch.tanh(w).square().sum().backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+
+    def by_optimiser(w):
+        sgd = torch.optim.SGD([w], lr=0.1)
+        for _ in range(2):
+            sgd.zero_grad()
+            torch.tanh(w).square().sum().backward()
+            sgd.step()
+
+    def stepped(inputs, sizes):
+        w = inputs["w"]
+        for _ in range(2):
+            w = w - 0.1 * _slope({"w": w}, sizes)["w.grad"]
+        return {"w": w}
+
+    for asked, fn in ((exercise, two_steps), (optimised, by_optimiser)):
+        registry.add(asked, stepped)
+        assert gpulab.check("toy.slope", fn).passed
+
+
+def test_small_floats_may_be_used_inside():
+    def rounded(x, bias, factor):
+        kept = (x * 0).to(torch.float8_e4m3fn).float()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            product = torch.zeros_like(x) @ torch.eye(4)
+        none = torch.tensor([0.0] * 4, dtype=torch.bfloat16) + torch.tensor(0.0, dtype=torch.bfloat16)
+        kept = kept + none + torch.zeros(0).sum() + torch.tensor([], dtype=torch.float16).sum()
+        return torch.add(bias, x, alpha=factor) + kept + product.float()
+
+    parts = gpulab.check("toy.affine", rounded).parts
+    assert parts[0].state == "pass", parts[0]
+
+
 def test_what_is_computed_again_is_not_held_in_between():
     def chain(w):
         for _ in range(6):
@@ -194,6 +241,45 @@ def test_a_graph_survives_json():
         graph = graph_of(exercise, fn)
         back = Graph.from_data(json.loads(json.dumps(graph.to_data())))
         assert json.dumps(back.to_data()) == json.dumps(graph.to_data())
+
+
+STEPS = {
+    "add": lambda x, y: x + y,
+    "scaled": lambda x, y: torch.add(x, y, alpha=-0.5),
+    "product": lambda x, y: x @ y.t() @ y,
+    "rows": lambda x, y: x - x.mean(0, keepdim=True),
+    "turned": lambda x, y: x.flip(0).t().contiguous().t(),
+    "written": lambda x, y: torch.empty_like(x).copy_(y).mul_(0.25).add_(x),
+    "half": lambda x, y: torch.cat([x[:2], y[2:]]),
+    "picked": lambda x, y: x.index_select(0, torch.tensor([3, 1, 0, 2])),
+    "chosen": lambda x, y: torch.where(x > y, x, -y),
+    "bounded": lambda x, y: torch.clamp(x, -1.0, float("inf")),
+    "slope": lambda x, y: torch.autograd.grad((torch.tanh(x.detach().requires_grad_()) * y).sum(), [y])[0],
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.booleans()), min_size=1, max_size=12))
+def test_the_replay_of_a_program_gives_what_the_program_gives_at_the_same_cost(steps):
+    def program(x, y):
+        for name, swap in steps:
+            x, y = (y, x) if swap else (x, y)
+            x = STEPS[name](x, y.detach().requires_grad_() if name == "slope" else y)
+        return x.detach()
+
+    exercise = dataclasses.replace(
+        AFFINE,
+        arguments=lambda s: (Array("x", (4, 3)), Array("y", (4, 3)), Array("out", (4, 3), role="out")),
+    )
+    made = cases.arguments(exercise, exercise.cases[0])
+    data = json.loads(json.dumps(record(program, made, COMMON).to_data()))
+    outcome = replay(Graph.from_data(data), made, COMMON, "program")
+    with ledger() as book:
+        expected = program(*(torch.from_numpy(a.value.copy()) for a in made[:2]))
+    np.testing.assert_array_equal(outcome.results[0], expected.numpy())
+    costs = [(e.op, e.bytes_read, e.bytes_written, e.flops, e.launches) for e in book.entries]
+    again = [(e.op, e.bytes_read, e.bytes_written, e.flops, e.launches) for e in outcome.report.entries]
+    assert again == costs
 
 
 # ---------------------------------------------------------------- wrong
