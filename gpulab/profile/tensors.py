@@ -148,7 +148,8 @@ class TensorReport(Shown):
             ),
         ]
         if t.syncs:
-            pieces.append(Row("waits", f"the host waits {t.syncs} times for a value", "counted", mark="wait"))
+            times = "once" if t.syncs == 1 else f"{t.syncs:,} times"
+            pieces.append(Row("waits", f"the host waits {times} for a value", "counted", mark="wait"))
         rows = tuple(
             (
                 op,

@@ -244,8 +244,9 @@ print(f"{book.launches:,} launches, {book.bytes / parameters:.0f} bytes moved pe
 # **Do.** Write `adamw_step(params, grads, means, squares, step, lr)`: the same step, in place. `params`,
 # `means` and `squares` change, `grads` stay. **Budget:** at most 12 launches for 148 tensors, and 7 numbers
 # moved per parameter (4 read, 3 written), plus 10 %. About 4 lines. `torch._foreach_mul_`, `_foreach_add_`
-# and their kind take whole lists. On the exercise's list is one operator more, which PyTorch's own optimisers
-# call with `fused=True`: `torch._fused_adamw_`. `help(torch.optim.adamw.adamw)` shows its terms.
+# and their kind take whole lists. One operator more is allowed, which PyTorch's own optimisers call with
+# `fused=True`: `torch._fused_adamw_`. `torch.ops.aten._fused_adamw_.default._schema` shows its arguments:
+# `state_steps` are tensors of one float each, and `max_exp_avg_sqs` is empty here.
 
 
 # %% nbgrader={"grade": false, "grade_id": "adamw-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -682,7 +683,7 @@ def counted(run, *more):
 
 all_kept = counted(plain_step)
 peaks = {distance: counted(step_of, distance) for distance in (1, 2, 3, 4, 6, 8, 12, 16, 32)}
-plot.lines(
+figure = plot.lines(
     {"with checkpoints": [(d, report.peak / 1024) for d, report in peaks.items()]},
     "blocks between two checkpoints",
     "peak memory, KiB",
@@ -690,6 +691,8 @@ plot.lines(
     limits={"all kept": all_kept.peak / 1024},
     log_x=True,
 )
+figure.axes.set_ylim(bottom=0)
+figure
 
 # %%
 for name, report in (("all kept", all_kept), ("every 4 blocks", peaks[4])):
@@ -801,8 +804,9 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** With two workers training waits for data; with four it never does, and a fifth would only take
-# memory. Take workers until the slower stage is the GPU, and not one more.
+# **Why.** With two workers training waits for data. With four, by your `epoch`, only the first batch is waited
+# for; a fifth would only take memory. Measured times are longer: batches travel between processes, and workers
+# share this machine's cores. Take workers until the slower stage is the GPU, and not one more.
 #
 # **Text** is best turned into tokens once, before training, and **mapped** into memory: the operating system
 # reads the pages that a batch touches, and all workers share them.
