@@ -804,8 +804,8 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** With two workers training waits for data. With four, by your `epoch`, only the first batch is waited
-# for; a fifth would only take memory. Measured times are longer: batches travel between processes, and workers
+# **Why.** With two workers training waits for data. With three, by your `epoch`, only the first batch is waited
+# for, and a fourth only takes memory. Measured times are longer: batches travel between processes, and workers
 # share this machine's cores. Take workers until the slower stage is the GPU, and not one more.
 #
 # **Text** is best turned into tokens once, before training, and **mapped** into memory: the operating system
