@@ -15,8 +15,10 @@
 | padded | kernel transpose(a, out) again | a column of padding | sectors in all | 9·n/8 | n/4 | 4 |
 | | | | shared wavefronts/needed | 16.5 | 1 | |
 | blur | kernel blur(a, out), 3 × 3 | a tile with its halo | load bytes/element | 36 | 5.2 | 5 |
+| | | | store bytes/element | – | 4 | |
 | smooth | kernel smooth(a, out), mean of 4 | registers, not local memory | load bytes/element | 16 | 4 | 3 |
 | | | | local bytes/element | 20 | 0 | |
+| | | | store bytes/element | – | 4 | |
 
 Derivations, for 4-byte elements and warps of 32:
 
@@ -219,6 +221,19 @@ def _sectors_in_all(points: float, advice: str = "") -> Budget:
     )
 
 
+def _stored_once(points: float) -> Budget:
+    """No element stored twice."""
+    return Budget(
+        "global_store_bytes",
+        lambda sizes: 4 * _elements(sizes),
+        points,
+        "stored bytes",
+        why="each element once",
+        advice="Each element is stored {times} times. Does the store stand inside a loop that it belongs "
+        "behind?",
+    )
+
+
 TRANSPOSE_CASES = tuple(
     _matrix(*size) for size in ((64, 64), (32, 96), (96, 128), (33, 31), (1, 70), (1025, 33), (0, 5))
 )
@@ -342,15 +357,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="each element once",
                 advice="How many threads of the block load the same element of `a`?",
             ),
-            Budget(
-                "global_store_bytes",
-                lambda sizes: 4 * _elements(sizes),
-                0.2,
-                "stored bytes",
-                why="each element once",
-                advice="Each element is stored {times} times. Does the store stand inside a loop that it "
-                "belongs behind?",
-            ),
+            _stored_once(0.2),
         ),
         rtol=1e-5,
         atol=1e-6,
@@ -469,12 +476,13 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_load_bytes",
                 lambda sizes: int(1.1 * blur_bytes(sizes)),
-                3,
+                2.5,
                 "loaded bytes",
                 naive=nine_loads_bytes,
                 why="tile and halo once",
                 advice="Nine threads use each element. How many of them load it from global memory?",
             ),
+            _stored_once(0.5),
         ),
         rtol=1e-5,
         atol=1e-6,
@@ -500,7 +508,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "global_load_bytes",
                 lambda sizes: 4 * _elements(sizes),
-                0.9,
+                0.8,
                 "loaded bytes",
                 naive=reread_bytes,
                 why="each element once",
@@ -509,12 +517,13 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "local_bytes",
                 0,
-                0.9,
+                0.5,
                 "local memory",
                 why="registers only",
                 advice="Registers have no addresses. Which index of your array is not known when the "
                 "kernel is compiled?",
             ),
+            _stored_once(0.5),
         ),
         rtol=1e-5,
         atol=1e-6,

@@ -305,8 +305,11 @@ def budget(asked: Budget, value: float | None, limit: float, naive: float | None
 
 
 def times(value: float | None, limit: float) -> str:
-    """How many limits a value is: ``4``, ``1.5``."""
-    return f"{value / limit:,.3g}" if value and limit else "?"
+    """How many limits a value is: ``4``, ``1.5``, ``1,280``."""
+    if not value or not limit:
+        return "?"
+    ratio = value / limit
+    return f"{ratio:,.0f}" if ratio >= 1000 else f"{ratio:.3g}"
 
 
 def number_of(metric: str, value: float, unit: str = "") -> str:

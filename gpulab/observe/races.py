@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,7 +62,9 @@ class Race:
     """Two touches of one word that nothing orders; `first` stands first on the way through the program.
 
     `space` is shared or global. `element` is the index in the array, flat where its shape is not known;
-    `label` is the learner's name of a global array.
+    `label` is the learner's name of a global array. `place` says where a barrier of all threads would order
+    the two: ``after`` the first or ``before`` the second line, empty if neither or not known. `repeated`
+    says of two accesses on one line that they belong to different rounds of a loop.
     """
 
     kernel: str
@@ -72,6 +74,8 @@ class Race:
     element: tuple[int, ...]
     size: int
     label: str = ""
+    place: str = ""
+    repeated: bool = False
 
     @property
     def block(self) -> Index:
@@ -128,15 +132,29 @@ class Race:
         c = self.first.location is not None and self.first.location.file.endswith(CUDA_C)
         names = ("__syncwarp()", "__syncthreads()") if c else ("cuda.syncwarp()", "cuda.syncthreads()")
         cure = names[0 if self.within_a_warp else 1]
-        usual = f"Usual cure: {cure} after line {earlier}."
+        members = "warp" if self.within_a_warp else "block"
+        at = f"line {earlier if self.place == 'after' else later}"
+        usual = f"Usual cure: {cure} {self.place} {at}."
+        if earlier == later:
+            lead = f"Nothing orders the two accesses of line {earlier}."
+            if not self.repeated and READ in (self.first.kind, self.second.kind):
+                apart = "write into another array, or have all read before anyone writes; "
+                return lead, f"Usual cure: {apart}or an atomic, if threads add to one element."
+            if not self.repeated:
+                return lead, "Usual cure: let one thread write the element, or use an atomic."
+            again = f"Usual cure: {cure} at the end of each pass through the loop, outside any branch; "
+            return lead, again + "or an atomic, if threads add to one element."
+        if not self.place:
+            usual = (
+                f"Usual cure: {cure} between the two, outside any branch, where all threads of the {members} "
+            )
+            usual += "come by."
         if earlier < later:
             return f"No barrier between line {earlier} and line {later}.", usual
-        if earlier > later:
-            return (
-                f"No barrier between line {earlier} and line {later} of the next pass through the loop.",
-                usual,
-            )
-        return f"Nothing orders the two accesses of line {earlier}.", usual
+        return (
+            f"No barrier between line {earlier} and line {later} of the next pass through the loop.",
+            usual,
+        )
 
 
 def _short(block: Index) -> str:
@@ -168,6 +186,9 @@ class Races(Observer):
         self.findings: list[Race] = []
         self._spaces, self._arrays, self._find = spaces, arrays, find
         self._seen: dict[tuple[object, ...], int] = {}
+        self._sites: list[tuple[int, int]] = []  # of the findings: the two instructions
+        self._decided: dict[int, Array] = {}  # how often each thread of one block took each branch, and not
+        self._example = -1  # that block
         self._shadows: dict[object, Shadow] = {}
         self._releases: dict[int, list[_Release]] = defaultdict(list)  # by block
         self._published: dict[int, dict[int, int]] = defaultdict(
@@ -189,6 +210,19 @@ class Races(Observer):
         narrow = any(_is_narrow(i.parts) for i in program.instructions)
         self._granule = 1 if narrow else 4
         self._flow = Flow(program)
+
+    def branch(self, index: int, lanes: Array | None, taken: Array, chunk: Chunk) -> None:
+        if self._example < 0:
+            self._example = int(chunk.blocks[0])
+        row = np.flatnonzero(chunk.blocks == self._example)
+        if not row.size:
+            return
+        shape = (chunk.blocks.size, chunk.lanes_per_block)
+        on = np.broadcast_to(True if lanes is None else lanes, shape)[row[0]][: chunk.threads_per_block]
+        way = np.broadcast_to(taken, shape)[row[0]][: chunk.threads_per_block]
+        decided = self._decided.setdefault(index, np.zeros((2, chunk.threads_per_block), np.int64))
+        decided[0] += on * way.astype(np.int64)
+        decided[1] += on
 
     # ---- what orders ---------------------------------------------------------------------------------
 
@@ -469,11 +503,26 @@ class Races(Observer):
             size,
             label,
         )
+        site = sides[0][0], sides[1][0]
         if known is not None:
-            self.findings[known] = race
+            self.findings[known], self._sites[known] = race, site
         else:
             self._seen[places] = len(self.findings)
             self.findings.append(race)
+            self._sites.append(site)
+
+    def end(self) -> None:
+        """What all threads have decided is known now, and so is where a barrier may stand."""
+        for number, (race, (first, second)) in enumerate(zip(self.findings, self._sites, strict=True)):
+            place = self._flow.place_of_barrier(first, second, self._is_divergent)
+            written_first = race.first.kind != READ and race.second.kind == READ
+            repeated = written_first or self._flow.is_repeated(first, second)
+            self.findings[number] = replace(race, place=place, repeated=repeated)
+
+    def _is_divergent(self, branch: int) -> bool:
+        """Whether threads of one block have decided differently at a branch."""
+        decided = self._decided.get(branch)
+        return decided is not None and bool((decided != decided[:, :1]).any())
 
     def _is_backwards(self, first: int, second: int) -> bool:
         """Whether only the schedule let instruction `first` run before `second`."""

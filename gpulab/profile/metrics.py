@@ -382,20 +382,20 @@ _TABLE: tuple[Metric, ...] = (
     # branches
     _sum(
         "branches",
-        "warp instructions",
+        "branches",
         "branches with a condition",
         Term("warps", "branch"),
     ),
     _sum(
         "uniform_branches",
-        "warp instructions",
+        "branches",
         "branches whose lanes all went one way",
         Term("uniform", "branch"),
         ncu="smsp__sass_branch_targets_threads_uniform.sum",
     ),
     _sum(
         "divergent_branches",
-        "warp instructions",
+        "branches",
         "branches whose lanes went both ways",
         Term("warps", "branch"),
         Term("uniform", "branch", weight=-1),

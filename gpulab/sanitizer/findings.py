@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab.profile.display import Block, Card, Heading, Note, Piece, Shown
 
+CURE = "Usual cure:"  # how the last line of a message begins
 KINDS = {
     "race": "data race",
     "memory": "bad access",
@@ -23,15 +24,22 @@ KINDS = {
 class Finding:
     """One thing that is wrong. `kind` is a key of `KINDS`, `message` says where, why and what to do.
 
-    `lines` are the source lines concerned, in the order of the program's run.
+    `lines` are the source lines concerned, in the order of the program's run. `sighting` is the message
+    without the why and the cure, for somebody who wants to find out.
     """
 
     kind: str
     message: str
     lines: tuple[int, ...] = ()
+    sighting: str = ""
 
     def __str__(self) -> str:
         return self.message
+
+    def puzzle(self) -> Finding:
+        """The finding with its sighting alone."""
+        told = [line for line in self.message.splitlines() if not line.startswith(CURE)]
+        return replace(self, message=self.sighting or "\n".join(told))
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "message": self.message, "lines": list(self.lines)}

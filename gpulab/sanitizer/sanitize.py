@@ -10,6 +10,7 @@ import numpy as np
 from gpulab import device as devices
 from gpulab import simt
 from gpulab.messages import Message
+from gpulab.profile.onto_simulator import arrays_there, onto_simulator
 from gpulab.profile.to_run import misuse
 from gpulab.ptx import Location
 from gpulab.simt.errors import source_text
@@ -30,16 +31,24 @@ class NotALaunch(Message):
     """What was given to `sanitize` launches nothing."""
 
 
-def sanitize(run: Callable[..., Any], *args: Any, **named: Any) -> Findings:
+def sanitize(run: Callable[..., Any], *args: Any, cures: bool = True, **named: Any) -> Findings:
     """Run ``run(*args, **named)`` under all tools and say what is wrong with the kernel.
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels. It
     runs several times on the same inputs; what it leaves behind is the result of the first run. Each finding
-    is told once, with both source lines, both threads, array and index, and the usual cure. Raises
-    NotALaunch, and whatever a wrong launch raises.
+    is told once, with both source lines, both threads, array and index, and the usual cure; without `cures`
+    it is left to the reader to find out why. Raises NotALaunch, and whatever a wrong launch raises.
     """
     if problem := misuse("sanitize", run):
         raise NotALaunch(problem)
+    if devices.uses_gpu():
+        run = onto_simulator(run)
+    with arrays_there(args) as there:
+        found = _sanitize(run, there, named)
+    return found if cures else Findings(found.kernel, [f.puzzle() for f in found], found.looked)
+
+
+def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Findings:
     device = devices.current()
     before = _Contents(device, (*args, *named.values()))
     tools = Tools(device)

@@ -61,7 +61,7 @@ class Tools:
         return [found for made in self._made if isinstance(made, tool) for found in made.findings]
 
     def findings(self) -> list[Finding]:
-        races = [Finding("race", str(r), (r.first.line, r.second.line)) for r in self.of(Races)]
+        races = [Finding("race", str(r), (r.first.line, r.second.line), r.sighting) for r in self.of(Races)]
         explained = {line for race in races for line in race.lines}  # races may read too early, too
         reads = [Finding("uninitialised", str(u), lines_of(u.location)) for u in self.of(Uninitialised)]
         missed = [Finding("barrier", str(m), lines_of(m.location)) for m in self.of(Synchronisation)]

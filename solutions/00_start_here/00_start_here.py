@@ -115,12 +115,39 @@ gpulab.show("start.double", double)
 # | `gpulab.check(name, f)` | says how many points it earns, and what is missing |
 # | `gpulab.hint(name)` | one step of help; the next one comes after another attempt |
 # | `gpulab.show(…)`, `gpulab.profile(…)` | a picture, a report |
+# | `gpulab.sanitize(…)` | what is wrong with a kernel, also where its result is right |
+# | `gpulab.trace(…)` | what a thread does, line by line, with its variables |
 #
 # An exercise has points for being right, and where cost is the lesson, points for its **budget**: a limit on
 # something that is counted. Your course grades with the same counts on sizes of its own, so a kernel made for
 # the visible sizes gains nothing.
 #
-# When something does not run, ask the doctor what your machine has. The next cell does the same as `gpulab
+# **The kernel doctor.** An index outside an array stops a kernel. Other mistakes leave no trace, not even in
+# the result. `pull` moves every element one place to the left, in the array itself:
+
+
+# %%
+@cuda.jit
+def pull(a):
+    i = cuda.grid(1)
+    if i + 1 < a.size:
+        a[i] = a[i + 1]
+
+
+a = np.arange(1000, dtype=np.float32)
+pull[4, 256](a)
+np.array_equal(a[:-1], np.arange(1, 1000))
+
+# %%
+gpulab.sanitize(pull[4, 256], a)
+
+# %% [markdown]
+# Read it like the message above: two threads, one element, one reads and one writes, and nothing says which of
+# them comes first. A **data race**. Our simulator happened to let all threads read before any wrote; run in
+# another order the same kernel gives another result, and a GPU picks an order of its own each time. `sanitize`
+# tries several and looks at every access.
+#
+# When something does not run, ask the other doctor what your machine has. The next cell does the same as `gpulab
 # doctor` in a terminal.
 
 # %%

@@ -448,14 +448,14 @@ np.abs(out - (a.reshape(-1, 64) - a.reshape(-1, 64).mean(axis=1, keepdims=True))
 
 # %% [markdown]
 # On another GPU, with other timing, it will be wrong. The block has two warps, and the simulator ran them in
-# step. The check runs a small case a second time, warp after warp, and watches who reads and writes each word
-# of shared memory in between.
+# step. `gpulab.sanitize` runs a kernel again, warp after warp, and watches who reads and writes each word of
+# memory in between. It would tell you the cure, too; here that is left to you.
 
 # %%
-gpulab.check("memory.centre", centre_first_try, attempt=False)
+gpulab.sanitize(centre_first_try[2, 64], a, out, cures=False)
 
 # %% [markdown]
-# The message names two accesses that nothing orders. Yet a barrier stands between these two lines. To which
+# The finding names two accesses that nothing orders. Yet a barrier stands between these two lines. To which
 # round of the loop does each access belong, and what would the slower warp get to see?
 #
 # **Do.** Say to yourself which warp does what too early, and to whom. Then write the mended kernel. Each
@@ -666,8 +666,8 @@ gpulab.predict("memory.halo", ...)
 # is the start of the next, and numba counts a negative index from the end, as Python does.
 #
 # **Do.** Write `blur(a, out)`. The launch has blocks of (32, 8) over the image, x along the columns.
-# **Budget:** the bytes of tiles and halos plus 10 %. About 16 lines. Sizes include 1025 × 33, 7 × 31, 1 × 1
-# and 0 × 5.
+# **Budget:** the bytes of tiles and halos plus 10 %, and each output stored once. About 16 lines. Sizes include
+# 1025 × 33, 7 × 31, 1 × 1 and 0 × 5.
 
 
 # %% nbgrader={"grade": false, "grade_id": "blur", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -755,8 +755,8 @@ ring
 
 # %% [markdown]
 # **Do.** Write `smooth(a, out)`; rows above the first count as 0. The launch has one thread per column, in
-# blocks of 128. **Budget:** each element loaded once, and no byte of local memory. About 9 lines. Sizes
-# include 1 × 1, 33 × 257 and 0 × 5.
+# blocks of 128. **Budget:** each element loaded once, no byte of local memory, and each output stored once.
+# About 9 lines. Sizes include 1 × 1, 33 × 257 and 0 × 5.
 
 
 # %% nbgrader={"grade": false, "grade_id": "smooth", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -8,6 +8,8 @@ import re
 import pytest
 
 from gpulab.exercises import cases, registry
+from gpulab.exercises.launching import given as as_arguments
+from gpulab.exercises.launching import launch
 from gpulab.sanitizer import sanitize
 from gpulab.simulated_cuda.transfers import to_device
 from tests.labs import notebooks
@@ -33,12 +35,25 @@ def smallest(exercise):
 def test_nothing_is_said_of_a_solution(lab, exercise):
     name, _ = notebooks.checks(lab)[exercise.name]
     fn, case = notebooks.answers(lab)[name], smallest(exercise)
-    given = [a.value if a.role == "scalar" else to_device(a.value) for a in cases.arguments(exercise, case)]
-    if exercise.shape is not None:
-        shape = exercise.shape(case.sizes)
-        fn = fn[shape.grid, shape.block, 0, shape.shared_bytes]
-    findings = sanitize(fn, *given)
-    assert not findings, f"\n{findings}"
+    given = [
+        a.value if a.role == "scalar" else as_arguments(to_device(a.value), exercise.face)
+        for a in cases.arguments(exercise, case)
+    ]
+
+    def run(*arguments):
+        if exercise.shape is None:
+            fn(*arguments)
+        else:
+            shape = exercise.shape(case.sizes)
+            launch(fn, shape.grid, shape.block, shape.shared_bytes, list(arguments))
+
+    findings = [f for f in sanitize(run, *given) if not is_rounding(exercise, f)]
+    assert not findings, "\n".join(map(str, findings))
+
+
+def is_rounding(exercise, finding) -> bool:
+    """Where an exercise allows for rounding, sums of floats by atomics may differ in the last digits."""
+    return finding.kind == "order" and bool(exercise.rtol) and "rounds differently" in str(finding)
 
 
 def test_there_are_solutions_to_look_at():

@@ -460,3 +460,111 @@ def test_without_source_lines_instructions_are_told_apart():
     (race,) = watcher.findings
     assert {race.first.linear_thread, *race.element} == {32}
     assert str(race).startswith("Race in kernel snippet, shared array\n")
+
+
+# ---- where the cure belongs
+
+
+@cache
+def first_warp_writes() -> Any:
+    @cuda.jit
+    def broadcast(x, out):
+        tile = cuda.shared.array(32, np.float32)
+        t = cuda.threadIdx.x
+        if t < 32:
+            for k in range(int(x[t])):
+                tile[t] = x[t] + k
+        out[t] = tile[t % 32]
+
+    return broadcast
+
+
+@cache
+def both_in_branches() -> Any:
+    @cuda.jit
+    def hand_over(x, out):
+        tile = cuda.shared.array(32, np.float32)
+        t = cuda.threadIdx.x
+        if t < 32:
+            for k in range(int(x[t])):
+                tile[t] = x[t] + k
+        if t >= 32:
+            for _ in range(int(x[t])):
+                out[t] += tile[t - 32]
+
+    return hand_over
+
+
+@cache
+def counts_in_bins(in_loop: bool) -> Any:
+    @cuda.jit
+    def counted(x, out, n):
+        bins = cuda.shared.array(4, np.int32)
+        t = cuda.threadIdx.x
+        if t < 4:
+            bins[t] = 0
+        cuda.syncthreads()
+        if in_loop:
+            for k in range(t, n, 64):
+                bins[x[k]] += 1
+        else:
+            bins[x[t]] += 1
+        cuda.syncthreads()
+        if t < 4:
+            out[t] = bins[t]
+
+    return counted
+
+
+def cure(race: Race) -> str:
+    return str(race).splitlines()[-1]
+
+
+@schedules
+def test_a_barrier_is_never_put_into_a_branch_that_only_some_threads_take(schedule):
+    x = np.full(64, 2, np.float32)
+    found = races(first_warp_writes()[1, 64], x, np.zeros_like(x), schedule=schedule)
+    load = next(r.second for r in found if "out[t]" in source_text(r.second.location))
+    assert {cure(race) for race in found} == {f"Usual cure: cuda.syncthreads() before line {load.line}."}
+
+
+@schedules
+def test_where_both_lines_are_in_branches_the_barrier_belongs_between_them(schedule):
+    x = np.full(64, 2, np.float32)
+    found = races(both_in_branches()[1, 64], x, np.zeros_like(x), schedule=schedule)
+    assert {cure(race) for race in found} == {
+        "Usual cure: cuda.syncthreads() between the two, outside any branch, where all threads of the block "
+        "come by."
+    }
+
+
+@schedules
+def test_a_barrier_belongs_behind_an_inner_loop_and_not_into_it(schedule):
+    a = np.ones((16, 16), np.float32)
+    found = races(matmul(True, False)[(2, 2), (SIDE, SIDE)], a, a, np.zeros_like(a), schedule=schedule)
+    assert found
+    assert all(cure(race).endswith(f"() before line {race.second.line}.") for race in found)
+
+
+@schedules
+def test_a_ladder_needs_its_barrier_at_the_end_of_each_rung(schedule):
+    x = np.ones(256, np.float32)
+    found = races(ladder(False)[2, 128], x, np.zeros(2, np.float32), schedule=schedule)
+    own = [race for race in found if race.first.line == race.second.line and not race.within_a_warp]
+    assert own
+    for race in own:
+        assert cure(race).startswith(
+            "Usual cure: cuda.syncthreads() at the end of each pass through the loop"
+        )
+
+
+@schedules
+@pytest.mark.parametrize("in_loop", [False, True], ids=["once", "in a loop"])
+def test_threads_that_add_to_one_element_need_an_atomic(in_loop, schedule):
+    x, out = np.arange(64, dtype=np.int64) % 4, np.zeros(4, np.int32)
+    found = races(counts_in_bins(in_loop)[1, 64], x, out, 64, schedule=schedule)
+    own = [race for race in found if race.first.line == race.second.line]
+    assert own
+    assert all("an atomic" in cure(race) for race in own)
+    if not in_loop:
+        assert all("sync" not in cure(race) for race in own)
