@@ -35,7 +35,8 @@ def units(
             style.cell(ax, 0, top, "", fill, width=value, height=0.8 * BAR, wrong=binds)
             ax.annotate(
                 f"{name} {value:.2f}", (max(value, least or 0), top + 0.4 * BAR),
-                xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=style.INK, fontweight="bold" if binds else "normal",
+                xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=style.INK,
+                fontweight="bold" if binds else "normal",
             )  # fmt: skip
     ax.set_xlim(0, 1.35 * highest)
     ax.set_ylim(len(needs) * pitch, -0.3 if least is not None else -0.1)
