@@ -76,6 +76,8 @@ PER_ELEMENT = {
     "native_dropout": 2,
 }
 
+# Tensors that one launch puts side by side (CAT_ARRAY_BATCH_SIZE, ATen/native/cuda/Shape.cu).
+SIDE_BY_SIDE = 128
 # How PyTorch's multi-tensor kernels (`_foreach_…`, `_fused_…`) are cut into launches: at most so many tensors
 # for 1, 2, 3 … lists, and at most so many blocks of CHUNK elements (ATen/native/cuda/MultiTensorApply.cuh,
 # for kernels with 4 KB of arguments; some builds pass 32 KB and take seven times as many).
@@ -203,6 +205,8 @@ def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: i
     launches = 1
     if foreach:
         launches = foreach_launches([t.numel() for t in lists[0]], depth) + two_steps if lists else 1
+    elif name in ("cat", "stack"):
+        launches = -(-len(read) // SIDE_BY_SIDE)
     elif name == "_local_scalar_dense" or not (read or made):
         launches = 0  # a copy to the host
     return Entry(

@@ -352,7 +352,7 @@ for number, graph in enumerate(graphs, 1):
 # error.
 #
 # **Do.** Write `clip(grads, most)`: scale all gradients in place by min(1, most / (length + 1e-6)), where
-# length is the norm of all of them together. **Budget:** at most 12 launches for 148 tensors and no wait; n
+# length is the norm of all of them together. **Budget:** at most 13 launches for 148 tensors and no wait; n
 # numbers read for the norm, read and written for the product. About 3 lines. All gradients may be zero.
 
 
@@ -1035,7 +1035,7 @@ for name, times in (("before", before), ("after", after)):
 # %% [markdown]
 # The median got better and one request in thirty waits three times as long.
 #
-# **Regressions.** Counts do not waver: 11 launches are 11 launches, so a test can hold them, as the checks of
+# **Regressions.** Counts do not waver: 12 launches are 12 launches, so a test can hold them, as the checks of
 # this lab do. Times waver: compare interleaved runs, and alarm only if an interval excludes no change.
 
 

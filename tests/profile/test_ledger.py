@@ -191,6 +191,12 @@ def test_results_in_a_new_list_make_a_multi_tensor_launch_hold_fewer():
     assert costs(lambda: torch._foreach_norm(tensors))[0][-1] == 2  # one over all, one for the partial sums
 
 
+def test_many_tensors_are_put_side_by_side_128_at_a_time():
+    tensors = [torch.ones(2) for _ in range(129)]
+    assert costs(lambda: torch.stack(tensors[1:]))[0][-1] == 1
+    assert costs(lambda: torch.cat(tensors))[0][-1] == 2
+
+
 def test_in_inference_mode_the_parts_of_an_operation_are_seen():
     x, w = torch.ones(2, 5, 3), torch.ones(4, 3)
 
