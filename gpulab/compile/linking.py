@@ -28,6 +28,11 @@ EXTERN = rf"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*(?:\([^)]*\)\s*)?(?:\.
 DEFINED = rf"(?m)^(?:\.visible\s+|\.weak\s+)?\.func\s+(?:\([^)]*\)\s*)?{NAME}\s*\("
 FILE = r"(?m)^\s*\.file\s+(\d+)"
 FILE_NUMBER = r"(?m)(^\s*\.(?:file|loc)\s+|\binlined_at\s+)(\d+)"
+DEFINITION = rf"{DEFINED}[^)]*\)\s*(?:\.noreturn\s*)?\{{(?s:.*?)^\}}"
+VARIABLE = (
+    r"(?m)^(?:\.(?:visible|weak|common)\s+)?\.(?:global|const)\b[^;=\[\n]*?\s"
+    rf"{NAME}(?:\[\d*\])?\s*(?:=[^;]*)?;"
+)
 HEADER = r"(?ms)\A.*?^\.address_size\s+64\s*$"
 
 
@@ -64,18 +69,39 @@ def as_ptx(kernel: str, code: Any, cc: Capability) -> str:
 def join(ptx: str, others: list[str]) -> str:
     """One module of all functions: those of `others` first, for PTX is read once from top to bottom.
 
-    The texts must not define the same name twice.
+    What is there already is left out: numba writes what a device function calls and uses beside it, too.
     """
     header = re.match(HEADER, ptx)
     assert header, "PTX without a header"
-    joined, known = header[0], set[str]()
+    joined, declared, defined = header[0], set[str](), set[str]()
     files = 0
-    for text in (*others, ptx):
+    for text in _callees_first([*others, ptx]):
         text = _with_file_numbers_from(files, text)
         files = max((int(number) for number in re.findall(FILE, text)), default=files)
-        joined += "\n" + _without_declarations(re.sub(HEADER, "", text, count=1), known)
-        known |= {*re.findall(EXTERN, text), *re.findall(DEFINED, text)}
+        text = _without(EXTERN, declared | defined, re.sub(HEADER, "", text, count=1))
+        for pattern in (DEFINITION, VARIABLE):
+            text = _without(pattern, defined, text)
+        joined += "\n" + text
+        declared |= set(re.findall(EXTERN, text))
+        defined |= {*re.findall(DEFINED, text), *re.findall(VARIABLE, text)}
     return joined
+
+
+def _callees_first(texts: list[str]) -> list[str]:
+    """The texts, each behind those that define what it declares."""
+    rest, ordered = list(texts), []
+    while rest:
+        defined = [set(re.findall(DEFINED, text)) for text in rest]
+        free = next(
+            (
+                i
+                for i, text in enumerate(rest)
+                if not set(re.findall(EXTERN, text)) & set().union(*defined[:i], *defined[i + 1 :])
+            ),
+            0,  # texts that call each other
+        )
+        ordered.append(rest.pop(free))
+    return ordered
 
 
 def _with_file_numbers_from(start: int, ptx: str) -> str:
@@ -85,8 +111,9 @@ def _with_file_numbers_from(start: int, ptx: str) -> str:
     return re.sub(FILE_NUMBER, lambda match: f"{match[1]}{int(match[2]) + start}", ptx)
 
 
-def _without_declarations(ptx: str, names: set[str]) -> str:
-    return re.sub(EXTERN, lambda match: "" if match["name"] in names else match[0], ptx)
+def _without(pattern: str, names: set[str], ptx: str) -> str:
+    """PTX without what matches the pattern and has one of these names."""
+    return re.sub(pattern, lambda match: "" if match["name"] in names else match[0], ptx)
 
 
 def _numbas_source(name: str) -> str:

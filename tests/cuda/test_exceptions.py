@@ -62,3 +62,25 @@ def test_an_argument_without_a_byte_can_be_passed() -> None:
     out = np.ones(2, np.int64)
     lengths[1, 1](out, ((), (), ()))
     assert out.tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("kernel_debug", [True, False])
+@pytest.mark.parametrize("function_debug", [True, False])
+def test_a_function_that_is_called_twice_over_is_linked_once(kernel_debug, function_debug) -> None:
+    """numba hands over what a device function calls together with it, and once more by itself."""
+
+    @cuda.jit(device=True, debug=function_debug, opt=False)
+    def inner(x):
+        return x + 1
+
+    @cuda.jit(device=True, opt=False)
+    def outer(x, y):
+        return x - inner(y)
+
+    @cuda.jit(debug=kernel_debug, opt=False)
+    def kernel(a):
+        a[0] = outer(a[0], a[1]) + inner(a[2])
+
+    a = np.array([10, 3, 5])
+    kernel[1, 1](a)
+    assert a[0] == 10 - 4 + 6
