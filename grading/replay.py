@@ -90,7 +90,10 @@ def _verdict(question: Question, job: ReplayJob, trace: Trace) -> ExerciseVerdic
     exercise = judged(exercise_of(question.exercise), job.cases[question.exercise], job.tolerance)
     seeds = {case.name: job.seeds[question.exercise, case.name] for case in exercise.cases}
     parts = _parts(exercise, question, trace, seeds, job.end)
-    notes = tuple(filter(None, [job.notes.get(question.exercise)]))
+    counted = ""
+    if exercise.evidence == "tensor graph":
+        counted = texts.COUNTED_WITH.format(version=programs.version())
+    notes = tuple(filter(None, [job.notes.get(question.exercise), counted]))
     names = tuple(case.name for case in exercise.cases)
     return ExerciseVerdict(question.exercise, question.cell, tuple(map(_line, parts)), names, notes)
 

@@ -59,6 +59,7 @@ INSTEAD = "{label} {measured} instead of {limit}"
 UNGRADED = "ungraded: {reason}"
 NO_VERDICT_HERE = "the judge has no verdict on this exercise"
 NO_VERDICT = "no verdict yet: run `python -m grading grade {lab}`"
+COUNTED_WITH = "counted on what {version} dispatches"
 JUDGED = "judged with {compiler}, {device}, at {cases}"
 
 AGAIN = "Verdicts so far are stored: mend it and run the same command again"

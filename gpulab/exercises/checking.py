@@ -36,8 +36,14 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
         parts = examine(exercise, fn, reference)
     except KeyboardInterrupt:
         raise Stopped(messages.interrupted(exercise.name)) from None
-    verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=compile.compiler_version())
+    verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=_counted_with(exercise))
     return record(exercise, verdict) if attempt else replace(verdict, notes=(messages.not_counted(),))
+
+
+def _counted_with(exercise: Exercise) -> str:
+    if exercise.evidence == "tensor graph":
+        return programs.version()
+    return compile.compiler_version()
 
 
 def examine(exercise: Exercise, fn: Any, reference: registry.Reference) -> tuple[Part, ...]:

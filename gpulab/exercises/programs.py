@@ -30,6 +30,13 @@ class NoTorch(Message):
     """The exercise is about PyTorch, which is not installed."""
 
 
+def version() -> str:
+    """Whose operators are counted: ``PyTorch 2.13.0``."""
+    from importlib import metadata
+
+    return f"PyTorch {metadata.version('torch').partition('+')[0]}"
+
+
 def recorded(exercise: Exercise, fn: Callable[..., Any]) -> Source:
     """Records `fn` when it is asked for a graph, and hands the graph on as JSON would."""
 

@@ -120,6 +120,7 @@ def graph_of(exercise: Exercise, fn: Any) -> Graph:
 def test_a_function_that_is_right_and_frugal_gets_all_points():
     verdict = gpulab.check("toy.affine", affine)
     assert verdict.passed, str(verdict)
+    assert verdict.compiler == f"PyTorch {torch.__version__.partition('+')[0]}"
 
 
 def test_a_budget_that_is_missed_says_which_operators_it_comes_from():

@@ -236,6 +236,7 @@ def test_each_dtype_has_its_roof() -> None:
         lambda: plot.shares({"idle": {"memory": 0}}, "instructions", "none"),
         lambda: plot.divergence([]),
         lambda: plot.matrix([], (4, 4)),
+        lambda: plot.memory_map([], []),
         lambda: plot.stride_sweep({"yours": []}, "sectors"),
     ],
 )
