@@ -12,8 +12,8 @@ CUDA        ?= auto
 TORCH_INDEX ?=
 
 BIN  := .venv/bin
-# Whole files to a process: what a file prepares once is not prepared in every process.
-TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+# Whole files to a process, or all tests of one lab (tests/conftest.py): what they prepare is prepared once.
+TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: help lab test test-all compilers check format bench setup clean
 

@@ -32,7 +32,17 @@ def find_browser() -> str | None:
     return next(filter(None, map(shutil.which, names)), None) if find_spec("playwright") else None
 
 
+def _together(item: pytest.Item) -> str:
+    """Which tests run in one process, because what they prepare is prepared once."""
+    file = item.nodeid.partition("::")[0]
+    lab = getattr(item, "callspec", None) and item.callspec.params.get("lab")  # type: ignore[attr-defined]
+    return f"{file} {lab}" if lab else file
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_together(item)))
     wants_browser = [item for item in items if item.get_closest_marker("browser")]
     if wants_browser and not find_browser():
         for item in wants_browser:
