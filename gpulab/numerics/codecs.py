@@ -149,9 +149,7 @@ def _exact_values(form: Format) -> Array:
     return values
 
 
-def exact_codes(
-    x: Array, form: Format, saturate: bool, up: Array | None = None, down: bool = False
-) -> Array:
+def exact_codes(x: Array, form: Format, saturate: bool, up: Array | None = None, down: bool = False) -> Array:
     """Codes of float64 numbers. To nearest; with draws in [0, 1) `up` at random; with `down` toward zero."""
     size = np.abs(x)
     finite = np.isfinite(size)

@@ -675,7 +675,7 @@ gpulab.check("formats.adopt", adopt)
 # | evenly spaced from −1 to 1 | the cell below |
 # | E2M1 / 6 | the cell below |
 # | ours, from the quantiles of such blocks, refined by Lloyd's algorithm | 8.1 % |
-# | bound | any 16 values with a free choice per number: 4 bits of a normal source cannot do better than 2⁻⁴ = 6.25 % (rate-distortion theory, Shannon 1959) |
+# | bound | 2⁻⁴ = 6.25 % for 4 bits per number of a normal source (rate-distortion theory, Shannon 1959); what the scale tells on top is left out |
 
 # %%
 blocks = np.random.default_rng(8).standard_normal((4000, 32))
