@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -218,4 +219,16 @@ def answer_words(answer: Any, width: int = 60) -> str:
     if not isinstance(answer, list | tuple | dict) or ", " not in text:
         return f"{text[: width - 2]} …"
     whole = text[: width - 4].rpartition(", ")[0]
-    return f"{whole}, …{text[-1]}"
+    return f"{whole}, …{_closing(whole)}"
+
+
+def _closing(text: str) -> str:
+    """The brackets that close those left open in a text, the innermost first."""
+    pairs = {"[": "]", "(": ")", "{": "}"}
+    left: list[str] = []
+    for sign in re.sub(r"'[^']*'|\"[^\"]*\"", "", text):
+        if sign in pairs:
+            left.insert(0, pairs[sign])
+        elif left and sign == left[0]:
+            del left[0]
+    return "".join(left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from . import style
 
@@ -55,6 +56,8 @@ def lines(
     ax.set_xlabel(x, color=style.INK)
     ax.set_ylabel(y, color=style.INK)
     ax.margins(x=0.01)
+    if not log_x and all(place == int(place) for points in curves.values() for place, _ in points):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))  # a count has no halves
     for axis, log in ((ax.xaxis, log_x), (ax.yaxis, log_y)):
         if log:
             axis.set_major_formatter(lambda value, _: style.number(value))
@@ -81,7 +84,8 @@ def _name_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
         ax.annotate(
             name, (1.005, min(place, 1.0)), xycoords="axes fraction", va="center", fontsize=style.TEXT,
             color=style.INK if colour != style.ALARM else style.ALARM,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 3, "shrinkA": 0, "shrinkB": 0},
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 3, "shrinkA": 0, "shrinkB": 0,
+                        "relpos": (0, 0.5)},
             xytext=(1.05, at), textcoords="axes fraction", annotation_clip=False,
         )  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
@@ -38,12 +39,17 @@ def timeline(spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None) -
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(f"time, {unit}", color=style.INK)
     busy = {row: sum(s.stop - s.start for s in spans if s.row == row and s.kind != "wait") for row in rows}
-    most = max(busy, key=lambda row: busy[row])
-    return style.finish(
-        ax,
-        f"{', '.join(rows)} over {end:,.4g} {unit}: {most} is busy longest, {busy[most]:,.4g} {unit}.",
-        given,
-    )
+    return style.finish(ax, f"{', '.join(rows)} over {end:,.4g} {unit}: {_busiest(busy, unit)}.", given)
+
+
+def _busiest(busy: Mapping[str, float], unit: str) -> str:
+    """Which row is busy longest; where several are, none is singled out."""
+    longest = max(busy.values())
+    rows = [row for row, time in busy.items() if math.isclose(time, longest)]
+    amount = f"{longest:,.4g} {unit}"
+    if len(rows) == 1:
+        return f"{rows[0]} is busy longest, {amount}"
+    return f"{'each is' if len(rows) == len(busy) else f'{len(rows)} of them are'} busy for {amount}"
 
 
 def sample() -> style.Picture:

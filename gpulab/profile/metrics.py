@@ -15,6 +15,7 @@ from typing import Literal
 
 from gpulab.messages import Message
 
+from .display import Card, Shown, Table
 from .tally import Tally
 
 Way = Literal["counted", "modelled", "measured"]
@@ -432,7 +433,11 @@ _TABLE: tuple[Metric, ...] = (
         ncu="launch__shared_mem_per_block",
     ),
     Metric(
-        "spill_bytes", "B", "registers spilled to local memory, per thread", fact="spill_bytes", combine="max"
+        "spill_bytes",
+        "B",
+        "stores plus loads of registers spilled to local memory, per thread, as ptxas adds them",
+        fact="spill_bytes",
+        combine="max",
     ),
     Metric(
         "occupancy",
@@ -445,7 +450,16 @@ _TABLE: tuple[Metric, ...] = (
     ),
 )
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in _TABLE}
+
+class MetricTable(Shown, dict[str, Metric]):
+    """The metrics by name; shows itself as a table of names, units and meanings."""
+
+    def card(self) -> Card:
+        rows = tuple((metric.name, metric.unit, metric.meaning) for metric in self.values())
+        return Card((Table(("metric", "unit", "meaning"), rows, frozenset({0, 1, 2})),))
+
+
+METRICS = MetricTable({metric.name: metric for metric in _TABLE})
 
 
 def find_metric(name: str) -> Metric:

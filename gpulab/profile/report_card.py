@@ -43,6 +43,7 @@ COMPARED = (
     "flops",
     "arithmetic_intensity",
     "registers",
+    "spill_bytes",
     "shared_bytes",
     "occupancy",
 )
@@ -158,10 +159,10 @@ def _shared(report: Report) -> Row:
 
 def _local(report: Report) -> Row | None:
     m = report.metrics
-    if not m["local_bytes"]:
-        return None
-    spilled = f"   {number(m['spill_bytes'], 'B')} spilled per thread" if m["spill_bytes"] else ""
-    return Row("local memory", f"{number(m['local_bytes'], 'B')} asked for{spilled}", _way("local_bytes"))
+    words = [f"{number(m['local_bytes'], 'B')} asked for"] if m["local_bytes"] else []
+    if m["spill_bytes"]:
+        words.append(f"{number(m['spill_bytes'], 'B')} spilled per thread")
+    return Row("local memory", "   ".join(words), _way("local_bytes")) if words else None
 
 
 def _atomics(report: Report) -> Row | None:

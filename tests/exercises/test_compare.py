@@ -9,6 +9,7 @@ import pytest
 
 from gpulab.exercises.compare import (
     NotAnAnswer,
+    answer_words,
     mismatch,
     normal,
     ordinal,
@@ -125,6 +126,19 @@ def test_ordinals(n: int, text: str) -> None:
 )
 def test_values_are_short(value: Any, text: str) -> None:
     assert value_words(value) == text
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ([1, 2], "[1, 2]"),
+        (list(range(20)), "[0, 1, 2, 3, 4, 5, …]"),
+        ([{"name": "L40S", "memory": 48e9, "watts": 350.0}], "[{'name': 'L40S', …}]"),
+        ((("a)", [1]), "rest of the words"), "(('a)', [1]), …)"),
+    ],
+)
+def test_a_long_answer_is_cut_short_and_its_brackets_are_closed(answer: Any, text: str) -> None:
+    assert answer_words(answer, 24) == text
 
 
 def test_two_elements_that_differ_are_told_with_the_digits_in_which_they_do():

@@ -265,6 +265,15 @@ def test_odd_data_is_drawn_all_the_same(draw: Callable[[], Picture]) -> None:
     assert draw().png()
 
 
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [((4, 9), "warp 1 is busy longest, 9 µs."), ((4, 4), "each is busy for 4 µs.")],
+)
+def test_a_timeline_names_the_busiest_row_only_where_there_is_one(ends: tuple[int, int], said: str) -> None:
+    spans = [Span(f"warp {row}", 0, end, "", "load") for row, end in enumerate(ends)]
+    assert plot.timeline(spans).caption.endswith(said)
+
+
 def test_a_count_that_is_missing_is_named_in_one_line() -> None:
     with pytest.raises(style.NothingToDraw, match="no count for yours: the run did nothing of this kind"):
         plot.bars({"naive": 32, "yours": None}, "sectors")  # type: ignore[dict-item]

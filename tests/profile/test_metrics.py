@@ -107,6 +107,12 @@ def test_arithmetic_intensity_is_flops_over_requested_bytes() -> None:
     assert report(launch(rows))["arithmetic_intensity"] == 0.5
 
 
+def test_the_table_of_metrics_shows_a_line_for_each() -> None:
+    lines = repr(METRICS).splitlines()
+    assert [line.split()[0] for line in lines] == ["metric", *METRICS]
+    assert all(METRICS[line.split()[0]].meaning in line for line in lines[1:])
+
+
 def test_an_unknown_metric_is_answered_with_the_closest() -> None:
     with pytest.raises(UnknownMetric, match=r"there is no metric 'sectors_per_requests'; did you mean"):
         find_metric("sectors_per_requests")

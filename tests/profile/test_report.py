@@ -113,6 +113,14 @@ global_store_sectors_per_request       32.0    4.0   ÷ 8.0  sectors/request"""
     assert str(report().compare(report())).endswith("No metric differs.")
 
 
+def test_spilled_registers_are_told_even_where_the_counts_of_ptx_see_no_local_memory() -> None:
+    spilling = report(replace(launch(), spill_bytes=552))
+    assert "local memory    552 B spilled per thread" in str(spilling)
+    assert "local memory" not in str(report())
+    row = next(line for line in str(report().compare(spilling)).splitlines() if "spill_bytes" in line)
+    assert row.split() == ["spill_bytes", "0", "552", "B"]
+
+
 def test_reports_of_two_compilers_are_not_compared_in_silence() -> None:
     assert "They were not counted alike" in str(report().compare(replace(report(), compiler="NVVM 12.9")))
 
