@@ -140,3 +140,16 @@ def _coverage(unwritten: np.ndarray, writers: Writers, given_shape: bool) -> str
 def nothing_written(writers: Writers, outputs: Iterable[str]) -> bool:
     """No thread wrote to any of the outputs."""
     return not any(writers.written(name).any() for name in outputs if name in writers.ranges)
+
+
+def without_output(writers: Writers, outputs: list[str], name: str, given_shape: bool) -> str:
+    """Why no output was touched; empty where one was, or where the threads of a given launch could write.
+
+    `name` is the learner's function: the kernel itself with `given_shape`, else it launches kernels.
+    """
+    if not nothing_written(writers, outputs):
+        return ""
+    if any(launch.stores for launch in writers.launches):
+        return "" if given_shape else messages.output_unused(outputs, len(writers.launches))
+    kernels = list(dict.fromkeys(launch.kernel for launch in writers.launches))
+    return messages.not_written(name) if given_shape else messages.writes_nothing(kernels)

@@ -87,6 +87,18 @@ def not_written(name: str) -> str:
     return f"`{name}` is still empty: no thread writes anything"
 
 
+def writes_nothing(kernels: Sequence[str]) -> str:
+    names = listed([f"`{kernel}`" for kernel in kernels], "and")
+    who = f"the kernel {names} runs and writes" if len(kernels) == 1 else f"the kernels {names} run and write"
+    return f"{who} nothing: is its body still empty, or is nothing assigned to its output?"
+
+
+def output_unused(outputs: Sequence[str], launches: int) -> str:
+    who = "a kernel ran" if launches == 1 else f"{launches:,} kernels ran"
+    names = listed([f"`{name}`" for name in outputs])
+    return f"{who}, but {names} was never written. Is it passed to a kernel as its output?"
+
+
 def empty(name: str) -> str:
     return f"`{name}` is still empty"
 
@@ -218,7 +230,7 @@ def not_a_plan() -> str:
 
 
 def more_answers(count: int, total: int) -> str:
-    return f"{count:,} more of {some(total, 'question')} at this size"
+    return f"{count:,} more of {some(total, 'question')} of this set"
 
 
 def odd_answer(call: str, kind: str) -> str:
@@ -302,6 +314,10 @@ def budget(asked: Budget, value: float | None, limit: float, naive: float | None
     if naive is not None:
         parts.append(f"naive {number_of(asked.metric, naive, asked.unit)}")
     return "   ".join(parts) + (f"   ({asked.why})" if asked.why else "")
+
+
+def beyond(excess: float, unit: str) -> str:
+    return f"That is {quantity(int(excess) if excess.is_integer() else excess, unit)} more than the budget."
 
 
 def times(value: float | None, limit: float) -> str:

@@ -28,6 +28,14 @@ def worst(requests: Iterable[Request]) -> Request | None:
     return max(requests, key=lambda r: ways(r) if r.space == "shared" else r.sectors, default=None)
 
 
+def typical(requests: Iterable[Request]) -> Request | None:
+    """One of the requests that are most frequent."""
+    like: dict[tuple[int | None, int], list[Request]] = {}
+    for request in requests:
+        like.setdefault((distance(request), request.sectors), []).append(request)
+    return max(like.values(), key=len)[0] if like else None
+
+
 def distance(request: Request) -> int | None:
     """The bytes between most neighbouring lanes; None where there is no such distance."""
     lanes, asked = request.lanes, request.asked

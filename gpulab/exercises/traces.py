@@ -23,8 +23,6 @@ from .verdict import Detail, Part, no_points
 
 Fn = Callable[..., Any]
 
-_NOTHING_DONE = (messages.no_launch, messages.not_written, messages.empty)
-
 
 def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...]:
     """All parts: right at every size and under another schedule, then the budgets in order."""
@@ -42,8 +40,9 @@ def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...
             break
     if failure is not None:
         said = messages.stopped_at if failure.stopped else messages.first_wrong
-        summary, details = said(right, len(exercise.cases), failure.case.name), failure.explain(exercise, fn)
-        if details[0].text in [said(name_of(fn)) for said in _NOTHING_DONE]:
+        summary = said(right, len(exercise.cases), failure.case.name)
+        details, nothing_done = failure.explain(exercise, fn)
+        if nothing_done:
             summary = messages.no_result()  # an empty array is right without any work: not worth a mention
         return no_points(exercise, summary, details)
     race, remarks = orders.examine(exercise, fn, reference)
@@ -70,26 +69,31 @@ class _Failure:
     def stopped(self) -> bool:
         return bool(self.outcome.trouble)
 
-    def explain(self, exercise: Exercise, fn: Fn) -> tuple[Detail, ...]:
-        """Sentences. The case runs once more, with somebody who notes who writes what."""
+    def explain(self, exercise: Exercise, fn: Fn) -> tuple[tuple[Detail, ...], bool]:
+        """Sentences, and whether nothing was done at all.
+
+        The case runs once more, with somebody who notes who writes what.
+        """
         if self.stopped:
-            return self.outcome.trouble
+            return self.outcome.trouble, self.outcome.trouble[0].text == messages.empty(name_of(fn))
         before = cases.arguments(exercise, self.case)
         writers = Writers()
         again = run(exercise, self.case, fn, before, writers=writers)
         watcher = None if again.trouble else writers
         if self.changed:
             old = next(a.value for a in before if a.name == self.changed)
-            return diagnose.changed_input(self.changed, old, self.outcome.after[self.changed], watcher)
+            now = self.outcome.after[self.changed]
+            return diagnose.changed_input(self.changed, old, now, watcher), False
         assert self.wrong is not None
         if self.outcome.launches == 0:
-            return (Detail(messages.no_launch(name_of(fn))),)
+            return (Detail(messages.no_launch(name_of(fn))),), True
         outputs = [a.name for a in before if a.role in ("out", "inout")]
-        if watcher and diagnose.nothing_written(watcher, outputs):
-            return (Detail(messages.not_written(name_of(fn))),)
+        given = exercise.shape is not None
+        if watcher and (said := diagnose.without_output(watcher, outputs, name_of(fn), given)):
+            return (Detail(said),), not any(launch.stores for launch in watcher.launches)
         source = diagnose.unwritten(exercise, self.case, fn, self.wrong)
-        said = diagnose.wrong_result(self.wrong, watcher, exercise.shape is not None, source)
-        return (*said, *doctor.seen(exercise, self.case, fn))
+        wrong = diagnose.wrong_result(self.wrong, watcher, given, source)
+        return (*wrong, *doctor.seen(exercise, self.case, fn)), False
 
 
 def _at(
@@ -132,20 +136,31 @@ def _advice(
     cause = METRICS[budget.metric].cause
     line = report.lines.costliest(cause.name) if cause else None
     sentences = []
-    if cause and line and line.text:
+    if cause and line and line.text and not budgets.close(got):  # so little too much may be any line's
         details.append(Detail(line.text, line.line))
         if line.share(cause.name) < 0.95:
             sentences.append(messages.share_of_line(100 * line.share(cause.name)) + ".")
         accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
-        if accesses and (said := _pattern(exercise, case, fn, line.line, accesses)):
+        whole = cause.terms[0].column == "requests"
+        if accesses and (said := _pattern(exercise, case, fn, line.line, accesses, whole)):
             sentences.append(said + ".")
     sentences.append(budgets.question(budget, got))
     details += [Detail(" ".join(s for s in sentences if s))] if any(sentences) else []
     return tuple(details)
 
 
-def _pattern(exercise: Exercise, case: Case, fn: Fn, line: int, accesses: set[tuple[str | None, str]]) -> str:
-    """What the costliest request of a source line looks like; empty if there is nothing to say."""
+def _pattern(
+    exercise: Exercise,
+    case: Case,
+    fn: Fn,
+    line: int,
+    accesses: set[tuple[str | None, str]],
+    typical: bool,
+) -> str:
+    """What the costliest request of a source line looks like; empty if there is nothing to say.
+
+    Where requests are counted all cost the same: then it is a `typical` one.
+    """
     recorders: list[Recorder] = []
 
     def record(launch: devices.Launch) -> Recorder:
@@ -160,7 +175,8 @@ def _pattern(exercise: Exercise, case: Case, fn: Fn, line: int, accesses: set[tu
         if request.line == line
         and any(s == request.space and k in (None, _kind(request.kind)) for k, s in accesses)
     ]
-    found = patterns.worst(request for request, _ in fitting)
+    choose = patterns.typical if typical else patterns.worst
+    found = choose(request for request, _ in fitting)
     if found is None:
         return ""
     return patterns.describe(found, next(block for request, block in fitting if request is found))

@@ -13,6 +13,8 @@ from gpulab.simt import Access, Observer, Program
 from .recorder import Index, unravel
 
 NOBODY = -1
+WRITING = ("st", "atom", "red")  # opcodes
+ELSEWHERE = {"shared", "shared::cta", "shared::cluster", "local", "param"}  # spaces that end with the launch
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class _Launch:
     kernel: str
     grid: Index
     block: Index
+    stores: bool  # has an instruction that writes to global memory
     lanes: int = 0  # threads per block, rounded up to whole warps
 
 
@@ -73,7 +76,7 @@ class Writers(Observer):
 
     def start(self, program: object, grid: Index, block: Index) -> None:
         assert isinstance(program, Program)
-        self.launches.append(_Launch(program.display_name, grid, block))
+        self.launches.append(_Launch(program.display_name, grid, block, _stores(program)))
 
     def access(self, access: Access) -> None:
         if access.space != "global" or not self._counts(access):
@@ -140,3 +143,9 @@ class Writers(Observer):
             unravel(lane, launch.block),
             instruction.location,
         )
+
+
+def _stores(program: Program) -> bool:
+    """Whether any instruction may write to global memory, executed or not."""
+    parts = (instruction.parts for instruction in program.instructions)
+    return any(p[0] in WRITING and ELSEWHERE.isdisjoint(p) for p in parts)

@@ -14,7 +14,7 @@ import numpy as np
 from gpulab.ptx import Instruction
 
 from . import atomics
-from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names
+from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names, indexes_axes
 from .events import Access
 from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .types import SIGNED
@@ -289,7 +289,11 @@ def _element(run: Run, index: int, kind: str, offset: int, nbytes: int, size: in
     """``element 32 of the shared array s, which has 32 elements of 4 bytes.``, by its name in the source."""
     names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
     array = f"the {kind} array {names.pop()}" if len(names) == 1 else f"a {kind} array"
-    return f"element {offset // size} of {array}, which has {nbytes // size} elements of {size} bytes."
+    return f"element {offset // size} of {array}, which has {_elements(nbytes // size)} of {size} bytes."
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'' if count == 1 else 's'}"
 
 
 # ---- generic addresses ---------------------------------------------------------------------------
@@ -376,20 +380,24 @@ def _describe(run: Run, index: int, address: int, size: int, did: str) -> dict[s
     label = _nearest_label(run.arrays, address)
     if label is None:
         return _describe_unlabelled(run, index, address, size, did)
-    where = ", ".join(map(str, label.index_of(address)))
+    what = f"{label.name}[{', '.join(map(str, label.index_of(address)))}]"
     advice = "Does a guard keep every index inside the array?"
+    if address < label.address:
+        advice = "The index is negative. Did a product overflow, or a difference fall below 0?"
+    elif address < label.address + label.extent:
+        what = f"{size} bytes at {what}"
+        advice = f"Do all {size} bytes lie inside the array?"
     if len(label.shape) == 1:
-        has = f"{label.name} has {label.shape[0]} elements ({label.dtype})."
+        has = f"{label.name} has {_elements(label.shape[0])} ({label.dtype})."
     else:
         has = f"{label.name} is {' × '.join(map(str, label.shape))} ({label.dtype})."
         advice += (
-            "\nThe index is counted along the rows, from the address: behind the end of a row comes the next "
-            "one, and your line may count from the end, with a negative index."
+            "\nThe index is counted along the rows, from the address:"
+            "\nbehind the end of a row comes the next one"
         )
-    return {
-        "what": f"{did} {label.name}[{where}]; {has}",
-        "advice": advice,
-    }
+        by_axes = indexes_axes(run.program.instructions[index].location)
+        advice += ", and your line may count from the end,\nwith a negative index." if by_axes else "."
+    return {"what": f"{did} {what}; {has}", "advice": advice}
 
 
 def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> dict[str, Any]:
@@ -399,7 +407,7 @@ def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str
     if nearest is None or not nearest.name or not 0 <= offset < nearest.nbytes + GUARD:
         return {
             "what": f"{did} {size} bytes at {address:#x}, which belongs to no array.",
-            "advice": "Was the array freed, or does an index run far beyond it?",
+            "advice": "Was the array freed, does an index run far beyond it, or did a product overflow?",
         }
     kind = "global" if nearest.writable else "constant"
     if did == "wrote" and not nearest.writable and offset < nearest.nbytes:

@@ -57,6 +57,11 @@ def indexed_names(location: Location | None) -> set[str]:
     return set(re.findall(r"([A-Za-z_]\w*)\s*\[", source_text(location)))
 
 
+def indexes_axes(location: Location | None) -> bool:
+    """A source line has several indices in one bracket, as Python does and C++ does not."""
+    return re.search(r"\w\[[^\]]*,", source_text(location)) is not None
+
+
 def thread_words(thread: Index, block: Index) -> str:
     """``thread (31, 0, 0) of block (3, 0, 0)``."""
     return f"thread {thread} of block {block}"

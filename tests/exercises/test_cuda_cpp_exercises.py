@@ -71,6 +71,32 @@ def test_a_stub_is_empty_and_cells_that_need_it_say_so() -> None:
     need(kernel("if (i < n) y[i] = 2 * x[i];"))
 
 
+def test_a_kernel_that_leaves_elements_out_is_not_called_empty() -> None:
+    text = str(check(KERNEL, kernel("if (i < n - 2000) y[i] = 2 * x[i];")))
+    assert "still empty" not in text and "`y[0]` was never written" in text
+
+
+def test_host_code_whose_kernel_is_empty_is_told_which() -> None:
+    stub = kernel("// YOUR CODE HERE")
+    text = " ".join(str(check(HOST, _launching(stub))).split())
+    assert "the kernel `twice` runs and writes nothing: is its body still empty" in text
+    assert "`host` is still empty" not in text and "no result yet" in text
+
+
+def test_host_code_that_leaves_its_result_in_another_array_is_told_so() -> None:
+    double = cp.ElementwiseKernel("float32 x", "float32 y", "y = 2 * x", "double_it")
+    text = " ".join(str(check(HOST, lambda x, y: double(x))).split())
+    assert "a kernel ran, but `y` was never written" in text and "still empty" not in text
+
+
+def _launching(twice: cp.RawKernel):
+    def host(x: cp.ndarray, y: cp.ndarray) -> None:
+        if x.size:
+            twice((1,), (128,), (x, y, cp.int32(x.size)))
+
+    return host
+
+
 def test_what_was_handed_in_instead_is_named() -> None:
     assert 'twice = cp.RawKernel(source, "twice")' in " ".join(str(check(KERNEL, _named("twice"))).split())
     assert "write `def twice(…)`" in " ".join(str(check(HOST, kernel(""))).split())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.exercises import Budget
+from gpulab.exercises import Budget, budgets
 from gpulab.exercises.scoring import score, share
 
 
@@ -51,3 +51,9 @@ def test_limit_and_naive_may_depend_on_the_sizes() -> None:
 def test_a_sense_that_does_not_exist_is_a_mistake_of_the_lab() -> None:
     with pytest.raises(ValueError, match="a budget's sense is"):
         share("<", 1.0, 2, None)
+
+
+def test_next_to_the_limit_the_difference_is_told_and_not_a_ratio_of_one() -> None:
+    asked = Budget("global_requests", 1026, 1, "requests", advice="That is {times} × it. Why?")
+    assert budgets.question(asked, score(asked, 1030, {})) == "That is 4 requests more than the budget. Why?"
+    assert budgets.question(asked, score(asked, 2052, {})) == "That is 2 × it. Why?"

@@ -102,8 +102,35 @@ def test_reading_before_the_start_is_no_negative_index(source):
     assert device.fault(simt.OutOfBounds, copies(3, source, -2), *addresses)[2:] == [
         "thread (0, 0, 0) of block (0, 0, 0) read x[-2]; x has 64 elements (float32).",
         "1 more thread did so.",
-        "Does a guard keep every index inside the array?",
+        "The index is negative. Did a product overflow, or a difference fall below 0?",
     ]
+
+
+def test_a_wide_access_that_leaves_an_array_says_how_wide_it_is(source):
+    body = """
+        .loc 1 3 0
+        ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%x];
+    """
+    text = kernel(body, "x", source)
+    device = Device(x=np.zeros(1, np.float32))
+    assert device.fault(simt.OutOfBounds, text, device.places["x"].address)[2:] == [
+        "thread (0, 0, 0) of block (0, 0, 0) read 16 bytes at x[0]; x has 1 element (float32).",
+        "31 more threads did so.",
+        "Do all 16 bytes lie inside the array?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "from_the_end"), [("out[i] = x[i, 1]", True), ("out[i] = x[i * 4 + 1];", False)]
+)
+def test_only_a_line_with_several_indices_may_count_from_the_end(tmp_path, line, from_the_end):
+    path = tmp_path / "learner.py"
+    path.write_text(f"\n\n{line}\n\n")
+    device = Device(x=np.zeros(16, np.float32), out=np.zeros(64, np.float32))
+    device.labels[0] = simt.ArrayLabel("x", device.places["x"].address, (4, 4), (16, 4), "float32", 4)
+    addresses = [p.address for p in device.places.values()]
+    lines = device.fault(simt.OutOfBounds, copies(3, f'.file 1 "{path}"\n'), *addresses)
+    assert any("may count from the end" in said for said in lines) is from_the_end
 
 
 @pytest.mark.parametrize(
@@ -115,7 +142,7 @@ def test_an_array_of_two_dimensions_is_named_with_two_indices(source, strides, w
     addresses = [p.address for p in device.places.values()]
     lines = device.fault(simt.OutOfBounds, copies(3, source), *addresses)
     assert lines[2] == f"thread (16, 0, 0) of block (0, 0, 0) read x{where}; x is 4 × 4 (float32)."
-    assert lines[-1].startswith("The index is counted along the rows, from the address")
+    assert "The index is counted along the rows, from the address:" in lines
 
 
 def test_the_place_is_told_in_three_dimensions(source):
@@ -174,7 +201,7 @@ def test_an_array_that_was_freed_is_gone(source):
         "    3 │ out[i] = x[i + 1]",
         f"thread (0, 0, 0) of block (0, 0, 0) read 4 bytes at {addresses[0]:#x}, which belongs to no array.",
         "31 more threads did so.",
-        "Was the array freed, or does an index run far beyond it?",
+        "Was the array freed, does an index run far beyond it, or did a product overflow?",
     ]
 
 
@@ -388,5 +415,5 @@ def test_a_negative_index_counts_from_the_end_once():
     assert str(fault.value).splitlines()[2:] == [
         "thread (0, 0, 0) of block (0, 0, 0) read x[-8]; x has 32 elements (float32).",
         "7 more threads did so.",
-        "Does a guard keep every index inside the array?",
+        "The index is negative. Did a product overflow, or a difference fall below 0?",
     ]
