@@ -15,8 +15,11 @@ from gpulab.observe.synchronisation import Synchronisation
 from gpulab.observe.uninitialised import Uninitialised
 from gpulab.observe.warp_results import WarpResults
 from gpulab.ptx import Location
+from gpulab.simt.program import is_volatile
 
 from .findings import Finding
+
+ORDERED = frozenset({"atom", "red", "fence", "membar", "activemask", "mbarrier", "nanosleep"})
 
 Maker = Callable[[devices.Launch], simt.Observer]
 
@@ -27,6 +30,7 @@ class Tools:
     def __init__(self, device: devices.SimulatedDevice) -> None:
         self.device = device
         self._made: list[Any] = []
+        self._launches: list[devices.Launch] = []
 
     @contextmanager
     def standing(self) -> Iterator[None]:
@@ -40,6 +44,7 @@ class Tools:
             lambda _: OrderedAtomics(),
         )
         with ExitStack() as stack:
+            stack.enter_context(self.device.observed(self._launches.append))
             for make in makers:
                 stack.enter_context(self.device.observed(self._kept(make)))
             yield
@@ -72,6 +77,15 @@ class Tools:
         """Warp operations without a defined result: wrong for `certain`, or only if somebody uses it."""
         found = [u for u in self.of(WarpResults) if (u.why == "unnamed") == certain]
         return [Finding("barrier", str(u), lines_of(u.location)) for u in found]
+
+    def order_may_matter(self) -> bool:
+        """Whether a result could depend on the order although nobody races: where threads use atomics, look
+        at what others change, at a clock, or at who else runs."""
+        programs = [self.device.program(launch.kernel) for launch in self._launches]
+        instructions = [i for program in programs for i in program.instructions]
+        return any(program.timed for program in programs) or any(
+            i.parts[0] in ORDERED or is_volatile(i) for i in instructions
+        )
 
     def ordered_atomics(self) -> dict[Location, str]:
         """Source lines whose outcome depends on the order, with the reason."""

@@ -82,3 +82,49 @@ def test_a_launch_after_a_finding_sees_no_tool():
     gpulab.sanitize(double[1, 128], X, X.copy())
     assert device.observer_factories == ()
     assert device.options == {}
+
+
+@cuda.jit
+def pull(a):
+    i = cuda.grid(1)
+    if i + 1 < a.size:
+        a[i] = a[i + 1]
+
+
+def test_without_cures_only_what_was_seen_is_told():
+    a = np.arange(256, dtype=np.float32)
+    whole, puzzle = gpulab.sanitize(pull[1, 256], a), gpulab.sanitize(pull[1, 256], a, cures=False)
+    assert "Usual cure" in str(whole)
+    assert "Usual cure" not in str(puzzle) and "Nothing orders" not in str(puzzle)
+    assert [(f.kind, f.lines) for f in puzzle] == [(f.kind, f.lines) for f in whole]
+    assert "thread 31 of block 0 reads a[32]" in str(puzzle)
+
+
+def test_other_orders_are_tried_only_where_they_can_give_another_result():
+    @cuda.jit
+    def tickets(out):
+        out[cuda.atomic.add(out, 64, 1)] = cuda.grid(1)
+
+    quiet = gpulab.sanitize(double[1, 64], X, X.copy())
+    assert "every order gives the same result" in quiet.looked
+    drawn = gpulab.sanitize(tickets[8, 8], np.zeros(65, np.int64))
+    assert "2 orders of warps and blocks" in drawn.looked
+    assert [f.kind for f in drawn] == ["order"]
+
+
+@pytest.mark.parametrize("verb", ["sanitize", "trace", "show"])
+def test_an_interrupt_is_one_line_and_leaves_the_device_as_it_was(verb):
+    device = gpulab.device.current()
+    before = list(device._executors), device.observer_factories, device.options
+
+    @cuda.jit
+    def says(x):
+        print(x[cuda.grid(1)])
+
+    def interrupt(text):
+        raise KeyboardInterrupt
+
+    with device.using(write=interrupt), pytest.raises(KeyboardInterrupt) as raised:
+        getattr(gpulab, verb)(says[1, 4], X)
+    assert str(raised.value) == "Kernel says was stopped before its end: its results are incomplete."
+    assert (device._executors, device.observer_factories, device.options) == before

@@ -117,6 +117,13 @@ Try it, then check again: gpulab.check("toy.double", …)"""
     )
 
 
+def test_all_hints_are_open_once_an_exercise_is_passed() -> None:
+    check("toy.double", right)
+    seen = hints.hint("toy.double")
+    assert len(seen.steps) == seen.total == 3
+    assert seen.next == "These were all hints. Read again: 1 · Guards"
+
+
 def test_an_exercise_without_hints_says_so() -> None:
     assert str(hints.hint("toy.scale")).endswith("toy.scale has no hints.")
 
@@ -193,3 +200,10 @@ def test_the_import_cell_prints_one_line() -> None:
 def test_an_unknown_lab_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownLab, match=r"there is no lab '98'; there are 00, .*03, 04"):
         start("98")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(1280, "1,280"), (4, "4"), (1.5, "1.5"), (2.6666, "2.67"), (0, "?")]
+)
+def test_how_many_times_a_limit_has_no_exponent(value, told):
+    assert messages.times(value, 1) == told
