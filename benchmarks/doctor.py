@@ -1,4 +1,4 @@
-"""What the doctor costs: one run of a kernel under all its tools against one that is counted, side by side.
+"""What the doctor costs: `gpulab.sanitize` against a run that is merely counted, side by side.
 
 ``python benchmarks/doctor.py`` prints a table of the labs' kernels, at each exercise's smallest and largest
 public case. Both times are of the processor, the best of several runs of the same launch in one process.
@@ -10,7 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from gpulab import device as devices
 from gpulab.exercises import cases, registry
+from gpulab.exercises.launching import given as as_arguments
+from gpulab.exercises.launching import launch
 from gpulab.exercises.spec import Case, Exercise
 from gpulab.observe import Counters
-from gpulab.sanitizer import Tools
+from gpulab.sanitizer import sanitize
 from gpulab.simulated_cuda.transfers import to_device
 from tests.labs import notebooks
 
@@ -45,13 +47,18 @@ def launches(exercise: Exercise, fn: Any) -> Iterator[tuple[Case, Callable[[], A
     for case in dict.fromkeys((sized[0].name, sized[-1].name)):
         chosen = next(c for c in sized if c.name == case)
         given = [
-            a.value if a.role == "scalar" else to_device(a.value) for a in cases.arguments(exercise, chosen)
+            a.value if a.role == "scalar" else as_arguments(to_device(a.value), exercise.face)
+            for a in cases.arguments(exercise, chosen)
         ]
-        run = fn
-        if exercise.shape is not None:
-            shape = exercise.shape(chosen.sizes)
-            run = fn[shape.grid, shape.block, 0, shape.shared_bytes]
-        yield chosen, lambda run=run, given=given: run(*given)
+
+        def run(chosen: Case = chosen, given: list[Any] = given) -> None:
+            if exercise.shape is None:
+                fn(*given)
+            else:
+                shape = exercise.shape(chosen.sizes)
+                launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
+
+        yield chosen, run
 
 
 def main() -> None:
@@ -66,7 +73,7 @@ def main() -> None:
             for case, call in launches(exercise, fn):
                 call()  # compiles
                 counted = best(call, lambda: device.observed(lambda launch: Counters()))
-                looked = best(call, lambda: Tools(device).standing())
+                looked = best(lambda call=call: sanitize(call), nullcontext)
                 ratios.append(looked / counted)
                 times = f"{1e3 * counted:14.1f}{1e3 * looked:14.1f}{ratios[-1]:8.1f}"
                 print(f"{exercise.name:28}{case.name:>20}{times}", flush=True)

@@ -55,6 +55,19 @@ shows (silent). Some operations and blocks that wait for each other it cannot ru
 **compute-sanitizer** needs a GPU and was not run: its column says what its manual says it looks for."""
 
 
+SEEING = """
+## Seeing it
+
+`gpulab.trace(kernel[grid, block], …, threads=[0, 33])` steps through threads: a row for each source line
+that they execute, with the mask of the warp and the values of the named variables. The kernel is compiled
+again without optimisation, as for a debugger, and the values are where the compiler's debug information
+says. Arrays and pointers are not shown; nor is a value that the compiler did not keep.
+
+`gpulab.show(kernel[grid, block], …, line=12)` draws the accesses of one line; `view=` chooses `accesses`
+(sectors), `banks`, `lanes` (of one warp over time), `divergence` (of all warps of a block) or `threads`. Both
+work for numba and CUDA C++, in a notebook and in a script; `save` writes PNG or HTML."""
+
+
 @dataclass(frozen=True)
 class Row:
     """How many wrong kernels of one class and language there are, and how each tool fared with them."""
@@ -169,7 +182,7 @@ def page(made: list[Row], harmless: int) -> str:
         seen = ", ".join(f"{count} {what}" for what, count in sorted(row.numba.items())) or "cannot run it"
         name, manual = CLASSES[row.place]
         lines.append(f"| {name} | {row.language} | {row.kernels} | {row.found} | {seen} | {manual} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *SEEING.splitlines()]) + "\n"
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -24,6 +25,7 @@ from .threads import CannotTrace, Chosen, chosen
 if TYPE_CHECKING:
     from gpulab.plot import Picture
 
+MOST_THREADS = 1 << 18  # of a launch: some seconds for a simple kernel
 ROWS = 200  # steps that are kept unless more are asked for
 SOURCE = 44  # characters of a source line
 NONE = "–"
@@ -192,6 +194,12 @@ class _Stepper:
             Simulator().launch(device, launch)
             return
         who = chosen(self.threads, launch)
+        threads = math.prod(launch.grid) * math.prod(launch.block)
+        if threads > MOST_THREADS:
+            raise CannotTrace(
+                f"trace: {launch.kernel.name} is launched with {threads:,} threads; stepping runs them all "
+                f"without optimisation, so take a launch of at most {MOST_THREADS:,}."
+            )
         if launch.kernel.with_variables is None:
             raise CannotTrace(
                 f"trace: the compiler does not say where the variables of {launch.kernel.name} are; kernels "

@@ -62,8 +62,9 @@ def test_the_ways_to_name_a_thread(threads, block, thread):
         (leaves[1, 64], (X,), LaunchError, "out, n missing"),
         (leaves[0, 64], (X, X.copy(), 1), LaunchError, "empty"),
         (leaves[1, 4096], (X, X.copy(), 1), LaunchError, "4,096"),
+        (leaves[100_000, 256], (X, X.copy(), 1), CannotTrace, "25,600,000 threads"),
     ],
-    ids=["no shape", "a launch", "a number", "no launch", "too few", "empty grid", "a big block"],
+    ids=["no shape", "a launch", "a number", "no launch", "too few", "empty grid", "a big block", "huge"],
 )
 def test_wrong_use_is_one_line(run, arguments, error, said):
     with pytest.raises(error) as raised:
