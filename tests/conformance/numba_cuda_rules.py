@@ -43,11 +43,9 @@ COMPARES_WORDS = "<the words of an error>"
 NOT_APPLICABLE: tuple[tuple[str, str], ...] = (
     ("cudadrv.test_context_stack.*", DRIVER),
     ("cudadrv.test_cuda_driver.*", DRIVER),
-    ("cudadrv.test_emm_plugins.*", DRIVER),
     ("cudadrv.test_nvjitlink.*", LINKER),
     ("cudadrv.test_module_callbacks.*", LINKER),
     ("cudapy.test_caching.*", CACHE),
-    ("cudapy.test_ipc.*", DRIVER),
     ("cudapy.test_launch_config_sensitive.*", INTERNALS),
     ("cudapy.test_cuda_array_interface.*.test_launch_sync*", STREAMS),
 )
