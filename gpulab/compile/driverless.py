@@ -79,7 +79,8 @@ def _install() -> None:
 
     def compile_cuda(*args: Any, **named: Any) -> Any:
         result = compile_function(*args, **named)
-        _this_thread.exceptions = result.call_helper.exceptions
+        # A device function for callers in C has none.
+        _this_thread.exceptions = getattr(result.call_helper, "exceptions", {})
         return result
 
     compiler.compile_cuda = compile_cuda
