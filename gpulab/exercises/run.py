@@ -140,7 +140,10 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
     if not line and _is_ours(error):
         return (Detail(messages.ours(type(error).__name__, str(error))),)
     said = (str(error).strip() or "").splitlines()
-    details = [Detail(messages.raised(type(error).__name__, said[0] if said else "", line))]
+    first = " ".join(
+        said[:2] if said and said[0].endswith(":") else said[:1]
+    )  # the list that a colon announces
+    details = [Detail(messages.raised(type(error).__name__, first, line))]
     if line and (text := linecache.getline(file, line).strip()):
         details.append(Detail(text, line))
     return tuple(details)

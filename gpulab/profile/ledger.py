@@ -3,7 +3,8 @@ memory.
 
 It listens to PyTorch's dispatcher, below autograd, so it sees what would be launched on a GPU: forward,
 backward and optimiser alike, on real tensors and on fake ones (shapes without data). Counted is what an eager
-program asks for: each operation reads its inputs and writes its outputs once, caches and fusion aside.
+program asks for: each operation reads its inputs and writes its outputs once, caches and fusion aside. What goes past the
+dispatcher it cannot hear: `print`, `.tolist()` and `.numpy()`, and `.cpu()` of what is on the CPU already.
 """
 
 from __future__ import annotations
@@ -43,8 +44,20 @@ FACTORIES = frozenset(
 GATHERS = frozenset({"embedding", "index", "index_select", "gather", "take"})
 # Multi-tensor reductions: blocks leave partial results, one more launch adds them up (ForeachReduceOp.cu).
 IN_TWO_STEPS = frozenset({"_foreach_norm", "_foreach_max"})
-# The host waits for a number from the device.
-SYNCS = frozenset({"_local_scalar_dense", "nonzero", "is_nonzero", "equal", "masked_select"})
+# The host waits for a number from the device. `_syncs` adds masks as indices and copies to the host.
+SYNCS = frozenset(
+    {
+        "_local_scalar_dense",
+        "nonzero",
+        "is_nonzero",
+        "equal",
+        "masked_select",
+        "bincount",
+        "_unique2",
+        "unique_dim",
+        "unique_consecutive",
+    }
+)
 # One operation per input element, besides those that PyTorch tags as pointwise (one per output element).
 REDUCTIONS = frozenset(
     {
@@ -74,6 +87,9 @@ PER_ELEMENT = {
     "gelu": 8,
     "gelu_backward": 14,
     "native_dropout": 2,
+    "addcmul": 2,  # a product and a sum; a factor that is not 1 is one more
+    "addcdiv": 2,
+    "lerp": 3,  # difference, product, sum
 }
 
 # Tensors that one launch puts side by side (CAT_ARRAY_BATCH_SIZE, ATen/native/cuda/Shape.cu).
@@ -207,20 +223,52 @@ def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: i
         launches = foreach_launches([t.numel() for t in lists[0]], depth) + two_steps if lists else 1
     elif name in ("cat", "stack"):
         launches = -(-len(read) // SIDE_BY_SIDE)
-    elif name == "_local_scalar_dense" or not (read or made):
+    elif name == "_local_scalar_dense" or _to_the_host(name, read, made) or not (read or made):
         launches = 0  # a copy to the host
+    elif name in INDEXING:
+        launches += _masks(args)  # each becomes positions first: a `nonzero`
     return Entry(
         op=name,
         shapes=tuple(tuple(t.shape) for t in read),
         dtype=str((made or read)[0].dtype).removeprefix("torch.") if made or read else "",
-        flops=matrix or _plain_flops(func, name, read, made),
+        flops=matrix or _plain_flops(func, name, read, made, args, kwargs),
         matrix_flops=matrix,
         bytes_read=bytes_read,
         bytes_written=bytes_written,
         launches=launches,
-        syncs=int(name in SYNCS),
+        syncs=_syncs(name, args, kwargs, read, made),
         memory=memory,
     )
+
+
+INDEXING = frozenset({"index", "index_put", "index_put_"})
+
+
+def _masks(args: tuple) -> int:
+    """Boolean tensors among the indices of `x[…]`. A single number is put under a mask without them."""
+    import torch
+
+    indices = list(tensors_in(args[1]))
+    if len(args) > 2 and args[2].numel() == 1:
+        return 0
+    return sum(t.dtype in (torch.bool, torch.uint8) for t in indices)
+
+
+def _to_the_host(name: str, read: list[Any], made: list[Any]) -> bool:
+    """Whether it copies from a device to the host."""
+    if name not in ("_to_copy", "copy_") or not read or not made:
+        return False
+    return made[0].device.type == "cpu" and read[-1].device.type != "cpu"
+
+
+def _syncs(name: str, args: tuple, kwargs: dict[str, Any], read: list[Any], made: list[Any]) -> int:
+    if name in INDEXING:
+        return _masks(args)
+    if _to_the_host(name, read, made):
+        return int(not (kwargs.get("non_blocking") or (name == "copy_" and len(args) > 2 and args[2])))
+    if name == "repeat_interleave":  # the size of the result is the sum of the repeats
+        return int(kwargs.get("output_size") is None)
+    return int(name in SYNCS)
 
 
 def _is_composite(func: Any) -> bool:
@@ -262,20 +310,26 @@ def _matrix_flops(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> i
     return int(formula(*args, **kwargs, out_val=out))
 
 
-def _plain_flops(func: Any, name: str, read: list[Any], made: list[Any]) -> int:
+def _plain_flops(
+    func: Any, name: str, read: list[Any], made: list[Any], args: tuple, given: dict[str, Any]
+) -> int:
     import torch
 
     outputs = sum(t.numel() for t in made if t.is_floating_point() or t.dtype == torch.bool)
     base = name.rstrip("_")
-    if base in PER_ELEMENT:
-        return PER_ELEMENT[base] * (made[0].numel() if made else 0)
+    elements = sum(t.numel() for t in made) if base.startswith("_foreach") else made[0].numel() if made else 0
+    single = base.removeprefix("_foreach_")
+    fourth = args[3] if base.startswith("_foreach_addc") and len(args) > 3 else 1
+    scaled = given.get("value", given.get("alpha", fourth)) != 1
+    if single in PER_ELEMENT:
+        return (PER_ELEMENT[single] + scaled) * elements
     if base in REDUCTIONS:
         return max((t.numel() for t in read), default=0)
     moved = base in ("copy", "clone", "_to_copy", "fill", "zero", "where", "cat", "stack")
     if torch.Tag.pointwise in func.tags and not moved:
-        return outputs
+        return (1 + scaled) * outputs
     if base.startswith("_foreach"):
-        return sum(t.numel() for t in made)
+        return (1 + scaled) * elements
     return 0
 
 

@@ -253,3 +253,55 @@ def test_profile_gives_the_ledger_of_a_tensor_program_and_it_survives_json():
     assert report.by_op["mm"].flops == 2 * 64**3
     assert TensorReport.from_dict(report.to_dict()) == report
     assert "mm" in str(report) and "<table" in report._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("operation", "flops"),
+    [
+        (lambda a: torch.add(a, a, alpha=2), 2),
+        (lambda a: torch.addcmul(a, a, a), 2),
+        (lambda a: torch.addcdiv(a, a, a, value=-1), 3),
+        (lambda a: torch.lerp(a, a, 0.5), 3),
+        (lambda a: torch._foreach_addcmul_([a], [a], [a], 0.5), 3),
+        (lambda a: torch._foreach_add([a], [a]), 1),
+    ],
+)
+def test_operations_that_are_several_in_one_take_as_many_flops(operation, flops):
+    a = torch.ones(100)
+    with ledger() as book:
+        operation(a)
+    assert sum(entry.flops for entry in book.entries) == 100 * flops
+
+
+@pytest.mark.parametrize(
+    ("waits", "operation"),
+    [
+        (1, lambda a: a[a > 0]),
+        (1, lambda a: a.unique()),
+        (1, lambda a: a.repeat_interleave(torch.ones(8, dtype=torch.int64))),
+        (0, lambda a: a.repeat_interleave(torch.ones(8, dtype=torch.int64), output_size=8)),
+        (0, lambda a: a.masked_fill_(a > 0, 1.0)),
+        (0, lambda a: a.__setitem__(a > 0, 1.0)),
+        (0, lambda a: a[torch.tensor([1, 2])]),
+    ],
+)
+def test_sizes_that_depend_on_values_make_the_host_wait(waits, operation):
+    with ledger() as book:
+        operation(torch.ones(8))
+    assert sum(entry.syncs for entry in book.entries) == waits
+
+
+def test_a_mask_as_index_is_two_launches():
+    a, mask = torch.ones(8), torch.ones(8, dtype=torch.bool)
+    with ledger() as book:
+        a[mask]
+    assert [(entry.op, entry.launches) for entry in book.entries] == [("index", 2)]
+
+
+def test_a_copy_to_the_host_waits_unless_it_need_not_block():
+    with FakeTensorMode(), ledger() as book:
+        there = torch.empty(8, device="cuda")
+        there.cpu()
+        there.to("cpu", non_blocking=True)
+        torch.empty(8).copy_(there)
+    assert [(entry.launches, entry.syncs) for entry in book.entries] == [(0, 1), (0, 0), (0, 1)]
