@@ -95,8 +95,8 @@ def test_the_readme_says_which_labs_are_there() -> None:
         if number in there:
             assert f"(labs/{there[number]}/" in title, f"README: link lab {number}, which is there"
             hours = sum(nb["metadata"]["gpulab"]["hours"] for nb in notebooks(there[number]))
-            assert state == f"{hours} hour{'s' * (hours != 1)}", (
-                f"README: lab {number} says {hours} hours itself"
+            assert state == f"{hours:g} hour{'s' * (hours != 1)}", (
+                f"README: lab {number} says {hours:g} hours itself"
             )
         else:
             assert "(" not in title and state == "planned", f"README: lab {number} is not there yet"

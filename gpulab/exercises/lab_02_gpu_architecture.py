@@ -9,8 +9,8 @@
 | break_even | break_even(job) | transfers against gain | answers | – | – | 3 |
 | cheapest | cheapest(model, offers) | memory, time, money, energy | answers | – | – | 4 |
 | active_blocks | active_blocks(sm, threads, registers, shared) | CUDA's rules | answers | – | – | 5 |
-| issue | issue(programs), an order | latency hiding | cycles/bound, 4 warps | 2 | 1.01 | 4 |
-| | | | cycles/bound, 16 warps | 5 | 1.04 | |
+| issue | issue(programs), an order | latency hiding | cycles/bound, 4 warps | 1.2 … 3.7 | 1.01 | 4 |
+| | | | cycles/bound, 16 warps | 4.5 … 11 | 1.04 | |
 | jumps | kernel jumps(a, out) | room on an SM | loaded bytes/element | 8 | 4.03 | 4 |
 | | | | shared bytes/block | 32,768 | 516 | |
 
@@ -24,9 +24,9 @@ Derivations:
 
 **issue**: one instruction starts per cycle; a warp's next one waits for the latency of the one before. No
 order is faster than the number of instructions, nor than the longest warp's sum of latencies: the larger is
-the bound. Warp after warp costs the sum of all latencies: 1.2 … 3.7 times the bound with 4 warps, 4.5 … 11
-with 16. Taking any warp that is ready costs at most 1.01 and 1.04 (60 seeds, 3 questions each); which of the
-ready ones hardly matters. The budget is 1.1.
+the bound. Warp after warp costs the sum of all latencies: its figure hangs on the questions, and the budgets
+name none. Taking any warp that is ready costs at most 1.01 and 1.04 (60 seeds, 3 questions each); which of
+the ready ones hardly matters. The budget is 1.1.
 
 **jumps**: out[row, t] is the largest |a[row, i + 1] − a[row, i]| over i = t, t + 128, … Each element is in
 two differences: 8 B per element if every thread loads both. Through a tile of 129 columns each stretch of 128
@@ -54,6 +54,11 @@ BYTES = {"float64": 8, "float32": 4, "float16": 2, "float8": 1}
 
 def _named(*names: str) -> tuple[Case, ...]:
     return tuple(Case(name, {"kind": name}) for name in names)
+
+
+def _power_of_two(low: int, high: int, generator: np.random.Generator) -> int:
+    """2 ** low … 2 ** high: arithmetic with these is exact, whatever its order."""
+    return int(2 ** generator.integers(low, high + 1))
 
 
 def clear_of_whole_numbers(value: float) -> bool:
@@ -104,7 +109,7 @@ def peak_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
 
 def processor_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     """(serial share, target)."""
-    if sizes["kind"] == "at the ends":
+    if sizes["kind"] == "the ends":
         return [(0.0, 7.5), (0.25, 1.0), (0.25, 4.0), (0.5, 2.5), (1.0, 1.0), (1.0, 2.5), (0.0, 1.0)]
     asked: list[tuple] = []
     while len(asked) < 8:
@@ -122,6 +127,9 @@ def bound_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
     """(product, GPU): m, n, k and dtype; bandwidth in B/s and peaks in FLOP/s."""
     asked = []
     for _ in range(6):
+        if sizes["kind"] == "on the ridge":
+            asked.append(_on_the_ridge(generator))
+            continue
         gpu = hardware.find(str(generator.choice(("A100", "H100", "B200", "L40S"))))
         peaks = {d: float(hardware.roofline(gpu, d).peak) for d in ("float64", "float32", "float16")}
         data = {"dram_bandwidth": float(gpu.dram_bandwidth), "peak": peaks}
@@ -136,6 +144,14 @@ def bound_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
                 m, n, k = large(), large(), int(generator.integers(1, 200))
         asked.append(({"m": m, "n": n, "k": k, "dtype": dtype, "bytes": BYTES[dtype]}, data))
     return asked
+
+
+def _on_the_ridge(generator: np.random.Generator) -> tuple:
+    """A square product whose intensity, 2n / 3b, is the ridge of a made-up GPU, to the last bit."""
+    n, dtype = _power_of_two(6, 12, generator), str(generator.choice(("float64", "float32", "float16")))
+    scale = _power_of_two(38, 41, generator)
+    product = {"m": n, "n": n, "k": n, "dtype": dtype, "bytes": BYTES[dtype]}
+    return product, {"dram_bandwidth": 3.0 * scale, "peak": {dtype: 2.0 * n * scale / BYTES[dtype]}}
 
 
 def warp_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
@@ -153,6 +169,10 @@ def warp_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
                 "dram_bandwidth": float(gpu.dram_bandwidth),
                 "dram_latency": float(gpu.dram_latency),
             }
+        elif sizes["kind"] == "exact fit":
+            data = _exact_fit(width, generator)
+            asked.append((data, width))
+            continue
         else:
             data = {
                 "sms": int(generator.integers(16, 200)),
@@ -165,6 +185,18 @@ def warp_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     return asked
 
 
+def _exact_fit(width: int, generator: np.random.Generator) -> dict:
+    """A made-up GPU whose memory a whole number of warps fills, to the last bit."""
+    sms, clock = _power_of_two(5, 7, generator), float(_power_of_two(30, 31, generator))
+    per_cycle = width // 2 * int(generator.integers(1, 4))
+    return {
+        "sms": sms,
+        "clock": clock,
+        "dram_bandwidth": per_cycle * sms * clock,
+        "dram_latency": 64.0 * int(generator.integers(5, 14)),
+    }
+
+
 def bytes_under_way(gpu: dict) -> float:
     """Little's law for one SM: its share of the bandwidth times the latency."""
     return gpu["dram_bandwidth"] / gpu["sms"] * gpu["dram_latency"] / gpu["clock"]
@@ -175,6 +207,9 @@ def job_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     asked: list[tuple] = []
     links = [float(link.per_direction) for name, link in hardware.LINKS.items() if "PCIe" in name]
     while len(asked) < 7:
+        if sizes["kind"] == "a tie":
+            asked.append((_tie(generator),))
+            continue
         cpu = float(generator.integers(2, 400)) * 1e-9
         job = {
             "cpu_s": cpu,
@@ -197,11 +232,30 @@ def job_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     return asked
 
 
+def _tie(generator: np.random.Generator) -> dict:
+    """A job for which both take the same time at a whole number of items, to the last bit."""
+    copied, gpu = (int(generator.integers(1, 9)) for _ in range(2))
+    gain, items = int(generator.integers(1, 9)), _power_of_two(8, 14, generator)
+    step = 2.0**-30
+    return {
+        "cpu_s": (gpu + copied + gain) * step,
+        "gpu_s": gpu * step,
+        "bytes_in": 15 * copied,
+        "bytes_out": copied,
+        "link": 16 / step,
+        "overhead_s": items * gain * step,
+        "resident": False,
+    }
+
+
 def offer_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     """(model, offers). Prices are made up: they change from month to month, so they are an input."""
-    asked = []
-    for _ in range(6):
-        chosen = generator.choice(len(hardware.ALL), 4, replace=False)
+    asked: list[tuple] = []
+    while len(asked) < 6:
+        if sizes["kind"] == "exact fit":
+            asked.append(_exactly_filled(generator))
+            continue
+        chosen = generator.choice(len(hardware.ALL), 3, replace=False)
         gpus = [hardware.ALL[int(i)] for i in chosen]
         offers = [
             {
@@ -221,8 +275,29 @@ def offer_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
             "bytes_per_parameter": int(generator.choice((1, 2))),
             "batch": batch,
         }
-        asked.append((model, offers))
+        weights = model["parameters"] * model["bytes_per_parameter"]
+        if all(clear_of_whole_numbers(weights / (0.8 * float(gpu.dram_bytes))) for gpu in gpus):
+            asked.append((model, offers))
     return asked
+
+
+def _exactly_filled(generator: np.random.Generator) -> tuple:
+    """A model whose weights take 80 % of the memory of whole GPUs, of each of two made-up offers."""
+    scale = int(generator.integers(1, 5))
+    offers = [
+        {
+            "name": f"offer {index}",
+            "memory": 120e9 * scale / int(gpus),
+            "bandwidth": float(generator.integers(300, 8000)) * 1e9,
+            "peak": float(generator.integers(60, 2500)) * 1e12,
+            "watts": float(generator.integers(70, 1000)),
+            "price_per_hour": float(generator.integers(20, 700)) / 100,
+        }
+        for index, gpus in enumerate(generator.choice((1, 2, 4, 5), 2, replace=False), 1)
+    ]
+    bytes_each = int(generator.choice((1, 2)))
+    parameters = 96e9 * scale / bytes_each
+    return {"parameters": parameters, "bytes_per_parameter": bytes_each, "batch": 1}, offers
 
 
 def sm_limits(cap: hardware.Capability) -> dict:
@@ -235,7 +310,6 @@ def sm_limits(cap: hardware.Capability) -> dict:
         "registers_per_thread": cap.max_registers_per_thread,
         "register_step": cap.register_granule,
         "shared": cap.shared_per_sm,
-        "shared_per_block": cap.shared_per_block_optin,
         "shared_kept": cap.shared_reserved,
         "shared_step": cap.shared_granule,
     }
@@ -255,13 +329,13 @@ def block_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
                 registers = int(generator.integers(24, 256))
                 threads = 32 * int(generator.integers(1, 9))
             case "shared memory":
-                shared = int(generator.integers(1, sm["shared_per_block"] + 1))
+                shared = int(generator.integers(1, sm["shared"] - sm["shared_kept"] + 1))
                 threads = 32 * int(generator.integers(1, 9))
             case "cannot run":
                 wrong = i % 4
                 threads = 1056 if wrong == 0 else 288 if wrong == 1 else 128
                 registers = 255 if wrong == 1 else 256 if wrong == 2 else 32
-                shared = sm["shared_per_block"] + 1 if wrong == 3 else 0
+                shared = sm["shared"] - sm["shared_kept"] + 1 if wrong == 3 else 0
             case _:  # all together
                 threads = int(generator.integers(1, 1025))
                 registers = int(generator.integers(1, 129))
@@ -338,8 +412,8 @@ EXERCISES: tuple[Exercise, ...] = (
         (
             "How many multiply-adds start in one cycle on the whole GPU? That is SMs times those of one SM.",
             "Every multiply-add is two operations, and there are `clock` cycles in a second.",
-            "The second number is `round(advertised / rate)`. Look for the dtype first: `sheet['units']` may "
-            "not have it.",
+            "How many of your rates are the advertised one, to the nearest whole number? Look for the dtype "
+            "first: `sheet['units']` may not have it.",
         ),
         "2 · Where a peak comes from",
         rtol=1e-9,
@@ -347,7 +421,7 @@ EXERCISES: tuple[Exercise, ...] = (
     _answered(
         "bound",
         4,
-        ("square", "matrix times vector", "thin"),
+        ("square", "matrix times vector", "thin", "on the ridge"),
         bound_questions,
         (
             "Count multiply-adds first: each of the m · n results is a sum of k products.",
@@ -361,7 +435,7 @@ EXERCISES: tuple[Exercise, ...] = (
     _answered(
         "warps_needed",
         4,
-        ("data sheets", "made up"),
+        ("data sheets", "made up", "exact fit"),
         warp_questions,
         (
             "Little's law: what is under way = rate × time. Which rate does one SM have to keep up?",
@@ -374,39 +448,40 @@ EXERCISES: tuple[Exercise, ...] = (
     _answered(
         "processors",
         3,
-        ("mixed", "at the ends"),
+        ("mixed", "the ends"),
         processor_questions,
         (
             "Write the law down, set it equal to the target, and solve for n on paper.",
-            "Amdahl: n = (1 − s) / (1/target − s). What does it mean when the bottom is 0 or less?",
-            "`math.ceil`, at least 1. A target of 1 needs one processor whatever the law; the tests of the "
-            "ends come before the division.",
+            "Amdahl: (1 − s)/n is what remains of 1/target once s is taken away. And if nothing remains?",
+            "Round up. A target of 1 needs one processor whatever the law; the tests of the ends come "
+            "before the division.",
         ),
         "7 · What speed-up is possible",
     ),
     _answered(
         "break_even",
         3,
-        ("copied", "resident", "never", "free start"),
+        ("copied", "resident", "never", "free start", "a tie"),
         job_questions,
         (
             "Write both times as a function of the number n of items.",
             "Every item gains `cpu_s` and pays `gpu_s` and its bytes over the link. The start is paid once.",
-            "With a gain above 0 the GPU wins for n > overhead / gain: the next whole number, at least 1.",
+            "The GPU is faster once all gains together exceed the start. Exceed: at a tie one item is "
+            "missing. And if an item gains nothing?",
         ),
         "8 · When offloading pays",
     ),
     _answered(
         "cheapest",
         4,
-        ("medium", "small", "large", "many at once"),
+        ("medium", "small", "large", "many at once", "exact fit"),
         offer_questions,
         (
             "Start with one offer: how many of these GPUs hold the weights in 80 % of their memory?",
-            "One step makes `batch` tokens. It reads all weights once, and does 2 · parameters · batch "
-            "operations; g GPUs share both. The step takes the longer of the two times.",
-            "Seconds per million tokens = step · 10⁶ / batch. Times g, price and 1/3600 it is money; times "
-            "g, watts and 1/3.6e6 it is kWh. `min` over the offers by money.",
+            "A step reads all weights once, and does 2 · parameters · batch operations; g GPUs share both. "
+            "The step takes the longer of the two times.",
+            "How many steps are a million tokens, and how many hours? All g GPUs are paid and powered for "
+            "all of them. Compare the offers by money last.",
         ),
         "10 · Energy and money",
         rtol=1e-9,
@@ -421,8 +496,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "33 threads takes two.",
             "Registers go to whole warps in steps, and each of the four quarters has its own share: how many "
             "warps fit into one quarter, times four, over the warps of a block.",
-            "Before all that: what cannot run? Too many threads, registers per thread, shared bytes; and the "
-            "registers of a block, counted as if its warps were rounded up to a multiple of 4.",
+            "Too many threads in a block, or registers in a thread, and nothing runs. And where the driver "
+            "keeps nothing: how many blocks without shared memory fit?",
         ),
         "B2 · Occupancy",
     ),
@@ -440,7 +515,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 1.1,
                 1.5,
                 "few warps",
-                naive=2,
                 unit="× the bound",
                 why="1 is the bound",
                 case="4 warps",
@@ -452,7 +526,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 1.1,
                 1.5,
                 "many warps",
-                naive=5,
                 unit="× the bound",
                 why="1 is the bound",
                 advice="Your order takes {times} × the limit. In how many of its cycles does no warp issue?",
@@ -529,13 +602,6 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "132 SMs × 2,048 threads = 270,336, over 96 cores × 2 = 192.",
     ),
     _prediction(
-        "sparse",
-        "The advertised 1,979 TFLOP/s of an H100 in float16 are, for a dense matrix product,",
-        "TFLOP/s",
-        "The figure is with 2:4 sparsity, which doubles the rate; a dense product gets half.",
-        989.5,
-    ),
-    _prediction(
         "wall",
         "Float16 peak over bandwidth has grown from V100 to B200 by a factor of",
         "times",
@@ -554,7 +620,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "ridge_here",
         "The float32 ridge of this computer's CPU",
         "FLOP/B",
-        "Measured rate over measured bandwidth, of this machine at this moment.",
+        "The measured rate of the product over the measured bandwidth of the copy: with fewer operations "
+        "per byte this CPU waits for memory.",
         tolerance=0.5,
     ),
     _prediction(
@@ -583,23 +650,25 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "picojoule",
         "Energy of one dense float16 operation on an H100 at its peak and full power",
         "pJ",
-        "700 W over 989.4 TFLOP/s.",
+        "700 W over 989.4 TFLOP/s. With the advertised 1,979 it would be half: those count the zeros that "
+        "2:4 sparsity skips.",
         tolerance=0.1,
     ),
     _prediction(
         "weights",
-        "Weights of a model with 70 billion parameters in float16 take",
-        "GB",
-        "Two bytes for each parameter.",
-        140,
+        "H100s with 80 GB that hold 70 billion parameters in float16 in 80 % of their memory",
+        "GPUs",
+        "140 GB over 64 GB a GPU are 2.19: two are not enough.",
+        3,
+        0,
     ),
     _prediction(
         "tail",
-        "Blocks that run at the same time in the second wave of 109 blocks, one per SM, on an A100",
-        "blocks",
-        "108 run in the first wave; one is left, and 107 SMs wait for it.",
-        1,
-        0,
+        "Share of the places that 109 equal blocks use in all their waves, one per SM, on an A100",
+        "%",
+        "108 run in the first wave, one in the second while 107 SMs wait: 109 of 216 places.",
+        50.5,
+        0.02,
     ),
     _prediction(
         "register_step",

@@ -1,8 +1,9 @@
-"""Curves over one quantity, with their names at their ends."""
+"""Curves over one quantity, with their names at their ends or starts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -24,12 +25,14 @@ def lines(
     log_y: bool = False,
     step: bool = False,
     labels: Mapping[str, str] | None = None,
+    names_at: Literal["end", "start"] = "end",
 ) -> style.Picture:
     """Draw one curve for each name through its points (x, y); each has its colour and its kind of line.
 
     `x` and `y` name the axes, with units. `limits` are horizontal lines by name. `step` draws a curve that
-    keeps a value until the next point. `labels` replaces names where the curve is written at. The caption
-    says in one sentence what to see. Raises NothingToDraw without a point.
+    keeps a value until the next point. `labels` replaces names where the curve is written at; `names_at` its
+    start suits curves that end in one. The caption says in one sentence what to see. Raises NothingToDraw
+    without a point.
     """
     if not any(curves.values()):
         raise style.NothingToDraw("there is nothing to draw: no curve has a point")
@@ -48,8 +51,19 @@ def lines(
             linestyle=STYLES[index % len(STYLES)],
             drawstyle="steps-post" if step else "default",
         )
-        ends.append((*points[-1], (labels or {}).get(name, name), colour))
-    right = max(end[0] for end in ends)
+        said = (labels or {}).get(name, name)
+        if names_at == "end":
+            ends.append((*points[-1], said, colour))
+        else:
+            ax.annotate(
+                said,
+                points[0],
+                xytext=(2, 3),
+                textcoords="offset points",
+                fontsize=style.TEXT,
+                color=style.INK,
+            )
+    right = max(points[-1][0] for points in curves.values() if points)
     for name, value in (limits or {}).items():
         ax.axhline(value, color=style.ALARM, linewidth=1.2)
         ends.append((right, value, name, style.ALARM))
@@ -57,7 +71,7 @@ def lines(
     ax.set_ylabel(y, color=style.INK)
     ax.margins(x=0.01)
     if not log_x and all(place == int(place) for points in curves.values() for place, _ in points):
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))  # a count has no halves
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))  # a count has no halves
     for axis, log in ((ax.xaxis, log_x), (ax.yaxis, log_y)):
         if log:
             axis.set_major_formatter(lambda value, _: style.number(value))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 from gpulab import hardware
 from gpulab.hardware import GPU, Roofline, amount
@@ -48,6 +49,8 @@ def roofline(
     ax.set_ylabel("rate, FLOP/s", color=style.INK)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}" if value >= 1 else f"1/{1 / value:g}")
     ax.yaxis.set_major_formatter(lambda value, _: amount(value, "FLOP/s").removesuffix("FLOP/s").strip())
+    if highest_roof.peak < 100 * floor:  # decades alone would leave a tick or two
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.minorticks_off()
     for roof in roofs.values():
         _roof(ax, roof, left, right)
@@ -63,11 +66,11 @@ def _roof(ax: Axes, roof: Roofline, left: float, right: float) -> None:
     x = [left, roof.ridge, right]
     ax.plot(x, [roof.attainable(intensity) for intensity in x], color=style.INK, linewidth=2)
     said = f"{amount(roof.peak, 'FLOP/s')} {roof.dtype}"
-    ax.text(right, roof.peak * 1.08, said, ha="right", va="bottom", fontsize=8, color=style.INK)
-    ax.annotate(
-        f"ridge {roof.ridge:.3g} FLOP/B", (roof.ridge, roof.peak), xytext=(-4, 8), textcoords="offset points",
-        ha="right", fontsize=8, color=style.INK,
-    )  # fmt: skip
+    for text, end in ((said, right), (f"ridge {roof.ridge:.3g} FLOP/B", roof.ridge)):
+        ax.annotate(
+            text, (end, roof.peak), xytext=(-4, 8), textcoords="offset points", ha="right", fontsize=8,
+            color=style.INK,
+        )  # fmt: skip
 
 
 def _sides(ax: Axes, roof: Roofline, floor: float) -> None:

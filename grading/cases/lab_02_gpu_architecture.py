@@ -20,11 +20,11 @@ def _matrices(*sizes: tuple[int, int]) -> tuple[Case, ...]:
 
 CASES: dict[str, tuple[Case, ...]] = {
     "arch.peak": _kinds("plain", "data sheets", "made up"),
-    "arch.bound": _kinds("square", "matrix times vector", "thin"),
-    "arch.warps_needed": _kinds("data sheets", "made up"),
-    "arch.processors": _kinds("mixed", "at the ends"),
-    "arch.break_even": _kinds("copied", "resident", "never", "free start"),
-    "arch.cheapest": _kinds("medium", "small", "large", "many at once"),
+    "arch.bound": _kinds("square", "matrix times vector", "thin", "on the ridge"),
+    "arch.warps_needed": _kinds("data sheets", "made up", "exact fit"),
+    "arch.processors": _kinds("mixed", "the ends"),
+    "arch.break_even": _kinds("copied", "resident", "never", "free start", "a tie"),
+    "arch.cheapest": _kinds("medium", "small", "large", "many at once", "exact fit"),
     "arch.active_blocks": _kinds(
         "warps and blocks", "registers", "shared memory", "cannot run", "all together"
     ),

@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "02"
-#     hours: 2
+#     hours: 2.5
 #     topics: [C2.1, C2.2, C2.3, C2.4, C2.5, C2.6, C2.7, C2.8, C2.9, C2.10, C2.11, C2.12, C2.13, C3.1, C3.2, C3.3, C3.4, C3.5, C3.6, C3.8, C3.9, C3.10, C3.12, C6.1, C6.2, C6.3, C6.4, C6.5, C6.8, C6.9, C6.11, C22.1, C22.2, C22.3, C22.4, C22.5, C23.1, C23.7, C23.8, C23.9]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 02 A · GPU architecture: what a data sheet tells
 #
-# **About two hours.** You know Python. Part A needs no kernel and no GPU; part B comes after labs 03 and 04.
+# **About two and a half hours.** You know Python. Part A needs no kernel and no GPU; part B comes after labs 03 and 04.
 #
 # Before you write fast code you can know how fast it may get. Four figures of a data sheet and a division
 # answer most questions: units, clock, bandwidth, latency. In this part you work with the data sheets of more
@@ -42,14 +42,14 @@ gpulab.start("02")
 #
 # A processor multiplies in 4 cycles and waits hundreds for DRAM. There are two answers.
 #
-# A **CPU** shortens the wait. Large caches keep data close, prefetchers fetch ahead, branches are predicted, and
-# **out-of-order execution** looks ahead in a thread for instructions that can run already. A **superscalar** core
-# starts several per cycle, in overlapping pipeline stages, on vector units (AVX2: 256 bits, AVX-512: 512).
-# MESI keeps all caches coherent, a TLB holds address translations, **hyper-threading** adds a second thread.
+# A **CPU** shortens the wait. Large caches keep data close, branches are predicted, and **out-of-order execution**
+# looks ahead in a thread for instructions that can run already. A **superscalar** core starts several per cycle, on
+# vectors of 256 or 512 bits; **hyper-threading** gives it a second thread.
 #
-# A **GPU** uses the wait. Thousands of threads are resident with all their registers, and when one group waits
-# another issues. So caches may be small, cores run in order and guess nothing, and the area goes into arithmetic
-# and a wide memory.
+# A **GPU** uses the wait. A **kernel** is the function that its threads run. An **SM** (streaming multiprocessor) is
+# the GPU's core; it runs threads in groups of 32, a **warp**, and a thread's place in its warp is its **lane**.
+# Thousands of threads are resident with all their registers, and when one warp waits another issues. So caches may
+# be small, and the area goes into arithmetic and a wide memory.
 #
 # **Predict.** An H100 keeps 2,048 threads on each of 132 SMs. An EPYC 9654 runs two on each of 96 cores. How many
 # times as many threads does the GPU hold?
@@ -92,9 +92,8 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 # ### How GPUs came to compute
 #
 # Drawing is the same small program for millions of pixels, so graphics cards became throughput machines. From
-# 2001 their programs could be written freely; people disguised physics as pictures (**GPGPU**). CUDA (2007) took
-# the disguise away. In 2012 AlexNet won an image contest after training on two GTX 580, and deep learning moved
-# to GPUs (Krizhevsky et al., 2012). An H100 has no plug for a screen.
+# 2001 on people disguised physics as pictures (**GPGPU**); CUDA (2007) took the disguise away. In 2012 AlexNet won an
+# image contest after training on two GTX 580, and deep learning moved to GPUs (Krizhevsky et al., 2012).
 #
 # ## 2 · Where a peak comes from
 #
@@ -124,24 +123,18 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 # **peak = SMs × FMA per SM and cycle × 2 × clock**
 #
 # A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and adds up in a wider type
-# than it multiplies in. FMA per core and cycle in float16: Volta 64, Ampere 256, Hopper 512, Blackwell 1,024. Types
-# were added: float16 (V100), int8 and int4 (T4), bfloat16, tfloat32 and float64 (A100), float8 (H100, which
+# than it multiplies in. FMA per core and cycle in float16: V100 64, A100 256, H100 512, B200 1,024. Their rates are
+# stated for a **clock** of their own: an H100's for 1.83 GHz, its lanes' for 1.98 (H100 whitepaper, without a reason).
+# Types were added: float16 (V100), int8 and int4 (T4), bfloat16, tfloat32 and float64 (A100), float8 (H100, which
 # dropped int4), float4 (B200).
 #
 # Two traps. From Ampere on a tensor core can skip two zeros in every four weights: **2:4 sparsity**. It doubles the
 # figure on the front page, not your dense product. And a page may describe a **server of eight**.
 #
-# **Predict.** The front page says 1,979 TFLOP/s for an H100 in float16, with a small star. What is it for a dense
-# product?
-
-# %%
-gpulab.predict("arch.sparse", ...)
-
-# %% [markdown]
 # **Do.** Write `peak(sheet, dtype, advertised)`. `sheet` has `sms`, the number of SMs, and `units`: for each dtype
 # the FMA per SM and cycle, `fma_per_sm`, and the `clock` of these units in Hz. Return `[rate, factor]`: the dense
-# peak in FLOP/s, and by which whole number the advertised rate exceeds it. Return `None` for a dtype without
-# units. About 5 lines.
+# peak in FLOP/s, and the ratio of the advertised rate to it, rounded to a whole number. Return `None` for a dtype
+# without units. About 5 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "peak", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -434,8 +427,8 @@ gpulab.predict("arch.amdahl", ...)
 
 # %% [markdown]
 # **Do.** Write `processors(serial, target)`: the fewest processors with at least the speed-up `target`, as `[by
-# Amdahl, by Gustafson]`; `None` where no number is enough. One processor has a speed-up of 1. About 8 lines;
-# `math.ceil` is at hand.
+# Amdahl, by Gustafson]`; `None` where no number is enough. `serial` may be 0 or 1. One processor has a speed-up of
+# 1, so a target of 1 needs one, even with a serial share of 1. About 8 lines; `math.ceil` is at hand.
 
 
 # %% nbgrader={"grade": false, "grade_id": "processors", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -492,7 +485,7 @@ for link in hardware.LINKS.values():
 # **Do.** Write `break_even(job)`: from how many items on is the GPU faster? A job has, per item, `cpu_s` and `gpu_s`
 # in seconds and `bytes_in` and `bytes_out`; `link` in B/s one way; `overhead_s`, paid once; and `resident`, true
 # when the data need no copy. Copies and kernel do not overlap. Return the smallest whole number of items, `None`
-# if there is none. About 5 lines.
+# if there is none; at a tie the GPU is not faster. About 5 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "break_even", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -525,6 +518,7 @@ def offloaded(flops, moved, copied):
 
 
 sides = [2**k for k in range(6, 15)]
+side = next(n for n in range(64, 16_384) if offloaded(2 * n**3, 12 * n * n, 12 * n * n) >= 1)
 gpulab.plot.lines(
     {
         "product, copied": [(n * n, offloaded(2 * n**3, 12 * n * n, 12 * n * n)) for n in sides],
@@ -534,7 +528,8 @@ gpulab.plot.lines(
     },
     "elements of a matrix or a vector",
     "CPU time / GPU time",
-    "Copied sums never pay; a copied product pays from some 2,500 elements a side, resident data sooner.",
+    f"Copied sums never pay; a copied product pays from {side:,} a side ({side**2 / 1e6:.1f} million elements), "
+    "resident data sooner.",
     limits={"break-even": 1},
     log_x=True,
     log_y=True,
@@ -575,9 +570,11 @@ for cpu_sheet in hardware.CPUS.values():
 # Center, gpu-benches; for the T4 Jia et al., 2019).
 
 # %%
-seen = {g.name: 100 * float(g.dram_seen) / float(g.dram_bandwidth) for g in hardware.ALL if g.dram_seen}
+seen = {
+    g.name: round(100 * float(g.dram_seen) / float(g.dram_bandwidth)) for g in hardware.ALL if g.dram_seen
+}
 chip = hardware.accelerator("MI300X")
-seen["MI300X"] = 100 * float(chip.dram_seen) / float(chip.dram_bandwidth)
+seen["MI300X"] = round(100 * float(chip.dram_seen) / float(chip.dram_bandwidth))
 gpulab.plot.bars(seen, "% of the peak bandwidth")
 
 # %% [markdown]
@@ -591,7 +588,7 @@ gpulab.plot.bars(seen, "% of the peak bandwidth")
 #   says little: look for SMs, clocks, watts.
 # - **First editions.** V100 came with 16 GB and A100 with 40 GB; the larger ones followed.
 # - **B200.** Two dies, joined by 10 TB/s (NVIDIA), act as one GPU with 208 billion transistors and float4. Its
-#   float64 and float32 rates are an H100's; its bandwidth per watt is 1.67 × as good.
+#   ordinary lanes compute about as fast as an H100's; its bandwidth per watt is 1.67 × as good.
 # - **GH200.** A Grace CPU and an H100 with one coherent memory over NVLink-C2C, 450 GB/s each way. The GPU reads the
 #   CPU's memory without a copy, seven times as fast as over PCIe 5.0, and still far slower than its own.
 #
@@ -623,14 +620,15 @@ for name in ("V100", "A100", "H100", "RTX 4090", "RTX 5090", "T4", "B200"):
 # %%
 power = {name: hardware.find(name) for name in ("V100", "T4", "A100", "L4", "H100", "B200")}
 gpulab.plot.bars(
-    {name: float(g.peak("float16", tensor=True)) / 1e9 / float(g.tdp) for name, g in power.items()},
+    {name: round(float(g.peak("float16", tensor=True)) / 1e9 / float(g.tdp)) for name, g in power.items()},
     "GFLOP/s per watt, float16 dense",
 )
 
 # %% [markdown]
 # ### What a token costs
 #
-# **Predict.** How many GB are the weights of a model with 70 billion parameters in float16?
+# **Predict.** How many H100s with 80 GB hold the weights of a model with 70 billion parameters in float16, in 80 % of
+# their memory?
 
 # %%
 gpulab.predict("arch.weights", ...)
@@ -644,7 +642,7 @@ gpulab.predict("arch.weights", ...)
 #
 # **Do.** Write `cheapest(model, offers)`. A model has `parameters`, `bytes_per_parameter` and `batch`. An offer has
 # `name`, `memory` (B), `bandwidth` (B/s), `peak` (FLOP/s), `watts` and `price_per_hour` ($), for one GPU. Take as few
-# GPUs of an offer as hold the weights in 80 % of their memory. Return for the offer with the least money `[name,
+# GPUs of an offer as hold the weights in 80 % of their memory. One step makes `batch` tokens. Return for the offer with the least money `[name,
 # GPUs, $ per million tokens, kWh per million tokens]`. About 12 lines.
 
 
@@ -724,11 +722,10 @@ for chip in hardware.ACCELERATORS.values():
     print(f"{chip.name:12} {chip.maker:8} {chip.units!s:29}{rate or '–'!s:>13}   {memory} {ridge}")
 
 # %% [markdown]
-# - **AMD.** A *compute unit* (CU) is the SM; a *wavefront* the warp: 64 lanes on CDNA (data centre), 32 on RDNA
-#   (graphics), where 64 is an option. *LDS* is shared memory. An MI300X is eight compute dies on four I/O dies, 304
-#   CUs, with 256 MiB of Infinity Cache; it has no CPU inside. The MI300A has.
-# - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores; an Xe-core has eight vector engines of 512
-#   bits and eight matrix engines. Gaudi 3 is no GPU: matrix engines, 64 vector cores and 24 Ethernet ports.
+# - **AMD.** A *compute unit* (CU) is the SM. A *wavefront* is the warp: 64 lanes on CDNA (data centre), 32 or 64 on
+#   RDNA (graphics). *LDS* is shared memory. An MI300X has 304 CUs on eight dies, and no CPU; an MI300A has one.
+# - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is no GPU: it has matrix engines, 64
+#   vector cores and 24 Ethernet ports.
 # - **Google.** A TPU has few very large matrix units (128 × 128) and no warps; a compiler plans every move.
 #
 # **NVIDIA or AMD**, dense and per GPU. Read row by row: neither wins all.
@@ -764,13 +761,13 @@ print(
 # Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and tens to hundreds of GB/s have to do
 # for everything together.
 #
-# - **Arm** Mali and Immortalis, **Qualcomm** Adreno: they draw the screen in tiles that stay on the chip. Neural
-#   networks often run on a separate unit (NPU).
-# - **Laptops**: integrated GPUs of Intel and AMD share the CPU's DRAM. An RTX 4060 Laptop has 3,072 lanes, 256 GB/s
-#   and 35 to 115 W, as its maker likes (NVIDIA, laptop specifications): the name of a card is not its sheet.
-# - **Apple**: one *unified memory*. Apple states neither FLOP/s nor watts, so a GFLOP/s per watt for it is
-#   somebody's estimate. There is no M4 Ultra; the M3 Ultra has 819 GB/s (Apple, 2025).
-# - **Jetson**: a robot's computer. The "275 TOPS" of an AGX Orin are int8, sparse, and GPU and DLA together.
+# - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural networks
+#   often run on a separate unit (NPU).
+# - **Laptops.** An RTX 4060 Laptop draws 35 to 115 W, as its maker likes (NVIDIA, laptop specifications): the name of
+#   a card is not its sheet.
+# - **Apple** states neither FLOP/s nor watts, so a GFLOP/s per watt for it is somebody's estimate. An M3 Ultra has
+#   819 GB/s of *unified memory* (Apple, 2025).
+# - **Jetson.** The "275 TOPS" of an AGX Orin are int8, sparse, and GPU and DLA together.
 
 # %%
 orin, m4 = hardware.find("AGX Orin"), hardware.accelerator("M4 Max")
@@ -784,7 +781,7 @@ print(
 )
 
 # %% [markdown]
-# ## Detective · A kernel at half a percent
+# ## Detective · A kernel far below the peak
 #
 # A colleague has placed a kernel on the roofline of an A100 SXM with 80 GB and is alarmed. The kernel adds a bias to 100
 # million float32 numbers, in place, and took 0.47 ms.
@@ -808,7 +805,8 @@ efficiency(100_000_000, 0.47e-3)
 # %% [markdown]
 # "0.07 % of the peak! We should use tensor cores." Every line of arithmetic is right. Two of the figures do not
 # belong to this kernel or this board, and the first row of the answer means nothing. Which are they, and how
-# good is the kernel? Mend the two and look again; then open the answer.
+# good is the kernel? `hardware.find("A100").dram_bandwidth` and the other figures of this sheet help. An addition is
+# one operation, not an FMA. Mend the two and look again; then open the answer.
 
 # %%
 # Your experiment.

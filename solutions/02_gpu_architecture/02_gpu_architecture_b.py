@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "02"
-#     hours: 1
+#     hours: 1.5
 #     topics: [C3.14, C5.8, C6.6]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 02 B · GPU architecture: what fits on an SM
 #
-# **About one hour.** You need part A, lab 03 (launches, blocks, reports) and lab 04 (shared memory, barriers,
+# **About one and a half hours.** You need part A, lab 03 (launches, blocks, reports) and lab 04 (shared memory, barriers,
 # local memory).
 #
 # Part A gave you Little's law: so many bytes must be under way. This part is about what puts them there. Which
@@ -47,7 +47,8 @@ gpulab.start("02")
 #
 # Blocks that run at the same time are a **wave**. The last one may be nearly empty, and the GPU waits for it.
 #
-# **Predict.** 109 equal blocks, one per SM at a time, on an A100 with 108 SMs. How many run in the second wave?
+# **Predict.** 109 equal blocks, one per SM at a time, on an A100 with 108 SMs. Which share of the places, over all
+# waves, do they use?
 
 # %%
 gpulab.predict("arch.tail", ...)
@@ -63,7 +64,7 @@ def used(blocks, per_sm, sms):
 sms = int(hardware.find("A100").sms)
 gpulab.plot.lines(
     {
-        f"{n} block{'s' * (n > 1)} per SM": [(b, 100 * used(b, n, sms)) for b in range(6, 1081, 6)]
+        f"{n} block{'s' * (n > 1)} per SM": [(b, 100 * used(b, n, sms)) for b in range(1, 1081)]
         for n in (1, 4)
     },
     "blocks of equal work",
@@ -97,9 +98,8 @@ gpulab.predict("arch.register_step", ...)
 # %% [markdown]
 # **Do.** Write `active_blocks(sm, threads, registers, shared)`: how many blocks of `threads` threads, `registers` per
 # thread and `shared` bytes are resident. `sm` has the limits `warps`, `blocks`, `registers`, `shared` of an SM; the
-# steps `register_step` and `shared_step`; the driver's `shared_kept`; and for a single block `threads_per_block`,
-# `registers_per_thread`, `shared_per_block`. A launch beyond those returns 0. So does one whose registers, counted
-# for its warps rounded up to a multiple of 4, exceed the SM's. About 14 lines.
+# steps `register_step` and `shared_step`; the driver's `shared_kept`; and for a launch `threads_per_block` and
+# `registers_per_thread`. A launch beyond those returns 0. About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "active_blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -110,16 +110,9 @@ def active_blocks(sm, threads, registers, shared):
 
     warps = -(-threads // 32)
     warp_registers = up(32 * registers, sm["register_step"])
-    if (
-        threads > sm["threads_per_block"]
-        or registers > sm["registers_per_thread"]
-        or shared > sm["shared_per_block"]
-        or warp_registers * up(warps, 4) > sm["registers"]
-    ):
+    if threads > sm["threads_per_block"] or registers > sm["registers_per_thread"]:
         return 0
-    limits = [sm["warps"] // warps, sm["blocks"]]
-    if registers:
-        limits.append(4 * (sm["registers"] // 4 // warp_registers) // warps)
+    limits = [sm["warps"] // warps, sm["blocks"], 4 * (sm["registers"] // 4 // warp_registers) // warps]
     block_shared = up(shared + sm["shared_kept"], sm["shared_step"])
     if block_shared:
         limits.append(sm["shared"] // block_shared)
@@ -149,7 +142,6 @@ def limits(cap):
         "shared_kept": cap.shared_reserved,
         "threads_per_block": cap.max_threads_per_block,
         "registers_per_thread": cap.max_registers_per_thread,
-        "shared_per_block": cap.shared_per_block_optin,
     }
 
 
@@ -172,17 +164,19 @@ differ[:3]
 # **See.** Warps per SM against registers per thread, for blocks of 128 threads.
 
 # %%
+gpulab.need(active_blocks)
 gpulab.plot.lines(
     {
         f"{cc}, {name}": [
-            (r, 4 * active_blocks(limits(hardware.capability(cc)), 128, r, 0)) for r in range(16, 256)
+            (r, 4 * active_blocks(limits(hardware.capability(cc)), 128, r, 0)) for r in range(1, 161)
         ]
         for cc, name in (("8.0", "A100"), ("8.9", "RTX 4090"), ("7.5", "T4"))
     },
     "registers per thread",
     "warps per SM",
-    "From 33 registers on an A100 loses warps in steps; a T4 starts at 32 warps and keeps them up to 64 registers.",
+    "From 33 registers on an A100 loses warps in steps; a T4 starts at 32 warps and keeps them up to 64.",
     step=True,
+    names_at="start",
 )
 
 # %% [markdown]
@@ -279,6 +273,7 @@ serial.say_first("One warp after the other.")
 serial
 
 # %%
+gpulab.need(issue)
 shared = gpulab.plot.timeline(spans(issue(programs), programs), "cycles")
 shared.say_first("Whoever is ready.")
 shared
@@ -330,8 +325,11 @@ share = float(a100.dram_bandwidth) / int(a100.sms) / float(a100.boost_clock) / 4
 def delivered(report, warps, loads):
     """Bytes per cycle for `warps` warps of one scheduler, four rounds each; DRAM gives no more than a share."""
     others = round(report["instructions"] / report["warps"]) - loads
-    program = [4] * (others // 2) + [1] * (loads - 1) + [latency] + [4] * (others - others // 2)
-    programs = [program * 4] * warps
+    before, after = [4] * (others // 2), [4] * (others - others // 2)
+    together = [1] * (loads - 1) + [
+        latency
+    ]  # loads start a cycle apart; only the last one's result is awaited
+    programs = [(before + together + after) * 4] * warps
     cycles = max(end for _, _, end in carried_out(issue(programs), programs))
     return min(share, 4 * warps * loads * 32 * 4 / cycles)
 
@@ -519,10 +517,11 @@ print(f"registers per thread {half['registers']:10,.0f}{full['registers']:10,.0f
 # | kernel | load requests per row |
 # |---|---|
 # | one thread per number, 4-byte loads | the cell below |
-# | ours, two 8-byte loads each for two numbers | 1.50 |
+# | `complex128`: two 8-byte loads, and the index in every lane | 1.50 |
+# | ours | 1.03 |
 # | bound | 256 B of 512 B a request, and 1/32 for the index: 0.53 |
 #
-# numba loads a `complex128` in two halves (lab 04, section 5). Can you come closer to the bound with the index?
+# numba loads a `complex128` in two halves (lab 04, section 5).
 
 # %%
 ROWS, WANTED = 512, 1024

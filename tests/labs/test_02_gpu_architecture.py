@@ -19,7 +19,7 @@ from gpulab.exercises.lab_02_gpu_architecture import (
     program_questions,
     sm_limits,
 )
-from gpulab.exercises.references.lab_02_gpu_architecture import active_blocks, issue, warps_needed
+from gpulab.exercises.references.lab_02_gpu_architecture import active_blocks, break_even, issue, warps_needed
 from tests.labs import notebooks
 
 LAB = "02_gpu_architecture"
@@ -110,9 +110,44 @@ def test_questions_are_json_and_no_answer_hangs_on_the_last_bit(exercise, seed):
     for case in exercise.cases:
         asked = exercise.questions(case.sizes, np.random.default_rng(seed))
         assert asked and json.loads(json.dumps(asked)) == [list(arguments) for arguments in asked]
-        if exercise.name == "arch.warps_needed":
+        if exercise.name == "arch.warps_needed" and case.name != "exact fit":
             for gpu, width in asked:
                 assert clear_of_whole_numbers(bytes_under_way(gpu) / (32 * width))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_questions_on_an_edge_lie_on_it_however_the_formula_is_written(seed):
+    def asked(exercise, kind):
+        found = registry.find(f"arch.{exercise}")
+        case = next(case for case in found.cases if case.name == kind)
+        return found.questions(case.sizes, np.random.default_rng(seed))
+
+    for product, gpu in asked("bound", "on the ridge"):
+        n, width, peak = product["n"], product["bytes"], gpu["peak"][product["dtype"]]
+        intensity = 2 * n**3 / (width * 3 * n * n)
+        assert intensity == peak / gpu["dram_bandwidth"] and intensity * gpu["dram_bandwidth"] == peak
+        assert 2 * n**3 / peak == width * 3 * n * n / gpu["dram_bandwidth"]
+    for gpu, width in asked("warps_needed", "exact fit"):
+        seconds = gpu["dram_latency"] / gpu["clock"]
+        needed = gpu["dram_bandwidth"] * seconds / gpu["sms"] / width / 32
+        assert needed == bytes_under_way(gpu) / (32 * width) == int(needed)
+    for (job,) in asked("break_even", "a tie"):
+        moved = job["bytes_in"] / job["link"] + job["bytes_out"] / job["link"]
+        items = job["overhead_s"] / (job["cpu_s"] - (job["gpu_s"] + moved))
+        assert items == int(items)
+        assert items * job["cpu_s"] == job["overhead_s"] + items * (job["gpu_s"] + moved)
+        assert break_even(job) == items + 1
+    for model, offers in asked("cheapest", "exact fit"):
+        weights = model["parameters"] * model["bytes_per_parameter"]
+        for offer in offers:
+            gpus = weights / (0.8 * offer["memory"])
+            assert gpus == int(gpus) == weights / 0.8 / offer["memory"]
+
+
+def test_a_question_on_offers_is_short_enough_to_be_given_in_full():
+    verdict = verdict_of("cheapest_one_gpu_more")
+    said = " ".join(str(verdict).split())
+    assert "in full: cheapest({" in said
 
 
 def test_every_kind_of_launch_that_cannot_run_is_asked_for():
@@ -188,12 +223,24 @@ def gather(table, index, out):
         target[i] = rows[16 * index[i // 16] + i % 16]
 
 
+@cuda.jit
+def gather_with_an_index_for_each_lane(table, index, out):
+    """A warp takes 32 rows: every lane loads one index, and shuffles hand it on."""
+    rows, target = table.view(np.complex128), out.view(np.complex128)
+    first, lane = cuda.grid(1) // 32 * 32, cuda.threadIdx.x % 32
+    mine = index[first + lane]
+    for k in range(0, 32, 2):
+        row = cuda.shfl_sync(0xFFFFFFFF, mine, k + lane // 16)
+        target[16 * (first + k + lane // 16) + lane % 16] = rows[16 * row + lane % 16]
+
+
 def test_the_open_task_on_gathered_rows_can_be_done_for_what_it_says():
     names = {"np": np, "gpulab": gpulab, "cuda": cuda}
     exec(cell_with("def gather_plain("), names)
     assert names["merit"](names["gather_plain"][256, 256]) == "4.00"
     assert names["merit"](gather[64, 256]) == "1.50"
-    assert "| ours, two 8-byte loads each for two numbers | 1.50 |" in text()
+    assert names["merit"](gather_with_an_index_for_each_lane[4, 256]) == "1.03"
+    assert "in every lane | 1.50 |" in text() and "| ours | 1.03 |" in text()
 
 
 def test_what_the_texts_say_of_data_sheets_is_what_the_sheets_say():

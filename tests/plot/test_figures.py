@@ -265,6 +265,13 @@ def test_odd_data_is_drawn_all_the_same(draw: Callable[[], Picture]) -> None:
     assert draw().png()
 
 
+def test_curves_that_end_in_one_are_named_where_they_start() -> None:
+    curves = {"A100": [(1, 64), (2, 8)], "T4": [(1, 32), (2, 8)]}
+    picture = plot.lines(curves, "registers", "warps", "They meet.", names_at="start")
+    named = {text.get_text(): text.xy for text in picture.axes.texts}  # type: ignore[attr-defined]
+    assert named == {"A100": (1, 64), "T4": (1, 32)}
+
+
 @pytest.mark.parametrize(
     ("ends", "said"),
     [((4, 9), "warp 1 is busy longest, 9 µs."), ((4, 4), "each is busy for 4 µs.")],
@@ -348,6 +355,13 @@ def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
     assert len(bottoms) == 3 and min(np.diff(bottoms)) > 8
     with pytest.raises(style.NothingToDraw):
         plot.lines({"one": []}, "n", "cost", "Nothing.")
+
+
+def test_the_numbers_of_a_panel_are_rounded_alike() -> None:
+    counts = {"loads": {"a": 3, "b": 2.125}, "work": {"a": 139.26, "b": 50.12}, "rest": {"a": 512, "b": 0.25}}
+    axes = plot.panels(counts, "Fewer.").figure.axes
+    seen = [[text.get_text() for text in ax.texts if text.get_text()] for ax in axes]
+    assert seen == [["3.00", "2.12"], ["139", "50"], ["512.0", "0.2"]]
 
 
 def test_panels_have_scales_of_their_own_and_name_the_kernels_once() -> None:

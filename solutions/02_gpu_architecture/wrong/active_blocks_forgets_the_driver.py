@@ -9,8 +9,6 @@ def active_blocks(sm, threads, registers, shared):
     of_warp = up(32 * registers, sm["register_step"])
     if threads > sm["threads_per_block"] or registers > sm["registers_per_thread"]:
         return 0
-    if shared > sm["shared_per_block"] or of_warp * up(warps, 4) > sm["registers"]:
-        return 0
     limits = [sm["warps"] // warps, sm["blocks"], 4 * (sm["registers"] // 4 // of_warp) // warps]
     if shared:
         limits.append(sm["shared"] // up(shared, sm["shared_step"]))

@@ -1,4 +1,4 @@
-# exercise: arch.break_even  fails: right  says: right 2 of 4 sets
+# exercise: arch.break_even  fails: right  says: right 2 of 5 sets
 
 
 def break_even(job):

@@ -1,4 +1,4 @@
-# exercise: arch.cheapest  fails: right  says: right 0 of 4 sets
+# exercise: arch.cheapest  fails: right  says: first wrong at medium
 from math import ceil
 
 
