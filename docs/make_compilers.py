@@ -57,12 +57,16 @@ def count() -> Column:
     from tests.labs import notebooks
 
     found: dict[str, Solution] = {}
-    for lab in notebooks.labs():
+    labs = {
+        lab: kernels
+        for lab in notebooks.labs()
+        if (kernels := [exercise for exercise in of_lab(lab) if exercise.evidence == "launch trace"])
+    }
+    for lab, exercises in labs.items():
         answers, functions = notebooks.answers(lab), notebooks.checks(lab)
-        for exercise in of_lab(lab):
-            if exercise.evidence != "answered cases":
-                found[exercise.name] = _solution(exercise, answers[functions[exercise.name][0]])
-    return Column(nvrtc_version().replace("NVRTC", "CUDA"), list(notebooks.labs()), found)
+        for exercise in exercises:
+            found[exercise.name] = _solution(exercise, answers[functions[exercise.name][0]])
+    return Column(nvrtc_version().replace("NVRTC", "CUDA"), list(labs), found)
 
 
 def exercises_of(lab: str) -> list[str]:
@@ -151,7 +155,7 @@ def page(found: list[Column]) -> str:
         "older CUDA releases. Each compiles every lab's solutions, numba's through NVVM and CUDA C++ through",
         "NVRTC, and the simulated A100 runs them. Triton brings a compiler of its own, the same everywhere.",
         "",
-        f"Labs: {', '.join(found[-1].labs)}.",
+        f"Labs with kernels: {', '.join(found[-1].labs)}.",
         "",
         f"| | {' | '.join(names)} |",
         f"|---|{'---:|' * len(names)}",

@@ -53,7 +53,7 @@ def test_the_page_tells_every_count_that_differs_in_the_labs_that_it_lists(relea
     untold = [
         row for row in made.differences([there, here]) if f"| {row.exercise} | {row.what} |" not in page
     ]
-    listed = page.split("Labs: ")[1].split(".\n")[0].split(", ")
+    listed = page.split("Labs with kernels: ")[1].split(".\n")[0].split(", ")
     new = {name for lab in here.labs if lab not in listed for name in made.exercises_of(lab)}
     assert [row for row in untold if row.exercise not in new] == []
 
