@@ -18,10 +18,12 @@ from .verdict import Detail, Part, no_points
 def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) -> tuple[Part, ...]:
     """All answers right, or what is wrong with the first that is not; then budgets on what was counted."""
     right = 0
+    silent = True  # None at every case so far, where None is never right
     failure: _Failure | None = None
     counts: dict[str, dict[str, float]] = {}
     for case in exercise.cases:
         found = _at(exercise, case, fn, reference, counts.setdefault(case.name, {}))
+        silent = silent and found is not None and found.silent
         if found is None:
             right += 1
         elif failure is None:
@@ -32,20 +34,28 @@ def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) ->
     if failure is None:
         summary = messages.all_right([c.name for c in exercise.cases], "set")
         return (Part("right", "pass", of, of, summary), *_budgets(exercise, counts))
+    if silent:
+        details: tuple[Detail, ...] = (Detail(messages.returns_nothing(name_of(fn))),)
+    else:
+        details = failure.details
     said = messages.stopped_at if failure.stopped else messages.first_wrong
     summary = said(right, len(exercise.cases), failure.case.name, "set")
-    if failure.details[0].text == messages.empty(name_of(fn)):
+    if details[0].text == messages.empty(name_of(fn)):
         summary = messages.no_result()
-    return no_points(exercise, summary, failure.details)
+    return no_points(exercise, summary, details)
 
 
 @dataclass(frozen=True)
 class _Failure:
-    """What is wrong at one case; `stopped` where the function raised, or answered what is no answer."""
+    """What is wrong at one case.
+
+    `stopped` where the function raised, or answered what is no answer; `silent` where it gave None only.
+    """
 
     case: Case
     details: tuple[Detail, ...]
     stopped: bool = False
+    silent: bool = False
 
 
 def _at(
@@ -54,7 +64,7 @@ def _at(
     """What is wrong at one case. What a measured exercise's reference counts goes into `counts`."""
     questions = cases.questions(exercise, case)
     wrong: list[tuple[str, tuple]] = []
-    silent = True  # None so far, where None is never right
+    silent = True
     for arguments in questions:
         call = f"{name_of(fn)}({', '.join(answer_words(a, 40) for a in arguments)})"
         try:
@@ -76,11 +86,9 @@ def _at(
                 wrong.append((said, arguments))
     if not wrong:
         return None
-    if silent:
-        return _Failure(case, (Detail(messages.returns_nothing(name_of(fn))),))
     (first, asked), more = wrong[0], len(wrong) - 1
     rest = (Detail(messages.more_answers(more, len(questions))),) if more else ()
-    return _Failure(case, (Detail(first), *_in_full(fn, asked), *rest))
+    return _Failure(case, (Detail(first), *_in_full(fn, asked), *rest), silent=silent)
 
 
 LONGEST_QUESTION = 600  # characters: a page of numbers helps nobody

@@ -7,8 +7,10 @@
 | gradients | gradients(tape) | chain rule, shares add up | answers | – | – | 3 |
 | backward | backward(parents, result): order | each value once, uses first | visits | 2,097,151 | 21 | 4 |
 | | | | visits per value | 146 | 1 | |
+| | | | visits of no use | – | 0 | |
 | keep | keep(tape, learn): values kept | what backward needs | numbers kept | 14·n | 4·n | 3 |
 | | | the same, only the last layer learns | numbers kept | 14·n | 2·n | |
+| | any tape, any that learn | kept of no use | – | 0 | |
 | accumulate | accumulate(tokens, batch, room) | a mean over tokens, in pieces | passes | 32 | 11 | 4 |
 | labels | labels(rows, side) | shift, padding, causal mask | answers | – | – | 3 |
 | parameters | parameters(model) | where the numbers are | answers | – | – | 3 |
@@ -21,12 +23,13 @@ constant so that its relu never cuts.
 values, and every value that the result rests on must be visited: 21. Recursion along every use visits the
 value k steps below the result 2^k times: 2^21 − 1 = 2,097,151. Ten skips (`b = f(a)`, `c = a + b`) are 21
 values too, beside some that the result does not rest on. The visits of c double with every skip and b is
-visited as often as the c above it: (2^11 − 1) + (2^10 − 1) = 3,070 visits, 146 a value.
+visited as often as the c above it: (2^11 − 1) + (2^10 − 1) = 3,070 visits, 146 a value. Visits of values
+that the result does not rest on count apart.
 
 **keep.** A network of L layers, each matmul, add and relu with n results, n squares for a log, and n products
 with the targets. add needs nothing, relu its own result, matmul the result before it, which is the relu's,
 and the squares nobody asks for: L·n of (3·L + 2)·n results. If only the last layer learns: its input, for its
-weights, and its relu's result, 2·n. L is 4 below.
+weights, and its relu's result, 2·n. L is 4 below. On other tapes what no rule asks for is counted, 0 at best.
 
 **accumulate.** Rows of a pass are padded to its longest, so it takes rows · longest. Sorted from long to
 short and filled as far as the room allows, no other division has fewer passes: rows can be exchanged until
@@ -188,16 +191,20 @@ def _rows_of_tokens(sizes: Sizes, numbers: Generator) -> list[tuple]:
 
 
 def _language_rows(sizes: Sizes, numbers: Generator) -> list[tuple]:
+    """Rows for either side; token 0 stands where padding would, too."""
     asked = []
     for side in ("right", "left"):
-        lengths = numbers.integers(1, int(sizes["longest"]) + 1, int(sizes["rows"]))
-        rows = [numbers.integers(1, 90, length).tolist() for length in lengths]
+        lengths = numbers.integers(2, int(sizes["longest"]) + 1, int(sizes["rows"]))
+        if len(lengths) > 1:
+            lengths[-1] = 1
+        rows = [numbers.integers(0, 90, length).tolist() for length in lengths]
+        rows[0][-1 if side == "right" else 0] = 0
         asked.append((rows, side))
     return asked
 
 
 def _models(sizes: Sizes, numbers: Generator) -> list[tuple]:
-    asked = []
+    asked: list[tuple] = []
     for _ in range(int(sizes["models"])):
         kv_heads = int(numbers.integers(1, 5))
         sharing = int(numbers.choice([1, 2, 4]))
@@ -223,7 +230,9 @@ def _models(sizes: Sizes, numbers: Generator) -> list[tuple]:
             model |= {"kv_heads": model["heads"]}
         if sizes["kind"] == "experts":
             model |= {"experts": int(numbers.integers(2, 9)), "used_experts": 2}
-        if sizes["kind"] == "mixed":
+        if sizes["kind"] == "mixed" and not asked:
+            model |= {"norm": "layer"}  # without biases
+        elif sizes["kind"] == "mixed":
             for name, choices in (
                 ("gated", (True, False)),
                 ("biases", (True, False)),
@@ -283,12 +292,12 @@ EXERCISES: tuple[Exercise, ...] = (
                 "what must be taken away at one of them?"
             ),
             (
-                "Start with the straight part that is right at (0, 0), (0, 1) and (1, 0). It is wrong at "
-                "(1, 1) only, by some k. relu(x1 + x2 − 1) is 1 there and 0 at the others."
+                "A straight part can be right at three corners. Which relu is 0 at these three and not at "
+                "the fourth? The straight part must pass the other relu: where is its sum negative?"
             ),
             (
-                "The other unit carries the straight part a·x1 + b·x2. Its relu must not cut: add |a| + |b| "
-                "inside, and take it off again in c."
+                "Straight part: right at (0, 0), (0, 1), (1, 0). How low can a·x1 + b·x2 get at a corner? "
+                "Shift it up by at least that, and take the shift off in c. The bend: relu(x1 + x2 − 1)."
             ),
         ),
         section="5 · Nine numbers that can do it",
@@ -338,7 +347,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "visits",
                 lambda sizes: int(sizes["n"]) + 1,
-                2.0,
+                1.0,
                 "visits",
                 naive=lambda sizes: 2 ** (int(sizes["n"]) + 1) - 1,
                 unit="visits",
@@ -355,6 +364,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Which values may be visited before others that still have something to hand to them?",
                 case="10 skips",
             ),
+            Budget(
+                "visits of no use",
+                0,
+                1.0,
+                "visits of no use",
+                unit="visits",
+                why="10 skips, and values beside",
+                advice="Does the result rest on every value that you visit?",
+                case="10 skips",
+            ),
         ),
         hints=(
             (
@@ -362,12 +381,12 @@ EXERCISES: tuple[Exercise, ...] = (
                 "have been visited."
             ),
             (
-                "Walk depth first from the result along the parents, each value once. Write a value down "
-                "when you leave it: then its parents stand before it."
+                "Build the list from its end. Which value may come last? And which one when its parents are "
+                "written down?"
             ),
             (
-                "That list, turned round, is the order. Twenty levels are no trouble for recursion; mark "
-                "a value as seen before you walk on."
+                "Walk from the result along the parents and mark what you have seen. Is the moment to write "
+                "a value down when you reach it or when you leave it?"
             ),
         ),
         section="7 · Each value once",
@@ -380,7 +399,7 @@ EXERCISES: tuple[Exercise, ...] = (
         measured=True,
         cases=(
             Case("small tapes", {"kind": "small"}),
-            Case("tapes of 12 steps", {"kind": "any", "steps": 12}),
+            Case("any tapes", {"kind": "any", "steps": 12}),
             Case("all layers learn", {"kind": "all", "layers": 4}),
             Case("the last layer learns", {"kind": "last", "layers": 4}),
         ),
@@ -389,7 +408,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "numbers kept",
                 lambda sizes: int(sizes["layers"]) * NUMBERS,
-                1.0,
+                0.5,
                 "all layers learn",
                 naive=kept_naive,
                 unit="numbers",
@@ -400,13 +419,26 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "numbers kept",
                 2 * NUMBERS,
-                1.0,
+                0.5,
                 "last layer learns",
                 naive=kept_naive,
                 unit="numbers",
                 why="its input and its relu",
                 advice="How far back does a gradient travel if nothing before the last layer learns?",
                 case="the last layer learns",
+            ),
+            Budget(
+                "kept of no use",
+                0,
+                1.0,
+                "kept of no use",
+                unit="values",
+                why="any tape",
+                advice=(
+                    "For each value that you keep: which step asks for it, and does the last value rest on "
+                    "that step?"
+                ),
+                case="any tapes",
             ),
         ),
         hints=(
@@ -415,8 +447,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "from a value whose gradient is wanted."
             ),
             (
-                "Then find those that matter: walk back from the last value. A step that the last value "
-                "does not rest on needs nothing."
+                "Then find those that matter: walk back from the last value. A step that you do not reach "
+                "needs nothing."
             ),
             (
                 "For a step that is both: relu keeps itself. For mul and matmul, i is kept if the "
@@ -456,13 +488,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 "mean over its own tokens: what share of the batch's tokens are they?"
             ),
             (
-                "Weight = tokens of the pass / tokens of the batch. The last batch may be smaller than "
-                "the others."
+                "A pass takes its number of rows times its longest. Beside which rows does a long row waste "
+                "least?"
             ),
-            (
-                "In each batch sort the rows from long to short. The first row of a pass is its longest: "
-                "room // longest rows fit."
-            ),
+            "When you know the longest row of a pass, how many rows fit beside it, and which would you take?",
         ),
         section="10 · A batch in pieces",
     ),
@@ -573,7 +602,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         question="The least possible loss on stories, in nats per character?",
         unit="nats",
         tolerance=0.05,
-        reason="ln(8 · 6 · 5 · 8 · 6) nats a story, over the characters of a story.",
+        reason="One of 11,520 equally likely stories: ln 11,520 = 9.35 nats, over about 65 characters.",
     ),
     Prediction(
         name="neural.training_bytes",

@@ -161,8 +161,8 @@ def scaled_dot_product(queries: Tensor, keys: Tensor, values: Tensor, allowed: T
 def may_look(length: int, present: Tensor | None = None, device: torch.device | None = None) -> Tensor:
     """(rows or 1, 1, length, length), boolean: row i is True where token i may look at token j.
 
-    That is where j ≤ i and j is present. A token that is padding itself may look at itself: a row without
-    any True would give NaN. Nothing that is present looks at padding, so its result does not matter.
+    That is where j ≤ i and j is present. A token that is padding itself may look at itself: in a row without
+    any True a softmax gives NaN. Nothing that is present looks at padding, so its result does not matter.
     """
     itself = torch.eye(length, dtype=torch.bool, device=device)
     before = torch.ones(length, length, dtype=torch.bool, device=device).tril()

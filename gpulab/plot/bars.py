@@ -37,7 +37,7 @@ def bars(
     start = 0.0
     if log:
         ax.set_xscale("log")
-        start = min(shown, default=1) / 2
+        start = 10.0 ** (math.ceil(math.log10(min(shown, default=1))) - 1)  # the power of ten below all bars
     missed = []
     for row, (name, value) in enumerate(counts.items()):
         misses = budget is not None and (value < budget if more_is_better else value > budget)
@@ -56,6 +56,8 @@ def bars(
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(unit, color=style.INK)
+    if not log:
+        ax.xaxis.set_major_formatter(lambda value, _: style.number(value))
     verdict = ""
     if budget is not None:
         limit = style.number(budget)

@@ -20,8 +20,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("20 doublings", {"kind": "doublings", "n": 20}),
     ),
     "neural.keep": (
-        Case("tapes of 9 steps", {"kind": "any", "steps": 9}),
-        Case("tapes of 20 steps", {"kind": "any", "steps": 20}),
+        Case("small tapes", {"kind": "any", "steps": 9}),
+        Case("any tapes", {"kind": "any", "steps": 20}),
         Case("all layers learn", {"kind": "all", "layers": 7}),
         Case("the last layer learns", {"kind": "last", "layers": 5}),
     ),

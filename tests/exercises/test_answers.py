@@ -64,6 +64,11 @@ def test_a_plan_of_nothing_says_that_a_return_is_missing():
     assert "is a `return` missing?" in " ".join(str(gpulab.check("toy.route", lambda stops: None)).split())
 
 
+def test_a_plan_of_nothing_at_some_cases_only_names_the_question():
+    said = " ".join(str(gpulab.check("toy.route", lambda s: sorted(s) if len(s) > 3 else None)).split())
+    assert "gives None" in said and "is a `return` missing?" not in said
+
+
 def test_a_question_that_was_cut_short_is_given_in_full_to_be_tried_again():
     def stay(stops):
         return stops[:-1]

@@ -22,6 +22,7 @@ from tests.labs import notebooks
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from gpulab.models import gpt  # noqa: E402
+from gpulab.models.config import Config  # noqa: E402
 
 
 @cache
@@ -121,6 +122,24 @@ def test_nothing_that_the_rules_ask_for_can_be_left_out(seed):
                 references.keep([value for value in kept if value != left_out], tape, learn)
 
 
+def test_a_value_that_is_kept_of_no_use_counts_and_one_listed_twice_is_refused():
+    tape, learn = question("neural.keep", "all layers learn")
+    kept = answers()["keep"](tape, learn)
+    beside = next(v for v, (op, *_) in enumerate(tape) if op == "mul" and v not in kept)
+    assert references.keep([*kept, beside], tape, learn)["kept of no use"] == 1
+    with pytest.raises(WrongAnswer, match="listed twice"):
+        references.keep([*kept, kept[0]], tape, learn)
+
+
+def test_a_visit_of_a_value_that_the_result_does_not_rest_on_is_of_no_use():
+    parents, result = question("neural.backward", "10 skips")
+    order = answers()["backward"](parents, result)
+    others = [value for value in range(len(parents)) if value not in order]
+    counts = references.backward(order + others, parents, result)
+    assert (counts["visits per value"], counts["visits of no use"]) == (1, len(others))
+    assert others
+
+
 def greedy(tokens, room) -> int:
     rows, passes = sorted(tokens, reverse=True), 0
     while rows:
@@ -177,16 +196,62 @@ def test_a_plan_for_passes_gives_the_gradient_of_the_whole_batch():
     torch.testing.assert_close(gradient(plan), gradient([[range(5), 1.0, True]]))
 
 
-@pytest.mark.parametrize("model", known.MODELS, ids=lambda m: m.name)
-def test_counted_parameters_are_those_of_the_module(model):
+def sizes_of(model: known.Known) -> dict[str, Any]:
     source = next(
         c.source for c in notebooks.cells("01_neural_networks", "code") if "def sizes_of" in c.source
     )
     names: dict[str, Any] = {}
     exec(source.partition("\nsizes_of(")[0], names)
-    sizes = names["sizes_of"]
-    counts = answers()["parameters"](sizes(model))
-    assert references.parameters(counts, sizes(model)) == {}
+    return names["sizes_of"](model)
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_norms_have_biases_only_where_the_model_has(norm, bias):
+    config = Config(50, context=8, width=8, layers=3, heads=2, norm=norm, bias=bias)
+    sizes = sizes_of(known.Known("small", config, 0.0, ""))
+    assert answers()["parameters"](sizes) == [gpt.parameters(gpt.GPT(config))] * 2
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "said"),
+    [
+        (3 * (4 * 8 + 32 + 8), "the biases of all matrices"),
+        (7 * 8, "the biases of all norms"),
+        (2 * 7 * 8, "all norms"),
+    ],
+)
+def test_a_wrong_number_of_parameters_names_the_part_that_is_forgotten(forgotten, said):
+    config = Config(50, context=8, width=8, layers=3, heads=2)
+    sizes = sizes_of(known.Known("small", config, 0.0, ""))
+    right = answers()["parameters"](sizes)[0]
+    with pytest.raises(WrongAnswer, match=f"too few, as many as {said}"):
+        references.parameters([right - forgotten] * 2, sizes)
+
+
+def test_the_mended_attention_of_the_detective_writes_as_the_models_own():
+    source = next(
+        c.source for c in notebooks.cells("01_neural_networks", "code") if "def attend_quick" in c.source
+    )
+    names: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
+    function = source.partition("torch.manual_seed")[0]
+    assert "tril(cached + 1)" in function
+    exec(function.replace("cached + 1", "cached"), names)
+    config = Config(24, context=30, width=8, heads=2)
+    torch.manual_seed(0)
+    own, mended = gpt.GPT(config), gpt.GPT(config, attend=names["attend_quick"])
+    mended.load_state_dict(own.state_dict())
+    start = torch.tensor([[3, 7]])
+    written = [
+        gpt.generate(model, start, 20, torch.Generator().manual_seed(1)).tolist() for model in (own, mended)
+    ]
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("model", known.MODELS, ids=lambda m: m.name)
+def test_counted_parameters_are_those_of_the_module(model):
+    counts = answers()["parameters"](sizes_of(model))
+    assert references.parameters(counts, sizes_of(model)) == {}
     assert counts[0] == pytest.approx(model.stated, rel=0.04)
     if model.experts == 1:
         with torch.device("meta"):

@@ -116,7 +116,12 @@ def backward(order: Sequence[int], parents: Sequence[Sequence[int]], result: int
             if parent not in reached:
                 reached.add(parent)
                 stack.append(parent)
-    return {"visits": len(order), "visits per value": len(order) / len(reached)}
+    useful = sum(value in reached for value in order)
+    return {
+        "visits": len(order),
+        "visits per value": useful / len(reached),
+        "visits of no use": len(order) - useful,
+    }
 
 
 def keep(kept: Sequence[int], tape: Sequence[Sequence[Any]], learn: Sequence[int]) -> Counts:
@@ -126,12 +131,15 @@ def keep(kept: Sequence[int], tape: Sequence[Sequence[Any]], learn: Sequence[int
         raise WrongAnswer(
             f"value {inputs[0]} is an input and stays in memory anyway: list results of steps only."
         )
+    if len(set(kept)) < len(kept):
+        twice = next(value for value in kept if kept.count(value) > 1)
+        raise WrongAnswer(f"value {twice} is listed twice.")
     there = set(kept) | {value for value, (op, *_) in enumerate(tape) if op == "input"}
     wanted = set(learn)
     for value, (op, *arguments) in enumerate(tape):
         if op != "input" and wanted & set(arguments):
             wanted.add(value)
-    arrived = {len(tape) - 1} & wanted
+    arrived, used = {len(tape) - 1} & wanted, set()
     for value in reversed(range(len(tape))):
         op, *arguments = tape[value]
         if value not in arrived or op == "input":
@@ -141,12 +149,14 @@ def keep(kept: Sequence[int], tape: Sequence[Sequence[Any]], learn: Sequence[int
                 continue
             arrived.add(argument)
             needed = {"relu": value, "add": None}.get(op, arguments[-1 - place])
+            if needed is not None:
+                used.add(needed)
             if needed is not None and needed not in there:
                 raise WrongAnswer(
                     f"backward through value {value}, a {op}, needs value {needed} for the gradient of value "
                     f"{argument}, and it is not kept. The tape is {list(tape)}."
                 )
-    return {"numbers kept": NUMBERS * len(set(kept))}
+    return {"numbers kept": NUMBERS * len(kept), "kept of no use": len(set(kept) - used)}
 
 
 def accumulate(plan: Sequence[Sequence[Any]], tokens: Sequence[int], batch: int, room: int) -> Counts:
@@ -195,7 +205,7 @@ def _check_step(
         if abs(each * total - 1) > 1e-9:
             raise WrongAnswer(
                 f"the pass with rows {_some(rows)} gives each of its {own} tokens {each:.6g} of the "
-                f"gradient; with {total} tokens in the batch it should be 1/{total} = {1 / total:.6g}."
+                f"gradient; all {total} tokens of the batch should have equal shares that sum to 1."
             )
 
 
@@ -242,27 +252,29 @@ def parameters(counts: Sequence[int], model: Mapping[str, Any]) -> Counts:
     """Compares both numbers; where a wrong one is off by one of the parts, names that part."""
     if not isinstance(counts, list) or len(counts) != 2:
         raise WrongAnswer("two numbers are asked for: all parameters, and those that one token uses.")
-    parts = _parts(model)
     for got, experts, what in zip(
         counts, (model["experts"], model["used_experts"]), ("in all", "used by a token"), strict=True
     ):
-        wanted = sum(parts.values()) + (experts - 1) * parts["one expert in each layer"]
+        parts = _parts(model, experts)
+        wanted = sum(parts.values())
         if got != wanted:
             off = abs(got - wanted)
-            guess = next((f", as many as {part}" for part, count in parts.items() if count == off), "")
+            suspects = parts | _sums(model, parts)
+            guess = next((f", as many as {part}" for part, count in suspects.items() if count == off), "")
             raise WrongAnswer(
                 f"{what} it should be {wanted:,} and is {got:,}: {off:,} too "
-                f"{'many' if got > wanted else 'few'}{guess}. The model is {dict(model)}."
+                f"{'many' if got > wanted else 'few'}{guess}."
             )
     return {}
 
 
-def _parts(model: Mapping[str, Any]) -> dict[str, int]:
-    """The parameters of each part, with one expert a layer."""
+def _parts(model: Mapping[str, Any], experts: int) -> dict[str, int]:
+    """The parameters of each part, with that many experts a layer; biases of matrices apart."""
     width, hidden, layers = model["width"], model["hidden"], model["layers"]
     shared = width // model["heads"] * model["kv_heads"]
     biased = 1 if model["biases"] else 0
     into = 2 if model["gated"] else 1
+    feed = layers * experts
     norm = width * (2 if model["norm"] == "layer" and biased else 1)
     return {
         "the embedding": model["vocabulary"] * width,
@@ -272,9 +284,23 @@ def _parts(model: Mapping[str, Any]) -> dict[str, int]:
         "the norms of all layers": layers * 2 * norm,
         "queries and outputs of all layers": layers * 2 * width * width,
         "keys and values of all layers": layers * 2 * width * shared,
-        "the biases of attention in all layers": layers * biased * 2 * (width + shared),
-        "one expert in each layer": layers * ((into + 1) * width * hidden + biased * (into * hidden + width)),
+        "the biases of attention": layers * biased * 2 * (width + shared),
+        "the feed-forward matrices": feed * (into + 1) * width * hidden,
+        "the biases of feed-forward": feed * biased * (into * hidden + width),
         "the routers of all layers": layers * width * model["experts"] if model["experts"] > 1 else 0,
+    }
+
+
+def _sums(model: Mapping[str, Any], parts: Mapping[str, int]) -> dict[str, int]:
+    """What is forgotten together."""
+    of_matrices = parts["the biases of attention"] + parts["the biases of feed-forward"]
+    layered = model["norm"] == "layer" and model["biases"]
+    of_norms = (2 * model["layers"] + 1) * model["width"] if layered else 0
+    return {
+        "the biases of all matrices": of_matrices,
+        "the biases of all norms": of_norms,
+        "all biases": of_matrices + of_norms,
+        "all norms": parts["the norms of all layers"] + parts["the last norm"],
     }
 
 

@@ -1,4 +1,4 @@
-# exercise: neural.keep  fails: last layer learns  says: how far back
+# exercise: neural.keep  fails: last layer learns, kept of no use  says: how far back
 def keep(tape, learn):
     needed, reached = set(), {len(tape) - 1}
     for value in reversed(range(len(tape))):

@@ -1,4 +1,4 @@
-# exercise: neural.parameters  fails: right  says: too few
+# exercise: neural.parameters  fails: right  says: too few, as many as all biases
 def parameters(model):
     width, hidden, biases = model["width"], model["hidden"], 0
     shared = width // model["heads"] * model["kv_heads"]

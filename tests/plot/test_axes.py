@@ -1,0 +1,27 @@
+"""What stands at an axis: whole numbers for counts, separators, and a start that is a power of ten."""
+
+import pytest
+
+from gpulab import plot
+
+
+def labels(axis) -> list[str]:
+    axis.get_figure(root=True).draw_without_rendering()
+    return [tick.get_text() for tick in axis.get_xticklabels()]
+
+
+def test_an_axis_of_counts_has_whole_numbers_only():
+    picture = plot.lines({"visits": [(n, 2.0**n) for n in range(1, 21)]}, "doublings", "visits", "A count.")
+    assert all(float(text).is_integer() for text in labels(picture.axes))
+    halves = plot.lines({"loss": [(0.5, 1.0), (2.5, 2.0)]}, "hours", "loss", "Halves.")
+    assert any(not float(text).is_integer() for text in labels(halves.axes))
+
+
+def test_large_numbers_at_an_axis_of_bars_have_separators():
+    assert "100,000" in labels(plot.bars({"kept": 131_072, "not": 0}, "bytes kept").axes)
+
+
+@pytest.mark.parametrize(("smallest", "start"), [(9, 1), (10, 1), (1000, 100), (0.02, 0.01)])
+def test_logarithmic_bars_start_at_the_power_of_ten_below_the_smallest(smallest, start):
+    picture = plot.bars({"few": smallest, "many": 1e9}, "parameters", log=True)
+    assert picture.axes.get_xlim()[0] == pytest.approx(start)
