@@ -13,12 +13,27 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The wrong elements of one array. `wrong` is a boolean array of its shape."""
+    """The wrong elements of one array. `wrong` is a boolean array of its shape.
+
+    `rtol` and `atol` are the tolerance that they missed.
+    """
 
     array: str
     wrong: np.ndarray
     got: np.ndarray
     expected: np.ndarray
+    rtol: float = 0.0
+    atol: float = 0.0
+
+    @property
+    def relative(self) -> tuple[float, float]:
+        """The relative error of the first wrong element and the largest that is allowed; NaN at an
+        expected 0."""
+        should = complex(self.expected[self.first])
+        if not should:
+            return math.nan, math.nan
+        error = abs(complex(self.got[self.first]) - should) / abs(should)
+        return error, self.rtol + self.atol / abs(should)
 
     @property
     def count(self) -> int:
@@ -57,7 +72,7 @@ def mismatch(
             finite = np.isfinite(e)
             near = np.abs(g - np.where(finite, e, 0)) <= atol + rtol * np.abs(np.where(finite, e, 0))
         same = np.where(finite, near & np.isfinite(g), (g == e) | (_nan(g) & _nan(e)))
-    return None if same.all() else Mismatch(array, ~same, got, expected)
+    return None if same.all() else Mismatch(array, ~same, got, expected, rtol, atol)
 
 
 def _wide(values: np.ndarray) -> np.ndarray:

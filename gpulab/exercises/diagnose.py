@@ -19,6 +19,8 @@ from .run import run
 from .spec import Case, Exercise
 from .verdict import Detail
 
+NEAR = 100  # times the tolerance: so close a result is told by how much it misses
+
 
 def wrong_result(
     mismatch: Mismatch, writers: Writers | None, given_shape: bool, cause: tuple[Detail, ...]
@@ -35,6 +37,9 @@ def wrong_result(
     got = mismatch.got[first]
     words = pair_words(got, _as_shown(mismatch, first))
     sentence = messages.element(index_words(name, first), *words, unwritten)
+    error, allowed = mismatch.relative
+    if error < NEAR * allowed:
+        sentence += f" ({messages.relative_error(error, allowed)})"
     if mismatch.count > 1:
         sentence += f" · {messages.more_elements(mismatch.count - 1, where(mismatch.wrong))}"
     details = [Detail(sentence)]

@@ -168,6 +168,10 @@ def element(where: str, got: str, expected: str, unwritten: bool) -> str:
     return f"`{where}` {state}, should be {expected}"
 
 
+def relative_error(error: float, allowed: float) -> str:
+    return f"relative error {error:.1e}, at most {allowed:.1e}"
+
+
 def more_elements(count: int, where: str) -> str:
     return f"{count:,} more{', ' + where if where else ''}"
 
