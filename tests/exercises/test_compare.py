@@ -38,6 +38,14 @@ def test_without_tolerance_the_reference_is_rounded_once_to_the_type_of_the_resu
     assert mismatch("a", np.nextafter(third.astype(np.float32), np.float32(1)), third) is not None
 
 
+def test_a_mismatch_says_how_far_off_the_first_wrong_element_is_and_how_far_it_may_be() -> None:
+    found = mismatch("a", np.array([2.0, 4.01]), np.array([2.0, 4.0]), rtol=1e-3, atol=2e-3)
+    assert found is not None
+    assert found.relative == pytest.approx((2.5e-3, 1.5e-3))
+    at_zero = mismatch("a", np.array([1.0]), np.array([0.0]), rtol=1e-3)
+    assert at_zero is not None and np.isnan(at_zero.relative).all()
+
+
 def test_the_tolerance_counts_from_the_reference() -> None:
     expected = np.array([100.0, 0.0])
     assert mismatch("a", np.array([100.9, 0.009], np.float32), expected, rtol=0.01, atol=0.01) is None
