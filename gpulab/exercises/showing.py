@@ -133,8 +133,10 @@ def _of_case(exercise: Exercise, case: Case, fn: Callable[..., Any], wish: Wish)
     if wish.view != "threads":
         yield from _of_report(report, wish, passes)
         return
-    for name, array in outputs.items():
-        if 0 < array.size <= DRAWN and (touched or wish.line is None):
+    drawn = {name: array for name, array in outputs.items() if 0 < array.size <= DRAWN}
+    larger = any(array.size > 1 for array in drawn.values())  # beside them a single square tells nothing
+    for name, array in drawn.items():
+        if (array.size > 1 or not larger) and (touched or wish.line is None):
             yield from _threads(writers, name, array.shape)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 
@@ -27,11 +28,12 @@ def panels(counts: Mapping[str, Mapping[str, float]], caption: str) -> style.Pic
     for ax, (unit, of_kernels) in zip(axes, counts.items(), strict=True):
         style.begin(ax, 0, 0)
         highest = max(max(of_kernels[name] for name in kernels), 1e-30)
+        places = _places(of_kernels[name] for name in kernels)
         for row, name in enumerate(kernels):
             value = of_kernels[name]
             style.cell(ax, 0, row - 0.3, "", style.GOOD, width=value, height=0.6)
             ax.annotate(
-                style.number(value), (value, row), xytext=(4, 0), textcoords="offset points", va="center",
+                f"{value:,.{places}f}", (value, row), xytext=(4, 0), textcoords="offset points", va="center",
                 fontsize=8, color=style.INK,
             )  # fmt: skip
         ax.set_xlim(0, 1.5 * highest)
@@ -42,6 +44,16 @@ def panels(counts: Mapping[str, Mapping[str, float]], caption: str) -> style.Pic
         ax.spines["bottom"].set_visible(False)
         ax.set_xlabel(unit, color=style.INK)
     return style.finish(axes[0], caption, False)
+
+
+def _places(values: Iterable[float]) -> int:
+    """Decimal places, the same for all numbers of a panel: none if they are whole, else as many as show three
+    digits of the largest and one of the smallest."""
+    values = list(values)
+    scales = [math.floor(math.log10(value)) for value in values if value > 0]
+    if not scales or all(value == int(value) for value in values):
+        return 0
+    return max(0, 2 - max(scales), -min(scales))
 
 
 def sample() -> style.Picture:

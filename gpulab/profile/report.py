@@ -19,6 +19,12 @@ from .metrics import METRICS, Value, combine, find_metric, value
 from .tally import Place, Tally, total
 
 FORMAT = 1  # of `to_dict`
+MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
+    "loads and stores": ("load", "store", "atomic"),
+    "arithmetic": ("arithmetic", "other"),
+    "special functions": ("special",),
+    "branches, waiting, shuffles": ("branch", "jump", "barrier", "warp_sync"),
+}
 
 
 @dataclass(frozen=True)
@@ -240,6 +246,11 @@ class Report(Shown):
     def metrics(self) -> Metrics:
         """All metrics by name."""
         return Metrics(self.tally, self.facts)
+
+    @property
+    def instruction_mix(self) -> dict[str, int]:
+        """Warp instructions of each kind; together they are the metric ``instructions``."""
+        return {name: sum(self.tally.total("warps", k) for k in kinds) for name, kinds in MIX.items()}
 
     @property
     def seconds(self) -> float:

@@ -43,6 +43,13 @@ def test_a_launch_is_profiled_by_calling_the_package() -> None:
     assert report.compiler.startswith("NVVM")
 
 
+def test_the_instruction_mix_is_all_instructions_by_kind() -> None:
+    mix = gpulab.profile(transpose[(4, 3), (32, 32)], *matrices()).instruction_mix
+    report = gpulab.profile(transpose[(4, 3), (32, 32)], *matrices())
+    assert sum(mix.values()) == report["instructions"]
+    assert mix["special functions"] == 0 < mix["loads and stores"] < mix["arithmetic"]
+
+
 def test_host_code_is_profiled_with_all_its_launches() -> None:
     a, out = matrices()
 
