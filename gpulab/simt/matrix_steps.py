@@ -11,6 +11,7 @@ import numpy as np
 from gpulab.ptx import Operand, Vector
 
 from . import accesses
+from .errors import Misaligned
 from .events import Access
 from .matrix import ELEMENTS, matrix_product, mma_tables, wmma_tables
 from .meetings import Getter
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 LANE = np.arange(32)
+# Elements whose matrices start at 32 bytes, rows at 16 (CUDA Programming Guide, "Warp Matrix Functions").
+ALIGNED = ("f16", "bf16", "tf32", "f32")
 INTEGER_LIMITS = -(2**31), 2**31 - 1
 
 
@@ -237,6 +240,7 @@ def _wmma_move(decoder: _Decoder, op: Opcode, index: int, shape: tuple[int, int,
     space = space_of(op)
     address = decoder.address(place, space)
     dtype = np.dtype(f"u{bits // 8}")
+    aligned = op.type in ALIGNED
     word = np.dtype(f"u{max(bits, 32) // 8}")
     slots = _slots(decoder, fragment) if loading else []
     registers = [] if loading else _registers(decoder, fragment, word)
@@ -244,6 +248,8 @@ def _wmma_move(decoder: _Decoder, op: Opcode, index: int, shape: tuple[int, int,
     def places(run: Run) -> list[Array]:
         step = run.registers[stride[0]] if stride[1] is None else stride[1](run.registers[stride[0]])
         base, lead = (run.by_warp(x.astype(I64)) for x in (address(run.registers), step))
+        if aligned:
+            _check_alignment(run, index, base, lead * dtype.itemsize)
         outer, inner = (rows, columns) if by_row else (columns, rows)
         at = [base + (outer[:, i] * lead + inner[:, i]) * dtype.itemsize for i in range(elements)]
         return [np.broadcast_to(p, (p.shape[0], run.shape[1] // 32, 32)).reshape(p.shape[0], -1) for p in at]
@@ -261,6 +267,25 @@ def _wmma_move(decoder: _Decoder, op: Opcode, index: int, shape: tuple[int, int,
             accesses.store(run, index, space, p, [part])
 
     return load if loading else store
+
+
+def _check_alignment(run: Run, index: int, start: Array, between: Array) -> None:
+    """A matrix's first byte and the bytes from row to row, (b, W, 32) each, as wide loads need them."""
+    for values, size, words in (
+        (start, 32, "starts at address"),
+        (between, 16, "has rows (or columns) that lie"),
+    ):
+        wide = np.broadcast_to(values, run.by_warp(run.mask()).shape).reshape(run.shape)
+        bad = run.mask() & (wide % size != 0)
+        if bad.any():
+            value = int(wide[bad][0])
+            far = f"{value:#x}" if size == 32 else f"{value} bytes apart"
+            raise Misaligned(
+                **run.blame(index, bad),
+                what=f"named a matrix that {words} {far}, which is no multiple of {size} bytes.",
+                advice="A fragment's matrix must start at a multiple of 32 bytes, its rows (or columns) a "
+                "multiple of 16 bytes apart: 8 halves or 4 floats.",
+            )
 
 
 def _literal(value: int) -> Operand:

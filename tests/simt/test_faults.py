@@ -292,6 +292,29 @@ def test_misaligned_in_shared_memory(source):
     ]
 
 
+@pytest.mark.parametrize(
+    ("shift", "lead", "says"),
+    [
+        (16, 16, "starts at address {:#x}, which is no multiple of 32 bytes."),
+        (0, 20, "has rows (or columns) that lie 40 bytes apart, which is no multiple of 16 bytes."),
+        (32, 24, ""),
+    ],
+    ids=["start", "rows", "allowed"],
+)
+def test_the_matrix_of_a_fragment_must_be_aligned(shift, lead, says):
+    registers = "{" + ", ".join(f"%r{i}" for i in range(1, 9)) + "}"
+    body = f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {registers}, [%x+{shift}], {lead};"
+    device = Device(x=np.zeros(1024, np.float16))
+    x = device.places["x"].address
+    if not says:
+        device.launch(kernel(body, "x"), x)
+        return
+    lines = device.fault(simt.Misaligned, kernel(body, "x"), x)
+    assert lines[1] == ("thread (0, 0, 0) of block (0, 0, 0) named a matrix that " + says.format(x + shift))
+    assert lines[2] == "31 more threads did so."
+    assert lines[3].endswith("8 halves or 4 floats.")
+
+
 DYNAMIC = ".extern .shared .align 16 .b8 tile[];"
 
 
