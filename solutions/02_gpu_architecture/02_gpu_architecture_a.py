@@ -42,9 +42,10 @@ gpulab.start("02")
 #
 # A processor multiplies in 4 cycles and waits hundreds for DRAM. There are two answers.
 #
-# A **CPU** shortens the wait. Large caches keep data close, branches are predicted, and **out-of-order execution**
-# looks ahead in a thread for instructions that can run already. A **superscalar** core starts several per cycle, on
-# vectors of 256 or 512 bits; **hyper-threading** gives it a second thread.
+# A **CPU** shortens the wait. Large caches keep data close and **prefetchers** fill them ahead. Branches are
+# predicted. **Out-of-order execution** looks ahead in a thread for instructions that can run already. A
+# **superscalar** core starts several per cycle, on vectors of 256 bits (AVX2) or 512 (AVX-512). **Hyper-threading**
+# gives a core a second thread.
 #
 # A **GPU** uses the wait. A **kernel** is the function that its threads run. An **SM** (streaming multiprocessor) is
 # the GPU's core; it runs threads in groups of 32, a **warp**, and a thread's place in its warp is its **lane**.
@@ -81,6 +82,7 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 # | find work | rename registers, look ahead in a window | pick another warp whose operands are there |
 # | branch | predict, undo when wrong | run both ways in turn where lanes differ |
 # | execute | out of order, 4 to 16 lanes of a vector | in order, 32 lanes of a warp |
+# | memory | a **TLB** keeps address translations; MESI or its like keeps all caches **coherent** | L1s are not coherent, L2 is for all (PTX ISA, cache operators) |
 # | finish | retire in program order | a scoreboard marks the result as there |
 # | change thread | the operating system saves registers: microseconds | nothing to save: every cycle |
 #
@@ -180,8 +182,8 @@ for name, dtype, claim in (
     )
 
 # %% [markdown]
-# **Why.** A factor of 2 is sparsity, 8 a server, 16 both. And a peak is not what you get: of the dense float16
-# peak, well-tuned matrix products reach about 87 % on an A100, 80 % on an H100, 78 % on a B200 and 51 % on an MI300X
+# **Why.** A factor of 2 is sparsity, 8 a server, 16 both. Of the dense float16 peak well-tuned matrix products reach
+# about 87 % on an A100, 80 % on an H100, 78 % on a B200 and 51 % on an MI300X
 # (S. Bekman, *Machine Learning Engineering*, "Maximum Achievable Matmul FLOPS"). Power, clocks under load and
 # the last wave of tiles eat the rest. **Utilisation** is reached over peak; say which peak.
 #
@@ -451,9 +453,9 @@ gpulab.plot.speedup([0.01, 0.05, 0.2])
 
 # %% [markdown]
 # **Why.** A kernel that is 50 × as fast in a program that spends half its time elsewhere makes the program 1.96 ×
-# as fast. Profile first, then port. The law has more than one user: a service whose requests pass a serial stage
-# of 20 ms serves at most 50 a second, however many GPUs follow it. And a pipeline whose stages overlap is no
-# matter of Amdahl's: it runs at the pace of its slowest stage.
+# as fast. Profile first, then port. A service whose requests pass a serial stage of 20 ms serves at most 50 a second,
+# however many GPUs follow it. A pipeline whose stages overlap is no matter of Amdahl's: it runs at the pace of its
+# slowest stage.
 #
 # ## 8 · When offloading pays
 #
@@ -538,9 +540,8 @@ gpulab.plot.lines(
 # %% [markdown]
 # **Why.** A sum has too few operations for its bytes to be carried over a link. But low intensity does not make work
 # the CPU's: with resident data the GPU wins there, too, by its bandwidth. CPUs keep what is small, serial, full of
-# branches or waiting for the operating system. The thresholds are of this pair of machines and this link: a
-# kernel that carries over to another GPU may keep its results and lose its speed, so measure again. That is
-# meant by **performance portability**.
+# branches or waiting for the operating system. The thresholds are of these machines and this link. A kernel that
+# keeps its speed on another GPU, and not only its results, has **performance portability**: measure again.
 #
 # ## 9 · Side by side
 #
@@ -723,7 +724,8 @@ for chip in hardware.ACCELERATORS.values():
 
 # %% [markdown]
 # - **AMD.** A *compute unit* (CU) is the SM. A *wavefront* is the warp: 64 lanes on CDNA (data centre), 32 or 64 on
-#   RDNA (graphics). *LDS* is shared memory. An MI300X has 304 CUs on eight dies, and no CPU; an MI300A has one.
+#   RDNA (graphics). *LDS* is shared memory. An MI300X has 304 CUs on eight dies and 256 MiB of Infinity Cache. It has
+#   no CPU; an MI300A has one.
 # - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is no GPU: it has matrix engines, 64
 #   vector cores and 24 Ethernet ports.
 # - **Google.** A TPU has few very large matrix units (128 × 128) and no warps; a compiler plans every move.
@@ -763,8 +765,8 @@ print(
 #
 # - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural networks
 #   often run on a separate unit (NPU).
-# - **Laptops.** An RTX 4060 Laptop draws 35 to 115 W, as its maker likes (NVIDIA, laptop specifications): the name of
-#   a card is not its sheet.
+# - **Laptops.** A GPU of Intel's or AMD's on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to 115 W, as
+#   its maker likes (NVIDIA, laptop specifications): the name of a card is not its sheet.
 # - **Apple** states neither FLOP/s nor watts, so a GFLOP/s per watt for it is somebody's estimate. An M3 Ultra has
 #   819 GB/s of *unified memory* (Apple, 2025).
 # - **Jetson.** The "275 TOPS" of an AGX Orin are int8, sparse, and GPU and DLA together.
