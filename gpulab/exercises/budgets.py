@@ -69,12 +69,7 @@ def _part(budget: Budget, case: Case, got: Score, details: tuple[Detail, ...]) -
 def question(budget: Budget, got: Score) -> str:
     """The question that a missed budget asks. Next to the limit a difference says more than a ratio."""
     first, stop, rest = budget.advice.partition(". ")
-    if "{times}" in first and close(got):
+    if "{times}" in first and got.value and got.limit < got.value < 1.05 * got.limit:
         unit = METRICS[budget.metric].unit if budget.metric in METRICS else budget.unit
-        return messages.beyond(float(got.value or 0) - got.limit, unit) + stop[1:] + rest
+        return messages.beyond(got.value - got.limit, unit) + stop[1:] + rest
     return budget.advice.replace("{times}", messages.times(got.value, got.limit))
-
-
-def close(got: Score) -> bool:
-    """The limit is missed by less than 1 %."""
-    return bool(got.value and got.limit and 1 < got.value / got.limit < 1.01)

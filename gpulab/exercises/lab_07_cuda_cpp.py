@@ -33,7 +33,8 @@ Two doubles are loaded, 16 B; a kernel that stores p before it is done with a an
 p might point at them: 32 B.
 
 **shuffle**: out[i] = a[(i · step) % n] with step = 48,271: the product needs more than 32 bits from
-i = 88,977 on, since 88,977 · 48,271 = 4,295,008,767 and 2³² = 4,294,967,296.
+i = 88,977 on, since 88,977 · 48,271 = 4,295,008,767 and 2³² = 4,294,967,296. The check takes another
+step where the product is too large, so that what it says is not the learner's answer.
 
 Where a count is provably the least possible the budget is that count; elsewhere it leaves 10 %.
 """
@@ -50,7 +51,8 @@ LAB = "07"
 TILE = (32, 8)  # a block of cpp.invert
 STREAM = Shape(grid=(4,), block=(256,))  # the launch of cpp.copy4
 BLOCK = 256
-STEP = 48_271  # a prime, of cpp.shuffle
+STEP = 48_271  # a prime, of the notebook's shuffle
+LARGE_STEP = 1_000_003  # a prime whose products leave 32 bits at i = 4,295
 
 
 def blocks(n: int, size: int) -> int:
@@ -134,8 +136,13 @@ def shuffle_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
         Array("a", (n,)),
         Array("out", (n,), role="out"),
         Scalar("n", n, "int32"),
-        Scalar("step", STEP, "int32"),
+        Scalar("step", int(sizes.get("step", STEP)), "int32"),
     )
+
+
+def stepping(n: int, step: int) -> Case:
+    """A shuffle of n elements with a step of its own."""
+    return Case(f"{n:,} in steps of {step:,}", {"n": n, "step": step})
 
 
 # Kernels whose PTX is to be read: what each has is named by its case. {t} is a type, {k} a number.
@@ -303,7 +310,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "requests",
                 naive=lambda sizes: 2 * -(-_n(sizes) // 32),
                 why="16 B a lane",
-                advice="How many bytes does a lane move with one load, and with one store?",
+                advice="That is {times} × the budget. How many bytes does a lane move with one load, and "
+                "how many lanes take part in the tail?",
             ),
             Budget(
                 "global_sectors",
@@ -311,7 +319,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.4,
                 "sectors in all",
                 why="each element loaded once, stored once",
-                advice="That is {times} × what the two arrays have. Is anything copied twice?",
+                advice="That is {times} × what the two arrays have. Is anything copied twice, or one float "
+                "after the other by one thread?",
             ),
         ),
         hints=(
@@ -380,7 +389,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=2,
         face="cupy",
-        cases=tuple(map(_size, (1000, 50_000, 88_977, 1, 100_003))),
+        cases=(*map(_size, (1000, 50_000, 1)), stepping(5_003, LARGE_STEP)),
         arguments=shuffle_arguments,
         shape=lambda sizes: _blocks_of(blocks(_n(sizes), BLOCK)),
         hints=(

@@ -4,7 +4,7 @@
 |---|---|---|---|---|---|---|
 | cupy.normalise | host (x, mean, var, gamma, beta, out) | fusing, folding | launches | 6 | 2 | 4 |
 | | | | bytes/element | 56 | 16 | |
-| cupy.rms | host (a, b, out) | a reduction that maps first | launches | 4 | 1 | 3 |
+| cupy.rms | host (x, y, out) | a reduction that maps first | launches | 4 | 1 | 3 |
 | | | | bytes/element | 28 | 8 | |
 | cupy.pipeline | pipeline(chunks, buffers) → plan | streams, events, engines | makespan | 3 | 1.25 | 4 |
 | cupy.winograd | winograd() → three matrices | fewer products | products | 6 | 4 | 3 |
@@ -76,7 +76,7 @@ def normalise_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 
 def rms_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     rows, cols = _shape(sizes)
-    return (Array("a", (rows, cols)), Array("b", (rows, cols)), Array("out", (rows,), role="out"))
+    return (Array("x", (rows, cols)), Array("y", (rows, cols)), Array("out", (rows,), role="out"))
 
 
 def shortest(sizes: Sizes) -> float:
@@ -159,8 +159,8 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-5,
         hints=(
             "A ReductionKernel may have two inputs. Its map expression sees one element of each.",
-            "Map `(a - b) * (a - b)`. In the reduce expression `a + b` the two names are mapped values. What "
-            "is left to do for the root of the mean?",
+            "Map `(x - y) * (x - y)`. In the other expressions `a` and `b` are mapped values. What is left "
+            "to do for the root of the mean?",
             "`_in_ind.size() / _out_ind.size()` is the number of elements of a row, in the post-map "
             "expression. "
             "Call the kernel with axis=1 and out=….",
@@ -223,11 +223,11 @@ EXERCISES: tuple[Exercise, ...] = (
         hints=(
             "(d0 − d2) · g0 and (d1 − d3) · g2 are two of the four: rows [1, 0, −1, 0] with [1, 0, 0] and "
             "[0, 1, 0, −1] with [0, 0, 1].",
-            "What is left are u = d1 · G1 + d2 · G2 and v = d1 · G2 + d2 · G1. Multiply out "
-            "(d1 + d2) · (G1 + G2) and (d1 − d2) · (G1 − G2).",
-            "u + v is the first, u − v the second, so u and v are half their sum and half their "
-            "difference. Put "
-            "the halves into the weights: G1 + G2 = g0 + g1 + g2, G1 − G2 = g1 − g0 − g2.",
+            "What is left are u = d1 · G1 + d2 · G2 and v = d1 · G2 + d2 · G1. Write u + v and u − v as "
+            "products.",
+            "u + v = (d1 + d2) · (G1 + G2) and u − v = (d1 − d2) · (G1 − G2); u and v are half their sum and "
+            "half their difference. Put the halves into the weights: G1 + G2 = g0 + g1 + g2, "
+            "G1 − G2 = g1 − g0 − g2.",
         ),
         section="7 · Convolution three ways",
     ),

@@ -10,6 +10,7 @@ from gpulab import device as devices
 from gpulab.observe.recorder import Recorder
 from gpulab.observe.writers import Writers
 from gpulab.profile import METRICS, Report
+from gpulab.profile.report import Line
 from gpulab.profile.watch import Watch
 
 from . import budgets, cases, diagnose, doctor, messages, orders, patterns
@@ -116,6 +117,8 @@ def _at(
 
 # ---------------------------------------------------------------- what does it cost?
 
+SMALL = 0.05  # of a count: so much too much may be any line's
+
 
 def _budgets(exercise: Exercise, fn: Fn, reports: dict[str, Report]) -> tuple[Part, ...]:
     def value(budget: Budget, case: Case) -> float | None:
@@ -134,19 +137,34 @@ def _advice(
     """The line that costs most, how its threads lie in memory, and the question that leads on."""
     details: list[Detail] = []
     cause = METRICS[budget.metric].cause
-    line = report.lines.costliest(cause.name) if cause else None
+    line = _blamed(report, budget.metric, cause.name, (got.value or 0) - got.limit) if cause else None
     sentences = []
-    if cause and line and line.text and not budgets.close(got):  # so little too much may be any line's
+    if cause and line and line.text:
         details.append(Detail(line.text, line.line))
         if line.share(cause.name) < 0.95:
             sentences.append(messages.share_of_line(100 * line.share(cause.name)) + ".")
         accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
-        whole = cause.terms[0].column == "requests"
-        if accesses and (said := _pattern(exercise, case, fn, line.line, accesses, whole)):
+        alike = cause.terms[0].column == "requests"  # each costs the same
+        if accesses and (said := _pattern(exercise, case, fn, line.line, accesses, alike)):
             sentences.append(said + ".")
     sentences.append(budgets.question(budget, got))
     details += [Detail(" ".join(s for s in sentences if s))] if any(sentences) else []
     return tuple(details)
+
+
+def _blamed(report: Report, metric: str, cause: str, excess: float) -> Line | None:
+    """The line to look at: the costliest, or None where the excess is so small that it may be any line's.
+
+    Requests tell more: it is the line that moves fewest bytes with each, among those that have enough of them
+    to cause the whole excess.
+    """
+    moved = cause.replace("requests", "bytes")
+    able = [line for line in report.lines if (line.metrics[cause] or 0) >= max(excess, 1)]
+    if metric == cause != moved and moved in METRICS and able:
+        return min(able, key=lambda line: (line.metrics[moved] or 0) / (line.metrics[cause] or 1))
+    line = report.lines.costliest(cause)
+    small = metric == cause and len(able) > 1 and 0 < excess < SMALL * (report[cause] or 0)
+    return None if small else line
 
 
 def _pattern(
@@ -155,16 +173,16 @@ def _pattern(
     fn: Fn,
     line: int,
     accesses: set[tuple[str | None, str]],
-    typical: bool,
+    alike: bool,
 ) -> str:
-    """What the costliest request of a source line looks like; empty if there is nothing to say.
+    """What the costliest request of a source line looks like, or a typical one where all cost alike.
 
-    Where requests are counted all cost the same: then it is a `typical` one.
+    Empty if there is nothing to say.
     """
     recorders: list[Recorder] = []
 
     def record(launch: devices.Launch) -> Recorder:
-        recorders.append(Recorder(limit=2, arrays=launch.arrays))
+        recorders.append(Recorder(limit=32 if alike else 2, arrays=launch.arrays))
         return recorders[-1]
 
     run(exercise, case, fn, cases.arguments(exercise, case), devices.current().observed(record))
@@ -175,7 +193,7 @@ def _pattern(
         if request.line == line
         and any(s == request.space and k in (None, _kind(request.kind)) for k, s in accesses)
     ]
-    choose = patterns.typical if typical else patterns.worst
+    choose = patterns.typical if alike else patterns.worst
     found = choose(request for request, _ in fitting)
     if found is None:
         return ""

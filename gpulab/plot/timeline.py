@@ -39,17 +39,23 @@ def timeline(spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None) -
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(f"time, {unit}", color=style.INK)
     busy = {row: sum(s.stop - s.start for s in spans if s.row == row and s.kind != "wait") for row in rows}
-    return style.finish(ax, f"{', '.join(rows)} over {end:,.4g} {unit}: {_busiest(busy, unit)}.", given)
+    return style.finish(ax, f"{', '.join(rows)} over {_amount(end, unit)}: {_busiest(busy, unit)}.", given)
 
 
 def _busiest(busy: Mapping[str, float], unit: str) -> str:
     """Which row is busy longest; where several are, none is singled out."""
     longest = max(busy.values())
     rows = [row for row, time in busy.items() if math.isclose(time, longest)]
-    amount = f"{longest:,.4g} {unit}"
+    amount = _amount(longest, unit)
     if len(rows) == 1:
         return f"{rows[0]} is busy longest, {amount}"
     return f"{'each is' if len(rows) == len(busy) else f'{len(rows)} of them are'} busy for {amount}"
+
+
+def _amount(time: float, unit: str) -> str:
+    """``9 µs``, ``3 stages``, ``1 stage``: a unit that is a word loses its s."""
+    text = f"{time:,.4g}"
+    return f"{text} {unit.removesuffix('s') if text == '1' and len(unit) > 3 else unit}"
 
 
 def sample() -> style.Picture:

@@ -71,8 +71,8 @@ for name, x in (("channels first", first), ("channels last", last)):
 # On a GPU every operator of CuPy is a kernel. `a * x + b` is two launches and a temporary array, written by the
 # one and read by the other.
 #
-# **Predict.** All arrays have a million float32 numbers. How many MB does `a * x + b` move, an operator a
-# kernel?
+# **Predict.** a, x and b are arrays of a million float32 numbers each. How many MB does `a * x + b` move, an
+# operator a kernel?
 
 # %%
 gpulab.predict("cupy.temporaries", ...)
@@ -98,8 +98,8 @@ for name, run in (
     )
 
 # %% [markdown]
-# `T` stands for any type, as in a template. A kernel may have several outputs, separated by commas, with one
-# statement for each, and it returns them all. If you pass arrays for the outputs, it writes there.
+# `T` stands for any type, as in a template. A kernel may have several outputs: `"T s, T d"` with the statements
+# `"s = x + y; d = x - y"` returns both. If you pass arrays for the outputs behind the inputs, it writes there.
 #
 # A layer's **batch norm** in inference is max((x − mean) / √(var + eps) · gamma + beta, 0): five arithmetic
 # steps on a matrix of n rows, with a mean, variance, gamma and beta for each of its c columns. Four of the
@@ -109,8 +109,9 @@ for name, run in (
 #
 # **Do.** Write the host function `normalise(x, mean, var, gamma, beta, out)`, with eps = 1e-5. Make and launch
 # ElementwiseKernels in it; CuPy compiles a text only once. C++ has `rsqrtf(v)` for 1/√v and `fmaxf(a, b)` for
-# the larger of two floats. Array functions do not work here, because the
-# judge's arrays are empty when it records you. **Budget:** 2 launches, 16 bytes per element. About 12 lines.
+# the larger of two floats. Leave out array functions such as `cp.sqrt(var)` and `gamma * var`: NumPy computes
+# them on the host, and the judge records launches only. **Budget:** 2 launches, 16 bytes per element. About 12
+# lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "normalise", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -174,33 +175,36 @@ plot.bars(moved, "bytes that the threads ask for, per element; launches in paren
 #
 # ## 3 · Many into one
 #
-# A **ReductionKernel** takes four expressions: map every element, combine two values `a` and `b`, finish the
-# result, and a value to start from. CuPy writes the tree in shared memory that lab 05 builds by hand.
+# A **ReductionKernel** takes four expressions. The **map** sees the inputs. The other two, **reduce** and
+# **post-map**, know mapped values only, always called `a` and `b`; the post-map assigns to the output. The
+# **identity** is where a sum starts. CuPy writes the tree in shared memory that lab 05 builds by hand.
 
 # %%
-largest = cp.ReductionKernel("T x", "T y", "fabsf(x)", "max(a, b)", "y = a", "0", "largest")
+largest = cp.ReductionKernel(
+    "T x", "T z", map_expr="fabsf(x)", reduce_expr="max(a, b)", post_map_expr="z = a", identity="0"
+)
 float(largest(cp.asarray(np.array([1, -7, 3], np.float32))).get())
 
 # %% [markdown]
-# **Do.** Write `rms(a, b, out)`: for each row of two matrices the root of the mean square difference,
-# √(mean((a − b)²)). `sqrtf` is the root of a float. In the last expression `_in_ind.size() / _out_ind.size()` is how many elements went into
-# one result. Call the kernel with `axis=1, out=out`. **Budget:** one launch; each element read once. About 8
+# **Do.** Write `rms(x, y, out)`: for each row of two matrices the root of the mean square difference,
+# √(mean((x − y)²)). `sqrtf` is the root of a float. In the post-map `_in_ind.size() / _out_ind.size()` is how
+# many elements went into one result. Call the kernel with `axis=1, out=out`. **Budget:** one launch; each element read once. About 8
 # lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "rms", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def rms(a, b, out):
+def rms(x, y, out):
     ### BEGIN SOLUTION
     kernel = cp.ReductionKernel(
-        "float32 a, float32 b",
-        "float32 y",
-        "(a - b) * (a - b)",
-        "a + b",
-        "y = sqrtf(a / (_in_ind.size() / _out_ind.size()))",
-        "0",
-        "root_mean_square",
+        "float32 x, float32 y",
+        "float32 z",
+        map_expr="(x - y) * (x - y)",
+        reduce_expr="a + b",
+        post_map_expr="z = sqrtf(a / (_in_ind.size() / _out_ind.size()))",
+        identity="0",
+        name="root_mean_square",
     )
-    kernel(a, b, axis=1, out=out)
+    kernel(x, y, axis=1, out=out)
     ### END SOLUTION
 
 
@@ -208,7 +212,7 @@ def rms(a, b, out):
 gpulab.check("cupy.rms", rms)
 
 # %% [markdown]
-# **Why.** `cp.sqrt(((a - b) ** 2).mean(axis=1))` says the same in one line of Python and four kernels. The
+# **Why.** `cp.sqrt(((x - y) ** 2).mean(axis=1))` says the same in one line of Python and four kernels. The
 # difference and its square are arrays as large as the inputs, and in a memory-bound program their bytes are
 # the time.
 #
@@ -252,7 +256,7 @@ def chunk_by_chunk(chunks, streams, engines=("in", "kernel", "out")):
 
 def drawn(operations, ax=None):
     spans = [
-        plot.Span(each.engine, when.start, when.stop, each.label, f"chunk {int(each.label) % 4}")
+        plot.Span(each.engine, when.start, when.stop, each.label, str(each.stream))
         for each, when in zip(operations, schedule(operations), strict=True)
     ]
     return plot.timeline(spans, "stages", ax)
@@ -293,7 +297,8 @@ def pipeline(chunks, buffers):
 gpulab.check("cupy.pipeline", pipeline)
 
 # %% [markdown]
-# **See.** Your plan with one, two and three buffers, on the model's clock.
+# **See.** Your plan with one, two and three buffers, on the model's clock. In the figure each stream has its
+# colour.
 
 
 # %%
@@ -306,12 +311,12 @@ def operations_of(plan, chunks):
 
 gpulab.need(pipeline)
 for buffers in (1, 2, 3):
-    print(f"{buffers} buffers: {makespan(operations_of(pipeline(8, buffers), 8)):.3f}")
+    print(f"buffers: {buffers}   makespan: {makespan(operations_of(pipeline(8, buffers), 8)):.3f}")
 drawn(operations_of(pipeline(8, 3), 8))
 
 # %% [markdown]
 # **A second look.** A colleague gives each engine a stream of its own, "and the order is right anyway". The
-# plan is even shorter than the bound. Say why before you read what the check says.
+# plan is even shorter than the bound. Why?
 
 
 # %%
@@ -320,6 +325,11 @@ def by_engine(chunks, buffers):
 
 
 print(makespan(operations_of(by_engine(8, 3), 8)))
+
+# %% [markdown]
+# Write your reason down, then see what the check says.
+
+# %%
 gpulab.check("cupy.pipeline", by_engine, attempt=False)
 
 # %% [markdown]
@@ -360,8 +370,8 @@ for step in range(20):
     for kernel in three:
         kernels["launched one by one"] += gpulab.profile(kernel, x, x)["launches"]
         calls["launched one by one"] += 1
-print("kernels run:", kernels)
-plot.bars(calls, "calls of the host for 20 steps of three kernels")
+for way in calls:
+    print(f"{way:19} calls of the host: {calls[way]}   kernels run: {kernels[way]}")
 
 # %% [markdown]
 # **Why.** As many kernels run, with the same bytes; the host asks once. A graph fuses nothing. It keeps the
@@ -420,13 +430,22 @@ ax.step(range(len(held)), held, where="post", color="#d55e00")
 ax.step(range(len(used)), used, where="post", color="#0072b2")
 ax.annotate("held by the pool", (8.1, held[8] + 0.08), color="#d55e00", ha="right")
 ax.annotate("used by arrays", (8.3, 0.5), color="#0072b2")
+for step, words in ((10, "200,000 B: rounding"), (12, "600,000 B: fragmentation")):
+    ax.annotate(
+        words,
+        (step, held[step]),
+        (step - 0.4, held[step] + 0.25),
+        ha="right",
+        arrowprops={"arrowstyle": "->"},
+    )
 ax.set(xlabel="arrays made or freed, in order", ylabel="MB")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% [markdown]
-# Where the two lines part, memory is free and held. If no free block is large enough the pool asks for more,
-# although the sum of the free ones would do: **fragmentation**.
+# Where the two lines part, memory is free and held. At 10 the first block has 199,680 bytes left, and 200,000
+# round up to 200,192: the pool asks for more. At 12 two free pieces have 600,064 bytes together, which is what
+# 600,000 round up to. Neither has them alone, so the pool asks again: **fragmentation**.
 #
 # | memory | is | good for |
 # |---|---|---|
@@ -444,14 +463,10 @@ on_device = cp.asarray(host)
 print("from pinned memory:", on_device.get()[-1])
 
 # %% [markdown]
-# **Unified memory** (`cp.cuda.malloc_managed` on a GPU) moved whole allocations at each launch when CUDA 6
-# brought it. Pages that move on demand, and allocations larger than the GPU's memory, came with Pascal and
-# CUDA 8; coherence in hardware exists on Grace and POWER9. `cudaMemPrefetchAsync` moves pages before they are
-# missed.
-#
-# **Compressed memory** (A100 and later) is asked for per allocation, saves bandwidth and L2, and no space.
-# Several processes on one GPU take turns (**time slicing**), run side by side and share its faults (**MPS**),
-# or own a slice of its memory and SMs (**MIG**).
+# **Unified memory** (`cp.cuda.malloc_managed`) moves pages on demand, and may be larger than the GPU's memory,
+# since Pascal and CUDA 8; `cudaMemPrefetchAsync` moves them before they are missed. **Compressed memory** (A100
+# and later) is asked for per allocation and saves bandwidth, not space. Several processes on one GPU take turns
+# (**time slicing**), run side by side and share its faults (**MPS**), or own a slice of it (**MIG**).
 #
 # ## 7 · Convolution three ways
 #
@@ -616,7 +631,7 @@ print(f"measured here: {rate / 1e9:,.0f} GFLOP/s in float32 · A100's peak: {pea
 # |---|---|
 # | all at once, one stream | 4.06 |
 # | 8 equal chunks | the cell below |
-# | ours: nine chunks, some twice as large as their neighbours | 2.26 |
+# | ours | 2.26 |
 # | bound: the kernel, and the 0.02 of each operation of one chunk | 2.06 |
 
 

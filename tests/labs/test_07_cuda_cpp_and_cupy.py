@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import gpulab
 from gpulab import cupy as cp
 from gpulab.exercises import find
-from gpulab.exercises.lab_07_cuda_cpp import MIX_CASES, STEP, mix_questions
+from gpulab.exercises.lab_07_cuda_cpp import LARGE_STEP, MIX_CASES, STEP, mix_questions
 from gpulab.exercises.lab_07_cupy import STAGES, shortest
 from gpulab.exercises.references.lab_07_cuda_cpp import mix
 from gpulab.exercises.references.lab_07_cupy import pipeline as run_plan
@@ -83,15 +84,18 @@ def test_the_sample_answer_on_the_shuffle_cites_the_counts():
 CHEAP = r"""
 extern "C" __global__
 void saxpy(float a, const float* __restrict__ x, float* __restrict__ y, int n) {
-    int i = blockIdx.x * 1024 + threadIdx.x;
+    int i = blockIdx.x * 4096 + threadIdx.x;
     const float4* x4 = reinterpret_cast<const float4*>(x) + i;
     float4* y4 = reinterpret_cast<float4*>(y) + i;
-    if (i + 768 < n / 4) {
+    if (4 * i + 15363 < n) {
         #pragma unroll
-        for (int k = 0; k < 1024; k += 256) {
+        for (int k = 0; k < 4096; k += 256) {
             float4 p = x4[k], q = y4[k];
             y4[k] = make_float4(a * p.x + q.x, a * p.y + q.y, a * p.z + q.z, a * p.w + q.w);
         }
+    } else {
+        for (int k = 4 * i; k < 4 * (i + 4096); k += 1024)
+            for (int j = k; j < min(k + 4, n); j++) y[j] = a * x[j] + y[j];
     }
 }
 """
@@ -102,9 +106,9 @@ def test_the_open_task_can_be_done_for_what_it_says():
     exec(cell_with("SAXPY = "), names)
     exec(cell_with("def merit(kernel"), names)
     assert names["merit"](names["saxpy"], (2**12,), (256,)) == "20.00"
-    assert names["merit"](cp.RawKernel(CHEAP, "saxpy"), (256,), (256,)) == "3.06"
-    assert names["merit"](cp.RawKernel(CHEAP, "saxpy"), (1,), (256,)) == "wrong"
-    assert "| ours: float4, four of them for each thread | 3.06 |" in text()
+    assert names["merit"](cp.RawKernel(CHEAP, "saxpy"), (64,), (256,)) == "2.05"
+    assert names["merit"](cp.RawKernel(CHEAP, "saxpy"), (1,), (256,)) == "wrong for n = 1,048,573"
+    assert "| ours | 2.05 |" in text()
 
 
 def test_the_squares_are_rounded_as_the_text_says():
@@ -216,4 +220,48 @@ def test_unequal_stages_can_be_done_for_what_the_open_task_says():
     ours = np.array([1, 2, 4, 8, 16, 8, 4, 2, 1])
     assert f"{names['merit']([1]):.2f} {names['merit'](list(ours / ours.sum())):.2f}" == "4.06 2.26"
     assert names["merit"]([0.5, 0.6]) == "no plan"
-    assert "| ours: nine chunks, some twice as large as their neighbours | 2.26 |" in text()
+    assert "| ours | 2.26 |" in text()
+
+
+def test_the_check_of_the_shuffle_fails_at_a_number_of_its_own():
+    path = next(path for path in WRONG if path.stem == "shuffle_as_it_was")
+    said = str(gpulab.check("cpp.shuffle", notebooks.wrong_answer(path)["shuffle"]))
+    first = -(-(2**32) // LARGE_STEP)
+    assert f"`out[{first}]`" in said and "88,977" not in said and "88977" not in said
+
+
+def test_a_plan_in_the_wrong_order_is_told_the_order():
+    plan = [{"stream": k % 2, "do": do, "chunk": k} for do in STAGES for k in range(4)]
+    with pytest.raises(WrongAnswer, match="issues the copy in of chunk 2 before the copy out of chunk 0"):
+        run_plan(plan, 4, 2)
+
+
+def test_the_pool_holds_what_the_text_derives(monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda: None)
+    names = {"cp": cp, "plt": plt}
+    exec(cell_with("pool = cp.cuda.MemoryPool()"), names)
+    held, used = ([round(1e6 * mb) for mb in names[name]] for name in ("held", "used"))
+    assert held[10] - held[9] == 200_192 and 1_000_448 - used[8] == 199_680
+    assert held[11] - used[11] == 600_064 == held[12] - held[11]
+
+
+def test_a_serial_tail_is_told_by_how_much_it_misses():
+    serial = cp.RawKernel(
+        r"""
+extern "C" __global__ void copy4(const float* a, float* b, int n) {
+    int first = blockIdx.x * blockDim.x + threadIdx.x;
+    int step = gridDim.x * blockDim.x;
+    for (int i = first; i < n / 4; i += step)
+        reinterpret_cast<float4*>(b)[i] = reinterpret_cast<const float4*>(a)[i];
+    if (first == 0)
+        for (int i = n / 4 * 4; i < n; i++) b[i] = a[i];
+}
+""",
+        "copy4",
+    )
+    requests = gpulab.check("cpp.copy4", serial).parts[1]
+    assert [d.text for d in requests.details] == [
+        "for (int i = n / 4 * 4; i < n; i++) b[i] = a[i];",
+        "this line causes 1 % of it. That is 4 requests more than the budget. How many bytes does a lane move with one load, and how many "
+        "lanes take part in the tail?",
+    ]

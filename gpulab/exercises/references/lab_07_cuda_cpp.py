@@ -52,8 +52,8 @@ def two_product(inputs: Arrays, sizes: Sizes) -> Expected:
 
 
 def shuffle(inputs: Arrays, sizes: Sizes) -> Expected:
-    n = int(sizes["n"])
-    return {"out": inputs["a"][np.arange(n, dtype=np.int64) * STEP % n]}
+    n, step = int(sizes["n"]), int(sizes.get("step", STEP))
+    return {"out": inputs["a"][np.arange(n, dtype=np.int64) * step % n]}
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {

@@ -24,7 +24,7 @@ def normalise(inputs: Arrays, sizes: Sizes) -> Expected:
 
 
 def rms(inputs: Arrays, sizes: Sizes) -> Expected:
-    return {"out": np.sqrt(((inputs["a"] - inputs["b"]) ** 2).mean(axis=1))}
+    return {"out": np.sqrt(((inputs["x"] - inputs["y"]) ** 2).mean(axis=1))}
 
 
 def pipeline(plan: Any, chunks: int, buffers: int) -> dict[str, float]:
@@ -70,20 +70,29 @@ def _check_order(
     earlier: tuple[frozenset[int], ...], places: dict[tuple[str, int], int], chunks: int, buffers: int
 ) -> None:
     """Raises WrongAnswer where neither streams nor events promise what the data need."""
+
+    def must_follow(then: tuple[str, int], first: tuple[str, int], harm: str) -> None:
+        if places[first] in earlier[places[then]]:
+            return
+        why = "neither a stream nor an event orders them."
+        if places[then] < places[first]:
+            before, after = (f"the {WORDS[do]} of chunk {k}" for do, k in (then, first))
+            why = (
+                f"the plan issues {before} before {after}, and what is issued first waits for nothing later."
+            )
+        raise WrongAnswer(f"{harm}: {why}")
+
     for k in range(chunks):
         for first, then in (("in", "kernel"), ("kernel", "out")):
-            if places[first, k] not in earlier[places[then, k]]:
-                raise WrongAnswer(
-                    f"the {WORDS[then]} of chunk {k} may start before its {WORDS[first]} has ended: "
-                    f"neither a "
-                    "stream nor an event orders them."
-                )
+            harm = f"the {WORDS[then]} of chunk {k} may start before its {WORDS[first]} has ended"
+            must_follow((then, k), (first, k), harm)
         old = k - buffers
-        if old >= 0 and places["out", old] not in earlier[places["in", k]]:
-            raise WrongAnswer(
+        if old >= 0:
+            harm = (
                 f"the copy in of chunk {k} may overwrite chunk {old}, which is in the same buffer "
-                f"({k % buffers}), before its copy out has ended: neither a stream nor an event orders them."
+                f"({k % buffers}), before its copy out has ended"
             )
+            must_follow(("in", k), ("out", old), harm)
 
 
 def winograd(answer: Any) -> dict[str, float]:
