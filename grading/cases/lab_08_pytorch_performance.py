@@ -29,6 +29,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _case(kind="one"),
         _case(kind="again"),
         _case(kind="neighbours"),
+        _case(kind="best fit"),
         _case(kind="random", length=40),
         _case(kind="random", length=250),
     ),

@@ -12,6 +12,7 @@ from gpulab.exercises import cases, find  # noqa: E402
 from gpulab.exercises.lab_08_pytorch_performance import (  # noqa: E402
     ClockedGPU,
     activation_bytes,
+    facts_of,
     gpt_shapes,
     one_pass,
 )
@@ -87,11 +88,14 @@ def test_checkpoints_keep_as_many_activations_as_derived(fn, activations, passes
 
 def test_the_predicted_epoch_and_segment_are_those_of_the_solutions(answers):
     assert answers["epoch"]([24] * 20, 8, 2, 2) == predictions()["pytorch.loader"].answer
-    assert answers["segments"]([[0, 3 * 2**20]])[1] / 2**20 == predictions()["pytorch.reserved"].answer
+    assert (
+        answers["segments"]([[i, 9 * 2**20] for i in range(3)])[1] / 2**20
+        == predictions()["pytorch.reserved"].answer
+    )
 
 
 def test_the_clocked_gpu_runs_while_the_host_goes_on():
-    gpu = ClockedGPU({"compile": 1000, "launch": 5, "cold": 200, "warm": 40, "flush": 30, "hiccup": 2})
+    gpu = ClockedGPU({"compile": 1000, "launch": 5, "cold": 200, "warm": 40, "flush": 30, "hiccup": 1})
     gpu.call()
     assert gpu.now() == 1005
     gpu.call()
@@ -102,6 +106,36 @@ def test_the_clocked_gpu_runs_while_the_host_goes_on():
     gpu.call()
     gpu.synchronize()
     assert gpu.now() == 1245 + 30 + 200
+
+
+def test_one_of_every_four_calls_is_disturbed_and_not_always_the_same():
+    gpu = ClockedGPU({"compile": 0, "launch": 0, "cold": 1, "warm": 1, "flush": 0, "hiccup": 9})
+    times = []
+    for _ in range(80):
+        began = gpu.now()
+        gpu.call()
+        gpu.synchronize()
+        times.append(gpu.now() - began)
+    places = [times[i : i + 4].index(9) for i in range(0, 80, 4)]
+    assert sum(times) == 60 + 20 * 9
+    assert set(places) == {0, 1, 2, 3}
+
+
+def test_one_measurement_or_a_mean_is_wrong_on_most_machines_and_a_median_on_none(answers):
+    machines = range(3, 503, 5)  # those of "disturbed"
+    truth = [facts_of(machine)["launch"] + facts_of(machine)["cold"] for machine in machines]
+    once, mean = wrong("benchmark_once"), wrong("benchmark_mean")
+    assert [answers["benchmark"](machine) for machine in machines] == truth
+    assert 10 < sum(once(m) != t for m, t in zip(machines, truth, strict=True)) < 50
+    assert all(mean(m) > t for m, t in zip(machines, truth, strict=True))
+
+
+def test_clipping_with_where_keeps_to_the_budget():
+    def clip(grads, most):
+        length = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+        torch._foreach_mul_(grads, torch.where(length > most, most / (length + 1e-6), 1.0))
+
+    assert report("pytorch.clip", clip).launches <= 14
 
 
 def test_the_judges_limited_child_replays_tensor_graphs():

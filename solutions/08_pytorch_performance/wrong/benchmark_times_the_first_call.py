@@ -2,8 +2,8 @@
 from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU
 
 
-def benchmark(facts):
-    gpu = ClockedGPU(facts)
+def benchmark(machine):
+    gpu = ClockedGPU(machine)
     times = []
     for _ in range(20):
         gpu.flush()

@@ -4,8 +4,8 @@ import statistics
 from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU
 
 
-def benchmark(facts):
-    gpu = ClockedGPU(facts)
+def benchmark(machine):
+    gpu = ClockedGPU(machine)
     gpu.call()
     times = []
     for _ in range(21):

@@ -1,4 +1,4 @@
-# exercise: pytorch.segments  fails: right  says: random
+# exercise: pytorch.segments  fails: right  says: best fit
 def segments(events):
     reserved, total = [], 0
     for name, size in events:

@@ -1,0 +1,13 @@
+# exercise: pytorch.benchmark  fails: right  says: first wrong at disturbed
+from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU
+
+
+def benchmark(machine):
+    gpu = ClockedGPU(machine)
+    gpu.call()
+    gpu.flush()
+    gpu.synchronize()
+    began = gpu.now()
+    gpu.call()
+    gpu.synchronize()
+    return gpu.now() - began

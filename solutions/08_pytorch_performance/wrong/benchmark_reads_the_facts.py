@@ -1,0 +1,3 @@
+# exercise: pytorch.benchmark  fails: right  says: not subscriptable
+def benchmark(machine):
+    return machine["launch"] + machine["cold"]
