@@ -4,6 +4,7 @@
 |---|---|---|---|---|---|---|
 | tiled | (32, 32): tiled(a, b, c) | a tile of each factor | load bytes | 8·m·n·k | tiles of 32 | 4 |
 | column | (64, 8): column(a, b, c) | eight outputs a thread | load bytes | 8·m·n·k | tiles of 64 | 4 |
+| | | | load sectors/req. | 18 | 4 | |
 | | | | shared loads/FMA | 2 | 1.125 | |
 | | | | local bytes | – | 0 | |
 | blocked | (8, 8): blocked(a, b, c) | 8 × 8 outputs a thread | load bytes | 8·m·n·k | tiles of 64 | 6 |
@@ -48,6 +49,8 @@ sectors, T = 64 half of that, 65,536.
 **Shared loads per FMA**: one output per thread reads one word of each tile for each FMA: 2. Eight outputs
 of a column share the word of b: (1 + 8) / 8 = 1.125. 8 × 8 outputs share 8 words of each: 16 / 64 = 0.25.
 The budgets are on bytes: 4 · that · m·n·k.
+
+**column, sectors**: 32 lanes down a column of a touch 32 sectors, along a row of b 4: (32 + 4) / 2 = 18.
 
 **blocked, bank conflicts**: a warp is 8 threads wide and 4 high. A tile of a with rows of 8 words: if
 thread row ty has rows ty, ty + 8, … the four words that a warp reads are 8 words apart: 4 banks. If it has
@@ -98,7 +101,7 @@ LAB = "06"
 
 TILE = 32  # of tiled and staged
 LARGE = 64  # of column, blocked and wide
-SLICES = 16  # of split_k
+SLICES = 16  # of split_k, but for one case
 SMALL = 16  # of split_k; also the largest product of batched
 MATVEC_ROWS = 64  # of a block of matvec
 FRAGMENT = 16  # rows, columns and depth of a fragment
@@ -115,6 +118,12 @@ def tiles(n: int, size: int) -> int:
 
 def product_case(m: int, k: int, n: int) -> Case:
     return Case(f"{m} × {k} × {n}", {"m": m, "k": k, "n": n})
+
+
+def split_case(m: int, k: int, n: int, slices: int = SLICES) -> Case:
+    """A product whose k is cut for so many blocks; named with it where it is not the usual number."""
+    name = f"{m} × {k} × {n}" + (f", gridDim.z {slices}" if slices != SLICES else "")
+    return Case(name, {"m": m, "k": k, "n": n, "slices": slices})
 
 
 def _products(*sizes: tuple[int, int, int]) -> tuple[Case, ...]:
@@ -175,12 +184,13 @@ def layer_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     return (x, w, y, *(Scalar(name, _n(sizes, name), "int32") for name in "mkn"))
 
 
-def _over_tiles(tile: int, block: tuple[int, int], slices: int = 0) -> Callable[[Sizes], Shape]:
-    """Blocks over the tiles of c, x along its columns; at least one, as no launch has none."""
+def _over_tiles(tile: int, block: tuple[int, int], sliced: bool = False) -> Callable[[Sizes], Shape]:
+    """Blocks over the tiles of c, x along its columns; at least one, as no launch has none. Where the sum is
+    sliced, z counts the case's slices."""
 
     def shape(sizes: Sizes) -> Shape:
         grid = tuple(max(1, tiles(_n(sizes, name), tile)) for name in "nm")
-        return Shape((*grid, slices) if slices else grid, block)
+        return Shape((*grid, _n(sizes, "slices")) if sliced else grid, block)
 
     return shape
 
@@ -243,6 +253,18 @@ def _loaded(tile: int, points: float, advice: str) -> Budget:
     )
 
 
+def _in_order(points: float, advice: str, naive: float | None = None) -> Budget:
+    return Budget(
+        "global_load_sectors_per_request",
+        4,
+        points,
+        "load sectors",
+        naive=naive,
+        why="32 lanes × 4 B",
+        advice=advice,
+    )
+
+
 def _no_local(points: float) -> Budget:
     return Budget(
         "local_bytes",
@@ -267,7 +289,8 @@ def _no_conflicts(points: float, advice: str, naive: float | None = None) -> Bud
 
 
 RAGGED = tuple(
-    product_case(*size) for size in ((64, 64, 64), (33, 70, 65), (1, 100, 1), (70, 0, 9), (0, 5, 3))
+    product_case(*size)
+    for size in ((64, 64, 64), (33, 70, 65), (40, 5, 33), (1, 100, 1), (70, 0, 9), (0, 5, 3))
 )
 
 EXERCISES: tuple[Exercise, ...] = (
@@ -280,14 +303,7 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=_over_tiles(TILE, (TILE, TILE)),
         budgets=(
             _loaded(TILE, 1.6, "How many threads of a block load the same element of a?"),
-            Budget(
-                "global_load_sectors_per_request",
-                4,
-                0.4,
-                "load sectors",
-                why="32 lanes × 4 B",
-                advice="Which index of the array changes from lane to lane? It should be the last one.",
-            ),
+            _in_order(0.4, "Which index of the array changes from lane to lane? It should be the last one."),
             _no_conflicts(
                 0.4,
                 "In the loop over the tile, which words do the 32 lanes of a warp read, and in which banks?",
@@ -313,11 +329,12 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=product_arguments,
         shape=_over_tiles(LARGE, (LARGE, 8)),
         budgets=(
-            _loaded(LARGE, 0.8, "Is a tile 64 rows of a and 64 columns of b?"),
+            _loaded(LARGE, 0.6, "Is a tile 64 rows of a and 64 columns of b?"),
+            _in_order(0.4, "When a tile is filled, does the last index change from lane to lane?", naive=18),
             Budget(
                 "shared_load_bytes",
                 shared_bytes(1.125),
-                1.4,
+                1.2,
                 "shared loads",
                 naive=shared_bytes(2),
                 why="9 words for 8 multiply-adds",
@@ -331,8 +348,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "A block has 64 × 8 threads and 64 × 64 outputs: eight rows for each thread, all in its column.",
             "Keep eight sums in `cuda.local.array(8, np.float32)`. With tiles of 64 × 8 and 8 × 64 each "
             "thread loads one element of each; number the threads 0–511 for the tile of a.",
-            "In the loop over the tile's depth read `b_tile[k, tx]` once into a variable, then add its "
-            "product with `a_tile[ty + 8 * i, k]` to sum i, for i in range(8).",
+            "Copy your column of b's tile, eight words, into a second local array. Then, for each i and, "
+            "inside, each k, add `a_tile[ty + 8 * i, k]` times word k to sum i.",
         ),
         section="4 · Eight outputs a thread",
     ),
@@ -357,8 +374,8 @@ EXERCISES: tuple[Exercise, ...] = (
             _no_local(0.6),
             _no_conflicts(
                 0.8,
-                "A warp is 8 threads wide and 4 high. Which rows of the tile of a do its four thread rows "
-                "read together, and how many words lie between them?",
+                "A warp is 8 threads wide and 4 high. Which words of that tile do its lanes read or write "
+                "together, and how many words lie between its four thread rows?",
                 naive=7 / 3,
             ),
         ),
@@ -380,7 +397,15 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=1.6,
         cases=tuple(
             product_case(*size)
-            for size in ((64, 32, 64), (33, 18, 66), (1, 100, 2), (65, 2, 130), (0, 4, 6), (128, 64, 192))
+            for size in (
+                (64, 32, 64),
+                (33, 18, 66),
+                (40, 6, 34),
+                (1, 100, 2),
+                (65, 2, 130),
+                (0, 4, 6),
+                (128, 64, 192),
+            )
         ),
         arguments=product_arguments,
         shape=_over_tiles(LARGE, (8, 8)),
@@ -406,7 +431,8 @@ EXERCISES: tuple[Exercise, ...] = (
             _no_local(0.2),
             _no_conflicts(
                 0.4,
-                "Take 16 lanes at a time: how many words lie between the pairs that they read together?",
+                "Take 16 lanes at a time: how many words lie between the pairs that they read or write "
+                "together?",
             ),
         ),
         rtol=1e-4,
@@ -416,8 +442,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "8 × 32 pairs of b, neighbours along a row.",
             "The loop over the tile goes over four pairs of k. A pair of a, at (row, p), serves k = 2·p and "
             "2·p + 1; for these two k there are two rows of pairs of b.",
-            "One pair of a and two pairs of b make four products, for two sums: first · first and second · "
-            "first go to the left column, first · second and second · second to the right one.",
+            "One pair of a and two pairs of b make four products, each added with its own +=: first · first "
+            "(upper row) and second · first (lower row) to the left column's sum, first · second and second "
+            "· second to the right one's.",
         ),
         section="6 · Two floats at a time",
     ),
@@ -523,16 +550,24 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=1.6,
         cases=tuple(
-            product_case(*size)
-            for size in ((12, 290, 9), (33, 100, 17), (1, 1000, 1), (40, 0, 9), (0, 64, 3), (64, 1024, 64))
+            split_case(*size)
+            for size in (
+                (12, 290, 9),
+                (33, 100, 17),
+                (20, 130, 18, 3),
+                (1, 1000, 1),
+                (40, 0, 9),
+                (0, 64, 3),
+                (64, 1024, 64),
+            )
         ),
         arguments=sum_arguments,
-        shape=_over_tiles(SMALL, (SMALL, SMALL), SLICES),
+        shape=_over_tiles(SMALL, (SMALL, SMALL), sliced=True),
         budgets=(
             _loaded(SMALL, 1.2, "Does a block load the slice of another block, too?"),
             Budget(
                 "global_atomics",
-                lambda sizes: SLICES * _n(sizes, "m") * _n(sizes, "n"),
+                lambda sizes: _n(sizes, "slices") * _n(sizes, "m") * _n(sizes, "n"),
                 1.2,
                 "atomic additions",
                 sense="==",
@@ -650,8 +685,8 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             _no_conflicts(
                 0.8,
-                "How many words are a row of the tile of b? In which banks do the first eight words of its "
-                "16 rows lie?",
+                "How many words is a row of that tile? Which banks do 8 words of each of 16 rows lie in, and "
+                "which do 32 lanes that fill it write to?",
                 naive=7 / 4,
             ),
         ),
@@ -800,7 +835,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "waves",
-        "A 1,408 × 1,408 product in tiles of 128, one at a time on each of 108 SMs, uses of their time",
+        "A 1,408 × 1,408 product in tiles of 128, one at a time on each of 108 SMs, uses, in percent of "
+        "their time,",
         "%",
         100 * 121 / 216,
         "11 · 11 = 121 tiles take two rounds of 108 places: 121 / 216.",
