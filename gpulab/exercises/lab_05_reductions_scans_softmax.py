@@ -26,6 +26,7 @@
 | row_softmax | row_softmax(x, out) | a row in registers | loaded bytes/element | 12 | 4 | 4 |
 | | | | barriers/warp | 20 | 0 | 0 |
 | | | | sectors in all | 2·n | n/4 | n/4 |
+| | | | local bytes | – | 0 | 0 |
 | add_norm | add_norm(x, residual, weight, summed, out) | fusing | loaded bytes/element | 24 | 12 | 12 |
 | | | | stored bytes/element | – | 8 | 8 |
 
@@ -175,7 +176,7 @@ def compact_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     return (
         Array("a", (n,)),
         Array("out", (n,), role="inout", fill="zeros"),
-        Array("count", (1,), "int32", role="out"),
+        Array("count", (1,), "int32", role="inout", fill="zeros"),
     )
 
 
@@ -271,7 +272,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "warp operations",
                 naive=lambda sizes: 31 * 8 * blocks(_n(sizes)),
                 why="5 per warp: each doubles what a lane has summed",
-                advice="After one shuffle a lane can know the sum of two values. Of how many after two?",
+                advice="After one shuffle a lane can know the sum of two values. Of how many after two? If "
+                "these are 10 per warp, your value is float64, two shuffles each: `else 0` makes it so.",
             ),
         ),
         rtol=1e-5,
@@ -503,8 +505,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.8,
                 "bank conflicts",
                 why="1 is none",
-                advice="Which index of your bins is the last one? Lane i should always find itself in bank "
-                "i.",
+                advice="Lane i should find itself in bank i, both when it counts and when the copies are "
+                "added. Which index of your bins is the last one, and which differs between lanes?",
             ),
         ),
         hints=(
@@ -579,7 +581,7 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             _loaded(
                 4,
-                1.5,
+                1.2,
                 "You read each logit {times} times. A row of 256 is 8 numbers for each lane: where could a "
                 "lane keep 8 numbers?",
                 naive=12,
@@ -587,7 +589,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "barriers_per_warp",
                 0,
-                1.0,
+                0.8,
                 "barriers",
                 naive=20,
                 why="a warp needs none",
@@ -604,11 +606,21 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="That is {times} × what one copy of all elements needs. Do neighbouring lanes take "
                 "neighbouring columns?",
             ),
+            Budget(
+                "local_bytes",
+                0,
+                0.5,
+                "local memory",
+                why="the row is in registers",
+                advice="Registers have no index that is known only at run time. Does your loop over the 8 "
+                "numbers have bounds that the compiler knows?",
+            ),
         ),
         rtol=1e-5,
         atol=1e-7,
         hints=(
-            "Lane i takes the columns i, i + 32, … i + 224, as far as they exist. Keep these 8 numbers.",
+            "Lane i takes the columns i, i + 32, … i + 224, as far as they exist. Keep these 8 numbers. Do "
+            "all lanes get the maximum?",
             "`cuda.local.array(8, float32)` with the loop `for k in range(8)` stays in registers, because "
             "the compiler unrolls it. Columns that do not exist hold −∞.",
             "Maximum over the 8, then over the warp with `cuda.shfl_xor_sync`, so that all lanes have it; "
@@ -656,8 +668,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "warp.",
             "The mean of the squares minus the square of the mean loses all digits when the numbers are near "
             "1,000. The row is in registers: subtract the mean first, then square.",
-            "Columns that do not exist must not count: 0 in the first sum, nothing in the second. Divide "
-            "both sums by the number of columns.",
+            "A column that does not exist brings 0 to the first sum, but (0 − mean)² to the second: leave it "
+            "out there. Divide both sums by the number of columns.",
         ),
         section="10 · Norms, and fusing with the neighbours",
         race_case="9 × 33",
@@ -745,6 +757,13 @@ PREDICTIONS: tuple[Prediction, ...] = (
         1.2707,
         "The larger maximum is 5: 2 · e^(3 − 5) + 1 · e⁰.",
         0.01,
+    ),
+    _prediction(
+        "gate",
+        "Bytes that one kernel for silu(a) · b loads and stores for each element",
+        "bytes",
+        12,
+        "a and b are loaded, the product is stored: 3 · 4.",
     ),
     _prediction(
         "unfused",

@@ -137,9 +137,9 @@ numbers = np.random.default_rng(5).random(N, dtype=np.float32)
 a = cuda.to_device(numbers)
 ladder = {}
 for kernel, share in ((interleaved, 256), (sequential, 256), (first_add, 512), (unrolled, 512)):
-    sums = cuda.device_array(N // share, np.float32)
-    ladder[kernel.py_func.__name__] = gpulab.profile(kernel[N // share, 256], a, sums)
-    assert np.allclose(sums.copy_to_host(), numbers.reshape(-1, share).sum(axis=1))
+    of_blocks = cuda.device_array(N // share, np.float32)
+    ladder[kernel.py_func.__name__] = gpulab.profile(kernel[N // share, 256], a, of_blocks)
+    assert np.allclose(of_blocks.copy_to_host(), numbers.reshape(-1, share).sum(axis=1))
 
 # %% [markdown]
 # **See.** Warp instructions of each rung. All add the same 65,536 numbers.
@@ -182,12 +182,12 @@ def warp_sum_in_step(a, sums):
         sums[i // 32] = s[t]
 
 
-sums = cuda.device_array(32, np.float32)
-warp_sum_in_step[4, 256](a[:1024], sums)
-np.allclose(sums.copy_to_host(), numbers[:1024].reshape(-1, 32).sum(axis=1))
+in_step = cuda.device_array(32, np.float32)
+warp_sum_in_step[4, 256](a[:1024], in_step)
+np.allclose(in_step.copy_to_host(), numbers[:1024].reshape(-1, 32).sum(axis=1))
 
 # %%
-gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], sums)
+gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], in_step)
 
 # %% [markdown]
 # **Why.** Many guides still say that a warp runs in lockstep. Since compute capability 7.0 each thread has its
@@ -200,7 +200,7 @@ gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], sums)
 # | lanes of a warp | a shuffle or vote with a mask | the exchange of registers, not memory |
 # | threads of a block | `cuda.syncthreads()` | the block's accesses before and after it |
 # | all blocks | the end of the launch | everything |
-# | a block and another | a fence and an atomic | what stands before the fence (second detective) |
+# | a block and another | `cuda.threadfence()`, then an atomic | all blocks see what the thread wrote before the fence first |
 #
 # `cuda.syncwarp()` before each round would mend the kernel. There is something better.
 
@@ -214,8 +214,9 @@ gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], sums)
 #     cuda.shfl_xor_sync(mask, value, k)     the value of lane i ^ k
 #
 # `mask` has a bit for each lane that takes part; `0xFFFFFFFF` is all of them. Every lane named must call it, or
-# the result is undefined: so never from inside an `if` that lanes of the mask skip. A lane without a partner
-# gets its own value back.
+# the result is undefined: so never from inside an `if` that lanes of the mask skip. A whole warp may skip it. A
+# lane without a partner gets its own value back. `a[i] if … else 0` is a float64, which takes two shuffles:
+# write `float32(0)`.
 #
 # **Do.** Write `warp_sum(a, sums)`: `sums[w]` is the sum of the 32 elements from `32 · w` on, fewer at the end.
 # The launch has a thread for each element, in blocks of 256. **Budget:** no shared memory, 5 shuffles for each
@@ -240,12 +241,13 @@ gpulab.check("parallel.warp_sum", warp_sum)
 
 # %%
 gpulab.need(warp_sum)
-sums = cuda.device_array(N // 32, np.float32)
-in_memory = gpulab.profile(warp_sum_in_step[N // 256, 256], a, sums)
-in_memory.compare(gpulab.profile(warp_sum[N // 256, 256], a, sums))
+of_each_warp = cuda.device_array(N // 32, np.float32)
+in_memory = gpulab.profile(warp_sum_in_step[N // 256, 256], a, of_each_warp)
+in_memory.compare(gpulab.profile(warp_sum[N // 256, 256], a, of_each_warp))
 
 # %% [markdown]
 # **Why.** A value passed by shuffle crosses no memory, so there is nothing to order and nothing to conflict.
+# All 32 lanes add in all five rounds, 160 additions instead of 31; lanes that would wait do them for nothing.
 # With `shfl_down` only lane 0 ends with the sum. With `shfl_xor` and the same distances all 32 lanes end with
 # it, for the same price; you will want that soon. On compute capability 8.0 and later one instruction reduces
 # *integers* over a warp (`redux.sync`); for sums of floats the five shuffles stay.
@@ -325,16 +327,18 @@ def shuffled(a, sums):
 
 
 gpulab.need(total)
-out = cuda.to_device(np.zeros(1, np.float32))
-ladder["shuffled"] = gpulab.profile(shuffled[N // 512, 256], a, cuda.device_array(N // 512, np.float32))
-ladder["total"] = gpulab.profile(total[8, 256], a, out)
+all_of_a = cuda.to_device(np.zeros(1, np.float32))
+rungs = ladder | {
+    "shuffled": gpulab.profile(shuffled[N // 512, 256], a, cuda.device_array(N // 512, np.float32)),
+    "total": gpulab.profile(total[8, 256], a, all_of_a),
+}
 panels(
     {
-        "warp instructions": {name: report["instructions"] for name, report in ladder.items()},
-        "shared wavefronts": {name: report["shared_wavefronts"] for name, report in ladder.items()},
-        "barriers passed by warps": {name: report["barriers"] for name, report in ladder.items()},
+        "warp instructions": {name: report["instructions"] for name, report in rungs.items()},
+        "shared wavefronts": {name: report["shared_wavefronts"] for name, report in rungs.items()},
+        "barriers passed by warps": {name: report["barriers"] for name, report in rungs.items()},
     },
-    "Every rung saves something, and the last one, with more elements for each thread, saves most.",
+    "Shuffles save shared memory and barriers; more elements for each thread save instructions.",
 )
 
 # %% [markdown]
@@ -351,7 +355,7 @@ panels(
 gpulab.need(total)
 print("blocks × threads   warp instructions per 32 elements   atomics")
 for blocks in (2, 8, 32, 128, 256):
-    report = gpulab.profile(total[blocks, 256], a, out)
+    report = gpulab.profile(total[blocks, 256], a, all_of_a)
     print(f"{blocks:6} × 256{32 * report['instructions'] / N:33.1f}{report['global_atomics']:10}")
 held = hardware.occupancy(a100, 256, report["registers"])
 print(f"an A100 holds {int(a100.sms) * held.active_blocks} such blocks at once")
@@ -389,9 +393,9 @@ def total_by_last_block(a, partial, tickets, out):
             out[0] = value
 
 
-partial, out = cuda.device_array(8, np.float32), cuda.to_device(np.zeros(1, np.float32))
-total_by_last_block[8, 256](a, partial, cuda.to_device(np.zeros(1, np.int32)), out)
-print(out.copy_to_host()[0], "and in float64:", numbers.sum(dtype=np.float64))
+partial, by_last = cuda.device_array(8, np.float32), cuda.to_device(np.zeros(1, np.float32))
+total_by_last_block[8, 256](a, partial, cuda.to_device(np.zeros(1, np.int32)), by_last)
+print(by_last.copy_to_host()[0], "and in float64:", numbers.sum(dtype=np.float64))
 
 # %% [markdown]
 # The sum is right. It has been right in every test for a year.
@@ -479,9 +483,9 @@ def warps_needed(gpu, loads):
 
 
 gpulab.predict("parallel.warps_in_flight", measured=warps_needed(a100, 1))
-sums = cuda.device_array(2048, np.float32)
+of_threads = cuda.device_array(2048, np.float32)
 for kernel, chains in ((one_chain, 1), (four_chains, 4)):
-    report = gpulab.profile(kernel[8, 256], a, sums)
+    report = gpulab.profile(kernel[8, 256], a, of_threads)
     print(
         f"{report.name:12}{report['instructions']:8,} warp instructions, {report['registers']} registers; "
         f"longest chain of additions in a thread: {N // 2048 // chains + (chains > 1) * 2}"
@@ -522,26 +526,12 @@ def powers(a, out):
         out[i] = math.exp(a[i])
 
 
-KINDS = {
-    "loads and stores": ("load", "store", "atomic"),
-    "arithmetic": ("arithmetic", "other"),
-    "special functions": ("special",),
-    "branches, waiting, shuffles": ("branch", "jump", "barrier", "warp_sync"),
-}
-
-
-def instruction_mix(report):
-    """How many warp instructions of each kind a report has."""
-    tallies = [launch.tally for launch in report.launches]
-    return {name: sum(t.total("warps", kind) for t in tallies for kind in of) for name, of in KINDS.items()}
-
-
 gpulab.need(total)
-reports = {name: ladder[name] for name in ("interleaved", "unrolled", "shuffled", "total")}
-reports["four_chains"] = gpulab.profile(four_chains[8, 256], a, cuda.device_array(2048, np.float32))
-reports["powers"] = gpulab.profile(powers[N // 256, 256], a, cuda.device_array(N, np.float32))
+mixed = {name: rungs[name] for name in ("interleaved", "unrolled", "shuffled", "total")}
+mixed["four_chains"] = gpulab.profile(four_chains[8, 256], a, of_threads)
+mixed["powers"] = gpulab.profile(powers[N // 256, 256], a, cuda.device_array(N, np.float32))
 shares(
-    {name: instruction_mix(r) for name, r in reports.items()},
+    {name: report.instruction_mix for name, report in mixed.items()},
     "warp instructions",
     "Most instructions of all these kernels are arithmetic, and in powers one in a few dozen is special.",
 )
@@ -635,11 +625,13 @@ def kahan(a, sums):
 gpulab.check("parallel.kahan", kahan)
 
 # %% [markdown]
-# **See.** What the order does to a run: your `total` again, in several orders of blocks.
+# **See.** What the order does to a run: your `total` in several orders of blocks. Each number comes with its
+# negative, so the exact sum is 0.
 
 # %%
 gpulab.need(total)
-gpulab.sanitize(total[8, 256], a, cuda.to_device(np.zeros(1, np.float32)))
+pairs = np.random.default_rng(2).permutation(np.concatenate([numbers[: N // 2], -numbers[: N // 2]]))
+gpulab.sanitize(total[8, 256], cuda.to_device(pairs), cuda.to_device(np.zeros(1, np.float32)))
 
 # %% [markdown]
 # **Why.** Nothing is wrong with it, and still two runs may differ in the last digit: eight atomics arrive in any
@@ -707,9 +699,9 @@ def blelloch(a, out):
 
 whole = cuda.to_device(np.floor(9 * numbers[:4096]))
 scanned = cuda.device_array(4096, np.float32)
-reports = {kernel: gpulab.profile(kernel[16, 256], whole, scanned) for kernel in (hillis_steele, blelloch)}
+scans = {kernel: gpulab.profile(kernel[16, 256], whole, scanned) for kernel in (hillis_steele, blelloch)}
 print("per block        additions   barriers   shared wavefronts   bank conflicts (ways)")
-for report in reports.values():
+for report in scans.values():
     print(
         f"{report.name:16}{report['flops'] / 16:10,.0f}{report['barriers_per_warp']:11.0f}"
         f"{report['shared_wavefronts'] / 16:20,.0f}{report['bank_conflict_ways']:24.1f}"
@@ -719,7 +711,7 @@ for report in reports.values():
 # **See.** One of Blelloch's reads: lanes a power of two apart, so most of them share a few banks.
 
 # %%
-gpulab.show(reports[blelloch], view="banks")
+gpulab.show(scans[blelloch], view="banks")
 
 # %% [markdown]
 # A warp has no use for "less work" if the lanes that save it stand idle beside those that do not. So inside a
@@ -778,9 +770,9 @@ gpulab.check("parallel.scan", scan)
 gpulab.predict("parallel.rank", ...)
 
 # %% [markdown]
-# **Do.** Write the host function `compact(a, out, count)`: the elements above 0, in order, at the start of `out`
-# (which holds zeros), and their number in `count[0]`. Device arrays; at most 65,536 elements, so at most 256 blocks
-# of 256, and one launch of your `scan` can take their counts. Temporary arrays: `cuda.device_array(blocks,
+# **Do.** Write the host function `compact(a, out, count)`: the elements above 0, in order, at the start of `out`,
+# and their number in `count[0]`; both hold zeros before. Device arrays; at most 65,536 elements, so at most 256
+# blocks of 256, and one launch of your `scan` can take their counts. Temporary arrays: `cuda.device_array(blocks,
 # np.int32)`. **Budget:** 8.8 bytes loaded and 2.3 stored for each element, where half are kept; a block for every
 # 256 elements. About 28 lines with two kernels. Sizes include 1, 33, 65,535 and 0.
 
@@ -853,7 +845,9 @@ gpulab.show("parallel.compact", compact, view="threads")
 # beyond the first.
 #
 # **Privatisation**: give each block bins of its own in shared memory and add them to the result once. The same
-# idea a second time: give each *lane* a copy. Then no two lanes of a warp ever meet.
+# idea a second time: give each *lane* a copy. Then no two lanes of a warp ever meet. An atomic on two axes takes a
+# tuple: `cuda.atomic.add(s, (b, lane), 1)`. In the end a warp adds the copies of one bin, each lane its own, and
+# again no two lanes meet in a bank.
 #
 # **Predict.** 64 bins of 4 bytes with a copy for each of 32 lanes: how many bytes of shared memory?
 
@@ -979,12 +973,12 @@ def softmax_three_passes(x, out):
 
 
 logits = cuda.to_device(rng.uniform(-1000, 1000, (64, 256)).astype(np.float32))
-shares = cuda.device_array((64, 256), np.float32)
-three_passes = gpulab.profile(softmax_three_passes[64, 256], logits, shares)
+of_rows = cuda.device_array((64, 256), np.float32)
+three_passes = gpulab.profile(softmax_three_passes[64, 256], logits, of_rows)
 print(
     f"loads per element {three_passes['global_load_bytes'] / 4 / logits.size:.0f}, "
     f"barriers {three_passes['barriers_per_warp']:.0f}, rows sum to 1: "
-    f"{np.allclose(shares.copy_to_host().sum(axis=1), 1)}"
+    f"{np.allclose(of_rows.copy_to_host().sum(axis=1), 1)}"
 )
 
 # %% [markdown]
@@ -1045,12 +1039,12 @@ gpulab.check("parallel.logsumexp", logsumexp)
 # %% [markdown]
 # With it a softmax takes two passes: `exp(x - logsumexp)` needs one more look at x. That is the best for rows of
 # any length. A short row can stay where it is: 256 logits are 8 for each lane of a warp, and 8 numbers fit into
-# registers (lab 04: an array of one's own stays there if all its indices are known at compile time). Then one
-# pass is left.
+# registers (lab 04: `cuda.local.array(8, float32)` stays there if all its indices are known at compile time). Then
+# one pass is left.
 #
 # **Do.** Write `row_softmax(x, out)` for rows of at most 256 columns. A warp for each row, in blocks of 256.
-# **Budget:** each logit loaded once, no barrier, and in all no more sectors than the two arrays have. About 20
-# lines. Sizes include 1 × 1, 9 × 33 and 10 × 5.
+# **Budget:** each logit loaded once, no barrier, no local memory, and in all no more sectors than the two arrays
+# have. About 20 lines. Sizes include 1 × 1, 9 × 33 and 10 × 5.
 
 
 # %% nbgrader={"grade": false, "grade_id": "row_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1101,8 +1095,8 @@ def softmax_two_passes(x, out):
 
 
 gpulab.need(logsumexp, row_softmax)
-two_passes = gpulab.profile(softmax_two_passes, logits, shares)
-one_pass = gpulab.profile(row_softmax[8, 256], logits, shares)
+two_passes = gpulab.profile(softmax_two_passes, logits, of_rows)
+one_pass = gpulab.profile(row_softmax[8, 256], logits, of_rows)
 softmaxes = {"three passes": three_passes, "two passes": two_passes, "one pass": one_pass}
 three_passes.compare(one_pass)
 
@@ -1135,7 +1129,7 @@ print(
 #
 # Beware of "variance = mean of x² − mean²" in float32. Numbers near 1,000 have squares near 10⁶, where float32 goes
 # in steps of 1/16: a variance of 1 drowns. This is **cancellation**. With the row in registers a second look at it
-# is free.
+# is free. A column that does not exist brings 0 to the first sum, but (0 − mean)² to the second: leave it out.
 #
 # **Predict.** One kernel adds; another computes a layer norm in three passes (mean, variance, result) and reads
 # the weight. How many bytes do they load for each element?
@@ -1191,6 +1185,11 @@ gpulab.check("parallel.add_norm", add_norm)
 # **Activations** fuse most easily: each element on its own. The gate of many transformers is silu(a) · b with
 # silu(a) = a / (1 + exp(−a)). And a kernel that knows its **mask** can leave out what is masked: in
 # *block-sparse* attention the scores of a row exist only in some blocks of columns, and a list says which.
+#
+# **Predict.** A kernel for silu and one for the product move 20 bytes for each element. How many does one for both?
+
+# %%
+gpulab.predict("parallel.gate", ...)
 
 
 # %%
@@ -1244,15 +1243,15 @@ def block_sparse_softmax(x, listed, out):
 
 
 gpulab.need(row_softmax)
-b, out = cuda.to_device(numbers[::-1].copy()), cuda.device_array(N, np.float32)
+b, gated = cuda.to_device(numbers[::-1].copy()), cuda.device_array(N, np.float32)
 scores = cuda.to_device(rng.standard_normal((256, 256)).astype(np.float32))
 window = np.arange(4) + np.clip(np.arange(8) - 2, 0, 4)[:, None]  # four blocks around the diagonal
-listed, shares = cuda.to_device(window.astype(np.int32)), cuda.to_device(np.zeros((256, 256), np.float32))
+listed, of_scores = cuda.to_device(window.astype(np.int32)), cuda.to_device(np.zeros((256, 256), np.float32))
 fusions = {
-    "silu, then multiply": gpulab.profile(gate_in_two, a, b, out),
-    "gate": gpulab.profile(gate[N // 256, 256], a, b, out),
-    "softmax of all 8 blocks": gpulab.profile(row_softmax[32, 256], scores, shares),
-    "softmax of 4 blocks": gpulab.profile(block_sparse_softmax[32, 256], scores, listed, shares),
+    "silu, then multiply": gpulab.profile(gate_in_two, a, b, gated),
+    "gate": gpulab.profile(gate[N // 256, 256], a, b, gated),
+    "softmax of all 8 blocks": gpulab.profile(row_softmax[32, 256], scores, of_scores),
+    "softmax of 4 blocks": gpulab.profile(block_sparse_softmax[32, 256], scores, listed, of_scores),
 }
 bars({name: 32 * r["global_sectors"] / N for name, r in fusions.items()}, "bytes moved per element")
 
@@ -1279,15 +1278,15 @@ bars({name: 32 * r["global_sectors"] / N for name, r in fusions.items()}, "bytes
 
 # %%
 gpulab.need(logsumexp, row_softmax)
-n = logits.size
+size = logits.size
 panels(
     {
-        "loads per element": {k: r["global_load_bytes"] / 4 / n for k, r in softmaxes.items()},
+        "loads per element": {k: r["global_load_bytes"] / 4 / size for k, r in softmaxes.items()},
         "barriers per warp": {k: r["barriers_per_warp"] for k, r in softmaxes.items()},
         "instructions per warp\nand 32 elements": {
-            k: 32 * r["instructions"] / n for k, r in softmaxes.items()
+            k: 32 * r["instructions"] / size for k, r in softmaxes.items()
         },
-        "exponentials per element": {k: r["special_functions"] / n for k, r in softmaxes.items()},
+        "exponentials per element": {k: r["special_functions"] / size for k, r in softmaxes.items()},
     },
     "A better algorithm and a closer memory leave nothing to save on barriers.",
 )

@@ -11,7 +11,7 @@ from numba import float32, int32
 import gpulab
 from gpulab import cuda
 from gpulab import device as devices
-from gpulab.exercises import cases, registry
+from gpulab.exercises import cases, registry, showing
 from gpulab.exercises.run import run
 from gpulab.profile.watch import Watch
 from tests.labs import notebooks
@@ -172,10 +172,48 @@ def test_the_last_block_is_one_race_and_a_fence_mends_it():
         assert [finding.kind for finding in findings] == found
 
 
-def test_atomics_on_floats_depend_on_the_order_and_on_nothing_else(solutions):
-    a = np.random.default_rng(5).random(65_536, dtype=np.float32)
-    findings = gpulab.sanitize(solutions["total"][8, 256], a, np.zeros(1, np.float32))
+@pytest.mark.parametrize("last", ["warp", "thread"])
+def test_atomics_on_floats_depend_on_the_order_and_on_nothing_else(last, solutions):
+    """However a block ends its sum, the numbers that the notebook takes show it."""
+    names = {"np": np, "N": 65_536, "numbers": np.random.default_rng(5).random(65_536, dtype=np.float32)}
+    exec(next(line for line in cell_with("pairs = ").splitlines() if line.startswith("pairs = ")), names)
+    total = solutions["total"] if last == "warp" else total_by_one_thread
+    findings = gpulab.sanitize(total[8, 256], names["pairs"], np.zeros(1, np.float32))
     assert [finding.kind for finding in findings] == ["order"]
+
+
+@cuda.jit
+def total_by_one_thread(a, out):
+    of_warps = cuda.shared.array(8, float32)
+    t = cuda.threadIdx.x
+    value = float32(0)
+    for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):
+        value += a[i]
+    for distance in (16, 8, 4, 2, 1):
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, distance)
+    if t % 32 == 0:
+        of_warps[t // 32] = value
+    cuda.syncthreads()
+    if t == 0:
+        value = float32(0)
+        for w in range(8):
+            value += of_warps[w]
+        cuda.atomic.add(out, 0, value)
+
+
+def test_the_picture_of_a_compaction_is_that_of_the_result_alone(solutions):
+    (picture,) = showing.pictures("parallel.compact", solutions["compact"], view="threads")
+    assert "1,000" in picture.caption
+
+
+def test_the_gate_moves_what_its_prediction_says():
+    gates = kernels_of("def gate(")
+    a, out = np.ones(256, np.float32), np.empty(256, np.float32)
+    fused = gpulab.profile(gates["gate"][1, 256], a, a.copy(), out)
+    first = gpulab.profile(gates["silu"][1, 256], a, out)
+    second = gpulab.profile(gates["multiply"][1, 256], a, a.copy(), out)
+    assert fused["global_bytes"] / 256 == answer_of("gate")
+    assert (first["global_bytes"] + second["global_bytes"]) / 256 == 20
 
 
 # ---------------------------------------------------------------- the open task
