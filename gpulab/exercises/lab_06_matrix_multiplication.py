@@ -95,6 +95,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gpulab import hardware
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "06"
@@ -104,6 +105,7 @@ LARGE = 64  # of column, blocked and wide
 SLICES = 16  # of split_k, but for one case
 SMALL = 16  # of split_k; also the largest product of batched
 MATVEC_ROWS = 64  # of a block of matvec
+A100 = hardware.find("A100")
 FRAGMENT = 16  # rows, columns and depth of a fragment
 
 
@@ -768,10 +770,10 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "square",
-        "A thread that computes 8 × 8 outputs reads from shared memory, per multiply-add,",
+        "A thread that computes 4 × 8 outputs reads from shared memory, per multiply-add,",
         "words",
-        0.25,
-        "For each k it reads 8 words of one tile and 8 of the other, and does 64 multiply-adds.",
+        0.375,
+        "For each k it reads 4 words of one tile and 8 of the other, and does 32 multiply-adds.",
         0.01,
     ),
     _prediction(
@@ -782,22 +784,6 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "8 rounds with two barriers each.",
     ),
     _prediction(
-        "matvec_intensity",
-        "A matrix-vector product in float32, per byte of the matrix, does",
-        "FLOP",
-        0.5,
-        "Each element of 4 bytes takes part in one multiplication and one addition.",
-        0.01,
-    ),
-    _prediction(
-        "batched_intensity",
-        "A product of 16 × 16 matrices, each element moved once, does per byte",
-        "FLOP",
-        16 / 6,
-        "2·n³ operations over 3 · 4 · n² bytes are n / 6.",
-        0.02,
-    ),
-    _prediction(
         "few_blocks",
         "The SMs that work on a product with 64 × 64 outputs in tiles of 16 are at most",
         "SMs",
@@ -805,16 +791,10 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "There are 4 · 4 tiles, one block each, and a block runs on one SM.",
     ),
     _prediction(
-        "mma_work",
-        "One wmma multiplication of 16 × 16 × 16 does, for a whole warp,",
-        "multiply-adds",
-        4096,
-        "16 · 16 outputs with 16 multiply-adds each.",
-    ),
-    _prediction(
         "tensor_ratio",
         "An A100's tensor cores do float16 multiply-adds, over those of its float32 lanes,",
         "times as fast",
+        int(A100.tensor_fma["float16"]) / int(A100.fp32_lanes),
         reason="1,024 per clock and SM from the tensor cores, 64 from the lanes.",
         tolerance=0.02,
     ),

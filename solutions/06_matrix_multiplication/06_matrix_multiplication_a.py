@@ -188,7 +188,8 @@ gpulab.predict("gemm.tile_words", ...)
 #
 # **Do.** Write `tiled(a, b, c)`. Blocks are (32, 32), x along the columns of C. Outside of a matrix put
 # zeros into the tile. **Budget:** the bytes that tiles of 32 need, 4 sectors per load request, no bank
-# conflicts. About 15 lines. Sizes include 33 × 70 × 65 (C is 33 × 65) and 70 × 0 × 9, whose C is all zeros.
+# conflicts. About 15 lines. Sizes include 33 × 70 × 65 (C is 33 × 65), 40 × 5 × 33,
+# and 70 × 0 × 9, whose C is all zeros.
 
 
 # %% nbgrader={"grade": false, "grade_id": "tiled", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -222,7 +223,8 @@ step("tiled", tiled, (8, 8), (32, 32))
 steps["naive"].compare(steps["tiled"])
 
 # %% [markdown]
-# **Why.** Global sectors fall by twenty, and per byte asked 32 times as much is done. Yet each multiply-add
+# **Why.** Global sectors fall by twenty, and each byte loaded serves 32 times as much arithmetic (the stores
+# of C, counted too, make it 30 in the table). Yet each multiply-add
 # still reads two words, now from shared memory. Shared memory serves one wavefront a cycle, an A100's SM
 # could do two warp multiply-adds in it, and wants four wavefronts for them. A tile alone can reach a
 # quarter of the peak.
@@ -238,9 +240,10 @@ steps["naive"].compare(steps["tiled"])
 # is in registers: when every index is known at compile time. `for i in range(8)` is unrolled, so it is.
 #
 # **Do.** Write `column(a, b, c)`. Blocks are (64, 8) and compute 64 × 64 outputs, x along the columns of C.
-# Give the tiles a depth of 8: 64 × 8 of A, 8 × 64 of B. Thread (tx, ty) has column tx, and rows ty, ty + 8,
-# …, ty + 56. **Budget:** the bytes that tiles of 64 need, 1.125 shared loads per multiply-add, no local
-# memory. About 25 lines.
+# Give the tiles a depth of 8: 64 × 8 of A, 8 × 64 of B. To fill A's, number the threads, t = 64 · ty + tx:
+# thread t loads row t // 8, column t % 8. Thread (tx, ty) computes column tx, rows ty, ty + 8, …, ty + 56.
+# **Budget:** the bytes that tiles of 64 need, 4 sectors per load request, 1.125 shared loads per
+# multiply-add, no local memory. About 25 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "column", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -250,6 +253,7 @@ def column(a, b, c):
     a_tile = cuda.shared.array((64, 8), np.float32)
     b_tile = cuda.shared.array((8, 64), np.float32)
     sums = cuda.local.array(8, np.float32)
+    right = cuda.local.array(8, np.float32)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
     top, left = cuda.blockIdx.y * 64, cuda.blockIdx.x * 64
     m, n, depth = c.shape[0], c.shape[1], a.shape[1]
@@ -263,9 +267,10 @@ def column(a, b, c):
         b_tile[ty, tx] = b[k, col] if k < depth and col < n else np.float32(0)
         cuda.syncthreads()
         for k in range(8):
-            right = b_tile[k, tx]
-            for i in range(8):
-                sums[i] += a_tile[ty + 8 * i, k] * right
+            right[k] = b_tile[k, tx]
+        for i in range(8):
+            for k in range(8):
+                sums[i] += a_tile[ty + 8 * i, k] * right[k]
         cuda.syncthreads()
     for i in range(8):
         if top + ty + 8 * i < m and left + tx < n:
@@ -287,7 +292,7 @@ step("column", column, (4, 4), (64, 8))
 # With a square of R × R outputs it reads R words of A and R of B and does R² multiply-adds (an **outer
 # product**): 2/R.
 #
-# **Predict.** R = 8. How many words per multiply-add?
+# **Predict.** A thread has 4 × 8 outputs, not a square. How many words per multiply-add?
 
 # %%
 gpulab.predict("gemm.square", ...)
@@ -295,7 +300,8 @@ gpulab.predict("gemm.square", ...)
 # %% [markdown]
 # **Do.** Write `blocked(a, b, c)`. Blocks are (8, 8), so 64 threads have the 64 × 64 outputs between them.
 # Thread (tx, ty) has rows ty + 8·i and columns tx + 8·j; its 64 sums and the 8 words of A go into arrays of
-# its own. To fill the tiles each thread loads eight elements of each. **Budget:** the bytes that tiles of
+# its own. To fill the tiles each thread loads eight elements of each: of A column tx in its own eight rows, of
+# B column t = 8 · ty + tx in all eight rows. **Budget:** the bytes that tiles of
 # 64 need, 0.25 shared loads per multiply-add, no local memory, no bank conflicts. About 30 lines.
 
 
@@ -397,7 +403,7 @@ def second_of(pair):
 # **Do.** Write `wide(a, b, c)`: `blocked` with pairs, from global memory to shared and from shared to
 # registers. Tiles are 64 × 4 pairs of A and 8 × 32 pairs of B. A thread's columns are now pairs: tx + 8·j,
 # j in range(4). **Budget:** half the load requests, 0.125 shared requests per multiply-add of a warp, no
-# conflicts. About 35 lines. Sizes include 33 × 18 × 66.
+# conflicts. Add each product with its own `+=`, so that each is one FMA. About 35 lines. Sizes include 33 × 18 × 66.
 
 
 # %% nbgrader={"grade": false, "grade_id": "wide", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -563,7 +569,8 @@ for name in ("tiled", "staged"):
 # Four units of an SM work side by side on a product: lanes do the arithmetic, schedulers issue
 # instructions, shared memory serves wavefronts, the L2 sends sectors. Each needs some cycles for the work
 # of 32 multiply-adds, one of each lane of a warp. The slowest sets the pace. The counts are yours, the
-# rates are the A100's; so this is **modelled**, and it leaves out waiting. Instructions are those of PTX;
+# rates are the A100's (`l2_seen`: L2 bandwidth that tests have seen; as if the L1 caught no repeats); so this is
+# **modelled**, and it leaves out waiting. Instructions are those of PTX;
 # machine code has somewhat others.
 
 # %%
@@ -596,14 +603,17 @@ for name, report in steps.items():
 units({name: cycles(steps[name]) for name in shown}, "cycles per 32 multiply-adds", least=0.5)
 
 # %% [markdown]
-# The wall moves: instructions hold up the plain product, shared memory the tiled one, then instructions
-# again, fewer with each step. At 0.5 cycles the lanes are busy all the time: the peak.
+# At 0.5 cycles the lanes are busy all the time: the peak. What holds each of your kernels up:
 
 # %%
 for name in shown:
-    print(
-        f"{name:10} at most {100 * 0.5 / max(cycles(steps[name]).values()):3.0f} % of the float32 peak (modelled)"
-    )
+    unit, most = max(cycles(steps[name]).items(), key=lambda item: item[1])
+    print(f"{name:10}{unit:27}at most {100 * 0.5 / most:3.0f} % of the float32 peak (modelled)")
+
+# %% [markdown]
+# Instructions depend on how you write the loops. In `column`, k outside and i inside takes 7.5 per
+# multiply-add: a new address for each row of A's tile. With i outside and k inside it is 2.8: the eight
+# words of a row follow each other, at one address and fixed distances. If yours is high, exchange the loops.
 
 # %% [markdown]
 # On a GPU the next cell measures the same ladder against **cuBLAS**, NVIDIA's library, called through CuPy.
@@ -652,21 +662,16 @@ else:
 # ## 9 · A matrix times a vector
 #
 # With one column in B nothing of this helps. Each element of A is used once, so it comes from DRAM and is
-# gone. Inference of a language model, one token at a time, is this product: its speed is the memory's.
+# gone: 2 operations for 4 bytes. Inference of a language model, one token at a time, is this product: its
+# speed is the memory's.
 #
-# **Predict.** How many operations per byte of A, in float32?
-
-# %%
-gpulab.predict("gemm.matvec_intensity", ...)
-
-# %% [markdown]
 # So what is left is to read A well, and x seldom. In y = xᵀ·A a thread can have a column, and neighbours
 # read neighbours. In y = A·x a thread per row would read down a column. Let a warp walk along a row
-# instead: 32 partial sums, added up at the end. And register blocking works for x: eight rows at once share
-# each word of it.
+# instead: 32 partial sums, put into shared memory at the end, where one thread adds up each row's. And
+# register blocking works for x: eight rows at once share each word of it.
 #
 # **Do.** Write `matvec(a, x, y)`. Blocks are (32, 8), and a block has 64 rows: warp `threadIdx.y` takes
-# eight of them. **Budget:** 4 sectors per load request, and 4.5 bytes loaded per element of A, plus 10 %.
+# eight of them. y comes unset. **Budget:** 4 sectors per load request, and 4.5 bytes loaded per element of A, plus 10 %.
 # About 20 lines. Sizes include 70 × 33, 5 × 0 and 1 × 1000.
 
 
@@ -720,12 +725,6 @@ print(f"at 0.5 the A100's roof is {100 * reached:.1f} % of its peak")
 # Attention heads, convolutions and graphs bring thousands of small products. One by one they cost a launch
 # each, and a tile of 64 × 64 stays mostly empty. A **batched** product takes all of them in one launch.
 #
-# **Predict.** What is the intensity of a 16 × 16 product in float32, each element moved once?
-
-# %%
-gpulab.predict("gemm.batched_intensity", ...)
-
-# %% [markdown]
 # **Do.** Write `batched(a, b, c)`, arrays of shape (batch, n, n) with n up to 16. The launch has a block of
 # (16, 16) for each product. **Budget:** each element loaded once. About 14 lines. Sizes include n = 7 and a
 # batch of 0, for which one block is launched all the same.
@@ -788,8 +787,8 @@ gpulab.predict("gemm.few_blocks", ...)
 # output and slice, and the order of the additions, so the last bits, may change from run to run. Libraries
 # also offer a second kernel that adds the slices in a fixed order, from a **workspace**.
 #
-# **Do.** Write `split_k(a, b, c)`. Blocks are (16, 16), the grid is (tiles across, tiles down, 16). C comes
-# as zeros. **Budget:** the bytes that tiles of 16 need, and one atomic addition for each output and slice.
+# **Do.** Write `split_k(a, b, c)`. Blocks are (16, 16), the grid is (tiles across, tiles down, slices):
+# 16 slices, or another number. C comes as zeros. **Budget:** the bytes that tiles of 16 need, and one atomic addition for each output and slice.
 # About 15 lines. Sizes include 33 × 100 × 17: fewer tiles than slices.
 
 
@@ -961,9 +960,9 @@ merit(naive, (8, 32), (32, 8))
 # They fall to a quarter: 2/T words per multiply-add.
 # </details>
 #
-# <details><summary>3. A thread has 4 × 8 outputs. How many words does it read from shared memory per multiply-add?</summary>
+# <details><summary>3. A thread has 4 × 16 outputs. How many words does it read from shared memory per multiply-add?</summary>
 #
-# 12 words for 32 multiply-adds: 0.375.
+# 20 words for 64 multiply-adds: 0.3125, more than the square's 0.25.
 # </details>
 #
 # <details><summary>4. With two buffers, where does the one barrier of a round stand?</summary>

@@ -67,10 +67,6 @@ print(f"{'float32 lanes of an SM':24}" + "".join(f"{rate:10}" for rate in lanes_
 # %%
 gpulab.predict("gemm.tensor_ratio", ...)
 
-# %%
-a100 = hardware.find("A100")
-gpulab.predict("gemm.tensor_ratio", measured=int(a100.tensor_fma["float16"]) / int(a100.fp32_lanes))
-
 # %% [markdown]
 # **Dense and sparse.** From the A100 on, tensor cores can skip half of the products if A has at most two
 # numbers that are not zero in every four (**2:4 sparsity**). The rate doubles, on paper. Advertisements
@@ -122,12 +118,6 @@ roofline(
 # A shape has three numbers, m, n and k: 16 × 16 × 16, 32 × 8 × 16 or 8 × 32 × 16 for float16 and INT8, 16 ×
 # 16 × 8 for TF32, 8 × 8 × 4 for float64 (CUDA Programming Guide, "Element Types and Matrix Sizes").
 #
-# **Predict.** How many multiply-adds does one `mma_sync` of 16 × 16 × 16 do?
-
-# %%
-gpulab.predict("gemm.mma_work", ...)
-
-# %% [markdown]
 # **Do.** Complete `fragments`: C = A·B, A is m × k, B k × n, all multiples of 16, rows after rows. A block
 # is one warp and has the 16 × 16 outputs at row 16 · `blockIdx.y`, column 16 · `blockIdx.x`. **Budget:**
 # each fragment loaded once, and a quarter of the instructions that the float32 lanes would need at least,
@@ -312,7 +302,8 @@ gpulab.predict("gemm.padded", ...)
 
 # %% [markdown]
 # **Stage the tile.** A block copies its tile to shared memory, element by element, with zeros where k ends;
-# in there the rows have whatever length you give them. And the tile serves several warps, each fragment
+# in there the rows have whatever length you give them, by the rules above (`__shared__ __align__(32)
+# __half tile[64][16]`; pad by 8). And the tile serves several warps, each fragment
 # several products.
 #
 # **Do.** Complete `tiles`: C = A·B with m and n multiples of 64, and any k, also odd ones and 0. A block
@@ -382,12 +373,11 @@ bars(
         "wmma, tiles of 64": per_fma(staged, "global_load_bytes"),
     },
     "bytes from global memory per multiply-add",
-    log=True,
 )
 
 # %% [markdown]
 # **Why.** A tile of T moves 4/T bytes per multiply-add in float16. To keep an A100's tensor cores busy from
-# DRAM alone, with 13 bytes for 1,024 multiply-adds, T would have to be 306; the L2 catches most repeats, so
+# DRAM alone, with 13.4 bytes for 1,024 multiply-adds, T would have to be 306; the L2 catches most repeats, so
 # libraries manage with 128 × 256. The 16 × 16 fragment is a register block like that of part A, owned by a
 # warp in place of a thread.
 #
@@ -501,6 +491,7 @@ ax.set(
     xlim=(12, 4000),
 )
 ax.set_xticks(depths, [f"{k:,}" for k in depths])
+ax.set_yticks([1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7], ["1 %", "0.1 %", "0.01 %", "10⁻⁵", "10⁻⁶", "10⁻⁷"])
 ax.minorticks_off()
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
@@ -534,6 +525,9 @@ gpulab.predict("gemm.waves", ...)
 
 
 # %%
+a100 = hardware.find("A100")
+
+
 def used(n, tile=128):
     """The share of the SMs' time that goes into outputs of an n × n product (modelled)."""
     tiles_there = (-(-n // tile)) ** 2

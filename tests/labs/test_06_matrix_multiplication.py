@@ -208,5 +208,8 @@ def test_what_tensor_cores_want_to_be_fed_follows_from_the_data_sheet():
     rate = int(a100.tensor_fma["float16"])
     assert (round(share), rate, rate // 4) == (13, 1024, 256)
     assert f"does {rate:,} of them in a clock and would want {rate // 4} bytes" in text()
-    assert f"T would have to be {round(4 * rate / share)}" in text()
+    assert (
+        f"with {share:.1f} bytes for 1,024 multiply-adds, T would have to be {round(4 * rate / share)}"
+        in text()
+    )
     assert round(float(h100.peak("float16", tensor=True)) / 1e12) == 989 and "400 / 989 = 40 %" in text()
