@@ -3,7 +3,7 @@
 #   gpulab:
 #     lab: "02"
 #     hours: 2.5
-#     topics: [C2.1, C2.2, C2.3, C2.4, C2.5, C2.6, C2.7, C2.8, C2.9, C2.10, C2.11, C2.12, C2.13, C3.1, C3.2, C3.3, C3.4, C3.5, C3.6, C3.8, C3.9, C3.10, C3.12, C6.1, C6.2, C6.3, C6.4, C6.5, C6.8, C6.9, C6.11, C22.1, C22.2, C22.3, C22.4, C22.5, C23.1, C23.7, C23.8, C23.9]
+#     topics: [C2.1, C2.2, C2.3, C2.4, C2.5, C2.6, C2.7, C2.8, C2.9, C2.10, C2.11, C2.12, C2.13, C3.1, C3.2, C3.3, C3.4, C3.5, C3.6, C3.8, C3.9, C3.10, C3.12, C6.1, C6.2, C6.3, C6.4, C6.5, C6.8, C6.9, C6.10, C6.11, C22.1, C22.2, C22.3, C22.4, C22.5, C23.1, C23.7, C23.8, C23.9]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -13,7 +13,8 @@
 # %% [markdown]
 # # 02 A · GPU architecture: what a data sheet tells
 #
-# **About two and a half hours.** You know Python. Part A needs no kernel and no GPU; part B comes after labs 03 and 04.
+# **About two and a half hours.** You know Python. Part A needs no kernel and no GPU; part B comes after labs
+# 03 and 04.
 #
 # Before you write fast code you can know how fast it may get. Four figures of a data sheet and a division
 # answer most questions: units, clock, bandwidth, latency. In this part you work with the data sheets of more
@@ -44,16 +45,16 @@ gpulab.start("02")
 #
 # A **CPU** shortens the wait. Large caches keep data close and **prefetchers** fill them ahead. Branches are
 # predicted. **Out-of-order execution** looks ahead in a thread for instructions that can run already. A
-# **superscalar** core starts several per cycle, on vectors of 256 bits (AVX2) or 512 (AVX-512). **Hyper-threading**
-# gives a core a second thread.
+# **superscalar** core starts several per cycle, on vectors of 256 bits (AVX2) or 512 (AVX-512).
+# **Hyper-threading** gives a core a second thread.
 #
-# A **GPU** uses the wait. A **kernel** is the function that its threads run. An **SM** (streaming multiprocessor) is
-# the GPU's core; it runs threads in groups of 32, a **warp**, and a thread's place in its warp is its **lane**.
-# Thousands of threads are resident with all their registers, and when one warp waits another issues. So caches may
-# be small, and the area goes into arithmetic and a wide memory.
+# A **GPU** uses the wait. A **kernel** is the function that its threads run. An **SM** (streaming
+# multiprocessor) is the GPU's core; it runs threads in groups of 32, a **warp**, and a thread's place in its
+# warp is its **lane**. Thousands of threads are resident with all their registers, and when one warp waits
+# another issues. So caches may be small, and the area goes into arithmetic and a wide memory.
 #
-# **Predict.** An H100 keeps 2,048 threads on each of 132 SMs. An EPYC 9654 runs two on each of 96 cores. How many
-# times as many threads does the GPU hold?
+# **Predict.** An H100 keeps 2,048 threads on each of 132 SMs. An EPYC 9654 runs two on each of 96 cores. How
+# many times as many threads does the GPU hold?
 
 # %%
 gpulab.predict("arch.threads", ...)
@@ -88,20 +89,21 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 #
 # M. Flynn (1966) sorted machines by streams of instructions and data. **SISD** is one of each, **SIMD** one
 # instruction on many data (a CPU's vectors), **MIMD** many of both (a CPU's cores). NVIDIA calls its form
-# **SIMT**: you write for one thread, 32 of them share an instruction, and each may go its own way at a price. A
-# whole GPU is MIMD of SIMT.
+# **SIMT**: you write for one thread, 32 of them share an instruction, and each may go its own way at a price.
+# A whole GPU is MIMD of SIMT.
 #
 # ### How GPUs came to compute
 #
 # Drawing is the same small program for millions of pixels, so graphics cards became throughput machines. From
-# 2001 on people disguised physics as pictures (**GPGPU**); CUDA (2007) took the disguise away. In 2012 AlexNet won an
-# image contest after training on two GTX 580, and deep learning moved to GPUs (Krizhevsky et al., 2012).
+# 2001 on people disguised physics as pictures (**GPGPU**); CUDA (2007) took the disguise away. In 2012
+# AlexNet won an image contest after training on two GTX 580, and deep learning moved to GPUs (Krizhevsky et
+# al., 2012).
 #
 # ## 2 · Where a peak comes from
 #
-# A GPU is built in levels: the chip has **GPCs** (graphics processing clusters), a GPC has **TPCs** (pairs), a TPC
-# has two **SMs**. An SM has four quarters, each with a warp scheduler, a share of the registers and of the lanes,
-# and one tensor core (from Ampere on; Volta and Turing had two).
+# A GPU is built in levels: the chip has **GPCs** (graphics processing clusters), a GPC has **TPCs** (pairs),
+# a TPC has two **SMs**. An SM has four quarters, each with a warp scheduler, a share of the registers and of
+# the lanes, and one tensor core (from Ampere on; Volta and Turing had two).
 
 # %%
 print("          GPCs  TPCs   SMs   lanes per SM: float32  float64  int32   tensor cores per SM")
@@ -114,9 +116,9 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
     )
 
 # %% [markdown]
-# An H100's SM also has 32 load/store units and 16 special function units (sine, reciprocal, …), 64 Ki registers
-# of 4 bytes and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). GPUs that draw have **RT cores** as
-# well, one per SM, which find where a ray hits a scene; A100, H100 and B200 do without.
+# An H100's SM also has 32 load/store units and 16 special function units (sine, reciprocal, …), 64 Ki
+# registers of 4 bytes and 256 KiB of L1 and shared memory (NVIDIA H100 whitepaper). GPUs that draw have **RT
+# cores** as well, one per SM, which find where a ray hits a scene; A100, H100 and B200 do without.
 #
 # ### Peak, dense and sparse
 #
@@ -124,19 +126,19 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 #
 # **peak = SMs × FMA per SM and cycle × 2 × clock**
 #
-# A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and adds up in a wider type
-# than it multiplies in. FMA per core and cycle in float16: V100 64, A100 256, H100 512, B200 1,024. Their rates are
-# stated for a **clock** of their own: an H100's for 1.83 GHz, its lanes' for 1.98 (H100 whitepaper, without a reason).
-# Types were added: float16 (V100), int8 and int4 (T4), bfloat16, tfloat32 and float64 (A100), float8 (H100, which
-# dropped int4), float4 (B200).
+# A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and adds up in a wider
+# type than it multiplies in. FMA per core and cycle in float16: V100 64, A100 256, H100 512, B200 1,024.
+# Their rates are stated for a **clock** of their own: an H100's for 1.83 GHz, its lanes' for 1.98 (H100
+# whitepaper, without a reason). Types were added: float16 (V100), int8 and int4 (T4), bfloat16, tfloat32 and
+# float64 (A100), float8 (H100, which dropped int4), float4 (B200).
 #
-# Two traps. From Ampere on a tensor core can skip two zeros in every four weights: **2:4 sparsity**. It doubles the
-# figure on the front page, not your dense product. And a page may describe a **server of eight**.
+# Two traps. From Ampere on a tensor core can skip two zeros in every four weights: **2:4 sparsity**. It
+# doubles the figure on the front page, not your dense product. And a page may describe a **server of eight**.
 #
-# **Do.** Write `peak(sheet, dtype, advertised)`. `sheet` has `sms`, the number of SMs, and `units`: for each dtype
-# the FMA per SM and cycle, `fma_per_sm`, and the `clock` of these units in Hz. Return `[rate, factor]`: the dense
-# peak in FLOP/s, and the ratio of the advertised rate to it, rounded to a whole number. Return `None` for a dtype
-# without units. About 5 lines.
+# **Do.** Write `peak(sheet, dtype, advertised)`. `sheet` has `sms`, the number of SMs, and `units`: for each
+# dtype the FMA per SM and cycle, `fma_per_sm`, and the `clock` of these units in Hz. Return `[rate, factor]`:
+# the dense peak in FLOP/s, and the ratio of the advertised rate to it, rounded to a whole number. Return
+# `None` for a dtype without units. About 5 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "peak", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -182,18 +184,18 @@ for name, dtype, claim in (
     )
 
 # %% [markdown]
-# **Why.** A factor of 2 is sparsity, 8 a server, 16 both. Of the dense float16 peak well-tuned matrix products reach
-# about 87 % on an A100, 80 % on an H100, 78 % on a B200 and 51 % on an MI300X
-# (S. Bekman, *Machine Learning Engineering*, "Maximum Achievable Matmul FLOPS"). Power, clocks under load and
-# the last wave of tiles eat the rest. **Utilisation** is reached over peak; say which peak.
+# **Why.** A factor of 2 is sparsity, 8 a server, 16 both. Of the dense float16 peak well-tuned matrix
+# products reach about 87 % on an A100, 80 % on an H100, 78 % on a B200 and 51 % on an MI300X (S. Bekman,
+# *Machine Learning Engineering*, "Maximum Achievable Matmul FLOPS"). Power, clocks under load and the last
+# wave of tiles eat the rest. **Utilisation** is reached over peak; say which peak.
 #
 # ## 3 · The memory wall
 #
-# Arithmetic has become cheaper faster than bandwidth. Divide a peak by the bandwidth and you have the operations
-# that each byte must bring if arithmetic is to be the limit. It is called the **ridge**.
+# Arithmetic has become cheaper faster than bandwidth. Divide a peak by the bandwidth and you have the
+# operations that each byte must bring if arithmetic is to be the limit. It is called the **ridge**.
 #
-# **Predict.** V100: 125 TFLOP/s in float16 and 900 GB/s. B200: 2,250 and 8 TB/s. By which factor has the ridge
-# grown?
+# **Predict.** V100: 125 TFLOP/s in float16 and 900 GB/s. B200: 2,250 and 8 TB/s. By which factor has the
+# ridge grown?
 
 # %%
 gpulab.predict("arch.wall", ...)
@@ -215,12 +217,14 @@ gpulab.plot.ridges(
 )
 
 # %% [markdown]
-# **Why.** This is the **memory wall**. The H200 is an H100 with more and faster memory: it moves the wall back by
-# 30 %. On every GPU of the figure a float32 program with two operations per byte leaves most of the lanes idle.
+# **Why.** This is the **memory wall**. The H200 is an H100 with more and faster memory: it moves the wall
+# back by 30 %. On every GPU of the figure a float32 program with two operations per byte leaves most of the
+# lanes idle.
 #
-# Models met three more walls. *Memory*: GPT-2 had 1.5 billion parameters (2019), GPT-3 175 billion (Brown et al.,
-# 2020), which is 350 GB in float16 and more than any GPU held. *Communication*: what does not fit on one GPU must
-# talk to others over links about a tenth as fast as DRAM. *Latency*: one token after the other, however many GPUs.
+# Models met three more walls. *Memory*: GPT-2 had 1.5 billion parameters (2019), GPT-3 175 billion (Brown et
+# al., 2020), which is 350 GB in float16 and more than any GPU held. *Communication*: what does not fit on one
+# GPU must talk to others over links about a tenth as fast as DRAM. *Latency*: one token after the other,
+# however many GPUs.
 #
 # ## 4 · The roofline
 #
@@ -250,10 +254,10 @@ gpulab.predict("arch.add", measured=a100.attainable(1 / 12) / 1e12)
 print(f"{100 * a100.attainable(1 / 12) / a100.peak:.1f} % of the float32 peak")
 
 # %% [markdown]
-# **Do.** Write `bound(product, gpu)`. The product has sizes `m`, `n`, `k` (A is m × k, B is k × n), a `dtype` and
-# its `bytes` per element. `gpu` has `dram_bandwidth` in B/s and `peak`, FLOP/s by dtype. Each matrix moves once.
-# Return `[intensity, what, seconds]`: FLOP/B, `"memory"` or `"compute"`, and the least time. On the ridge itself
-# arithmetic counts as the limit. About 6 lines.
+# **Do.** Write `bound(product, gpu)`. The product has sizes `m`, `n`, `k` (A is m × k, B is k × n), a `dtype`
+# and its `bytes` per element. `gpu` has `dram_bandwidth` in B/s and `peak`, FLOP/s by dtype. Each matrix
+# moves once. Return `[intensity, what, seconds]`: FLOP/B, `"memory"` or `"compute"`, and the least time. On
+# the ridge itself arithmetic counts as the limit. About 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "bound", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -302,9 +306,9 @@ gpulab.plot.roofline(points, "A100")
 # %% [markdown]
 # A hollow mark lies on its roof: the most that this product can reach. Each dtype has a roof of its own.
 #
-# **Why.** The same sizes can be compute bound in float32 and closer to memory bound in float16, since the roof
-# is higher and the bytes are halved. Part of the traffic may come from a cache, which has a slope of its own;
-# lab 04 is about that. On another GPU the marks stay where they are, and the roof moves.
+# **Why.** The same sizes can be compute bound in float32 and closer to memory bound in float16, since the
+# roof is higher and the bytes are halved. Part of the traffic may come from a cache, which has a slope of its
+# own; lab 04 is about that. On another GPU the marks stay where they are, and the roof moves.
 #
 # ### What holds a program up
 #
@@ -321,9 +325,9 @@ gpulab.plot.roofline(points, "A100")
 #
 # ## 5 · This computer under its own roof
 #
-# The model is not about GPUs. `gpulab.bench` measures the processor in front of you: a copy by all cores for the
-# bandwidth, a matrix product for the rate. It takes the fastest of five runs, because other programs can only
-# slow a run down.
+# The model is not about GPUs. `gpulab.bench` measures the processor in front of you: a copy by all cores for
+# the bandwidth, a matrix product for the rate. It takes the fastest of five runs, because other programs can
+# only slow a run down.
 #
 # **Predict.** Where is the float32 ridge of this CPU? The server CPUs in section 9 have 16 to 29 FLOP/B at
 # their base clocks.
@@ -341,8 +345,8 @@ print("matrix product", product)
 gpulab.predict("arch.ridge_here", measured=here.ridge)
 
 # %% [markdown]
-# Between a copy and a product: each number of an array goes through 4, 16, 64, … steps y = y · x + c before it is
-# stored. A step has 2 operations, a number moves 8 bytes.
+# Between a copy and a product: each number of an array goes through 4, 16, 64, … steps y = y · x + c before
+# it is stored. A step has 2 operations, a number moves 8 bytes.
 
 # %%
 between = [
@@ -352,19 +356,19 @@ between = [
 gpulab.plot.roofline(between, here)
 
 # %% [markdown]
-# **Why.** The marks climb along the slope and bend to the flat part: more operations per byte, a higher rate, until
-# arithmetic is the limit. A mark a little above the roof is no mistake, because the roof is measured, too, and
-# other programs run beside yours. Far below the ridge nothing that you do to the arithmetic helps. These numbers
-# are of this machine on this day.
+# **Why.** The marks climb along the slope and bend to the flat part: more operations per byte, a higher rate,
+# until arithmetic is the limit. A mark a little above the roof is no mistake, because the roof is measured,
+# too, and other programs run beside yours. Far below the ridge nothing that you do to the arithmetic helps.
+# These numbers are of this machine on this day.
 #
 # ## 6 · Little's law
 #
-# A memory with a latency delivers at full rate only if enough requests are under way. J. Little (1961) found how
-# many: **what is under way = rate × time**. A road that passes one car a second and takes 60 seconds to drive
-# holds 60 cars, if it is full.
+# A memory with a latency delivers at full rate only if enough requests are under way. J. Little (1961) found
+# how many: **what is under way = rate × time**. A road that passes one car a second and takes 60 seconds to
+# drive holds 60 cars, if it is full.
 #
-# **Predict.** An H100 has 3,350 GB/s and a DRAM latency of 688 cycles at 1.98 GHz. How many kilobytes must be under
-# way in the whole GPU?
+# **Predict.** An H100 has 3,350 GB/s and a DRAM latency of 688 cycles at 1.98 GHz. How many kilobytes must be
+# under way in the whole GPU?
 
 # %%
 gpulab.predict("arch.under_way", ...)
@@ -375,9 +379,9 @@ gpulab.predict("arch.under_way", measured=float(h100.dram_bandwidth) * seconds /
 print(f"latency {1e9 * seconds:.0f} ns   ({h100.dram_latency.source}; {h100.dram_latency.note})")
 
 # %% [markdown]
-# **Do.** Write `warps_needed(gpu, bytes_per_lane)`: how many warps per SM fill the memory when each lane has one
-# load of `bytes_per_lane` under way? `gpu` has `sms`, `clock` in Hz, `dram_bandwidth` in B/s, `dram_latency` in
-# cycles. Each SM takes its share of the bandwidth. Return a whole number. About 3 lines.
+# **Do.** Write `warps_needed(gpu, bytes_per_lane)`: how many warps per SM fill the memory when each lane has
+# one load of `bytes_per_lane` under way? `gpu` has `sms`, `clock` in Hz, `dram_bandwidth` in B/s,
+# `dram_latency` in cycles. Each SM takes its share of the bandwidth. Return a whole number. About 3 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "warps_needed", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -408,10 +412,28 @@ for gpu in hardware.ALL:
         print(f"{gpu.name:9}{needed[0]:5}{needed[1]:5}{needed[2]:5}{gpu.capability.max_warps:23} warps{full}")
 
 # %% [markdown]
-# **Why.** On an H100 one 4-byte load per lane is not enough, however many warps you launch: 69 are needed and 64
-# fit. With 16 bytes per lane, or four independent loads before the first use, 18 will do. So full occupancy is
-# neither necessary nor sufficient. Bandwidth grew faster than latency fell, and each generation needs more under
-# way; the L40S and its kin need little, because their memory is slower.
+# **Why.** On an H100 one 4-byte load per lane is not enough, however many warps you launch: 69 are needed and
+# 64 fit. With 16 bytes per lane, or four independent loads before the first use, 18 will do. So full
+# occupancy is neither necessary nor sufficient. Bandwidth grew faster than latency fell, and each generation
+# needs more under way; the L40S and its kin need little, because their memory is slower.
+#
+# ### Waiting in line
+#
+# Little's law holds for people, too: requests under way in a service = requests per second × seconds each
+# takes. How long each takes depends on how busy the server is. If requests come at random and take random
+# times, one after the other, the mean time is service time / (1 − **utilisation**), waiting included (the
+# M/M/1 queue; L. Kleinrock, *Queueing Systems*, 1975). A **percentile** tells more than a mean: 99 % of
+# requests are done within the 99th.
+
+# %%
+print("busy    mean    half of them   99 %    (in service times)")
+for busy in (0.1, 0.5, 0.8, 0.9, 0.95):
+    mean = 1 / (1 - busy)
+    print(f"{busy:4.0%}{mean:8.1f}{mean * np.log(2):12.1f}{mean * np.log(100):12.1f}")
+
+# %% [markdown]
+# A server that is busy 90 % of the time keeps one request in a hundred for 46 service times or longer. Free
+# capacity is what a short wait costs; lab 20 trades the two.
 #
 # ## 7 · What speed-up is possible
 #
@@ -419,18 +441,20 @@ for gpu in hardware.ALL:
 # **1 / (s + (1 − s)/n)** (G. Amdahl, 1967). It never exceeds 1/s.
 #
 # J. Gustafson (1988) turned the question round. People with more processors solve larger problems in the same
-# time. If s is the serial share of *that* run, one processor would take **s + (1 − s) · n** times as long. Both are
-# right, about different questions: is my problem fixed, or my time?
+# time. If s is the serial share of *that* run, one processor would take **s + (1 − s) · n** times as long.
+# Both are right, about different questions: is my problem fixed, or my time?
 #
-# **Predict.** A program is serial for 5 % of its time. What is the most that any number of GPUs can speed it up?
+# **Predict.** A program is serial for 5 % of its time. What is the most that any number of GPUs can speed it
+# up?
 
 # %%
 gpulab.predict("arch.amdahl", ...)
 
 # %% [markdown]
-# **Do.** Write `processors(serial, target)`: the fewest processors with at least the speed-up `target`, as `[by
-# Amdahl, by Gustafson]`; `None` where no number is enough. `serial` may be 0 or 1. One processor has a speed-up of
-# 1, so a target of 1 needs one, even with a serial share of 1. About 8 lines; `math.ceil` is at hand.
+# **Do.** Write `processors(serial, target)`: the fewest processors with at least the speed-up `target`, as
+# `[by Amdahl, by Gustafson]`; `None` where no number is enough. `serial` may be 0 or 1. One processor has a
+# speed-up of 1, so a target of 1 needs one, even with a serial share of 1. About 8 lines; `math.ceil` is at
+# hand.
 
 
 # %% nbgrader={"grade": false, "grade_id": "processors", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -452,10 +476,10 @@ gpulab.check("arch.processors", processors)
 gpulab.plot.speedup([0.01, 0.05, 0.2])
 
 # %% [markdown]
-# **Why.** A kernel that is 50 × as fast in a program that spends half its time elsewhere makes the program 1.96 ×
-# as fast. Profile first, then port. A service whose requests pass a serial stage of 20 ms serves at most 50 a second,
-# however many GPUs follow it. A pipeline whose stages overlap is no matter of Amdahl's: it runs at the pace of its
-# slowest stage.
+# **Why.** A kernel that is 50 × as fast in a program that spends half its time elsewhere makes the program
+# 1.96 × as fast. Profile first, then port. A service whose requests pass a serial stage of 20 ms serves at
+# most 50 a second, however many GPUs follow it. A pipeline whose stages overlap is no matter of Amdahl's: it
+# runs at the pace of its slowest stage.
 #
 # ## 8 · When offloading pays
 #
@@ -463,13 +487,13 @@ gpulab.plot.speedup([0.01, 0.05, 0.2])
 #
 # **T_cpu > T_start + T_in + T_gpu + T_out**
 #
-# Three forms of sharing: *offload*, where the CPU waits; a *pipeline*, where pieces are copied while others are
-# computed; and *cooperation*, where the CPU takes its part of the items. Data that are already on the GPU,
-# because another kernel left them there, cost no copy. Do not compare a speed-up, which has no unit, with
-# seconds.
+# Three forms of sharing: *offload*, where the CPU waits; a *pipeline*, where pieces are copied while others
+# are computed; and *cooperation*, where the CPU takes its part of the items. Data that are already on the
+# GPU, because another kernel left them there, cost no copy. Do not compare a speed-up, which has no unit,
+# with seconds.
 #
-# **Predict.** c = a + b on an A100 takes 12 bytes per element of DRAM traffic. From host memory over PCIe 4.0 ×16
-# (31.5 GB/s each way, both ways at once) 8 bytes come in. How many times longer does it take?
+# **Predict.** c = a + b on an A100 takes 12 bytes per element of DRAM traffic. From host memory over PCIe 4.0
+# ×16 (31.5 GB/s each way, both ways at once) 8 bytes come in. How many times longer does it take?
 
 # %%
 gpulab.predict("arch.copy_share", ...)
@@ -484,10 +508,10 @@ for link in hardware.LINKS.values():
     print(f"  {link.name:16}{float(link.per_direction) / 1e9:7.1f}{both}")
 
 # %% [markdown]
-# **Do.** Write `break_even(job)`: from how many items on is the GPU faster? A job has, per item, `cpu_s` and `gpu_s`
-# in seconds and `bytes_in` and `bytes_out`; `link` in B/s one way; `overhead_s`, paid once; and `resident`, true
-# when the data need no copy. Copies and kernel do not overlap. Return the smallest whole number of items, `None`
-# if there is none; at a tie the GPU is not faster. About 5 lines.
+# **Do.** Write `break_even(job)`: from how many items on is the GPU faster? A job has, per item, `cpu_s` and
+# `gpu_s` in seconds and `bytes_in` and `bytes_out`; `link` in B/s one way; `overhead_s`, paid once; and
+# `resident`, true when the data need no copy. Copies and kernel do not overlap. Return the smallest whole
+# number of items, `None` if there is none; at a tie the GPU is not faster. About 5 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "break_even", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -505,8 +529,8 @@ def break_even(job):
 gpulab.check("arch.break_even", break_even)
 
 # %% [markdown]
-# **See.** A matrix product n × n × n in float32 and a sum of two vectors, on an EPYC 9654 and on an A100, each at
-# the time of its roofline, with 20 µs for the start (an assumption). Modelled, from data sheets.
+# **See.** A matrix product n × n × n in float32 and a sum of two vectors, on an EPYC 9654 and on an A100,
+# each at the time of its roofline, with 20 µs for the start (an assumption). Modelled, from data sheets.
 
 # %%
 cpu = hardware.Roofline("EPYC 9654", "float32", float(epyc.peak()), float(epyc.dram_bandwidth))
@@ -538,10 +562,11 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** A sum has too few operations for its bytes to be carried over a link. But low intensity does not make work
-# the CPU's: with resident data the GPU wins there, too, by its bandwidth. CPUs keep what is small, serial, full of
-# branches or waiting for the operating system. The thresholds are of these machines and this link. A kernel that
-# keeps its speed on another GPU, and not only its results, has **performance portability**: measure again.
+# **Why.** A sum has too few operations for its bytes to be carried over a link. But low intensity does not
+# make work the CPU's: with resident data the GPU wins there, too, by its bandwidth. CPUs keep what is small,
+# serial, full of branches or waiting for the operating system. The thresholds are of these machines and this
+# link. A kernel that keeps its speed on another GPU, and not only its results, has **performance
+# portability**: measure again.
 #
 # ## 9 · Side by side
 #
@@ -560,9 +585,9 @@ for cpu_sheet in hardware.CPUS.values():
     )
 
 # %% [markdown]
-# A CPU's peak is cores × FLOP per cycle and core × clock: with two 256-bit FMA units 2 × 8 × 2 = 32 in float32. Its
-# bandwidth is channels × 8 bytes × transfers per second. In float64 an EPYC 9654 has a ninth of the rate of an
-# H100's ordinary lanes, and a seventh of its bandwidth; the large gap is in float16.
+# A CPU's peak is cores × FLOP per cycle and core × clock: with two 256-bit FMA units 2 × 8 × 2 = 32 in
+# float32. Its bandwidth is channels × 8 bytes × transfers per second. In float64 an EPYC 9654 has a ninth of
+# the rate of an H100's ordinary lanes, and a seventh of its bandwidth; the large gap is in float16.
 #
 # ### Peak and seen
 #
@@ -579,19 +604,21 @@ seen["MI300X"] = round(100 * float(chip.dram_seen) / float(chip.dram_bandwidth))
 gpulab.plot.bars(seen, "% of the peak bandwidth")
 
 # %% [markdown]
-# The **bandwidth utilisation** of a kernel is what it reaches over the peak. Compare it with these numbers and not
-# with 100.
+# The **bandwidth utilisation** of a kernel is what it reaches over the peak. Compare it with these numbers
+# and not with 100.
 #
 # ### Boards and generations
 #
-# - **H100 or A100.** More SMs, lanes and clock; **clusters**: blocks of one GPC that read each other's shared memory.
-# - **SXM or PCIe.** The H100 card has 114 SMs, lower clocks, half the power and the memory of an A100. A board's name
-#   says little: look for SMs, clocks, watts.
+# - **H100 or A100.** More SMs, lanes and clock; **clusters**: blocks of one GPC that read each other's shared
+#   memory.
+# - **SXM or PCIe.** The H100 card has 114 SMs, lower clocks, half the power and the memory of an A100. A
+#   board's name says little: look for SMs, clocks, watts.
 # - **First editions.** V100 came with 16 GB and A100 with 40 GB; the larger ones followed.
-# - **B200.** Two dies, joined by 10 TB/s (NVIDIA), act as one GPU with 208 billion transistors and float4. Its
-#   ordinary lanes compute about as fast as an H100's; its bandwidth per watt is 1.67 × as good.
-# - **GH200.** A Grace CPU and an H100 with one coherent memory over NVLink-C2C, 450 GB/s each way. The GPU reads the
-#   CPU's memory without a copy, seven times as fast as over PCIe 5.0, and still far slower than its own.
+# - **B200.** Two dies, joined by 10 TB/s (NVIDIA), act as one GPU with 208 billion transistors and float4.
+#   Its ordinary lanes compute about as fast as an H100's; its bandwidth per watt is 1.67 × as good.
+# - **GH200.** A Grace CPU and an H100 with one coherent memory over NVLink-C2C, 450 GB/s each way. The GPU
+#   reads the CPU's memory without a copy, seven times as fast as over PCIe 5.0, and still far slower than its
+#   own.
 #
 # ## 10 · Energy and money
 #
@@ -628,23 +655,24 @@ gpulab.plot.bars(
 # %% [markdown]
 # ### What a token costs
 #
-# **Predict.** How many H100s with 80 GB hold the weights of a model with 70 billion parameters in float16, in 80 % of
-# their memory?
+# **Predict.** How many H100s with 80 GB hold the weights of a model with 70 billion parameters in float16, in
+# 80 % of their memory?
 
 # %%
 gpulab.predict("arch.weights", ...)
 
 # %% [markdown]
-# **Weights** take parameters × bytes per parameter. That alone decides how many GPUs a model needs; caches and
-# activations come on top (labs 16 to 19). Serving one token after the other reads all weights for every step,
-# whatever the batch. So the least time of a step for g GPUs that share the weights is
+# **Weights** take parameters × bytes per parameter. That alone decides how many GPUs a model needs; caches
+# and activations come on top (labs 16 to 19). Serving one token after the other reads all weights for every
+# step, whatever the batch. So the least time of a step for g GPUs that share the weights is
 #
 # **max( weights / (g · bandwidth), 2 · parameters · batch / (g · peak) )**
 #
-# **Do.** Write `cheapest(model, offers)`. A model has `parameters`, `bytes_per_parameter` and `batch`. An offer has
-# `name`, `memory` (B), `bandwidth` (B/s), `peak` (FLOP/s), `watts` and `price_per_hour` ($), for one GPU. Take as few
-# GPUs of an offer as hold the weights in 80 % of their memory. One step makes `batch` tokens. Return for the offer with the least money `[name,
-# GPUs, $ per million tokens, kWh per million tokens]`. About 12 lines.
+# **Do.** Write `cheapest(model, offers)`. A model has `parameters`, `bytes_per_parameter` and `batch`. An
+# offer has `name`, `memory` (B), `bandwidth` (B/s), `peak` (FLOP/s), `watts` and `price_per_hour` ($), for
+# one GPU. Take as few GPUs of an offer as hold the weights in 80 % of their memory. One step makes `batch`
+# tokens. Return for the offer with the least money `[name, GPUs, $ per million tokens, kWh per million
+# tokens]`. About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "cheapest", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -696,9 +724,10 @@ for billions in (7, 70):
 # **Why.** At batch 1 you pay for bandwidth and read all weights for one token. With a large batch you pay for
 # arithmetic, a token costs less than a hundredth, and another GPU may be the cheapest.
 #
-# **Energy of training** is GPU-hours × power. Llama 2 70B took 1,720,320 hours on A100s of at most 400 W (Touvron et
-# al., 2023, table 2): 688 MWh, an energy, not a power. With the table's 291 t of CO₂ that is 0.42 kg per kWh. GPT-3
-# took an estimated 1,287 MWh (Patterson et al., 2021); a tenth more efficiency would have saved over a hundred.
+# **Energy of training** is GPU-hours × power. Llama 2 70B took 1,720,320 hours on A100s of at most 400 W
+# (Touvron et al., 2023, table 2): 688 MWh, an energy, not a power. With the table's 291 t of CO₂ that is 0.42
+# kg per kWh. GPT-3 took an estimated 1,287 MWh (Patterson et al., 2021); a tenth more efficiency would have
+# saved over a hundred.
 #
 # ### Which GPU for which work
 #
@@ -723,11 +752,11 @@ for chip in hardware.ACCELERATORS.values():
     print(f"{chip.name:12} {chip.maker:8} {chip.units!s:29}{rate or '–'!s:>13}   {memory} {ridge}")
 
 # %% [markdown]
-# - **AMD.** A *compute unit* (CU) is the SM. A *wavefront* is the warp: 64 lanes on CDNA (data centre), 32 or 64 on
-#   RDNA (graphics). *LDS* is shared memory. An MI300X has 304 CUs on eight dies and 256 MiB of Infinity Cache. It has
-#   no CPU; an MI300A has one.
-# - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is no GPU: it has matrix engines, 64
-#   vector cores and 24 Ethernet ports.
+# - **AMD.** A *compute unit* (CU) is the SM. A *wavefront* is the warp: 64 lanes on CDNA (data centre), 32 or
+#   64 on RDNA (graphics). *LDS* is shared memory. An MI300X has 304 CUs on eight dies and 256 MiB of Infinity
+#   Cache. It has no CPU; an MI300A has one.
+# - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is no GPU: it has matrix
+#   engines, 64 vector cores and 24 Ethernet ports.
 # - **Google.** A TPU has few very large matrix units (128 × 128) and no warps; a compiler plans every move.
 #
 # **NVIDIA or AMD**, dense and per GPU. Read row by row: neither wins all.
@@ -755,20 +784,20 @@ print(
 )
 
 # %% [markdown]
-# The B200 came a year later and draws a third more power. Of its peak an MI300X reaches less so far (51 %, see
-# section 2): software is part of a machine.
+# The B200 came a year later and draws a third more power. Of its peak an MI300X reaches less so far (51 %,
+# see section 2): software is part of a machine.
 #
 # ## 12 · In your pocket and on your desk
 #
-# Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and tens to hundreds of GB/s have to do
-# for everything together.
+# Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and tens to hundreds of GB/s have
+# to do for everything together.
 #
-# - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural networks
-#   often run on a separate unit (NPU).
-# - **Laptops.** A GPU of Intel's or AMD's on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to 115 W, as
-#   its maker likes (NVIDIA, laptop specifications): the name of a card is not its sheet.
-# - **Apple** states neither FLOP/s nor watts, so a GFLOP/s per watt for it is somebody's estimate. An M3 Ultra has
-#   819 GB/s of *unified memory* (Apple, 2025).
+# - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural
+#   networks often run on a separate unit (NPU).
+# - **Laptops.** A GPU of Intel's or AMD's on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to
+#   115 W, as its maker likes (NVIDIA, laptop specifications): the name of a card is not its sheet.
+# - **Apple** states neither FLOP/s nor watts, so a GFLOP/s per watt for it is somebody's estimate. An M3
+#   Ultra has 819 GB/s of *unified memory* (Apple, 2025).
 # - **Jetson.** The "275 TOPS" of an AGX Orin are int8, sparse, and GPU and DLA together.
 
 # %%
@@ -785,8 +814,8 @@ print(
 # %% [markdown]
 # ## Detective · A kernel far below the peak
 #
-# A colleague has placed a kernel on the roofline of an A100 SXM with 80 GB and is alarmed. The kernel adds a bias to 100
-# million float32 numbers, in place, and took 0.47 ms.
+# A colleague has placed a kernel on the roofline of an A100 SXM with 80 GB and is alarmed. The kernel adds a
+# bias to 100 million float32 numbers, in place, and took 0.47 ms.
 
 
 # %%
@@ -805,10 +834,10 @@ def efficiency(elements, seconds):
 efficiency(100_000_000, 0.47e-3)
 
 # %% [markdown]
-# "0.07 % of the peak! We should use tensor cores." Every line of arithmetic is right. Two of the figures do not
-# belong to this kernel or this board, and the first row of the answer means nothing. Which are they, and how
-# good is the kernel? `hardware.find("A100").dram_bandwidth` and the other figures of this sheet help. An addition is
-# one operation, not an FMA. Mend the two and look again; then open the answer.
+# "0.07 % of the peak! We should use tensor cores." Every line of arithmetic is right. Two of the figures do
+# not belong to this kernel or this board, and the first row of the answer means nothing. Which are they, and
+# how good is the kernel? `hardware.find("A100").dram_bandwidth` and the other figures of this sheet help. An
+# addition is one operation, not an FMA. Mend the two and look again; then open the answer.
 
 # %%
 # Your experiment.
@@ -817,17 +846,18 @@ efficiency(100_000_000, 0.47e-3)
 # <details><summary>The answer</summary>
 #
 # 312 TFLOP/s is the float16 rate of the tensor cores; an addition in float32 runs on the ordinary lanes, 19.5
-# TFLOP/s, and its ridge is 9.6 FLOP/B, not 161. 1,935 GB/s belongs to the PCIe card with 80 GB; the SXM module has
-# 2,039. At 1/8 FLOP/B the kernel is memory bound, so its share of any peak says nothing. It moves 800 MB in 0.47 ms:
-# 1,702 GB/s, 83 % of the SXM module's bandwidth and about what a benchmark reaches (1,737 GB/s, see
-# `hardware.find("A100").dram_seen`). There is nothing to gain, except by fusing it with its neighbours.
+# TFLOP/s, and its ridge is 9.6 FLOP/B, not 161. 1,935 GB/s belongs to the PCIe card with 80 GB; the SXM
+# module has 2,039. At 1/8 FLOP/B the kernel is memory bound, so its share of any peak says nothing. It moves
+# 800 MB in 0.47 ms: 1,702 GB/s, 83 % of the SXM module's bandwidth and about what a benchmark reaches (1,737
+# GB/s, see `hardware.find("A100").dram_seen`). There is nothing to gain, except by fusing it with its
+# neighbours.
 # </details>
 #
 # ## Beyond · Two workers
 #
-# Open-ended and ungraded. Some items suit the CPU, some the GPU, and both may work at the same time. `tasks` lists
-# for each task its seconds on the CPU and on the GPU, copies included. Write `share(tasks)`: a list with `True` for
-# each task that goes to the GPU. The figure of merit is the time until both are done.
+# Open-ended and ungraded. Some items suit the CPU, some the GPU, and both may work at the same time. `tasks`
+# lists for each task its seconds on the CPU and on the GPU, copies included. Write `share(tasks)`: a list
+# with `True` for each task that goes to the GPU. The figure of merit is the time until both are done.
 #
 # | way | seconds |
 # |---|---|
@@ -923,15 +953,17 @@ gpulab.recap("02")
 #
 # ### References
 #
-# 1. NVIDIA, *H100 Tensor Core GPU Architecture*, whitepaper, 2022, and *A100 Tensor Core GPU Architecture*, 2020.
+# 1. NVIDIA, *H100 Tensor Core GPU Architecture*, whitepaper, 2022, and *A100 Tensor Core GPU Architecture*,
+#    2020.
 # 2. S. Williams, A. Waterman, D. Patterson, "Roofline: An Insightful Visual Performance Model for Multicore
 #    Architectures", Communications of the ACM 52 (4), 2009.
-# 3. G. Amdahl, "Validity of the single processor approach to achieving large scale computing capabilities", AFIPS,
-#    1967; J. Gustafson, "Reevaluating Amdahl's Law", Communications of the ACM 31 (5), 1988.
+# 3. G. Amdahl, "Validity of the single processor approach to achieving large scale computing capabilities",
+#    AFIPS, 1967; J. Gustafson, "Reevaluating Amdahl's Law", Communications of the ACM 31 (5), 1988.
 # 4. J. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (3), 1961.
 # 5. M. Flynn, "Very high-speed computing systems", Proceedings of the IEEE 54 (12), 1966.
 # 6. V. Volkov, "Better Performance at Lower Occupancy", GPU Technology Conference, 2010.
 # 7. S. Bekman, *Machine Learning Engineering Open Book*. https://github.com/stas00/ml-engineering
-# 8. H. Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023. https://arxiv.org/abs/2307.09288
+# 8. H. Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023.
+#    https://arxiv.org/abs/2307.09288
 # 9. D. Patterson et al., "Carbon Emissions and Large Neural Network Training", 2021.
 #    https://arxiv.org/abs/2104.10350
