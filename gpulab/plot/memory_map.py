@@ -31,9 +31,9 @@ def memory_map(
         fill = style.SERIES[place % len(style.SERIES)]
         style.cell(ax, first, offsets[index] / MIB, "", fill, width=last + 1 - first, height=size / MIB)
     ax.axhline(least / MIB, color=style.ALARM, linewidth=1.4)
-    ax.annotate(
-        "most that is alive at once", (begin, least / MIB), xytext=(4, 3), textcoords="offset points",
-        color=style.ALARM, fontsize=style.TEXT,
+    ax.annotate(  # beside the boxes, which would cross it
+        "most that is\nalive at once", (end, least / MIB), xytext=(5, 0), textcoords="offset points",
+        va="center", color=style.ALARM, fontsize=style.TEXT,
     )  # fmt: skip
     ax.set_xlim(begin, end)
     ax.set_ylim(0, max(top, least, 1) * 1.08 / MIB)
