@@ -17,6 +17,7 @@ from gpulab.exercises.lab_08_pytorch_performance import (  # noqa: E402
     one_pass,
 )
 from gpulab.exercises.registry import predictions  # noqa: E402
+from gpulab.exercises.run import explain  # noqa: E402
 from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
 from gpulab.profile.tensors import TensorReport  # noqa: E402
 from grading.graft import graft  # noqa: E402
@@ -128,6 +129,15 @@ def test_one_measurement_or_a_mean_is_wrong_on_most_machines_and_a_median_on_non
     assert [answers["benchmark"](machine) for machine in machines] == truth
     assert 10 < sum(once(m) != t for m, t in zip(machines, truth, strict=True)) < 50
     assert all(mean(m) > t for m, t in zip(machines, truth, strict=True))
+
+
+def test_a_wrong_call_of_the_fused_operator_says_what_it_takes():
+    def adamw_step(params):
+        torch._fused_adamw_(params, 3)
+
+    with pytest.raises(TypeError) as raised:
+        adamw_step([torch.ones(2)])
+    assert "exp_avg_sqs" in explain(raised.value, adamw_step)[0].text
 
 
 def test_clipping_with_where_keeps_to_the_budget():
