@@ -611,9 +611,9 @@ for name in shown:
     print(f"{name:10}{unit:27}at most {100 * 0.5 / most:3.0f} % of the float32 peak (modelled)")
 
 # %% [markdown]
-# Instructions depend on how you write the loops. In `column`, k outside and i inside takes 7.5 per
-# multiply-add: a new address for each row of A's tile. With i outside and k inside it is 2.8: the eight
-# words of a row follow each other, at one address and fixed distances. If yours is high, exchange the loops.
+# Instructions depend on how you write the loops. `column` with k outside, its word of B read there, and i
+# inside takes 7.5 per multiply-add; with i outside and k inside 2.8. Loads and multiply-adds are the same; the
+# rest is indices and loops. If yours is high, exchange them.
 
 # %% [markdown]
 # On a GPU the next cell measures the same ladder against **cuBLAS**, NVIDIA's library, called through CuPy.

@@ -491,7 +491,7 @@ ax.set(
     xlim=(12, 4000),
 )
 ax.set_xticks(depths, [f"{k:,}" for k in depths])
-ax.set_yticks([1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7], ["1 %", "0.1 %", "0.01 %", "10⁻⁵", "10⁻⁶", "10⁻⁷"])
+ax.set_yticks([1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7], ["10⁻²", "10⁻³ = 0.1 %", "10⁻⁴", "10⁻⁵", "10⁻⁶", "10⁻⁷"])
 ax.minorticks_off()
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
