@@ -31,6 +31,7 @@
 # %%
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import gpulab
@@ -62,8 +63,9 @@ for name in ("FP32", "TF32", "FP16", "BF16"):
 plot.bit_fields(rows)
 
 # %% [markdown]
-# BF16 and TF32 are FP32 with a shorter mantissa: the same range, fewer digits. FP16 has fewer exponent bits
-# and more mantissa. TF32 is a format to *compute* in. In memory it takes 32 bits, so it saves no byte.
+# BF16 and TF32 are FP32 with a shorter mantissa: the same range, fewer digits. FP16 trades three exponent
+# bits of BF16 for mantissa. TF32 is a format to *compute* in. In memory it takes 32 bits, so it saves no
+# byte.
 #
 # **Do.** Write `fields(code, exponent, mantissa)`: `code` holds the bits as a whole number, the two others
 # say how many bits the fields have. Return the three fields as a list. About 3 lines.
@@ -119,13 +121,13 @@ def decode(code, exponent, mantissa):
 gpulab.check("formats.decode", decode)
 
 # %% [markdown]
-# **See.** All positive numbers of a 6-bit format with 3 exponent and 2 mantissa bits, as `decode` has them.
+# **See.** The numbers from 0 to 2 of a format with 3 exponent and 2 mantissa bits, as `decode` has them.
 # Then a look at one stretch of FP16 and BF16.
 
 # %%
 gpulab.need(decode)
 small = [decode(code, 3, 2) for code in range(28)]
-plot.number_line({"subnormal": small[:4], "normal": small[4:]})
+plot.number_line({"subnormal": small[:4], "normal": small[4:]}, within=(0, 2))
 
 # %%
 near_one = (1.0, 1.03)
@@ -137,15 +139,15 @@ plot.number_line(
 # **Why.** Within one power of two the numbers are evenly spaced. At the next power the spacing doubles, so
 # the *relative* distance stays the same: about 2^−mantissa bits, and rounding to the nearest is off by at
 # most half of it, the **unit roundoff** (2⁻¹¹ = 0.05 % in FP16). Below the smallest normal number the spacing
-# no longer shrinks, and the relative error grows without limit.
+# no longer shrinks, and the relative error grows, up to 100 %.
 #
 # ## 3 · Rounding to the nearest
 #
-# A number that a format has not is rounded to the nearest that it has. Exactly in the middle, the one with
-# the even code is taken (**round to nearest, ties to even**), so that errors do not all go one way. What lies
-# half a step or more beyond the largest finite number becomes infinity.
+# A number that a format does not have is rounded to the nearest that it has. Exactly in the middle, the one
+# with the even code is taken (**round to nearest, ties to even**), so that errors do not all go one way. What
+# lies half a step or more beyond the largest finite number becomes infinity.
 #
-# **Predict.** 1, 2, 3, … : which is the first whole number that FP16 has not?
+# **Predict.** 1, 2, 3, … : which is the first whole number that FP16 does not have?
 
 # %%
 gpulab.predict("formats.whole", ...)
@@ -181,8 +183,6 @@ gpulab.check("formats.encode", encode)
 
 # %%
 gpulab.need(encode)
-import matplotlib.pyplot as plt
-
 numbers = 2.0 ** np.random.default_rng(1).uniform(-32, 20, 6000)
 fig, ax = plt.subplots(figsize=(7, 3.2))
 for name, colour in (("BF16", "#e69f00"), ("FP16", "#0064a4")):
@@ -197,14 +197,19 @@ ax.annotate("BF16", (2.0**0, 8e-3), color="#b07800")
 ax.annotate("FP16", (2.0**17, 1e-4), color="#0064a4")
 ax.annotate("FP16's subnormals", (2.0**-20, 0.1), color="#0064a4")
 ax.annotate("rounded to zero", (2.0**-28, 1.3), color="#0064a4", ha="center", va="bottom")
+low = numbers < 2.0**-14
+fp16 = numerics.quantize(numbers, "FP16")
+print(
+    f"{low.mean():.0%} of these numbers lie below FP16's normal ones, {(fp16[low] == 0).mean():.0%} of those become 0"
+)
 ax.set(yscale="log", xlabel="number", ylabel="relative error", ylim=(1e-6, 5))
 ax.set_xscale("log", base=2)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% [markdown]
-# FP16 is eight times as exact as BF16 between 2⁻¹⁴ and 65,504, and has nothing to offer outside. BF16's error
-# is the same over the whole range.
+# FP16 is eight times as exact as BF16 between 2⁻¹⁴ and 65,504. Below 2⁻¹⁷ it is worse, and above it ends.
+# BF16's error is the same over the whole range.
 #
 # **Why.** Gradients of a network spread over many powers of two, most of them far below 1. FP16 loses the
 # small ones (lab 10 counts how many); BF16 keeps them with fewer digits. BF16 rounds like all others; it is
@@ -313,8 +318,8 @@ plt.show()
 #
 # **Do.** The numbers lie in slots 0 to n − 1. Write `order(n)`: a list of additions `[a, b]`, each meaning
 # "slot a becomes slot a + slot b", rounded to FP16. At the end slot 0 must hold the sum of all; a slot that
-# was added to another is gone. Additions of different slots run in the same **step**. **Budget:** ⌈log2 n⌉
-# steps, an error of 0.3 % for 8,192 numbers. About 6 lines.
+# was added to another is gone. Additions of different slots run in the same **step**, each as early as its
+# two slots are ready. **Budget:** ⌈log2 n⌉ steps, an error of 0.3 % for 8,192 numbers. About 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -351,8 +356,8 @@ gpulab.predict("formats.stuck", ...)
 # *average* is exact, so many small updates arrive.
 #
 # **Do.** Write `stochastic(bits, noise)`. `bits` are the 32 bits of an FP32 number, `noise` is a random whole
-# number from 0 to 65,535. Return the BF16 code, 16 bits, rounded up in magnitude with the right probability.
-# About 1 line.
+# number from 0 to 65,535. Return the BF16 code, 16 bits, rounded up in magnitude with the right probability:
+# the *largest* noises round up. About 1 line.
 
 
 # %% nbgrader={"grade": false, "grade_id": "stochastic", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -391,8 +396,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% [markdown]
-# Rounded to nearest, the weight never leaves 1. By chance it follows the exact line, with a jitter of one
-# step.
+# Rounded to nearest, the weight never leaves 1. By chance it wanders around the exact line and does not fall
+# behind.
 #
 # **Why.** The spacing above 1 is 2⁻⁷ = 0.0078; 0.001 is an eighth of it. Training in few bits needs either
 # stochastic rounding or a **master copy** of the weights in FP32 (lab 10).
@@ -447,13 +452,14 @@ def block(values):
 gpulab.check("formats.block", block)
 
 # %% [markdown]
-# **See.** 256 numbers, eight blocks, with one **outlier** as large language models have them in a few
-# channels. On the left the block that holds it.
+# **See.** 256 numbers, eight blocks. One place in each block holds an **outlier**, as a few channels of a
+# large language model do. The pictures show the first block.
 
 # %%
 gpulab.need(block)
-values = np.random.default_rng(4).standard_normal(256).astype(np.float32)
-values[11] = 40.0
+draws = np.random.default_rng(0)
+values = draws.standard_normal(256).astype(np.float32)
+values[11::32] = draws.uniform(15, 25, 8) * draws.choice([-1, 1], 8)
 
 
 def through_mxfp4(x):
@@ -477,15 +483,18 @@ rotated = numerics.hadamard(values, signs)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3))
 drawn(axes[0], values, through_mxfp4(values), "as it is")
 drawn(axes[1], rotated, through_mxfp4(rotated), "rotated")
-axes[0].annotate("bars: number\ndiamonds: MXFP4", (31, 36), ha="right", va="top", color="#767676")
+low, high = values[:32].min() - 2, values[:32].max() + 2
+for ax in axes:
+    ax.set(ylim=(low, high))
+axes[1].annotate("bars: number\ndiamonds: MXFP4", (31, high), ha="right", va="top", color="#767676")
 axes[0].set_ylabel("value")
 plt.show()
 
 # %% [markdown]
-# On the left the outlier sets the scale of its block, and all others become 0.
+# On the left the outlier sets the scale of its block, and nearly all others become 0.
 #
 # On the right all 256 were **rotated** first: multiplied by an **orthonormal** Hadamard matrix with random
-# signs (orthonormal: lengths stay, and the inverse is the transpose). The outlier is spread over 256 places.
+# signs (orthonormal: lengths stay, and the inverse is the transpose). Each outlier is spread over 256 places.
 # A product does not change when *both* factors are rotated, because the rotations cancel: (xH)(Hᵀw) = xw.
 #
 # **Predict.** How many times smaller is the error of all 256, rotated back, than without rotation?
@@ -494,15 +503,24 @@ plt.show()
 gpulab.predict("formats.rotated", ...)
 
 # %%
+gpulab.need(block)
 plain = np.linalg.norm(through_mxfp4(values) - values)
 turned = np.linalg.norm(numerics.hadamard(through_mxfp4(rotated)) * signs - values)
 print(f"error without rotation {plain:.2f}, with rotation {turned:.2f}")
 gpulab.predict("formats.rotated", measured=plain / turned)
 
 # %% [markdown]
-# A rotation does not always pay: set `values[11]` to 12 and look again. Then the plain block loses little,
-# and every rotated one gets a part of the outlier.
-#
+# A rotation does not always pay. Without outliers there is nothing to spread:
+
+# %%
+gpulab.need(block)
+smooth = np.random.default_rng(1).standard_normal(256).astype(np.float32)
+back = numerics.hadamard(through_mxfp4(numerics.hadamard(smooth, signs))) * signs
+print(
+    f"no outliers: {np.linalg.norm(through_mxfp4(smooth) - smooth):.2f}, rotated {np.linalg.norm(back - smooth):.2f}"
+)
+
+# %% [markdown]
 # **Why.** A shared scale is as good as its worst member. Smaller blocks help (NVFP4 has 16 and a finer scale
 # in E4M3, with one FP32 for the whole tensor), rotations help, and some layers stay in BF16.
 #
@@ -518,9 +536,9 @@ for name, bits in (("FP32", 32), ("BF16", 16), ("E4M3", 8), ("MXFP4", 4.25)):
 # %% [markdown]
 # **Do.** Write the kernel `dequantize(packed, scales, out)`. A byte of `packed` holds two E2M1 codes, the
 # first in its lower half; `scales` has an E8M0 code for every 32 numbers (100 to 149 here); `out` is float32.
-# The launch has a thread for each byte. **Budget:** stores without a wasted sector, 120 warp instructions per
+# The launch has a thread for each byte. **Budget:** stores without a wasted sector, 140 warp instructions per
 # warp. About 15 lines. Make the 32 bits of each result as integers; `out.view(np.uint64)` has one element for
-# two results.
+# two results. Convert what you load to `np.uint32` first: numba makes floats of signed and unsigned mixed.
 
 
 # %% nbgrader={"grade": false, "grade_id": "dequantize", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -554,7 +572,7 @@ def dequantize(packed, scales, out):
 gpulab.check("formats.dequantize", dequantize)
 
 # %% [markdown]
-# **See.** What the kernel moves: a row is 128 bytes of memory, a group of eight cells is a sector.
+# **See.** What the kernel moves: a row is 128 bytes of memory, each group of cells a sector of 32.
 
 # %%
 gpulab.need(dequantize)
@@ -608,7 +626,7 @@ for name in ("V100", "A100", "H100", "B200"):
 # weights of 2 bits or fewer need training for it (lab 13). Which precision a layer needs can be decided layer
 # by layer; that is called adaptive or mixed precision, and it is a search, not a format.
 #
-# ## Detective · Half the weights
+# ## Detective · The same bytes
 #
 # A checkpoint in E4M3 comes from one vendor's GPU to another's. The loader copies the bytes. "Loss is far
 # off, and a few rows are NaN. The bytes are the same, I compared them."
@@ -624,19 +642,19 @@ print("first weights there:", there[:5])
 print("first weights here: ", here[:5])
 
 # %% [markdown]
-# **Do.** Find out what the same byte means in the two formats, for all 256. Then write `adopt(codes)`: E4M3
-# codes in, `[codes, factor]` out, so that the new codes, read as E4M3FNUZ and multiplied by the factor, mean
-# the same. What was NaN must stay NaN. About 4 lines. The first cell is free.
+# **Do.** Find out what the same byte means in the two formats, for all 256. Then write `adopt(code)`: an E4M3
+# code in, `[code, factor]` out, so that the new code, read as E4M3FNUZ and multiplied by the factor, means
+# the same. The factor is the same for all. What was NaN must stay NaN. About 4 lines. The first cell is free.
 
 # %%
 # Your experiment.
 
 
 # %% nbgrader={"grade": false, "grade_id": "adopt", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def adopt(codes):
+def adopt(code):
     ### BEGIN SOLUTION
     mended = {0x80: 0x00, 0x7F: 0x80, 0xFF: 0x80}  # minus zero; the two NaN
-    return [[mended.get(code, code) for code in codes], 2]
+    return [mended.get(code, code), 2]
     ### END SOLUTION
 
 
@@ -646,16 +664,16 @@ gpulab.check("formats.adopt", adopt)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: a colleague wants to keep a network's *gradients* in FP16 and drop subnormals,
-# "they are only 3 % of the codes". Which gradients would be lost, what does that do to the weights, and which
-# number from your own runs in this lab shows the size of the problem? A person reads this: 1 point for the
-# cause, 1 point for a number that you measured.
+# In three to five sentences: a colleague's GPU code drops FP16's subnormals, "they are only 3 % of the
+# codes". What becomes of a network's gradients that lie there, what does that do to the weights, and which
+# number that was printed or counted in this lab shows that 3 % is the wrong measure? A person reads this: 1
+# point for the cause, 1 point for such a number.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "subnormal-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** Without subnormals every gradient below 2⁻¹⁴ = 6.1e-5 becomes zero, and these weights stop
-# learning; with them FP16 reaches down to 6e-8, though with ever fewer digits. My decoder without subnormals
-# got 2,046 of 65,536 codes wrong; in the plot of relative errors FP16 rises from 0.05 % at 6e-5 to 100 % near
-# 3e-8. The share of codes says nothing, because gradients lie where these codes are.
+# learning; with them FP16 reaches down to 6e-8, though with ever fewer digits. The share of codes says
+# nothing, because what counts is where the numbers lie: of those in the plot of section 3, spread evenly over
+# powers of two, 34 % lay below the normal ones, not 3 %.
 #
 # **1 point** (cause without a number): Small gradients become zero, so the weights that they belong to no
 # longer change.

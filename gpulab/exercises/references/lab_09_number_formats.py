@@ -43,9 +43,8 @@ def decode8(code: int, variant: str) -> float:
     return float(numerics.decode(code, variant))
 
 
-def adopt(codes: Sequence[int]) -> list[Any]:
-    same = {0x80: 0x00, 0x7F: 0x80, 0xFF: 0x80}
-    return [[same.get(code, code) for code in codes], 2]
+def adopt(code: int) -> list[int]:
+    return [{0x80: 0x00, 0x7F: 0x80, 0xFF: 0x80}.get(code, code), 2]
 
 
 def stochastic(bits: int, noise: int) -> int:

@@ -1,3 +1,3 @@
-# exercise: formats.adopt  fails: right  says: should be
-def adopt(codes):
-    return [list(codes), 2]
+# exercise: formats.adopt  fails: right  says: should be [128, 2]
+def adopt(code):
+    return [code, 2]

@@ -1,3 +1,3 @@
-# exercise: formats.adopt  fails: right  says: should be
-def adopt(codes):
-    return [[0 if code == 0x80 else code for code in codes], 2]
+# exercise: formats.adopt  fails: right  says: should be [128, 2]
+def adopt(code):
+    return [0 if code == 0x80 else code, 2]
