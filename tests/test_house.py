@@ -23,7 +23,11 @@ ROOF = {"gpulab", "gpulab.__main__"}
 CORE = {"numpy", "matplotlib", "numba", "cuda", "rich", "IPython", "ipywidgets", "traitlets", "packaging"}
 
 # Rooms that nothing else imports, for those who have an extra: a face may stand on what it is the face of.
-FACES = {"gpulab.simulated_triton": {"triton"}, "gpulab.models.gpt": {"torch"}, "gpulab.models.emulate": {"torch"}}
+FACES = {
+    "gpulab.simulated_triton": {"triton"},
+    "gpulab.models.gpt": {"torch"},
+    "gpulab.models.emulate": {"torch"},
+}
 FACES |= {f"gpulab.distributed.{m}": {"torch", "cloudpickle"} for m in ("launch", "worker", "recorded")}
 
 # Split, so that this file does not name them.

@@ -2,9 +2,10 @@
 memory.
 
 It listens to PyTorch's dispatcher, below autograd, so it sees what would be launched on a GPU: forward,
-backward and optimiser alike, on real tensors and on fake ones (shapes without data). Counted is what an eager
-program asks for: each operation reads its inputs and writes its outputs once, caches and fusion aside. What goes past the
-dispatcher it cannot hear: `print`, `.tolist()` and `.numpy()`, and `.cpu()` of what is on the CPU already.
+backward and optimiser alike, on real tensors and on fake ones (shapes without data). Counted is what an
+eager program asks for: each operation reads its inputs and writes its outputs once, caches and fusion
+aside. What goes past the dispatcher it cannot hear: `print`, `.tolist()` and `.numpy()`, and `.cpu()` of
+what is on the CPU already.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def test_each_gets_what_the_answer_deserves_with_the_reason(graded: Graded) -> N
     assert points(verdicts["patcher"]) == {**full, "copy": 0, "sectors": 0}
     assert points(verdicts["table"]) == {**full, "copy": 0}
     assert "constants" in reasons(verdicts["table"], "copy")
-    assert seconds < 60
+    assert seconds < 240  # benchmarks tell how fast it is; here only that nobody waits for a limit twice
 
 
 def test_gradebook_feedback_and_grades_say_what_the_verdicts_say(graded: Graded) -> None:
