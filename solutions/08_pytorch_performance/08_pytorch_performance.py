@@ -3,7 +3,7 @@
 #   gpulab:
 #     lab: "08"
 #     hours: 4
-#     topics: [C6.7, C7.3, C10.1, C10.4, C10.5, C10.6, C10.7, C10.8, C10.11, C20.1, C20.2, C20.3, C20.4, C20.5, C20.6, C20.7, C20.8]
+#     topics: [C6.7, C7.3, C10.1, C10.4, C10.5, C10.6, C10.7, C10.8, C10.10, C10.11, C20.1, C20.2, C20.3, C20.4, C20.5, C20.6, C20.7, C20.8]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -450,6 +450,12 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 # | multi-tensor, fused operators | few | few | an operator that exists |
 # | CUDA graph | 1 from the host | all | fixed shapes and addresses, no waits |
 # | compiled | few | few | no graph breaks; compile time at the first call, again for new shapes |
+#
+# **The same in TensorFlow.** `@tf.function` traces a Python function into a graph, anew for each combination of
+# types and shapes; `jit_compile=True` hands the graph to XLA, which fuses. `tf.data` is the loader (`map` in
+# parallel, `prefetch`), the policy `mixed_float16` the autocast, `tf.distribute.MirroredStrategy` the data
+# parallelism, and TensorBoard shows the profiler's traces (TensorFlow guides: "Better performance with
+# tf.function", "tf.data", "Distributed training", "Profiler").
 #
 # ## 6 · Memory that comes back
 #
