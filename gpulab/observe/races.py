@@ -135,6 +135,8 @@ class Race:
         members = "warp" if self.within_a_warp else "block"
         at = f"line {earlier if self.place == 'after' else later}"
         usual = f"Usual cure: {cure} {self.place} {at}."
+        if self.within_a_warp:
+            usual = f"{usual[:-1]}; {names[1]} if other warps share the array, too."
         if earlier == later:
             lead = f"Nothing orders the two accesses of line {earlier}."
             if not self.repeated and READ in (self.first.kind, self.second.kind):

@@ -161,6 +161,7 @@ def test_within_a_warp_its_own_barrier_is_enough(schedule):
     (race,) = races(mirror("none")[1, 32], x, np.zeros_like(x), schedule=schedule)
     assert race.within_a_warp
     assert "Usual cure: cuda.syncwarp() after line" in str(race)
+    assert "; cuda.syncthreads() if other warps share the array, too." in str(race)
     assert races(mirror("warp")[1, 32], x, np.zeros_like(x), schedule=schedule) == []
 
 
@@ -543,7 +544,7 @@ def test_a_barrier_belongs_behind_an_inner_loop_and_not_into_it(schedule):
     a = np.ones((16, 16), np.float32)
     found = races(matmul(True, False)[(2, 2), (SIDE, SIDE)], a, a, np.zeros_like(a), schedule=schedule)
     assert found
-    assert all(cure(race).endswith(f"() before line {race.second.line}.") for race in found)
+    assert all(f"() before line {race.second.line}" in cure(race) for race in found)
 
 
 @schedules

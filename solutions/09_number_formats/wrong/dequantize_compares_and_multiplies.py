@@ -1,4 +1,4 @@
-# exercise: formats.dequantize  fails: instructions  says: 140 a warp
+# exercise: formats.dequantize  fails: instructions  says: integers of one type
 import numpy as np
 
 from gpulab import cuda
