@@ -9,6 +9,7 @@ from typing import Any
 
 from . import budgets, cases, messages
 from .compare import NotAnAnswer, answer_words, normal, same_answer
+from .every_case import walk
 from .registry import Reference
 from .run import explain, name_of
 from .spec import Case, Exercise, WrongAnswer
@@ -17,32 +18,17 @@ from .verdict import Detail, Part, no_points
 
 def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) -> tuple[Part, ...]:
     """All answers right, or what is wrong with the first that is not; then budgets on what was counted."""
-    right = 0
-    silent = True  # None at every case so far, where None is never right
-    failure: _Failure | None = None
-    counts: dict[str, dict[str, float]] = {}
-    for case in exercise.cases:
-        found = _at(exercise, case, fn, reference, counts.setdefault(case.name, {}))
-        silent = silent and found is not None and found.silent
-        if found is None:
-            right += 1
-        elif failure is None:
-            failure = found
-        if found is not None and found.stopped:
-            break
+    counts: dict[str, dict[str, float]] = {case.name: {} for case in exercise.cases}
+    found = walk(exercise, lambda case: _at(exercise, case, fn, reference, counts[case.name]))
     of = exercise.correct_points
-    if failure is None:
+    if found.first is None:
         summary = messages.all_right([c.name for c in exercise.cases], "set")
         return (Part("right", "pass", of, of, summary), *_budgets(exercise, counts))
-    if silent:
-        details: tuple[Detail, ...] = (Detail(messages.returns_nothing(name_of(fn))),)
-    else:
-        details = failure.details
-    said = messages.stopped_at if failure.stopped else messages.first_wrong
-    summary = said(right, len(exercise.cases), failure.case.name, "set")
-    if details[0].text == messages.empty(name_of(fn)):
-        summary = messages.no_result()
-    return no_points(exercise, summary, details)
+    details = found.first.details
+    if not found.right and all(failure.silent for failure in found.failures):  # None is never right there
+        details = (Detail(messages.returns_nothing(name_of(fn))),)
+    empty = details[0].text == messages.empty(name_of(fn))
+    return no_points(exercise, messages.no_result() if empty else found.summary("set"), details)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpulab.messages import Message
@@ -14,6 +15,7 @@ from . import budgets, cases, messages
 from .cases import Argument
 from .compare import index_words, mismatch, value_words, where
 from .diagnose import changed_input
+from .every_case import walk
 from .registry import Reference
 from .run import explain, name_of
 from .scoring import Score
@@ -56,26 +58,23 @@ def examine(
         raise NoTorch(messages.no_torch(exercise.name)) from missing
     source = source or recorded(exercise, fn)
     reports: dict[str, TensorReport] = {}
-    right = 0
-    failure: tuple[Case, tuple[Detail, ...], bool] | None = None
-    for case in exercise.cases:
-        details, stopped = _at(exercise, case, fn, reference, source, reports)
-        if not details:
-            right += 1
-        elif failure is None:
-            failure = case, details, stopped
-        if stopped:
-            break
-    if failure is None:
+    found = walk(exercise, lambda case: _at(exercise, case, fn, reference, source, reports))
+    if found.first is None:
         of = exercise.correct_points
         first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases]))
         return (first, *_budgets(exercise, reports))
-    case, details, stopped = failure
-    said = messages.stopped_at if stopped else messages.first_wrong
-    summary = said(right, len(exercise.cases), case.name)
-    if details[0].text == messages.empty(name_of(fn)):
-        summary = messages.no_result()
-    return no_points(exercise, summary, details)
+    details = found.first.details
+    empty = details[0].text == messages.empty(name_of(fn))
+    return no_points(exercise, messages.no_result() if empty else found.summary(), details)
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What is wrong at one case; `stopped` where there is no result to compare."""
+
+    case: Case
+    details: tuple[Detail, ...]
+    stopped: bool = False
 
 
 def _at(
@@ -85,26 +84,26 @@ def _at(
     reference: Reference,
     source: Source,
     reports: dict[str, TensorReport],
-) -> tuple[tuple[Detail, ...], bool]:
-    """What is wrong at one case, and whether it stopped there."""
+) -> _Failure | None:
+    """What is wrong at one case; None if nothing is."""
     made = cases.arguments(exercise, case)
     try:
         graph = source(case, made)
         outcome = replay(graph, made, exercise.operators, name_of(fn))
     except Exception as error:
-        return (*explain(error, fn), *_source(error, fn)), True
+        return _Failure(case, (*explain(error, fn), *_source(error, fn)), True)
     if details := _changed(made, outcome):
-        return details, False
+        return _Failure(case, details)
     expected = cases.expected(reference, made, case)
     if details := _wrong(exercise, made, outcome, expected):
-        return details, False
+        return _Failure(case, details)
     if graph.uninitialised:  # what was never written must not matter
         made = cases.arguments(exercise, case)
         other = replay(graph, made, exercise.operators, name_of(fn), cases.POISON[1])
         if details := _wrong(exercise, made, other, expected):
-            return (*details, Detail(messages.reads_unwritten())), False
+            return _Failure(case, (*details, Detail(messages.reads_unwritten())))
     reports[case.name] = outcome.report
-    return (), False
+    return None
 
 
 def _source(error: Exception, fn: Any) -> tuple[Detail, ...]:

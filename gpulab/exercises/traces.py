@@ -15,6 +15,7 @@ from gpulab.profile.watch import Watch
 
 from . import budgets, cases, diagnose, doctor, messages, orders, patterns
 from .compare import Mismatch
+from .every_case import walk
 from .registry import Reference
 from .results import changed_input, first_mismatch
 from .run import Outcome, name_of, run
@@ -29,23 +30,14 @@ def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...
     """All parts: right at every size and under another schedule, then the budgets in order."""
     reports: dict[str, Report] = {}
     counted = {budgets.case_of(exercise, budget).name for budget in exercise.budgets}
-    right = 0
-    failure: _Failure | None = None
-    for case in exercise.cases:
-        found = _at(exercise, case, fn, reference, reports if case.name in counted else None)
-        if found is None:
-            right += 1
-        elif failure is None:
-            failure = found
-        if found is not None and found.stopped:
-            break
-    if failure is not None:
-        said = messages.stopped_at if failure.stopped else messages.first_wrong
-        summary = said(right, len(exercise.cases), failure.case.name)
-        details, nothing_done = failure.explain(exercise, fn)
-        if nothing_done:
-            summary = messages.no_result()  # an empty array is right without any work: not worth a mention
-        return no_points(exercise, summary, details)
+    found = walk(
+        exercise,
+        lambda case: _at(exercise, case, fn, reference, reports if case.name in counted else None),
+    )
+    if found.first is not None:
+        details, nothing_done = found.first.explain(exercise, fn)
+        # An empty array is right without any work: not worth a mention.
+        return no_points(exercise, messages.no_result() if nothing_done else found.summary(), details)
     race, remarks = orders.examine(exercise, fn, reference)
     if race:
         return no_points(exercise, messages.right_by_luck(len(exercise.cases)), race)
