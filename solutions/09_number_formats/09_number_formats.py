@@ -673,7 +673,7 @@ gpulab.check("formats.adopt", adopt)
 # **2 points:** Without subnormals every gradient below 2⁻¹⁴ = 6.1e-5 becomes zero, and these weights stop
 # learning; with them FP16 reaches down to 6e-8, though with ever fewer digits. The share of codes says
 # nothing, because what counts is where the numbers lie: of those in the plot of section 3, spread evenly over
-# powers of two, 34 % lay below the normal ones, not 3 %.
+# powers of two, 35 % lay below the normal ones, not 3 %.
 #
 # **1 point** (cause without a number): Small gradients become zero, so the weights that they belong to no
 # longer change.

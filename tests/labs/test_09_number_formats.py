@@ -97,3 +97,10 @@ def test_the_table_of_sixteen_values_comes_from_lloyds_algorithm():
     assert error(table) == pytest.approx(8.1, abs=0.1)
     text = "".join(c.source for c in notebooks.cells(LAB, "markdown"))
     assert "Lloyd's algorithm | 8.1 %" in text
+
+
+def test_the_answer_for_graders_names_the_share_that_the_lab_prints():
+    numbers = 2.0 ** np.random.default_rng(1).uniform(-32, 20, 6000)  # as in section 3
+    share = f"{(numbers < 2.0**-14).mean():.0%}".replace("%", " %")
+    text = " ".join("".join(c.source for c in notebooks.cells(LAB, "markdown")).split())
+    assert f"powers of two, {share} lay below the normal ones" in text
