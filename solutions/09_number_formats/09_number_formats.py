@@ -483,10 +483,10 @@ rotated = numerics.hadamard(values, signs)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3))
 drawn(axes[0], values, through_mxfp4(values), "as it is")
 drawn(axes[1], rotated, through_mxfp4(rotated), "rotated")
-low, high = values[:32].min() - 2, values[:32].max() + 2
+limit = 1.1 * max(np.abs(values[:32]).max(), np.abs(rotated[:32]).max())
 for ax in axes:
-    ax.set(ylim=(low, high))
-axes[1].annotate("bars: number\ndiamonds: MXFP4", (31, high), ha="right", va="top", color="#767676")
+    ax.set(ylim=(-limit, limit))
+axes[0].annotate("bars: number\ndiamonds: MXFP4", (31, limit), ha="right", va="top", color="#767676")
 axes[0].set_ylabel("value")
 plt.show()
 
