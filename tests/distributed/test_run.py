@@ -9,6 +9,8 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
+from multiprocessing import forkserver
 
 import pytest
 import torch
@@ -17,18 +19,19 @@ import torch.distributed as dist
 from gpulab import distributed
 
 
-def processes_below(pid: int) -> list[int]:
-    """The processes that descend from one, but for those that serve others."""
-    children = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True
-    ).stdout
-    found = []
-    for line in children.splitlines():
-        child, _, command = line.strip().partition(" ")
-        if "resource_tracker" not in command and not command.startswith("ps "):
-            found += [] if "forkserver" in command else [int(child)]
-            found += processes_below(int(child))
-    return found
+def forked() -> set[int]:
+    """The living processes of the server that ranks are forked from."""
+    server = forkserver._forkserver._forkserver_pid
+    listed = ["ps", "-o", "pid=", "--ppid", str(server)] if server else ["true"]
+    return {int(pid) for pid in subprocess.run(listed, capture_output=True, text=True).stdout.split()}
+
+
+@pytest.fixture
+def leaves_no_process_behind() -> Iterator[None]:
+    """The judge's processes come from the same server, and may live longer: only new ones count."""
+    before = forked()
+    yield
+    assert not forked() - before
 
 
 def test_every_rank_returns_its_result_and_what_it_took_from_the_notebook():
@@ -47,6 +50,12 @@ def test_one_rank_alone_is_a_world_too():
         return x.tolist()
 
     assert distributed.run(alone, 1) == [[1.0, 1.0]]
+
+
+def test_ranks_that_work_can_be_seen_below_their_server():
+    before, seen = forked(), []
+    distributed.run(lambda: print("here"), 2, show=lambda line: seen.append(forked() - before))
+    assert any(seen), "a leftover process would not be seen either"
 
 
 def test_lines_come_out_with_their_rank_and_whole():
@@ -124,7 +133,7 @@ def test_new_groups_are_recorded_too():
 # ---------------------------------------------------------------- accidents
 
 
-def test_a_rank_that_fails_is_named_with_its_line_and_the_others_are_ended():
+def test_a_rank_that_fails_is_named_with_its_line_and_the_others_are_ended(leaves_no_process_behind):
     def fails():
         if dist.get_rank() == 2:
             return [1][5]
@@ -136,10 +145,9 @@ def test_a_rank_that_fails_is_named_with_its_line_and_the_others_are_ended():
     assert stopped.value.rank == 2
     assert said.startswith("rank 2 of 4 stopped in test_run.py, line ")
     assert "return [1][5] — IndexError: list index out of range" in said
-    assert not processes_below(os.getpid())
 
 
-def test_a_rank_that_dies_is_reported_at_once():
+def test_a_rank_that_dies_is_reported_at_once(leaves_no_process_behind):
     def dies():
         if dist.get_rank() == 1:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -149,10 +157,9 @@ def test_a_rank_that_dies_is_reported_at_once():
     with pytest.raises(distributed.RanksStopped, match="rank 1 of 3 was killed by SIGKILL"):
         distributed.run(dies, 3, timeout=50)
     assert time.monotonic() - began < 25  # long before the time is up
-    assert not processes_below(os.getpid())
 
 
-def test_ranks_that_wait_for_one_another_are_named_with_their_lines():
+def test_ranks_that_wait_for_one_another_are_named_with_their_lines(leaves_no_process_behind):
     def mismatched():
         if dist.get_rank() == 0:
             dist.recv(torch.empty(1), 1)
@@ -165,10 +172,9 @@ def test_ranks_that_wait_for_one_another_are_named_with_their_lines():
     assert "after 4 s not all ranks are done" in said
     assert "rank 0 is in test_run.py" in said and "dist.recv(torch.empty(1), 1)" in said
     assert "rank 2 is done" in said
-    assert not processes_below(os.getpid())
 
 
-def test_an_interrupt_ends_all_ranks():
+def test_an_interrupt_ends_all_ranks(leaves_no_process_behind):
     def forever():
         time.sleep(1000)
 
@@ -177,7 +183,6 @@ def test_an_interrupt_ends_all_ranks():
     with pytest.raises(KeyboardInterrupt):
         distributed.run(forever, 2)
     timer.join()
-    assert not processes_below(os.getpid())
 
 
 def test_ranks_end_when_the_notebook_is_killed(tmp_path):
