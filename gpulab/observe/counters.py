@@ -60,6 +60,10 @@ def classify(instruction: Instruction) -> tuple[str, str]:
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
     if name in SPECIAL and "approx" in instruction.parts:
         return "special", ""
+    if is_copy(instruction):
+        return "load", "global"
+    if is_copy(instruction):
+        return "load", "global"
     kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""
@@ -67,13 +71,27 @@ def classify(instruction: Instruction) -> tuple[str, str]:
     return kind, next((s for s in spaces if s in SPACES), "global")
 
 
+def is_copy(instruction: Instruction) -> bool:
+    """Whether it loads from global memory past the registers into shared memory: ``cp.async`` with addresses."""
+    return instruction.parts[0] == "cp" and "global" in instruction.parts
+
+
 def is_fragment(instruction: Instruction) -> bool:
     """Whether a warp loads or stores a matrix by it: ``wmma.load`` and ``wmma.store``."""
     return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
 
 
+def is_copy(instruction: Instruction) -> bool:
+    """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
+    return instruction.parts[:2] == ("cp", "async") and "global" in instruction.parts
+
+
 class Counters(Observer):
-    """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch."""
+    """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch.
+
+    An instruction has one row, so of ``cp.async``, which loads from global memory and stores to shared memory,
+    the load is counted.
+    """
 
     def __init__(self) -> None:
         self.counts: Counts | None = None
@@ -116,6 +134,8 @@ class Counters(Observer):
         index, table = access.index, self._table
         if is_fragment(access.instruction):
             self._element(access)
+            return
+        if access.space == "shared" and is_copy(access.instruction):
             return
         warps, threads = self._size(access.lanes, access.chunk)
         table["requests"][index] += warps

@@ -382,3 +382,20 @@ def test_constant_memory_serves_one_word_at_a_time(stride, passes):
     counts = counts_of(from_constants[1, 64], np.zeros(64, np.float32), stride)
     found = at(counts, kind="load", space="const")
     assert only(found, "requests", "bytes", "wavefronts", "ideal_wavefronts") == (2, 256, 2 * passes, 2)
+
+
+def test_an_asynchronous_copy_is_a_load_from_global_memory():
+    """Two warps copy 16 bytes a lane: 2 requests of 512 bytes, 16 sectors each. Nothing else in the body moves
+    bytes, and the waits are no accesses."""
+    body = f"""
+        mov.u64 %rd1, tile;
+        mad.wide.u32 %rd1, %tid, 16, %rd1;
+        {element("x", "%tid", 16, "%rd2")}
+        cp.async.cg.shared.global [%rd1], [%rd2], 16;
+        cp.async.commit_group;
+        cp.async.wait_all;
+    """
+    tile = ".shared .align 16 .b8 tile[1024];"
+    counts = snippet_counts(kernel(body, "x", declarations=tile), {"x": np.zeros(256, "f4")}, 1, 64)
+    assert only(at(counts, kind="load", space="global"), *TRAFFIC) == (2, 1024, 32, 32)
+    assert [k for k in counts.kinds if k[1] in ("global", "shared")] == [("load", "global")]
