@@ -62,8 +62,6 @@ def classify(instruction: Instruction) -> tuple[str, str]:
         return "special", ""
     if is_copy(instruction):
         return "load", "global"
-    if is_copy(instruction):
-        return "load", "global"
     kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""
@@ -72,7 +70,7 @@ def classify(instruction: Instruction) -> tuple[str, str]:
 
 
 def is_copy(instruction: Instruction) -> bool:
-    """Whether it loads from global memory past the registers into shared memory: ``cp.async`` with addresses."""
+    """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
     return instruction.parts[0] == "cp" and "global" in instruction.parts
 
 
@@ -81,16 +79,11 @@ def is_fragment(instruction: Instruction) -> bool:
     return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
 
 
-def is_copy(instruction: Instruction) -> bool:
-    """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
-    return instruction.parts[:2] == ("cp", "async") and "global" in instruction.parts
-
-
 class Counters(Observer):
     """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch.
 
-    An instruction has one row, so of ``cp.async``, which loads from global memory and stores to shared memory,
-    the load is counted.
+    An instruction has one row, so of ``cp.async``, which loads from global memory and stores to shared
+    memory, the load is counted.
     """
 
     def __init__(self) -> None:
