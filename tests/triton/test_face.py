@@ -135,6 +135,27 @@ def test_a_report_counts_a_triton_kernel_with_its_lines():
     assert "Triton" in report.compiler and any("square" in line.text for line in report.lines)
 
 
+@triton.jit
+def product(a, b, c, K: tl.constexpr):
+    i, j, d = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :], tl.arange(0, 32)
+    total = tl.zeros((32, 32), tl.float32)
+    for start in range(0, K, 32):
+        x = tl.load(a + i * K + start + d[None, :])
+        total = tl.dot(x, tl.load(b + (start + d[:, None]) * 32 + j), total)
+    tl.store(c + i * 32 + j, total)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3])
+def test_what_a_loop_loads_counts_the_same_whether_it_goes_through_registers_or_past_them(stages):
+    """With more than one stage Triton copies from global to shared memory with ``cp.async``."""
+    a, b = torch.randn(32, 128).half(), torch.randn(128, 32).half()
+    c = torch.empty(32, 32)
+    report = gpulab.profile(product[(1,)], a, b, c, K=128, num_stages=stages)
+    assert report["global_load_bytes"] == 2 * 2 * 32 * 128
+    assert report["global_load_sectors"] == 2 * 2 * 32 * 128 / 32
+    torch.testing.assert_close(c, a.float() @ b.float(), rtol=1e-2, atol=1e-2)
+
+
 @pytest.mark.parametrize(
     "launch, kind, words",
     [
