@@ -1,0 +1,140 @@
+"""What a training step costs when tensor, pipeline and data parallelism are combined. Modelled, not measured.
+
+A layout says into how many parts each of the three cuts, how many sequences a micro-batch has, and in which
+order ranks are dealt out. Sources of the formulas: D. Narayanan et al., "Efficient Large-Scale Language
+Model Training on GPU Clusters Using Megatron-LM", 2021 (pipelines, all-reduces per layer, FLOPs); V.
+Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022 (activations); S.
+Rajbhandari et al., "ZeRO", 2020 (bytes per parameter).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gpulab.messages import Message
+
+from .costs import Network, ring_all_reduce
+
+WAYS = ("tensor", "pipeline", "data")
+STATE = 16  # bytes per parameter: weight and gradient in 16 bits, master weight and two moments in 32
+ACTIVATIONS = 34  # bytes per token and unit of width that a layer keeps, attention's scores computed again
+ALL_REDUCES = 4  # of a layer's activations over its tensor group: two in forward, two in backward
+
+
+class NoLayout(Message, ValueError):
+    """The numbers do not go together; the message says which."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """`parts` are the seconds of one step by cause, none of them overlapped; `memory` is bytes on the
+    fullest GPU."""
+
+    parts: Mapping[str, float]
+    memory: float
+
+    @property
+    def seconds(self) -> float:
+        """All parts, one after the other."""
+        return sum(self.parts.values())
+
+
+@cache
+def groups(
+    sizes: tuple[int, int, int], order: tuple[str, str, str], along: str
+) -> tuple[tuple[int, ...], ...]:
+    """The ranks that differ in `along` only. `sizes` are those of WAYS; the first of `order` varies
+    fastest."""
+    size = dict(zip(WAYS, sizes, strict=True))
+    stride, step = {}, 1
+    for way in order:
+        stride[way] = step
+        step *= size[way]
+    first = [r for r in range(step) if r // stride[along] % size[along] == 0]
+    return tuple(tuple(r + stride[along] * i for i in range(size[along])) for r in first)
+
+
+@cache
+def crosses(sizes: tuple[int, int, int], order: tuple[str, str, str], along: str, per_node: int) -> bool:
+    """Has a group along this way neighbours on different nodes, of `per_node` ranks each?"""
+    return any(
+        a // per_node != b // per_node
+        for group in groups(sizes, order, along)
+        for a, b in itertools.pairwise(group)
+    )
+
+
+def cost(model: Mapping[str, Any], cluster: Mapping[str, Any], layout: Mapping[str, Any]) -> Cost:
+    """One training step of a transformer.
+
+    `model`: ``layers``, ``width``, ``heads``, ``sequence`` (tokens), ``batch`` (sequences in a step).
+    `cluster`: ``nodes``, ``per_node`` (GPUs), ``memory`` (B of a GPU), ``rate`` (FLOP/s of a GPU), ``half``
+    (tokens per micro-batch and tensor rank at which it reaches half of that), ``inside`` and ``between`` (B/s
+    of a GPU's link within its node and to others), ``latency`` (s of a message).
+    `layout`: ``tensor``, ``pipeline``, ``data`` (parts), ``micro`` (sequences in a micro-batch), ``order``
+    (of these three names, the first varies fastest from rank to rank).
+
+    That small matrices are slow is a stand-in of our own: rate · x / (x + half). Left out: embedding and
+    head, the products of attention's scores, any overlap. A group with neighbours on two nodes runs at the
+    speed between nodes. Raises NoLayout where a number does not divide another.
+    """
+    t, p, d, micro = (_whole(layout, key) for key in (*WAYS, "micro"))
+    order: tuple[Any, ...] = tuple(layout.get("order", ()))
+    _fits(model, cluster, t, p, d, micro, order)
+    width, tokens = model["width"], model["sequence"] * micro
+    batches = model["batch"] // (d * micro)
+    parameters = 12 * model["layers"] * width**2
+    layers = model["layers"] // p
+
+    def network(way: str) -> Network:
+        far = crosses((t, p, d), order, way, cluster["per_node"])
+        return Network(cluster["latency"], cluster["between" if far else "inside"])
+
+    activation = 2 * tokens * width  # bytes, in 16 bits
+    slots = batches + p - 1  # times that a stage works or waits
+    rate = cluster["rate"] * (tokens / t) / (tokens / t + cluster["half"])
+    compute = 6 * parameters * tokens * batches / (t * p) / rate
+    parts = {
+        "compute": compute,
+        "bubble": compute * (p - 1) / batches,
+        "tensor": slots * layers * ALL_REDUCES * ring_all_reduce(network("tensor"), t, activation),
+        "pipeline": slots * 2 * network("pipeline").message(activation / t) if p > 1 else 0.0,
+        "data": ring_all_reduce(network("data"), d, 2 * parameters / (t * p)),
+    }
+    kept = ACTIVATIONS * tokens * width * layers / t * min(p, batches)
+    return Cost(parts, STATE * parameters / (t * p) + kept)
+
+
+def _whole(layout: Mapping[str, Any], key: str) -> int:
+    value = layout.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise NoLayout(f"`{key}` is a whole number from 1 on, not {value!r}")
+    return value
+
+
+def _fits(
+    model: Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    t: int,
+    p: int,
+    d: int,
+    micro: int,
+    order: Sequence[Any],
+) -> None:
+    gpus = cluster["nodes"] * cluster["per_node"]
+    if t * p * d != gpus:
+        raise NoLayout(f"tensor × pipeline × data is {t} × {p} × {d} = {t * p * d}; there are {gpus} GPUs")
+    if model["heads"] % t:
+        raise NoLayout(f"{model['heads']} heads cannot be dealt out evenly to {t} ranks of a tensor group")
+    if model["layers"] % p:
+        raise NoLayout(f"{model['layers']} layers cannot be dealt out evenly to {p} stages")
+    if model["batch"] % (d * micro):
+        raise NoLayout(
+            f"a batch of {model['batch']} sequences does not make micro-batches of {micro} on {d} replicas"
+        )
+    if sorted(map(str, order)) != sorted(WAYS):
+        raise NoLayout(f"`order` has each of {', '.join(WAYS)} once, not {list(order)!r}")
