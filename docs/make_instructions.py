@@ -160,7 +160,16 @@ FAMILIES = (
         "tests/simt/test_scheduling.py",
     ),
     Family(
-        ("prefetch", "prefetchu", "applypriority", "discard", "pmevent", "brkpt", "griddepcontrol"),
+        (
+            "prefetch",
+            "prefetchu",
+            "createpolicy",
+            "applypriority",
+            "discard",
+            "pmevent",
+            "brkpt",
+            "griddepcontrol",
+        ),
         "–",
         "hints: no effect",
         TEST_MEMORY,

@@ -408,6 +408,16 @@ BUILDERS: dict[str, Callable[[_Decoder, Opcode, int], Step | None]] = {
     "activemask": _active_mask,
     "call": _call,
     **dict.fromkeys(
-        ("prefetch", "prefetchu", "applypriority", "discard", "pmevent", "brkpt", "griddepcontrol"), _nothing
+        (
+            "prefetch",
+            "prefetchu",
+            "createpolicy",
+            "applypriority",
+            "discard",
+            "pmevent",
+            "brkpt",
+            "griddepcontrol",
+        ),
+        _nothing,
     ),
 }

@@ -173,3 +173,18 @@ def test_atomics_and_scans_agree_with_torch():
 def running_sum(x, out, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(out + i, tl.cumsum(tl.load(x + i), 0))
+
+
+@triton.jit
+def with_hints(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + i, mask=i < n, eviction_policy="evict_first")
+    tl.store(out + i, values, mask=i < n, eviction_policy="evict_last")
+
+
+@pytest.mark.parametrize("n", [1000, 1024])
+def test_hints_to_the_caches_change_no_result(n):
+    """They become createpolicy, and a third operand of the load."""
+    x, out = torch.randn(n), torch.zeros(n)
+    with_hints[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
+    assert torch.equal(x, out)
