@@ -1,4 +1,5 @@
-"""On a machine with a GPU a learner's kernels are numba's or CuPy's own. Here they become simulated ones.
+"""On a machine with a GPU a learner's kernels are numba's, CuPy's or Triton's own. Here they become simulated
+ones.
 
 Counts are the simulator's on every machine. Where there is no GPU nothing of this is needed: kernels are
 simulated from the start.
@@ -17,7 +18,7 @@ from gpulab.simulated_cuda.kernels import Kernel
 from gpulab.simulated_cuda.transfers import to_device
 from gpulab.simulated_cupy import asarray
 
-from . import cupy_onto_simulator
+from . import cupy_onto_simulator, triton_onto_simulator
 
 OPTIONS = ("device", "fastmath", "max_registers", "launch_bounds", "inline", "forceinline", "opt")
 
@@ -38,6 +39,7 @@ class _Moved:
     def __init__(self) -> None:
         self._kernels: dict[int, Kernel] = {}
         self._cupys: dict[int, Any] = {}
+        self._tritons: dict[int, Any] = {}
         self._functions: dict[int, FunctionType] = {}
         self._globals: dict[int, dict[str, Any]] = {}
 
@@ -56,6 +58,10 @@ class _Moved:
             if id(thing) not in self._cupys:
                 self._cupys[id(thing)] = cupy_onto_simulator.simulated(thing, self.value)
             return self._cupys[id(thing)]
+        if triton_onto_simulator.is_tritons(thing):
+            if id(thing) not in self._tritons:
+                self._tritons[id(thing)] = triton_onto_simulator.simulated(thing)
+            return self._tritons[id(thing)]
         return self._function(thing) if type(thing) is FunctionType else thing
 
     def _kernel(self, dispatcher: Any) -> Kernel:
@@ -81,13 +87,15 @@ class _Moved:
         return self._functions[id(fn)]
 
     def _launches(self, fn: FunctionType, seen: set[int]) -> bool:
-        """Does it reach a kernel of numba or CuPy, itself or through functions that it calls?"""
+        """Does it reach a kernel of numba, CuPy or Triton, itself or through functions that it calls?"""
         from numba import cuda
         from numba.cuda.dispatcher import CUDADispatcher
 
         seen.add(id(fn))
         for thing in _reached(fn):
-            if thing is cuda or isinstance(thing, CUDADispatcher) or cupy_onto_simulator.is_cupys(thing):
+            if thing is cuda or isinstance(thing, CUDADispatcher):
+                return True
+            if cupy_onto_simulator.is_cupys(thing) or triton_onto_simulator.is_tritons(thing):
                 return True
             more = type(thing) is FunctionType and id(thing) not in seen and _is_learners(thing)
             if more and self._launches(thing, seen):
