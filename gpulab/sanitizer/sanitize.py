@@ -18,13 +18,13 @@ from gpulab.simt.errors import source_text
 from .findings import Finding, Findings
 from .tools import Tools, lines_of
 
-SEEDS = (1, 2)  # of the orders in which warps and blocks run
+ORDERS = (simt.BACKWARDS, simt.two_teams(1))  # beside lockstep: every pair meets in both orders
 UNDEFINED = 0x5A5A5A5A  # what undefined results of shuffles are in a run that tells whether they matter
 FAULTS = {simt.DivergentBarrier: "barrier", simt.Endless: "endless", simt.Trap: "stopped"}  # else memory
 LOOKED = (
     "looked at: races in shared and global memory, bounds, alignment, uninitialised reads, barriers, shuffles"
 )
-ORDERS = f"{LOOKED}; in lockstep and in {len(SEEDS)} orders of warps and blocks"
+SEVERAL_ORDERS = f"{LOOKED}; in lockstep and in {len(ORDERS)} orders of warps and blocks"
 ONE_ORDER = f"{LOOKED}; without races and atomics every order gives the same result"
 
 
@@ -77,11 +77,13 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
     if not found and not tools.order_may_matter():
         first.restore()
         return Findings(_name(run), [], ONE_ORDER)
-    differences = [d for seed in SEEDS if (d := again(schedule=simt.warp_serial(seed)))]
+    differences = [d for order in ORDERS if (d := again(schedule=order))]
     if differences:
         found.append(_order(_name(run), differences[0], bool(found), tools.ordered_atomics()))
     first.restore()
-    return Findings(_name(run), list({(f.kind, f.lines): f for f in reversed(found)}.values()), ORDERS)
+    return Findings(
+        _name(run), list({(f.kind, f.lines): f for f in reversed(found)}.values()), SEVERAL_ORDERS
+    )
 
 
 def _name(run: Any) -> str:

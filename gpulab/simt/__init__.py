@@ -1,6 +1,6 @@
 """Runs PTX on the CPU: all lanes of many blocks at once, in NumPy. Tells observers what happened."""
 
-from .engine import LOCKSTEP, Schedule, launch, variables_of, warp_serial
+from .engine import BACKWARDS, LOCKSTEP, Schedule, launch, two_teams, variables_of, warp_serial
 from .errors import (
     ArrayLabel,
     DivergentBarrier,
@@ -17,6 +17,7 @@ from .memory import Allocation, Memory
 from .program import Program, load
 
 __all__ = [
+    "BACKWARDS",
     "LOCKSTEP",
     "Access",
     "Allocation",
@@ -36,6 +37,7 @@ __all__ = [
     "UnsupportedInstruction",
     "launch",
     "load",
+    "two_teams",
     "variables_of",
     "warp_serial",
 ]

@@ -103,11 +103,12 @@ def atomic(
         targets: list[tuple[Array, Array, Array | None]] = [(view, places, None)]
     else:
         targets = _global_places(run, index, address, dtype, 1, writing=True)
+    turn = slice(None, None, -1 if run.frame.schedule.backwards else 1)
     for view, places, mine in targets:
         chosen = _both(lanes, mine)
         selected = slice(None) if chosen is None else np.flatnonzero(np.broadcast_to(chosen, shape))
-        flat = np.broadcast_to(places, shape).reshape(-1)[selected]
-        values = tuple(np.broadcast_to(o, shape).reshape(-1)[selected] for o in operands)
+        flat = np.broadcast_to(places, shape).reshape(-1)[selected][turn]
+        values = tuple(np.broadcast_to(o, shape).reshape(-1)[selected][turn] for o in operands)
         if not keep and isinstance(function, np.ufunc):
             function.at(view, flat, values[0])
             run.changed()
@@ -116,7 +117,7 @@ def atomic(
         found = atomics.apply(function, view, flat, values)
         if not np.array_equal(view[flat], before):
             run.changed()
-        old.reshape(-1)[selected] = found
+        old.reshape(-1)[selected] = found[turn]
     run.idle += 1
     return old if keep else None
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from .errors import Endless, Trap
 from .program import Segment
-from .run import WARP
 
 if TYPE_CHECKING:
     from .run import Run
@@ -80,18 +79,16 @@ def _go(run: Run, target: int | str | None, lanes: Array | None, segment: Segmen
 
 def add(run: Run, number: int, lanes: Array | None) -> None:
     """Lanes are about to run segment `number`; they join those that are there already."""
-    if run.order is None:
+    if not run.teams:
         run.last.add((0, number))
         join(run.ready, (0, number), lanes)
         return
     full = run.full(lanes)
-    for rank, warp in enumerate(run.order):
-        part = np.zeros((1, run.shape[1]), bool)
-        part[:, warp * WARP : (warp + 1) * WARP] = True
-        part = full & part
+    for place, team in enumerate(run.teams):
+        part = full & team
         if part.any():
-            run.last.add((rank, number))
-            join(run.ready, (rank, number), part)
+            run.last.add((place, number))
+            join(run.ready, (place, number), part)
 
 
 def join(groups: dict, key: object, lanes: Array | None) -> None:

@@ -34,18 +34,31 @@ LIMIT = 3_000_000  # instructions of one chunk of blocks before a kernel counts 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Which lanes go first. Without a seed: all together, lowest program counter first. With one: warp after
-    warp."""
+    """Which lanes go first.
+
+    `seed` is of the order of blocks and of who is in which team; None keeps blocks in order. A team runs
+    until it has to wait, lowest program counter first, and then the next one does: `teams` says into how many
+    the warps of all blocks that run at once are tossed, None makes every warp a team. `backwards` lets the
+    last block and, in an atomic operation, the last lane come first.
+    """
 
     seed: int | None = None
+    teams: int | None = 1
+    backwards: bool = False
 
 
 LOCKSTEP = Schedule()
+BACKWARDS = Schedule(backwards=True)
 
 
 def warp_serial(seed: int) -> Schedule:
     """Every warp runs until it has to wait; the order of warps and of blocks is drawn from `seed`."""
-    return Schedule(seed)
+    return Schedule(seed, teams=None)
+
+
+def two_teams(seed: int) -> Schedule:
+    """One half of all warps runs until it has to wait, then the other does; `seed` draws the halves."""
+    return Schedule(seed, teams=2)
 
 
 def launch(
@@ -161,7 +174,7 @@ class Frame:
     @property
     def chunk_size(self) -> int:
         """How many blocks run together."""
-        if self.order is not None:
+        if self.schedule.teams is None:
             return 1
         per_lane = 8 * min(len(self.program.dtypes), 96) + self.program.local_bytes
         per_block = self.lanes_per_block * per_lane + self.shared_bytes
@@ -171,6 +184,8 @@ class Frame:
     def chunk(self, first: int, size: int) -> Array:
         """Linear indices of up to `size` blocks, beginning with the one that is `first` in order."""
         places = np.arange(first, min(first + size, self.blocks))
+        if self.schedule.backwards:  # those that run together stay in order: lanes come backwards themselves
+            places = self.blocks - 1 - places[::-1]
         return places if self.order is None else self.order[places]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 Index = tuple[int, int, int]
-Key = tuple[int, int]  # of a group: its warp's place in the schedule (0 in lockstep), its segment
+Key = tuple[int, int]  # of a group: its team's place in the schedule, its segment
 
 WARP = 32
 PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
@@ -79,7 +79,7 @@ class Run:
         self.exited = False  # whether lanes have, for whom others may have waited
         self.spent = 0
         self.clock = 0
-        self.order = self._warp_order()
+        self.teams = self._teams()
         self.ready: dict[Key, Array | None] = {}
         self.at_barrier: dict[int, Array] = {}
         self.at_warp: dict[int, Array] = {}
@@ -94,11 +94,18 @@ class Run:
 
     # ---- set-up ----------------------------------------------------------------------------------
 
-    def _warp_order(self) -> Array | None:
-        if self.frame.schedule.seed is None:
-            return None
-        warps_per_block = self.shape[1] // WARP
-        return np.random.default_rng(self.frame.schedule.seed).permutation(warps_per_block)
+    def _teams(self) -> list[Array]:
+        """The lanes of each team in order of their turns, broadcastable to (B, T); none if all are one."""
+        schedule, warps = self.frame.schedule, self.shape[1] // WARP
+        if schedule.teams == 1:
+            return []
+        if schedule.teams is None:
+            draw = np.random.default_rng(schedule.seed)
+            places, teams = draw.permutation(warps).argsort()[None, :], range(warps)
+        else:
+            draw = np.random.default_rng([schedule.seed or 0, int(self.chunk.blocks[0])])
+            places, teams = draw.integers(schedule.teams, size=(self.shape[0], warps)), range(schedule.teams)
+        return [np.repeat(places == team, WARP, axis=1) for team in teams]
 
     def _hear(self, observers: Sequence[Observer]) -> None:
         """Only methods that an observer overrides are called."""

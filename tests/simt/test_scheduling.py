@@ -286,7 +286,7 @@ def test_without_races_neither_chunks_nor_schedules_change_the_result(seed):
     before = engine.CHUNK_LANES
     try:
         for engine.CHUNK_LANES in (1, block, 3 * block):
-            for schedule in (simt.LOCKSTEP, simt.warp_serial(seed), simt.warp_serial(seed + 1)):
+            for schedule in (simt.LOCKSTEP, simt.BACKWARDS, simt.two_teams(seed), simt.warp_serial(seed)):
                 found = launch(text, arrays, grid, block, schedule=schedule)
                 for name in arrays:
                     np.testing.assert_array_equal(found[name], expected[name], err_msg=f"{name}, {schedule}")
@@ -318,20 +318,34 @@ def test_a_missing_barrier_shows_when_warps_run_one_after_the_other():
     assert set(serial[serial != right]) == {-1}, "unwritten shared memory is all ones"
 
 
-def test_a_seed_repeats_its_order_and_another_seed_has_another():
-    """Threads append their block's number to a list."""
+def arrivals(schedule: simt.Schedule, grid: int, block: int) -> list[int]:
+    """Each thread appends its number in the grid to a list: what it holds in the end."""
     body = f"""
-        mov.u32 %r1, %ctaid.x;
+        mad.lo.u32 %r1, %ctaid.x, %ntid.x, %tid.x;
         atom.global.add.u32 %r2, [%count], 1;
         {element("out", "%r2")}
         st.global.u32 [%rd31], %r1;
     """
+    arrays = {"count": word(), "out": np.zeros(grid * block, np.uint32)}
+    return launch(kernel(body, "count out"), arrays, grid, block, schedule=schedule)["out"].tolist()
 
-    def order(seed: int) -> list[int]:
-        arrays = {"count": word(), "out": np.zeros(40, np.uint32)}
-        found = launch(kernel(body, "count out"), arrays, 40, 1, schedule=simt.warp_serial(seed))
-        return found["out"].tolist()
 
-    assert order(5) == order(5)
-    assert order(5) != order(6)
-    assert sorted(order(6)) == list(range(40))
+@pytest.mark.parametrize("schedule", [simt.warp_serial, simt.two_teams])
+def test_a_seed_repeats_its_order_and_another_seed_has_another(schedule):
+    assert arrivals(schedule(5), 40, 1) == arrivals(schedule(5), 40, 1)
+    assert arrivals(schedule(5), 40, 1) != arrivals(schedule(6), 40, 1)
+    assert sorted(arrivals(schedule(6), 40, 1)) == list(range(40))
+
+
+def test_backwards_the_last_lane_of_the_last_block_comes_first():
+    assert arrivals(simt.LOCKSTEP, 3, 64) == list(range(192))
+    assert arrivals(simt.BACKWARDS, 3, 64) == list(range(192))[::-1]
+
+
+def test_one_of_two_teams_is_done_before_the_other_begins():
+    """Each warp is in one team as a whole, and some warps of both blocks are in either."""
+    warps = np.array(arrivals(simt.two_teams(1), 2, 256)) // 32
+    ahead = [int(w) for w in dict.fromkeys(warps.tolist())]
+    assert sorted(ahead) == list(range(16)) and ahead != sorted(ahead)
+    turns = np.array(ahead) // 8  # the block of each warp, in order of arrival
+    assert np.count_nonzero(np.diff(turns)) > 1, "one block would be done before the other"
