@@ -1,0 +1,5 @@
+# exercise: compress.pack24  fails: magnitude kept  says: Which two of four keep most
+def pack24(weights):
+    values = [[w for i, w in enumerate(row) if i % 4 < 2] for row in weights]
+    metadata = [[0b0100_0100] * (len(row) // 8) for row in weights]
+    return [values, metadata]
