@@ -27,8 +27,13 @@ FACES = {
     "gpulab.simulated_triton": {"triton"},
     "gpulab.models.gpt": {"torch"},
     "gpulab.models.emulate": {"torch"},
+    "gpulab.models.outliers": {"torch"},
+    "gpulab.models.pretrained": {"torch"},
 }
-FACES |= {f"gpulab.distributed.{m}": {"torch", "cloudpickle"} for m in ("launch", "worker", "recorded")}
+FACES |= {
+    f"gpulab.distributed.{module}": {"torch", "cloudpickle"}
+    for module in ("launch", "worker", "recorded", "wired", "member")
+}
 
 # Split, so that this file does not name them.
 FORBIDDEN = tuple(
