@@ -98,10 +98,15 @@ def run(
     return Results(values, [call for rank in ranks for call in rank.calls], time.monotonic() - began)
 
 
-def _start(size: int, place: str, job: bytes, timeout: float) -> list[_Rank]:
+def server() -> Any:
+    """What ranks are forked from: one server for all runs, which has imported PyTorch once."""
     context = multiprocessing.get_context("forkserver")
-    # One server for all runs: PyTorch is imported there once, and ranks are forked from it.
     context.set_forkserver_preload(["gpulab.distributed.worker"])
+    return context
+
+
+def _start(size: int, place: str, job: bytes, timeout: float) -> list[_Rank]:
+    context = server()
     from . import worker  # by name only: the ranks have it from the server
 
     ranks: list[_Rank] = []

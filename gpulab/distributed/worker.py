@@ -15,11 +15,12 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
+from . import member  # noqa: F401 - ranks of a check are forked from the same server
 from .recorded import NAME, register
 from .records import Call
 
 
-class _Lines:
+class Lines:
     """A stream that hands whole lines to the notebook."""
 
     encoding = "utf-8"
@@ -55,7 +56,7 @@ def main(connection: Connection, rank: int, size: int, place: str, job: bytes, s
 
     here = threading.get_ident()
     threading.Thread(target=_listen, args=(connection, say, here), daemon=True).start()
-    lines = _Lines(say)
+    lines = Lines(say)
     sys.stdout = sys.stderr = lines
     torch.set_num_threads(1)
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank))

@@ -11,7 +11,7 @@ from gpulab import device as devices
 from gpulab.messages import Message
 from gpulab.profile.onto_simulator import onto_simulator
 
-from . import answers, launching, messages, programs, progress, registry, traces
+from . import answers, communication, launching, messages, programs, progress, registry, traces
 from .run import GPU, name_of, reference_device
 from .spec import Exercise
 from .verdict import Detail, Part, Verdict, no_points
@@ -41,7 +41,7 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
 
 
 def _counted_with(exercise: Exercise) -> str:
-    if exercise.evidence == "tensor graph":
+    if exercise.evidence in ("tensor graph", "communication"):
         return programs.version()
     return compile.compiler_version()
 
@@ -54,6 +54,8 @@ def examine(exercise: Exercise, fn: Any, reference: registry.Reference) -> tuple
         return answers.examine(exercise, fn, reference)
     if exercise.evidence == "tensor graph":
         return programs.examine(exercise, fn, reference)
+    if exercise.evidence == "communication":
+        return communication.examine(exercise, fn, reference)
     if devices.uses_gpu():
         fn = onto_simulator(fn)
     with reference_device():

@@ -154,7 +154,7 @@ def ordinal(n: int) -> str:
 
 def index_words(array: str, index: tuple[int, ...]) -> str:
     """``out[32, 1024]``."""
-    return f"{array}[{', '.join(map(str, index))}]"
+    return f"{array}[{', '.join(map(str, index))}]" if index else array
 
 
 def value_words(value: Any, digits: int = 7) -> str:

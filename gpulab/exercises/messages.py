@@ -448,6 +448,29 @@ def by_operator(rows: Sequence[tuple[str, int, int]], unit: str) -> str:
     return f"Most of it: {', '.join(said)}." if said else ""
 
 
+# ---------------------------------------------------------------- programs of several ranks
+
+
+def on_rank(rank: int, said: str) -> str:
+    return f"rank {rank}: {said}"
+
+
+def wrong_on(ranks: Sequence[int], size: int) -> str:
+    if len(ranks) == size:
+        return "It is wrong on every rank"
+    names = listed([str(rank) for rank in ranks], "and")
+    return f"It is wrong on {'rank' if len(ranks) == 1 else 'ranks'} {names} of {size}"
+
+
+def busiest(rank: int, totals: Sequence[int], links: Sequence[tuple[int, int]], receives: bool) -> str:
+    """``Rank 0 sends most: 4,092 B to rank 1, …``; nothing where all do the same."""
+    if len(set(totals)) == 1:
+        return f"Every rank {'receives' if receives else 'sends'} as much"
+    verb, way = ("receives", "from") if receives else ("sends", "to")
+    said = ", ".join(f"{size:,} B {way} rank {peer}" for peer, size in links)
+    return f"Rank {rank} {verb} most: {said}"
+
+
 # ---------------------------------------------------------------- address patterns
 
 

@@ -16,6 +16,7 @@ Sizes = Mapping[str, int | float | str]
 Fill = str | Callable[[np.random.Generator, tuple[int, ...], Sizes], np.ndarray]
 Number = int | float
 Face = Literal["cuda", "cupy"]
+Placement = Literal["own", "sharded", "replicated"]
 
 
 class WrongAnswer(Exception):
@@ -41,6 +42,12 @@ class Array:
     In a tensor graph, arrays named ``a[0]``, ``a[1]`` … are handed in as one list of tensors (`several` makes
     them), `grad` makes one a leaf that wants a gradient, and an ``out`` array is not handed in: the function
     returns it, or leaves it in ``w.grad`` where that is its name.
+
+    Where several ranks run the function, it gets and returns tensors in the same way, and `placement` says
+    which part of the array a rank has: ``own``, an array of this shape, different on each rank; ``sharded``,
+    its part of one array of this shape, split along the first axis as by ``torch.tensor_split``;
+    ``replicated``, all of one array. The reference sees one array: an ``own`` one has the ranks as another
+    axis in front.
     """
 
     name: str
@@ -49,6 +56,7 @@ class Array:
     role: Literal["in", "out", "inout"] = "in"
     fill: Fill = "normal"
     grad: bool = False
+    placement: Placement = "own"
 
 
 @dataclass(frozen=True)
@@ -90,8 +98,9 @@ class Shape:
 class Budget:
     """A limit on a count, taken from the report of one case (`case`; the last public one by default).
 
-    `metric` is a name of `gpulab.profile.METRICS`, or of a count that the exercise's own reference takes of
-    an answer (`Exercise.measured`); `unit` is the unit of such a count. `sense` says on which side of `limit`
+    `metric` is a name of `gpulab.profile.METRICS`, or of another count: one that the exercise's own reference
+    takes of an answer (`Exercise.measured`), of a PyTorch program, of a network; `unit` is the unit of such a
+    count. `sense` says on which side of `limit`
     a good answer lies. `naive` is what the obvious solution costs: at or beyond it no points, between it and
     `limit` a share of them in proportion (on a logarithmic scale). `label` is the name in the check's output,
     `why` the half line in parentheses behind the limit, `advice` the question asked when the budget is
@@ -124,7 +133,8 @@ class Exercise:
     `name` is ``topic.exercise``; the learner calls ``gpulab.check(name, fn)``. The evidence says what
     reaches the judge: ``launch trace`` (fn is a kernel, or host code that launches kernels on device
     arrays), ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-
-    able answer) or ``tensor graph`` (fn computes with PyTorch).
+    able answer), ``tensor graph`` (fn computes with PyTorch) or ``communication`` (every rank of a small
+    world runs fn, which computes with PyTorch and talks through torch.distributed).
 
     Launch traces: `arguments(sizes)` lists what fn receives, in order. With `shape(sizes)` fn is a kernel
     that the check launches; without it fn is host code that launches kernels itself. The reference of the
@@ -143,6 +153,11 @@ class Exercise:
     use the `operators` on the list (`gpulab.exercises.operators`). Budgets limit what
     `gpulab.profile.tensors.COUNTS` names, or ``calls of OPERATOR``.
 
+    Communication: `arguments(sizes)` as for a tensor graph, each with its placement; ``sizes["ranks"]`` is
+    how many ranks there are. Sends and receives are allowed, and the collectives in `calls`
+    (`gpulab.distributed.collectives.NAMES`). Budgets limit what `gpulab.distributed.network.COUNTS` names, or
+    ``calls of COLLECTIVE``.
+
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
     `hints` has three steps; `section` is the heading of the lab to read again after the last. In a
     `detective` exercise the learner looks for the race: the check shows its two lines and no cure.
@@ -152,13 +167,14 @@ class Exercise:
     lab: str
     correct_points: float
     cases: tuple[Case, ...]
-    evidence: Literal["launch trace", "answered cases", "tensor graph"] = "launch trace"
+    evidence: Literal["launch trace", "answered cases", "tensor graph", "communication"] = "launch trace"
     arguments: Callable[[Sizes], tuple[Array | Scalar, ...]] | None = None
     shape: Callable[[Sizes], Shape] | None = None
     questions: Callable[[Sizes, np.random.Generator], list[tuple]] | None = None
     budgets: tuple[Budget, ...] = ()
     face: Face = "cuda"
     operators: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
     rtol: float = 0.0
     atol: float = 0.0
     hints: tuple[str, str, str] = ("", "", "")

@@ -1,0 +1,292 @@
+"""A process group whose calls go over one connection to the network, and nowhere else.
+
+It is a backend of torch.distributed: ``dist.send``, ``dist.all_reduce`` and DistributedDataParallel use it
+without knowing. Calls return at once, and what they bring is fetched when it is waited for.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from .collectives import OPERATIONS
+from .frames import Head, encode, read
+
+NAME = "wired"
+
+
+class Aborted(BaseException):
+    """The run is over for all ranks. No Exception, so that `except Exception` lets it pass."""
+
+
+class Gone(BaseException):
+    """The network is not there any more."""
+
+
+class Wire:
+    """The connection of this rank. `file` is the learner's: its lines are told to the network."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.file = ""
+        self.threads = threading.active_count()  # more than these may go on while one waits
+        self._speaking, self._asking = threading.Lock(), threading.Lock()
+        self._count = 0
+
+    def say(self, head: Head, payload: bytes = b"") -> None:
+        """Send a frame."""
+        with self._speaking:
+            self._send(encode(head, payload))
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self.connection.sendall(data)
+        except OSError as error:
+            raise Gone from error
+
+    def hear(self) -> tuple[Head, bytes]:
+        """The next frame."""
+        try:
+            return read(self.connection)
+        except (EOFError, OSError) as error:
+            raise Gone from error
+
+    def post(self, head: Head, payload: bytes = b"") -> int:
+        """Start a call; returns its number."""
+        with self._speaking:
+            self._count += 1
+            number = self._count
+            self._send(encode({**head, "id": number, "line": self.line()}, payload))
+        return number
+
+    def ask(self, op: str, number: int) -> bytes | None:
+        """Wait for a call, or test whether it is done: what it brought, None if not yet. Raises Aborted."""
+        with self._asking:
+            alone = threading.active_count() <= self.threads
+            self.say({"op": op, "id": number, "line": self.line(), "alone": alone})
+            head, payload = self.hear()
+        if head["op"] == "abort":
+            raise Aborted
+        return payload if head["op"] == "ok" else None
+
+    def line(self) -> int:
+        """The line of the learner's code that runs at the moment, the innermost; 0 where there is none."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename == self.file:
+                return frame.f_lineno
+            frame = frame.f_back
+        return 0
+
+
+def contents(tensor: torch.Tensor) -> bytes:
+    """The bytes of a tensor's elements, in the order of its axes."""
+    flat = tensor.detach().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+
+
+def fill(tensors: list[torch.Tensor], data: bytes) -> None:
+    """Write bytes into tensors, one after the other."""
+    at = 0
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        if size:
+            piece = torch.frombuffer(bytearray(data[at : at + size]), dtype=tensor.dtype)
+            with torch.no_grad():
+                tensor.copy_(piece.reshape(tensor.shape))
+        at += size
+
+
+def _bytes(tensors: list[torch.Tensor]) -> list[int]:
+    return [t.numel() * t.element_size() for t in tensors]
+
+
+class _Work(dist._Work):
+    """A call that was started. What it brings is written into `into` when somebody waits for it."""
+
+    def __init__(self, wire: Wire, number: int, into: list[torch.Tensor], result: Any = None) -> None:
+        super().__init__()
+        self.wire, self.number, self.into, self.result = wire, number, into, result
+        self.done = False
+
+    def _ask(self, op: str) -> bool:
+        if not self.done and (data := self.wire.ask(op, self.number)) is not None:
+            fill(self.into, data)
+            self.done = True
+        return self.done
+
+    def wait(self, *timeout: Any) -> bool:
+        return self._ask("wait")
+
+    def is_completed(self) -> bool:
+        return self._ask("test")
+
+    def is_success(self) -> bool:
+        return self.done
+
+    def get_future(self) -> Any:
+        """Waits: a future that nobody waits for would never be filled."""
+        self.wait()
+        future: Any = torch.futures.Future()
+        future.set_result(self.into if self.result is None else self.result)
+        return future
+
+
+class Wired(dist.ProcessGroup):
+    """Ranks `members` of the world, joined by the network at the other end of `wire`."""
+
+    def __init__(self, wire: Wire, rank: int, members: tuple[int, ...]) -> None:
+        super().__init__(rank, len(members))
+        self.wire, self.members, self.place = wire, members, rank
+
+    def getBackendName(self) -> str:
+        return NAME
+
+    # ------------------------------------------------------------ point to point
+
+    def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Any:
+        data = b"".join(map(contents, tensors))
+        number = self.wire.post({"op": "send", "peer": self.members[to], "tag": tag}, data)
+        return _Work(self.wire, number, [])
+
+    def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Any:
+        head = {"op": "recv", "peer": self.members[source], "tag": tag, "bytes": sum(_bytes(tensors))}
+        return _Work(self.wire, self.wire.post(head), list(tensors))
+
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
+        raise NotImplementedError(
+            "recv without src takes whatever comes first, which depends on chance here: name the rank"
+        )
+
+    # ------------------------------------------------------------ collectives
+
+    def _call(
+        self,
+        name: str,
+        given: list[torch.Tensor],
+        into: list[torch.Tensor],
+        options: Any = None,
+        root: int = 0,
+        cuts: list[int] | None = None,
+        result: Any = None,
+    ) -> Any:
+        reduces = name in ("all_reduce", "reduce", "reduce_scatter")
+        sample = (given or into or [torch.empty(0, dtype=torch.uint8)])[0]
+        head = {
+            "op": "collective",
+            "name": name,
+            "ranks": self.members,
+            "root": root,
+            "cuts": cuts or [],
+            "bytes": sum(_bytes(into)),
+            "dtype": str(sample.dtype).removeprefix("torch.") if reduces else "uint8",
+            "operation": _operation(options.reduceOp) if reduces else "",
+        }
+        return _Work(self.wire, self.wire.post(head, b"".join(map(contents, given))), into, result)
+
+    def allreduce(self, tensors: list[torch.Tensor], options: Any = None) -> Any:
+        return self._call("all_reduce", tensors, tensors, options or dist.AllreduceOptions())
+
+    def allreduce_coalesced(self, tensors: list[torch.Tensor], options: Any = None) -> Any:
+        return self.allreduce(tensors, options)
+
+    def broadcast(self, tensors: list[torch.Tensor], options: Any) -> Any:
+        root = options.rootRank
+        given = tensors if root == self.place else []
+        return self._call("broadcast", given, tensors, root=root)
+
+    def reduce(self, tensors: list[torch.Tensor], options: Any) -> Any:
+        root = options.rootRank
+        return self._call("reduce", tensors, tensors if root == self.place else [], options, root)
+
+    def allgather(
+        self, into: list[list[torch.Tensor]], given: list[torch.Tensor], options: Any = None
+    ) -> Any:
+        return self._call("all_gather", given, into[0], result=into)
+
+    def _allgather_base(self, into: torch.Tensor, given: torch.Tensor, options: Any = None) -> Any:
+        return self._call("all_gather", [given], [into])
+
+    all_gather_single = _allgather_base
+
+    def reduce_scatter(
+        self, into: list[torch.Tensor], given: list[list[torch.Tensor]], options: Any = None
+    ) -> Any:
+        options = options or dist.ReduceScatterOptions()
+        return self._call("reduce_scatter", given[0], into, options, cuts=_bytes(given[0]))
+
+    def _reduce_scatter_base(self, into: torch.Tensor, given: torch.Tensor, options: Any = None) -> Any:
+        options = options or dist.ReduceScatterOptions()
+        return self._call("reduce_scatter", [given], [into], options, cuts=self._even(given))
+
+    reduce_scatter_single = _reduce_scatter_base
+
+    def alltoall(self, into: list[torch.Tensor], given: list[torch.Tensor], options: Any = None) -> Any:
+        return self._call("all_to_all", given, into, cuts=_bytes(given))
+
+    def alltoall_base(
+        self,
+        into: torch.Tensor,
+        given: torch.Tensor,
+        rows_in: list[int],
+        rows: list[int],
+        options: Any = None,
+    ) -> Any:
+        """`rows` of `given` go to each rank; nothing said means as many to each."""
+        row = given[0].numel() * given.element_size() if len(given) else 0
+        cuts = [n * row for n in rows] if rows else self._even(given)
+        return self._call("all_to_all", [given], [into], cuts=cuts)
+
+    all_to_all_single = alltoall_base
+
+    def gather(self, into: list[list[torch.Tensor]], given: list[torch.Tensor], options: Any) -> Any:
+        root = options.rootRank
+        return self._call("gather", given, into[0] if root == self.place else [], root=root)
+
+    def scatter(self, into: list[torch.Tensor], given: list[list[torch.Tensor]], options: Any) -> Any:
+        root = options.rootRank
+        pieces = given[0] if root == self.place else []
+        return self._call("scatter", pieces, into, root=root, cuts=_bytes(pieces))
+
+    def barrier(self, options: Any = None) -> Any:
+        return self._call("barrier", [], [])
+
+    def _even(self, tensor: torch.Tensor) -> list[int]:
+        each, rest = divmod(_bytes([tensor])[0], len(self.members))
+        if rest:
+            raise ValueError(
+                f"{tensor.numel():,} elements cannot be split among {len(self.members)} ranks evenly"
+            )
+        return [each] * len(self.members)
+
+
+def _operation(asked: Any) -> str:
+    """``SUM`` of ``ReduceOp.SUM``."""
+    known = (*OPERATIONS, "BAND", "BOR", "BXOR")
+    return next((name for name in known if asked == getattr(dist.ReduceOp, name)), "another operation")
+
+
+def join(wire: Wire, rank: int, size: int) -> None:
+    """Make the backend known and join the world through it."""
+
+    def create(options: Any, _: Any) -> Any:
+        members = tuple(options.global_ranks_in_group) or tuple(range(size))
+        return Wired(wire, options.group_rank, members)
+
+    dist.Backend._plugins.pop(NAME.upper(), None)
+    if hasattr(dist.Backend, NAME.upper()):
+        delattr(dist.Backend, NAME.upper())
+    dist.Backend.register_backend(NAME, create, extended_api=True, devices=["cpu"])
+    dist.init_process_group(NAME, store=dist.HashStore(), rank=rank, world_size=size)
+
+
+def leave() -> None:
+    """Forget the world and all its groups."""
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -1,0 +1,223 @@
+"""Exercises that several ranks compute together: checked in a notebook's way, with real processes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import torch.distributed as dist  # noqa: E402
+
+import gpulab  # noqa: E402
+from gpulab.exercises import Array, Budget, Case, Exercise, Scalar, cases, communication, registry  # noqa: E402
+from gpulab.exercises.communication import NotAResult, results, task, whole  # noqa: E402
+from tests.exercises import all_reduce  # noqa: E402
+from tests.exercises.all_reduce import ALL_REDUCE, NAME  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def toy() -> Iterator[None]:
+    registry.add(ALL_REDUCE, all_reduce.expected)
+    yield
+    registry.remove(NAME)
+
+
+def text(verdict: object) -> str:
+    return " ".join(str(verdict).split())
+
+
+def test_a_ring_passes_within_its_budgets() -> None:
+    verdict = gpulab.check(NAME, all_reduce.ring)
+    assert verdict.passed, str(verdict)
+    assert [part.measured for part in verdict.parts] == [None, 6140, 6]
+    assert "PyTorch" in verdict.compiler
+
+
+def test_gather_and_broadcast_is_right_and_costs_twice_as_much() -> None:
+    verdict = gpulab.check(NAME, all_reduce.naive)
+    assert [part.points for part in verdict.parts] == [2.0, 0.0, 0.0]
+    assert "12,276 B budget 6,144 naive 12,276" in text(verdict)
+    assert "Rank 0 sends most: 4,092 B to rank 1, 4,092 B to rank 2, 4,092 B to rank 3" in text(verdict)
+    assert "It sends 2 × as much." in text(verdict)
+
+
+def test_batched_sends_and_receives_count_as_one_step() -> None:
+    loose = dataclasses.replace(ALL_REDUCE, budgets=ALL_REDUCE.budgets[1:])
+    verdict = gpulab.check(loose, all_reduce.pairwise)
+    assert verdict.passed and verdict.parts[1].measured == 1
+
+
+def test_a_collective_is_used_where_the_exercise_lists_it_and_refused_elsewhere() -> None:
+    verdict = gpulab.check(NAME, all_reduce.library)
+    assert verdict.points == 0
+    assert "calls all_reduce, which this exercise does not allow" in text(verdict)
+    assert "dist.all_reduce(x)" in text(verdict)
+    allowed = dataclasses.replace(
+        ALL_REDUCE,
+        calls=frozenset({"all_reduce"}),
+        budgets=(*ALL_REDUCE.budgets, Budget("calls of all_reduce", 1, 1.0, "calls", unit="calls")),
+    )
+    verdict = gpulab.check(allowed, all_reduce.library)
+    assert verdict.passed, str(verdict)
+    assert [part.measured for part in verdict.parts] == [None, 6140, 6, 1]
+
+
+@pytest.mark.parametrize(
+    ("fn", "words"),
+    [
+        (all_reduce.off_by_one, "rank 1: `out[3]` is "),
+        (all_reduce.off_by_one, "It is wrong on rank 1 of 2"),
+        (all_reduce.all_send_first, "the ranks wait for one another, and none can go on"),
+        (all_reduce.all_send_first, "for rank 1 to receive rank 1 waits in line"),
+        (all_reduce.other_size, "rank 0 sends 20 bytes to rank 1, which waits for 24"),
+        (all_reduce.never_taken, "rank 0 sent a message to rank 1, which never took it"),
+        (all_reduce.fails, "rank 1: IndexError in line"),
+        (all_reduce.fails, "return x[5000]"),
+        (all_reduce.dies, "rank 1 of 2 ended before it returned anything"),
+        (all_reduce.whoever_comes, "name the rank"),
+        (
+            all_reduce.returns_nothing,
+            "rank 0: your function returns 0 tensors; it should return 1 tensor: `out`",
+        ),
+        (all_reduce.a_list, "it should return 1 tensor"),
+        (all_reduce.other_type, "rank 0: `out` is 6 float64, should be 6 float32"),
+        (all_reduce.empty, "`empty` is still empty"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(fn, words) -> None:
+    verdict = gpulab.check(NAME, fn)
+    assert verdict.points == 0
+    assert words in text(verdict), str(verdict)
+    assert "Traceback" not in text(verdict)
+
+
+def test_a_rank_that_is_busy_in_another_thread_is_waited_for() -> None:
+    two = dataclasses.replace(ALL_REDUCE, cases=ALL_REDUCE.cases[:1])
+    verdict = gpulab.check(two, all_reduce.in_a_thread)
+    assert verdict.right, str(verdict)
+
+
+def test_what_ranks_print_is_shown_with_the_rank(capsys: pytest.CaptureFixture[str]) -> None:
+    def prints(x):
+        print("sum", int(x.sum()) * 0)
+        return all_reduce.ring(x)
+
+    gpulab.check(dataclasses.replace(ALL_REDUCE, cases=ALL_REDUCE.cases[:1]), prints)
+    assert {"[rank 0] sum 0", "[rank 1] sum 0"} <= set(capsys.readouterr().out.splitlines())
+
+
+def test_endless_ranks_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(communication, "SECONDS", 1.0)
+
+    def endless(x):
+        while dist.get_rank() == 0:
+            pass
+        return x
+
+    verdict = gpulab.check(NAME, endless)
+    assert "after 1 s not all ranks have returned: rank 0 computes rank 1 has returned" in text(verdict)
+
+
+# ---------------------------------------------------------------- who has what
+
+PLACED = Exercise(
+    name="toy.placed",
+    lab="99",
+    correct_points=1.0,
+    evidence="communication",
+    cases=(Case("3 ranks × 7", {"ranks": 3, "n": 7}),),
+    arguments=lambda s: (
+        Array("rows", (int(s["n"]), 2), placement="sharded"),
+        Array("weights[0]", (2,), placement="replicated", grad=True),
+        Array("weights[1]", (3,), placement="replicated"),
+        Scalar("factor", 2.0, "float64"),
+        Array("seen", (), "int64", "inout", "integers:0:50"),
+        Array("sums", (int(s["n"]),), role="out", placement="sharded"),
+        Array("weights[0].grad", (2,), role="out"),
+    ),
+    rtol=1e-5,
+    atol=1e-5,
+)
+
+
+def placed(rows, weights, factor, seen):
+    seen += len(rows)
+    sums = factor * rows @ weights[0]
+    sums.sum().backward()
+    return sums.detach()
+
+
+def placed_reference(inputs, sizes):
+    rows = np.array_split(inputs["rows"], 3)
+    return {
+        "sums": 2.0 * inputs["rows"] @ inputs["weights[0]"],
+        "seen": inputs["seen"] + [len(r) for r in rows],
+        "weights[0].grad": np.stack([2.0 * r.sum(0) for r in rows]),
+    }
+
+
+def test_arrays_are_sharded_replicated_or_each_ranks_own_and_come_back_so() -> None:
+    registry.add(PLACED, placed_reference)
+    try:
+        verdict = gpulab.check("toy.placed", placed)
+        assert verdict.passed, str(verdict)
+
+        def without_slopes(rows, weights, factor, seen):
+            with torch.no_grad():
+                return factor * rows @ weights[0]
+
+        assert "no backward pass reached `weights[0]`" in text(gpulab.check("toy.placed", without_slopes))
+
+        def counts_all(rows, weights, factor, seen):
+            seen += 7
+            sums = factor * rows @ weights[0]
+            sums.sum().backward()
+            return sums.detach()
+
+        said = text(gpulab.check("toy.placed", counts_all))
+        assert "rank 0: `seen` is" in said and "It is wrong on every rank" in said
+    finally:
+        registry.remove("toy.placed")
+
+
+def test_a_rank_is_given_its_own_part_and_nothing_else() -> None:
+    made = cases.arguments(whole(PLACED), PLACED.cases[0])
+    given = task(PLACED, made, 3).given
+    values = {a.name: a.value for a in made}
+    assert values["rows"].shape == (7, 2) and values["seen"].shape == (3,)
+    for rank, (head, payload) in enumerate(given):
+        parts = [np.array_split(values["rows"], 3)[rank], values["weights[0]"], values["weights[1]"]]
+        assert payload == b"".join(p.tobytes() for p in parts) + values["seen"][rank].tobytes()
+        assert head["arguments"][0]["shape"] == parts[0].shape
+
+
+FORGED = [
+    {},
+    {"returned": "x", "named": []},
+    {"returned": [["float32", [6]]] * 2, "named": []},
+    {"returned": [["float32", [-6]]], "named": []},
+    {"returned": [["object", [6]]], "named": []},
+    {"returned": [["float32", [6, 1]]], "named": []},
+    {"returned": [["float32", [1 << 39, 1 << 39]]], "named": []},
+    {"returned": [[["float32"], [6]]], "named": []},
+    {"returned": [["float32", [6]]], "named": [["float32", [6]]]},
+    {"returned": [["x" * 5000]], "named": []},
+]
+
+
+@pytest.mark.parametrize("head", FORGED)
+def test_results_of_another_form_are_refused(head) -> None:
+    made = cases.arguments(whole(ALL_REDUCE), ALL_REDUCE.cases[0])
+    with pytest.raises(NotAResult):
+        results(made, 0, 2, head, bytes(24))
+
+
+def test_results_that_are_too_short_are_refused() -> None:
+    made = cases.arguments(whole(ALL_REDUCE), ALL_REDUCE.cases[0])
+    head = {"returned": [["float32", [6]]], "named": []}
+    assert results(made, 0, 2, head, bytes(24))["out"].tolist() == [0.0] * 6
+    with pytest.raises(NotAResult):
+        results(made, 0, 2, head, bytes(23))
