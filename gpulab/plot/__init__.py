@@ -20,17 +20,22 @@ from .listings import listings  # noqa: E402
 from .mask import mask  # noqa: E402
 from .matrix import matrix  # noqa: E402
 from .memory_map import memory_map  # noqa: E402
+from .messages import messages  # noqa: E402
+from .network import network  # noqa: E402
 from .number_line import number_line  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
 from .panels import panels  # noqa: E402
 from .records import Coverage, Listing, Pass, Point, Request, Span, Steps  # noqa: E402
 from .ridges import ridges  # noqa: E402
 from .roofline import roofline  # noqa: E402
+from .schedule import schedule  # noqa: E402
 from .shares import shares  # noqa: E402
 from .speedup import speedup  # noqa: E402
 from .step_table import step_table  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
+from .tile_map import tile_map  # noqa: E402
+from .tile_order import tile_order  # noqa: E402
 from .timeline import timeline  # noqa: E402
 from .units import units  # noqa: E402
 from .warp_lanes import warp_lanes  # noqa: E402
@@ -56,15 +61,20 @@ __all__ = [
     "mask",
     "matrix",
     "memory_map",
+    "messages",
+    "network",
     "number_line",
     "occupancy",
     "panels",
     "ridges",
     "roofline",
+    "schedule",
     "shares",
     "speedup",
     "step_table",
     "stride_sweep",
+    "tile_map",
+    "tile_order",
     "timeline",
     "units",
     "warp_lanes",

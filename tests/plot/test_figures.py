@@ -30,15 +30,20 @@ MODULES = (
     "listings",
     "mask",
     "matrix",
+    "messages",
+    "network",
     "number_line",
     "occupancy",
     "panels",
     "ridges",
     "roofline",
+    "schedule",
     "shares",
     "speedup",
     "step_table",
     "stride_sweep",
+    "tile_map",
+    "tile_order",
     "timeline",
     "units",
     "warp_lanes",
@@ -108,6 +113,27 @@ def test_a_mask_counts_its_cells_and_hatches_the_wrong_ones() -> None:
     assert hatched == [(2, 0)]
     with pytest.raises(style.NothingToDraw):
         plot.mask([], "looks", "looked at")
+
+
+def test_a_map_of_tiles_says_how_many_are_visited_and_need_a_mask() -> None:
+    picture = plot.tile_map([[0.5, 0, 0], [1, 0.5, 0]], "queries", "keys")
+    assert "3 of 6 tiles are visited; ½ marks the 2 that need a mask" in picture.caption
+    filled = [box.get_xy() for box in picture.axes.findobj(Rectangle) if box.get_facecolor()[3] > 0]
+    assert {(0, 0), (0, 1), (1, 1)} <= set(filled)
+    assert [text.get_text() for text in picture.axes.texts].count("½") == 2
+    with pytest.raises(style.NothingToDraw):
+        plot.tile_map([], "queries", "keys")
+
+
+def test_an_order_of_tiles_colours_waves_and_hatches_what_nobody_computes() -> None:
+    axes = importlib.import_module("gpulab.plot.tile_order").sample().axes.figure.axes
+    hatched = [[box.get_hatch() for box in ax.findobj(Rectangle)].count(style.HATCH) for ax in axes]
+    assert hatched == [0, 2]
+    numbers = [text.get_text() for text in axes[0].texts]
+    assert numbers == [str(n) for n in range(16)]
+    assert len({box.get_facecolor() for box in axes[0].findobj(Rectangle)[:16]}) == 4
+    with pytest.raises(style.NothingToDraw):
+        plot.tile_order({}, (2, 2), 1, "Nothing.")
 
 
 def test_gpulab_itself_does_not_import_matplotlib() -> None:
@@ -355,6 +381,27 @@ def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
     assert len(bottoms) == 3 and min(np.diff(bottoms)) > 8
     with pytest.raises(style.NothingToDraw):
         plot.lines({"one": []}, "n", "cost", "Nothing.")
+
+
+def test_messages_are_counted_and_no_arrow_of_a_round_lies_over_another() -> None:
+    ring = [(rank, (rank + 1) % 4, 1) for rank in range(4)]
+    picture = plot.messages([ring, [(0, 3, 2)], []], 4, "shares")
+    assert "5 messages in 3 rounds" in picture.caption and "in shares: 1, 2, 0." in picture.caption
+    places = [line.get_xdata()[0] for line in picture.axes.lines if line.get_marker() == "o"]
+    assert len(places) == 5 and len(set(places[:4])) >= 3, "0→1 and 2→3 may share a lane, no others"
+    with pytest.raises(style.NothingToDraw):
+        plot.messages([[], []], 4)
+
+
+def test_a_schedule_says_how_long_devices_idle_and_what_they_hold() -> None:
+    picture = importlib.import_module("gpulab.plot.schedule").sample()
+    assert (
+        "through after 8 steps and idle for 25.0 %" in picture.caption
+        and "2 micro-batches" in picture.caption
+    )
+    assert [t.get_text() for t in picture.axes.texts].count("0") == 4  # F0 and B0 of two devices
+    with pytest.raises(style.NothingToDraw):
+        plot.schedule([])
 
 
 def test_the_numbers_of_a_panel_are_rounded_alike() -> None:
