@@ -13,7 +13,9 @@ from typing import Any
 
 import cloudpickle
 import torch
+import torch._dynamo  # what DistributedDataParallel and optimizers load late: 3 s, here once for all ranks
 import torch.distributed as dist
+import torch.fx.experimental.symbolic_shapes  # what each rank's first backward would load
 
 from . import member  # noqa: F401 - ranks of a check are forked from the same server
 from .recorded import NAME, register
