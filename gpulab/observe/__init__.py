@@ -2,6 +2,7 @@
 
 from .counters import Counters, classify
 from .counts import COLUMNS, Counts
-from .races import Race, Races
+from .race import Race
+from .races import Races
 
 __all__ = ["COLUMNS", "Counters", "Counts", "Race", "Races", "classify"]

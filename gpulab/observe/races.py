@@ -8,159 +8,33 @@ remembers who touched each word last, and what has happened since.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpulab.ptx import Location
 from gpulab.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
-from gpulab.simt.errors import Index, source_text
+from gpulab.simt.errors import Index
 from gpulab.simt.program import is_volatile
 
 from .clocks import Clocks
 from .flow import Flow
-from .shadow import NOBODY, OTHER_READER, READER, SECOND_READER, WRITER, Shadow, Who
+from .granules import WIDEST, finest, granule_of
+from .race import ATOMIC, BLOCK_ATOMIC, READ, WRITE, Race, Touch
+from .shadow import (
+    NOBODY,
+    OTHER_READER,
+    READER,
+    ROLES,
+    SECOND_READER,
+    WRITER,
+    Shadow,
+    Who,
+    written_bits,
+)
 
 Array = np.ndarray
-
-# What a touch is; BLOCK_ATOMIC is an atomic of block scope (``.cta``), which other blocks do not honour.
-READ, WRITE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
-VERBS = {
-    READ: "reads",
-    WRITE: "writes",
-    ATOMIC: "atomically updates",
-    BLOCK_ATOMIC: "atomically, for its block only, updates",
-}
-
-
-CUDA_C = (".cu", ".cuh", ".h", ".hpp")  # how files of CUDA C++ end
-
-
-@dataclass(frozen=True)
-class Touch:
-    """One side of a race: a thread's access of kind READ, WRITE, ATOMIC or BLOCK_ATOMIC at a source line.
-
-    `linear_thread` counts within the block.
-    """
-
-    location: Location | None
-    block: Index
-    thread: Index
-    linear_thread: int
-    kind: int
-
-    @property
-    def line(self) -> int:
-        return self.location.line if self.location else 0
-
-
-@dataclass(frozen=True)
-class Race:
-    """Two touches of one word that nothing orders; `first` stands first on the way through the program.
-
-    `space` is shared or global. `element` is the index in the array, flat where its shape is not known;
-    `label` is the learner's name of a global array. `place` says where a barrier of all threads would order
-    the two: ``after`` the first or ``before`` the second line, empty if neither or not known. `repeated`
-    says of two accesses on one line that they belong to different rounds of a loop.
-    """
-
-    kernel: str
-    space: str
-    first: Touch
-    second: Touch
-    element: tuple[int, ...]
-    size: int
-    label: str = ""
-    place: str = ""
-    repeated: bool = False
-
-    @property
-    def block(self) -> Index:
-        """The block of the second touch."""
-        return self.second.block
-
-    @property
-    def array(self) -> str:
-        """The learner's name of the array: given, or the only one that both source lines index."""
-        if self.label:
-            return self.label
-        names = [
-            set(re.findall(r"([A-Za-z_]\w*)\s*\[", source_text(touch.location)))
-            for touch in (self.first, self.second)
-        ]
-        common = names[0] & names[1]
-        return common.pop() if len(common) == 1 else ""
-
-    @property
-    def within_a_block(self) -> bool:
-        return self.first.block == self.second.block
-
-    @property
-    def within_a_warp(self) -> bool:
-        """Whether both threads belong to one warp, so that ``syncwarp`` is enough."""
-        return self.within_a_block and self.first.linear_thread // 32 == self.second.linear_thread // 32
-
-    @property
-    def sighting(self) -> str:
-        """The two accesses with their lines and threads, and no cure."""
-        array = f" `{self.array}`" if self.array else ""
-        place = ", ".join(map(str, self.element))
-        word = f"{self.array}[{place}]" if self.array else f"element {place}"
-        touches = sorted((self.first, self.second), key=lambda t: t.line)
-        width = max(len(source_text(t.location)) for t in touches)
-        rows = [
-            f"    {t.line:4} │ {source_text(t.location):<{width}}   "
-            f"thread {t.linear_thread} of block {_short(t.block)} {VERBS[t.kind]} {word}"
-            for t in touches
-        ]
-        lead = f"Race in kernel {self.kernel}, {self.space} array{array}"
-        return "\n".join([lead, *rows])
-
-    def __str__(self) -> str:
-        return "\n".join([self.sighting, *self._explained()])
-
-    def _explained(self) -> tuple[str, str]:
-        earlier, later = self.first.line, self.second.line
-        if not self.within_a_block:
-            return (
-                "Nothing orders two blocks of one launch.",
-                "Usual cure: let each block write its own elements, use an atomic, or make it two kernels.",
-            )
-        c = self.first.location is not None and self.first.location.file.endswith(CUDA_C)
-        names = ("__syncwarp()", "__syncthreads()") if c else ("cuda.syncwarp()", "cuda.syncthreads()")
-        cure = names[0 if self.within_a_warp else 1]
-        members = "warp" if self.within_a_warp else "block"
-        at = f"line {earlier if self.place == 'after' else later}"
-        usual = f"Usual cure: {cure} {self.place} {at}."
-        if self.within_a_warp:
-            usual = f"{usual[:-1]}; {names[1]} if other warps share the array, too."
-        if earlier == later:
-            lead = f"Nothing orders the two accesses of line {earlier}."
-            if not self.repeated and READ in (self.first.kind, self.second.kind):
-                apart = "write into another array, or have all read before anyone writes; "
-                return lead, f"Usual cure: {apart}or an atomic, if threads add to one element."
-            if not self.repeated:
-                return lead, "Usual cure: let one thread write the element, or use an atomic."
-            again = f"Usual cure: {cure} at the end of each pass through the loop, outside any branch; "
-            return lead, again + "or an atomic, if threads add to one element."
-        if not self.place:
-            usual = (
-                f"Usual cure: {cure} between the two, outside any branch, where all threads of the {members} "
-            )
-            usual += "come by."
-        if earlier < later:
-            return f"No barrier between line {earlier} and line {later}.", usual
-        return (
-            f"No barrier between line {earlier} and line {later} of the next pass through the loop.",
-            usual,
-        )
-
-
-def _short(block: Index) -> str:
-    return str(block[0]) if block[1:] == (0, 0) else str(block)
 
 
 @dataclass(frozen=True)
@@ -191,14 +65,14 @@ class Races(Observer):
         self._sites: list[tuple[int, int]] = []  # of the findings: the two instructions
         self._decided: dict[int, Array] = {}  # how often each thread of one block took each branch, and not
         self._example = -1  # that block
-        self._shadows: dict[object, Shadow] = {}
+        self._global: dict[int, Shadow] = {}  # by the address at which a stretch of memory begins
+        self._shared: dict[int, Shadow] = {}  # by the first block of those that run together
         self._releases: dict[int, list[_Release]] = defaultdict(list)  # by block
-        self._published: dict[int, dict[int, int]] = defaultdict(
-            dict
-        )  # address → block → its releases seen there
+        # address → block → its releases seen there
+        self._published: dict[int, dict[int, int]] = defaultdict(dict)
         self._acquired: dict[int, dict[int, int]] = defaultdict(dict)  # block → block → releases it has seen
         self._clocks: dict[int, Clocks] = {}  # by block, once it uses an mbarrier
-        self._tick = self._width = 0
+        self._tick = 0
 
     def start(self, program: object, grid: Index, block: Index) -> None:
         assert isinstance(program, Program)
@@ -209,8 +83,8 @@ class Races(Observer):
         self._warp_epoch = np.zeros(blocks * self._lanes // 32, np.int32)
         self._fenced = np.full(blocks * self._lanes, -1, np.int64)
         self._wrote = np.full(blocks * self._lanes, -1, np.int64)
-        narrow = any(_is_narrow(i.parts) for i in program.instructions)
-        self._granule = 1 if narrow else 4
+        self._fences = any(i.parts[0] in ("fence", "membar") for i in program.instructions)
+        self._finest = finest(program, "global")
         self._flow = Flow(program)
 
     def branch(self, index: int, lanes: Array | None, taken: Array, chunk: Chunk) -> None:
@@ -229,21 +103,28 @@ class Races(Observer):
     # ---- what orders ---------------------------------------------------------------------------------
 
     def barrier(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
-        passed = np.ones(chunk.blocks.size, bool) if lanes is None else lanes.any(axis=1)
-        self._epoch[chunk.blocks] += np.broadcast_to(passed, chunk.blocks.shape)
+        passed = np.ones(1, bool) if lanes is None else np.atleast_1d(lanes.any(axis=1))
+        if passed.size > 1 and not passed.all():
+            self._tell_apart(chunk)
+        self._epoch[chunk.blocks] += passed
 
     def warp_sync(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         if self._program.instructions[index].parts[0] not in ("bar", "barrier"):
             return  # shuffles and votes exchange registers; they do not order memory
-        threads = self._threads(lanes, chunk)
-        warps = np.unique(threads // 32)
-        self._warp_epoch[warps] += 1
+        met = np.ones((1, 1), bool) if lanes is None else lanes
+        warps = np.broadcast_to(met, (len(met), self._lanes)).reshape(len(met), -1, 32)
+        met = np.logical_or.reduce(warps, axis=2)
+        if (met != met[:1]).any():
+            self._tell_apart(chunk)
+        self._warp_epoch.reshape(-1, self._lanes // 32)[chunk.blocks] += met
+        threads = self._threads(lanes, chunk) if self._clocks else np.empty(0, np.int64)
         for block, clocks in self._clocks.items():
             mine = threads[threads // self._lanes == block] % self._lanes
             for warp in np.unique(mine // 32):
                 clocks.meet(mine[mine // 32 == warp], self._tick)
 
     def arrive(self, index: int, address: Array, phase: Array, lanes: Array | None, chunk: Chunk) -> None:
+        self._tell_apart(chunk)
         for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
             clocks = self._clocks.setdefault(block, Clocks(self._lanes))
             clocks.arrive(where, parity, threads, self._tick)
@@ -278,7 +159,9 @@ class Races(Observer):
 
     def _communicate(self, thread: Array, address: Array) -> None:
         """Atomic accesses: a thread that has fenced publishes its block's writes, and sees what others
-        published."""
+        published. Without a fence nobody publishes anything."""
+        if not self._fences:
+            return
         for who, where in dict.fromkeys(zip(thread.tolist(), address.tolist(), strict=True)):
             block = who // self._lanes
             seen = self._published[where]
@@ -309,91 +192,128 @@ class Races(Observer):
         if access.space not in self._spaces:
             return
         self._tick += 1
+        kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
+        if kind == ATOMIC or "volatile" in access.instruction.parts or is_volatile(access.instruction):
+            kind = BLOCK_ATOMIC if "cta" in access.instruction.parts else ATOMIC
+        if access.space == "shared" and self._is_alike(access, kind):
+            return
         chunk = access.chunk
         shape = (chunk.blocks.size, chunk.lanes_per_block)
-        lanes = np.ones(shape, bool) if access.lanes is None else np.broadcast_to(access.lanes, shape)
-        row, lane = np.nonzero(lanes)
+        row, lane = np.nonzero(np.broadcast_to(True if access.lanes is None else access.lanes, shape))
         thread = chunk.blocks[row] * self._lanes + lane
         address = np.broadcast_to(access.address, shape)[row, lane]
-        kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
-        volatile = "volatile" in access.instruction.parts or is_volatile(access.instruction)
-        if kind == ATOMIC or volatile:
-            kind = BLOCK_ATOMIC if "cta" in access.instruction.parts else ATOMIC
-            if access.space == "global" and kind == ATOMIC:
-                self._communicate(thread, address)
-        elif kind == WRITE:
+        if access.space == "global" and kind == ATOMIC:
+            self._communicate(thread, address)
+        elif kind == WRITE and self._fences:
             self._wrote[thread] = self._tick
-        block = thread // self._lanes
-        who = Who(thread, self._epoch[block], self._warp_epoch[thread // 32], access.index, self._tick)
-        granules = max(access.size // self._granule, 1)
-        for shadow, start, chosen in self._stretches(access, address, block, granules):
+        who = self._who(access, thread)
+        for shadow, start, chosen in self._stretches(access, address, row):
             part = who if chosen is None else who.only(chosen)
-            for i in range(granules):
+            for i in range(max(access.size // shadow.granule, 1)):
                 value = None
                 if kind == WRITE:
-                    value = self._values(access, i, granules, shape)[row, lane]
+                    value = np.broadcast_to(written_bits(access.values, shadow.granule, i), shape)[row, lane]
                     value = value if chosen is None else value[chosen]
                 self._touch(access, shadow, part, start + i, kind, value)
 
+    def _who(self, access: Access, thread: Array) -> Who:
+        epoch, warp_epoch = self._epoch[thread // self._lanes], self._warp_epoch[thread // 32]
+        return Who(thread.astype(np.int32), epoch, warp_epoch, access.index, self._tick)
+
+    def _is_alike(self, access: Access, kind: int) -> bool:
+        """Look at one block for all that run together, where all do the same in shared memory. False, and
+        from now on each for itself, where they do not or the blocks' values may decide."""
+        address, lanes, chunk = access.address, access.lanes, access.chunk
+        shadow = self._shadow_of(chunk)
+        if not shadow.alike:
+            return False
+        same = address.shape[0] == 1 and (lanes is None or lanes.shape[0] == 1) and kind in (READ, WRITE)
+        if same:
+            shape = (1, chunk.lanes_per_block)
+            lane = np.flatnonzero(np.broadcast_to(True if lanes is None else lanes, shape))
+            offset = np.broadcast_to(address, shape)[0, lane]
+            shadow.fit(int(offset.max(initial=0)) + access.size, access.size)
+            place = offset // shadow.granule
+            who = self._who(access, int(chunk.blocks[0]) * self._lanes + lane)
+            parts = range(max(access.size // shadow.granule, 1))
+            roles = (WRITER,) if kind == READ else range(ROLES)
+            same = not any(
+                self._unordered(shadow, role, who, place + i, kind).any() for role in roles for i in parts
+            )
+            if same and kind == WRITE:
+                same = len(np.unique(place)) == len(place)
+        if not same:
+            self._tell_apart(chunk)
+            return False
+        for i in parts:
+            if kind == READ:
+                self._note_readers(shadow, who, place + i)
+                continue
+            bits = written_bits(access.values, shadow.granule, i)
+            rows = np.broadcast_to(bits, (bits.shape[0], chunk.lanes_per_block))[:, lane]
+            shadow.value.reshape(shadow.rows, -1)[:, place + i] = rows
+            shadow.kind[place + i] = kind
+            shadow.note(WRITER, place + i, who)
+        if kind == WRITE and self._fences:
+            self._wrote.reshape(-1, self._lanes)[chunk.blocks[:, None], lane] = self._tick
+        return True
+
+    def _shadow_of(self, chunk: Chunk) -> Shadow:
+        """What is known of the shared memory of the blocks that run together."""
+        first = int(chunk.blocks[0])
+        if first not in self._shared:
+            width = max(self._program.shared_bytes // WIDEST, 1)
+            self._shared[first] = Shadow(WIDEST, width, chunk.blocks.size)
+        return self._shared[first]
+
+    def _tell_apart(self, chunk: Chunk) -> None:
+        shadow = self._shadow_of(chunk)
+        if shadow.alike:
+            shadow.spread(chunk.blocks, self._lanes)
+
     def _stretches(
-        self, access: Access, address: Array, block: Array, granules: int
+        self, access: Access, address: Array, row: Array
     ) -> list[tuple[Shadow, Array, Array | None]]:
         """(shadow, place of each lane's first granule, lanes that it concerns or None for all)."""
         if access.space == "shared":
-            shadow = self._shared_shadow(int(address.max(initial=0)) // self._granule + granules)
-            return [(shadow, block * self._width + address // self._granule, None)]
+            shadow = self._shadow_of(access.chunk)
+            shadow.fit(int(address.max(initial=0)) + access.size, access.size)
+            return [(shadow, row * shadow.width + address // shadow.granule, None)]
         found: list[tuple[Shadow, Array, Array | None]] = []
         rest = np.ones(len(address), bool)
         for label in self._arrays:
             if not rest.any():
                 break
-            self._take(label.address, label.extent, address, rest, found)
+            self._take(label.address, label.extent, access.size, address, rest, found)
         while rest.any():
             place = int(address[rest][0])
             variable = self._find(place)
             if variable is None:
                 break  # a fault follows
-            self._take(variable.address, variable.nbytes, address, rest, found)
+            self._take(variable.address, variable.nbytes, access.size, address, rest, found)
         return found
 
-    def _take(self, start: int, extent: int, address: Array, rest: Array, found: list) -> None:
+    def _take(self, start: int, extent: int, size: int, address: Array, rest: Array, found: list) -> None:
         """Move the lanes of `rest` in one stretch of global memory over to `found`."""
         here = rest & (address >= start) & (address < start + extent)
         if here.any():
-            if start not in self._shadows:
-                self._shadows[start] = Shadow(max(extent // self._granule + 1, 1))
-            place = (address - start) // self._granule
+            if start not in self._global:
+                granule = min(granule_of(size, start), self._finest)
+                self._global[start] = Shadow(granule, extent // granule + 1)
+            shadow = self._global[start]
+            shadow.fit(extent, size)
+            place = (address - start) // shadow.granule
             whole = bool(here.all())
-            found.append((self._shadows[start], place if whole else place[here], None if whole else here))
+            found.append((shadow, place if whole else place[here], None if whole else here))
             rest &= ~here
-
-    def _shared_shadow(self, needed: int) -> Shadow:
-        """The shadow of all blocks' shared memory, `_width` granules each, at least `needed`."""
-        blocks = len(self._epoch)
-        if "shared" not in self._shadows:
-            self._width = max(self._program.shared_bytes // self._granule, needed)
-            self._shadows["shared"] = Shadow(blocks * self._width)
-        shadow = self._shadows["shared"]
-        if needed > self._width:  # dynamic shared memory: nobody has said how large it is
-            wider = max(needed, 2 * self._width)
-            shadow.widen(blocks, self._width, wider)
-            self._width = wider
-        return shadow
-
-    def _values(self, access: Access, granule: int, granules: int, shape: tuple[int, int]) -> Array:
-        """What each lane writes into its granule, as an integer: equal values written twice do no harm."""
-        per_value = max(granules // max(len(access.values), 1), 1)
-        value = access.values[min(granule // per_value, len(access.values) - 1)]
-        bits = np.ascontiguousarray(value).view(f"i{value.dtype.itemsize}").astype(np.int64)
-        return np.broadcast_to(bits, shape)
 
     def _touch(
         self, access: Access, s: Shadow, who: Who, place: Array, kind: int, value: Array | None
     ) -> None:
-        for role in (WRITER,) if kind == READ else (WRITER, READER, SECOND_READER, OTHER_READER):
+        for role in (WRITER,) if kind == READ else range(ROLES):
             unordered = self._unordered(s, role, who, place, kind)
             if role == WRITER and kind == WRITE:
-                unordered &= ~((s.index[role, place] == access.index) & (s.value[place] == value))
+                unordered &= ~((s.index[role][place] == access.index) & (s.value[place] == value))
             if unordered.any():
                 self._report(access, s, role, who, place, kind, unordered)
         if kind == READ:
@@ -409,14 +329,14 @@ class Races(Observer):
 
     def _unordered(self, s: Shadow, role: int, who: Who, place: Array, kind: int) -> Array:
         """Lanes whose access nothing orders after the touch that is kept in `role`."""
-        other = s.thread[role, place]
+        other = s.thread[role][place]
         unordered = (other != NOBODY) & (other != who.thread)
         if not unordered.any():
             return unordered
         same_block = other // self._lanes == who.thread // self._lanes
-        same_warp = other // 32 == who.thread // 32
-        unordered &= ~(same_block & (s.since[role, place] < who.now))
-        unordered &= ~(same_warp & (s.warp_since[role, place] < who.warp_now))
+        same_warp = other >> 5 == who.thread >> 5
+        unordered &= ~(same_block & (s.since[role][place] < who.now))
+        unordered &= ~(same_warp & (s.warp_since[role][place] < who.warp_now))
         if role == WRITER and kind >= ATOMIC:
             before = s.kind[place]
             unordered &= ~((before >= ATOMIC) & (same_block | ((kind == ATOMIC) & (before == ATOMIC))))
@@ -432,14 +352,14 @@ class Races(Observer):
 
     def _note_readers(self, s: Shadow, who: Who, place: Array) -> None:
         """Keep the first reader since the last barrier, another one of its warp and one of another warp."""
-        old = s.thread[READER, place]
+        old = s.thread[READER][place]
         same_block = old // self._lanes == who.thread // self._lanes
-        same_warp = old // 32 == who.thread // 32
-        fresh = (old == NOBODY) | (same_block & (s.since[READER, place] != who.now))
-        fresh |= same_warp & (s.warp_since[READER, place] != who.warp_now)
+        same_warp = old >> 5 == who.thread >> 5
+        fresh = (old == NOBODY) | (same_block & (s.since[READER][place] != who.now))
+        fresh |= same_warp & (s.warp_since[READER][place] != who.warp_now)
         self._note_some(s, READER, who, place, fresh)
-        first = s.thread[READER, place]
-        apart = first // 32 != who.thread // 32
+        first = s.thread[READER][place]
+        apart = first >> 5 != who.thread >> 5
         second = ~apart & (first != who.thread)
         self._note_some(s, SECOND_READER, who, place, second)
         self._note_some(s, OTHER_READER, who, place, apart)
@@ -467,7 +387,7 @@ class Races(Observer):
         self, access: Access, s: Shadow, role: int, who: Who, place: Array, kind: int, unordered: Array
     ) -> None:
         across = unordered & (
-            s.thread[role, place] // 32 != who.thread // 32
+            s.thread[role][place] // 32 != who.thread // 32
         )  # the worse kind, if there is any
         at = int(across.argmax() if across.any() else unordered.argmax())
         before = int(s.kind[place[at]]) if role == WRITER else READ
@@ -563,7 +483,3 @@ class Races(Observer):
             lane,
             kind,
         )
-
-
-def _is_narrow(parts: tuple[str, ...]) -> bool:
-    return parts[0] in ("ld", "st", "atom", "red") and parts[-1].lstrip("subf") in ("8", "16")

@@ -4,12 +4,15 @@ arrays."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from gpulab.ptx import Location
 from gpulab.simt import Access, ArrayLabel, Observer, Program
 from gpulab.simt.errors import Index, source_text, thread_words
+
+from .granules import WIDEST, Granules, granule_of
 
 Array = np.ndarray
 
@@ -37,6 +40,17 @@ class UninitialisedRead:
         return "\n".join(lines)
 
 
+class _Written(Granules):
+    """Which granules of each row have been written: alone, or in all rows at once."""
+
+    arrays: ClassVar[dict[str, int]] = {"alone": False, "common": False}
+
+    def __init__(self, granule: int, width: int, rows: int = 1) -> None:
+        super().__init__(granule, width)
+        self.alone = np.zeros(rows * width, bool)
+        self.common = np.zeros(width, bool)
+
+
 class Uninitialised(Observer):
     """Finds reads of unwritten memory; read `findings` after the launch, each source line once.
 
@@ -47,62 +61,84 @@ class Uninitialised(Observer):
         self.findings: list[UninitialisedRead] = []
         self._fresh = fresh
         self._seen: set[object] = set()
-        self._written: dict[object, Array] = {}
+        self._written: dict[object, _Written] = {}
 
     def start(self, program: object, grid: Index, block: Index) -> None:
         assert isinstance(program, Program)
         self._program, self._grid, self._block = program, grid, block
 
     def access(self, access: Access) -> None:
-        if access.space not in ("shared", "local") and not self._fresh:
-            return
+        if access.space in ("shared", "local"):
+            if not self._is_alike(access):
+                self._look(access)
+        elif access.space == "global" and self._fresh:
+            self._look(access)
+
+    def _window(self, access: Access) -> _Written:
+        """What has been written of the shared or local memory of the blocks that run together."""
+        chunk = access.chunk
+        key = (access.space, int(chunk.blocks[0]))
+        if key not in self._written:
+            rows = chunk.blocks.size * (chunk.lanes_per_block if access.space == "local" else 1)
+            self._written[key] = _Written(WIDEST, 1, rows)
+        written = self._written[key]
+        written.fit(int(access.address.max()) + access.size, access.size)
+        return written
+
+    def _is_alike(self, access: Access) -> bool:
+        """Look at one row for all, if each does the same and reads what all have written."""
+        address, lanes = access.address, access.lanes
+        if access.space == "shared":
+            if address.shape[0] > 1 or (lanes is not None and lanes.shape[0] > 1):
+                return False
+            shape = (1, access.chunk.lanes_per_block)
+            offset = np.broadcast_to(address, shape)[np.broadcast_to(True if lanes is None else lanes, shape)]
+        elif address.size > 1 or lanes is not None:
+            return False
+        else:
+            offset = address[0]
+        written = self._window(access)
+        for i in range(max(access.size // written.granule, 1)):
+            place = offset // written.granule + i
+            if _reads(access) and not written.common[place].all():
+                return False
+            written.common[place] = True
+        return True
+
+    def _look(self, access: Access) -> None:
         chunk = access.chunk
         shape = (chunk.blocks.size, chunk.lanes_per_block)
-        lanes = np.broadcast_to(True if access.lanes is None else access.lanes, shape)
-        row, lane = np.nonzero(lanes)
+        row, lane = np.nonzero(np.broadcast_to(True if access.lanes is None else access.lanes, shape))
         address = np.broadcast_to(access.address, shape)[row, lane]
-        for written, start, chosen, label in self._places(access, address, chunk.blocks[row], lane):
-            spots = start[:, None] + np.arange(access.size)
-            if access.kind != "store" and "exch" not in access.instruction.parts:
-                missing = ~written.reshape(-1)[spots].all(axis=1)
-                if missing.any():
-                    at = int(np.flatnonzero(chosen)[int(missing.argmax())])
-                    self._report(
-                        access,
-                        int(chunk.blocks[row[at]]),
-                        int(lane[at]),
-                        int(address[at]),
-                        label,
-                        int(missing.sum()),
-                    )
-            if access.kind != "load":
-                written.reshape(-1)[spots] = True
+        for written, owner, offset, chosen, label in self._places(access, address, row, lane):
+            missing = np.zeros(len(offset), bool)
+            for i in range(max(access.size // written.granule, 1)):
+                place = offset // written.granule + i
+                spot = owner * written.width + place
+                if _reads(access):
+                    missing |= ~(written.alone[spot] | written.common[place])
+                if access.kind != "load":
+                    written.alone[spot] = True
+            if missing.any():
+                at = int(np.flatnonzero(chosen)[int(missing.argmax())])
+                block = int(chunk.blocks[row[at]])
+                self._report(access, block, int(lane[at]), int(address[at]), label, int(missing.sum()))
 
-    def _places(self, access: Access, address: Array, block: Array, lane: Array) -> list[tuple]:
-        """(bytes written so far, first byte of each lane, lanes concerned, array) for each stretch of
-        memory."""
-        everywhere = np.ones(len(address), bool)
-        blocks = self._grid[0] * self._grid[1] * self._grid[2]
-        threads = access.chunk.lanes_per_block
-        if access.space in ("shared", "local"):
-            owner = block if access.space == "shared" else block * threads + lane
-            owners = blocks if access.space == "shared" else blocks * threads
-            width = self._width(access.space, int(address.max(initial=0)) + access.size, owners)
-            return [(self._written[access.space], owner * width + address, everywhere, None)]
+    def _places(self, access: Access, address: Array, row: Array, lane: Array) -> list[tuple]:
+        """(what has been written, row and byte of each lane in it, lanes concerned, array) for each stretch
+        of memory."""
+        if access.space != "global":
+            owner = row if access.space == "shared" else row * access.chunk.lanes_per_block + lane
+            return [(self._window(access), owner, address, np.ones(len(address), bool), None)]
         found = []
-        for label in self._fresh if access.space == "global" else ():
+        for label in self._fresh:
             here = (address >= label.address) & (address < label.address + label.extent)
             if here.any():
-                written = self._written.setdefault(label.address, np.zeros((1, label.extent + 16), bool))
-                found.append((written, (address - label.address)[here], here, label))
+                granule = granule_of(access.size, label.address)
+                written = self._written.setdefault(label, _Written(granule, label.extent // granule + 1))
+                written.fit(label.extent, access.size)
+                found.append((written, 0, (address - label.address)[here], here, label))
         return found
-
-    def _width(self, space: str, needed: int, owners: int) -> int:
-        """Bytes of one owner's window, grown when more turns out to be used."""
-        have = self._written.setdefault(space, np.zeros((owners, 64), bool))
-        if needed > have.shape[1]:
-            self._written[space] = np.pad(have, [(0, 0), (0, 2 * needed - have.shape[1])])
-        return self._written[space].shape[1]
 
     def _report(
         self, access: Access, block: int, lane: int, address: int, label: ArrayLabel | None, count: int
@@ -128,3 +164,7 @@ class Uninitialised(Observer):
                 count - 1,
             )
         )
+
+
+def _reads(access: Access) -> bool:
+    return access.kind != "store" and "exch" not in access.instruction.parts

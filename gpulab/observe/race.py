@@ -1,0 +1,145 @@
+"""A data race in words: the two touches of one word, and the usual cure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpulab.ptx import Location
+from gpulab.simt.errors import Index, source_text
+
+# What a touch is; BLOCK_ATOMIC is an atomic of block scope (``.cta``), which other blocks do not honour.
+READ, WRITE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
+VERBS = {
+    READ: "reads",
+    WRITE: "writes",
+    ATOMIC: "atomically updates",
+    BLOCK_ATOMIC: "atomically, for its block only, updates",
+}
+
+
+CUDA_C = (".cu", ".cuh", ".h", ".hpp")  # how files of CUDA C++ end
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One side of a race: a thread's access of kind READ, WRITE, ATOMIC or BLOCK_ATOMIC at a source line.
+
+    `linear_thread` counts within the block.
+    """
+
+    location: Location | None
+    block: Index
+    thread: Index
+    linear_thread: int
+    kind: int
+
+    @property
+    def line(self) -> int:
+        return self.location.line if self.location else 0
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two touches of one word that nothing orders; `first` stands first on the way through the program.
+
+    `space` is shared or global. `element` is the index in the array, flat where its shape is not known;
+    `label` is the learner's name of a global array. `place` says where a barrier of all threads would order
+    the two: ``after`` the first or ``before`` the second line, empty if neither or not known. `repeated`
+    says of two accesses on one line that they belong to different rounds of a loop.
+    """
+
+    kernel: str
+    space: str
+    first: Touch
+    second: Touch
+    element: tuple[int, ...]
+    size: int
+    label: str = ""
+    place: str = ""
+    repeated: bool = False
+
+    @property
+    def block(self) -> Index:
+        """The block of the second touch."""
+        return self.second.block
+
+    @property
+    def array(self) -> str:
+        """The learner's name of the array: given, or the only one that both source lines index."""
+        if self.label:
+            return self.label
+        names = [
+            set(re.findall(r"([A-Za-z_]\w*)\s*\[", source_text(touch.location)))
+            for touch in (self.first, self.second)
+        ]
+        common = names[0] & names[1]
+        return common.pop() if len(common) == 1 else ""
+
+    @property
+    def within_a_block(self) -> bool:
+        return self.first.block == self.second.block
+
+    @property
+    def within_a_warp(self) -> bool:
+        """Whether both threads belong to one warp, so that ``syncwarp`` is enough."""
+        return self.within_a_block and self.first.linear_thread // 32 == self.second.linear_thread // 32
+
+    @property
+    def sighting(self) -> str:
+        """The two accesses with their lines and threads, and no cure."""
+        array = f" `{self.array}`" if self.array else ""
+        place = ", ".join(map(str, self.element))
+        word = f"{self.array}[{place}]" if self.array else f"element {place}"
+        touches = sorted((self.first, self.second), key=lambda t: t.line)
+        width = max(len(source_text(t.location)) for t in touches)
+        rows = [
+            f"    {t.line:4} │ {source_text(t.location):<{width}}   "
+            f"thread {t.linear_thread} of block {_short(t.block)} {VERBS[t.kind]} {word}"
+            for t in touches
+        ]
+        lead = f"Race in kernel {self.kernel}, {self.space} array{array}"
+        return "\n".join([lead, *rows])
+
+    def __str__(self) -> str:
+        return "\n".join([self.sighting, *self._explained()])
+
+    def _explained(self) -> tuple[str, str]:
+        earlier, later = self.first.line, self.second.line
+        if not self.within_a_block:
+            return (
+                "Nothing orders two blocks of one launch.",
+                "Usual cure: let each block write its own elements, use an atomic, or make it two kernels.",
+            )
+        c = self.first.location is not None and self.first.location.file.endswith(CUDA_C)
+        names = ("__syncwarp()", "__syncthreads()") if c else ("cuda.syncwarp()", "cuda.syncthreads()")
+        cure = names[0 if self.within_a_warp else 1]
+        members = "warp" if self.within_a_warp else "block"
+        at = f"line {earlier if self.place == 'after' else later}"
+        usual = f"Usual cure: {cure} {self.place} {at}."
+        if self.within_a_warp:
+            usual = f"{usual[:-1]}; {names[1]} if other warps share the array, too."
+        if earlier == later:
+            lead = f"Nothing orders the two accesses of line {earlier}."
+            if not self.repeated and READ in (self.first.kind, self.second.kind):
+                apart = "write into another array, or have all read before anyone writes; "
+                return lead, f"Usual cure: {apart}or an atomic, if threads add to one element."
+            if not self.repeated:
+                return lead, "Usual cure: let one thread write the element, or use an atomic."
+            again = f"Usual cure: {cure} at the end of each pass through the loop, outside any branch; "
+            return lead, again + "or an atomic, if threads add to one element."
+        if not self.place:
+            usual = (
+                f"Usual cure: {cure} between the two, outside any branch, where all threads of the {members} "
+            )
+            usual += "come by."
+        if earlier < later:
+            return f"No barrier between line {earlier} and line {later}.", usual
+        return (
+            f"No barrier between line {earlier} and line {later} of the next pass through the loop.",
+            usual,
+        )
+
+
+def _short(block: Index) -> str:
+    return str(block[0]) if block[1:] == (0, 0) else str(block)
