@@ -1,4 +1,4 @@
-"""`sanitize`: one kernel, looked at by every tool, in lockstep and warp after warp."""
+"""`sanitize`: one kernel, looked at by every tool; where the order may matter, in other orders, too."""
 
 from __future__ import annotations
 

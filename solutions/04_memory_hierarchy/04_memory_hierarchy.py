@@ -448,8 +448,8 @@ np.abs(out - (a.reshape(-1, 64) - a.reshape(-1, 64).mean(axis=1, keepdims=True))
 
 # %% [markdown]
 # On another GPU, with other timing, it will be wrong. The block has two warps, and the simulator ran them in
-# step. `gpulab.sanitize` runs a kernel again, warp after warp, and watches who reads and writes each word of
-# memory in between. It would tell you the cure, too; here that is left to you.
+# step. `gpulab.sanitize` runs a kernel again and watches who reads and writes each word, and what
+# orders them. It would tell you the cure, too; here that is left to you.
 
 # %%
 gpulab.sanitize(centre_first_try[2, 64], a, out, cures=False)
