@@ -1,0 +1,549 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "17"
+#     hours: 3
+#     topics: [C16.1, C16.3]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 17 A · Model parallelism: inside a layer
+#
+# **About three hours.** You know labs 12 and 15: attention, collectives, `distributed.run`. No GPU needed.
+#
+# One layer of a large model fits on no GPU, or its activations do not. Then the layer itself is cut: its
+# matrices, its vocabulary, its tokens. Each rank computes a part, and a few collectives make it the same
+# layer. You write these cuts for real ranks, and the network counts what you send.
+#
+# When you are through, you can
+#
+# 1. cut two matrices in a row so that one all-reduce is enough, and say which gradients need another;
+# 2. compute a loss over a vocabulary that no rank has;
+# 3. say what sequence parallelism saves, and what it does not;
+# 4. send keys and values round a ring and put attention together from blocks;
+# 5. find a layer that is right on one rank and wrong on four.
+
+# %%
+import math
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+import gpulab
+from gpulab import distributed, hardware
+from gpulab.distributed import costs
+
+gpulab.start("17")
+
+# %% [markdown]
+# ## 1 · Two ways to cut a product
+#
+# X · A can be shared by p ranks in two ways.
+#
+# - **Column parallel**: rank r has some *columns* of A. It computes those columns of the result, complete.
+#   Put side by side they are X · A.
+# - **Row parallel**: rank r has some *rows* of A, and needs only the same columns of X. Its result has the
+#   full shape but is one term of a sum. All ranks' terms added are X · A.
+#
+# Each cuts inside a layer: this is **tensor parallelism** (M. Shoeybi et al., "Megatron-LM", 2019). In the
+# cell, `distributed.run` starts four ranks; each takes its part and shows what it has.
+
+# %%
+torch.manual_seed(0)
+X, A = torch.randn(3, 8), torch.randn(8, 8)
+
+
+def both_ways():
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    columns = X @ A.chunk(ranks, dim=1)[rank]
+    rows = X.chunk(ranks, dim=1)[rank] @ A.chunk(ranks, dim=0)[rank]
+    return columns, rows
+
+
+parts = distributed.run(both_ways, 4)
+side_by_side = torch.cat([columns for columns, _ in parts], dim=1)
+added = sum(rows for _, rows in parts)
+for name, part, whole in (("columns", parts[0][0], side_by_side), ("rows", parts[0][1], added)):
+    print(
+        f"{name:8} a rank has {tuple(part.shape)}, together off by {float((whole - X @ A).abs().max()):.1g}"
+    )
+
+# %% [markdown]
+# ## 2 · Columns, then rows
+#
+# An MLP is Y = gelu(X A) B. If A is cut by rows, gelu would need the sum first: gelu(s + t) is not gelu(s) +
+# gelu(t). Cut A by columns, and each rank has complete columns of the hidden layer; gelu works on them as
+# they are. They are the very columns that a row-parallel B needs. So nothing travels in between, and **one
+# all-reduce** adds up Y. Y's hidden layer is never gathered on any rank.
+#
+# Backward mirrors it. B's and A's gradients belong to one rank each. But every rank used X, so the gradient
+# of X is a sum over ranks: one all-reduce more. With attention it is the same: a rank has some heads, that is
+# columns of the matrices for Q, K and V, and the matching rows of the output matrix.
+#
+# **Predict.** How many all-reduces has one transformer layer (attention and MLP), forward and backward
+# together?
+
+# %%
+gpulab.predict("parallel.reduces", ...)
+
+# %% [markdown]
+# **Do.** Write `mlp(x, a, b, slope)`, which every rank runs. `x` (tokens × width) and `slope`, the gradient
+# of the loss with respect to y, are the same on all ranks; `a` (width × columns) and `b` (columns × width)
+# are this rank's. `x`, `a` and `b` want gradients. Return `[y, dx, da, db]`, y and dx complete on every rank,
+# da and db for this rank's parts. GELU is `F.gelu`. **Budget:** the busiest rank sends no more than two
+# all-reduces take. About 7 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "mlp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def mlp(x, a, b, slope):
+    ### BEGIN SOLUTION
+    part = F.gelu(x @ a) @ b
+    y = part.detach().clone()
+    dist.all_reduce(y)
+    part.backward(slope)
+    dist.all_reduce(x.grad)
+    return [y, x.grad, a.grad, b.grad]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "mlp-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("parallel.mlp", mlp)
+
+# %% [markdown]
+# **See.** The same layer on 1, 2 and 4 ranks, and all calls of the network:
+
+# %%
+gpulab.need(mlp)
+TOKENS, WIDTH, HIDDEN = 64, 128, 512
+
+
+def whole_layer():
+    numbers = torch.Generator().manual_seed(1)
+    x, slope = (torch.randn(TOKENS, WIDTH, generator=numbers) for _ in range(2))
+    a = torch.randn(WIDTH, HIDDEN, generator=numbers) / WIDTH**0.5
+    b = torch.randn(HIDDEN, WIDTH, generator=numbers) / HIDDEN**0.5
+    return x, a, b, slope
+
+
+def cut_layer():
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    x, a, b, slope = whole_layer()
+    a, b = a.chunk(ranks, 1)[rank].clone(), b.chunk(ranks, 0)[rank].clone()
+    y, dx, _, _ = mlp(x.requires_grad_(), a.requires_grad_(), b.requires_grad_(), slope)
+    return y, dx, a.numel() + b.numel()
+
+
+alone = distributed.run(cut_layer, 1)[0]
+held = {}
+for ranks in (1, 2, 4):
+    ran = distributed.run(cut_layer, ranks)
+    off = max(float((ran[0][k] - alone[k]).abs().max()) for k in (0, 1))
+    calls = [call for call in ran.calls if call.rank == 0]
+    held[f"{ranks} rank{'s' * (ranks > 1)}"] = ran[0][2]
+    print(
+        f"{ranks} ranks: off by {off:.1g}; rank 0 calls {', '.join(f'{c.operation} of {c.bytes:,} B' for c in calls)}"
+    )
+gpulab.plot.bars(held, "weights that a rank holds")
+
+# %% [markdown]
+# **Why.** The weights shrink with the ranks; the all-reduces do not: they are as large as the activations,
+# however many ranks there are. PyTorch's `parallelize_module` does this cut to a module, with
+# `ColwiseParallel` and `RowwiseParallel`. Dropout after Y needs the complete Y and the same random numbers on
+# all ranks; dropout on the hidden columns needs different ones.
+#
+# ## 3 · Why it stays inside a node
+#
+# A layer's all-reduces stand between its products: nothing goes on before they are done, unless they are
+# hidden on purpose (part B, Domino). So the link decides.
+#
+# **Predict.** An all-reduce of 100 MB over the GPUs of nodes with 8 H100: how many times as long does it take
+# over 16 GPUs on two nodes as over 8 on one? Take 450 GB/s inside and 50 GB/s between, per GPU and direction.
+
+# %%
+gpulab.predict("parallel.across", ...)
+
+# %%
+LATENCY = 5e-6  # seconds a message, an assumption
+inside = costs.Network(LATENCY, float(hardware.link("NVLink 4").per_direction))
+between = costs.Network(LATENCY, float(hardware.link("InfiniBand NDR").per_direction))
+one = costs.ring_all_reduce(inside, 8, 100e6)
+two = costs.ring_all_reduce(between, 16, 100e6)  # a ring is as slow as its slowest link
+gpulab.predict("parallel.across", measured=two / one)
+
+
+def layer_times(ranks, tokens=8192, width=8192):
+    """Seconds of a layer, forward and backward: products at an H100's peak, four all-reduces. Modelled."""
+    rate = float(hardware.find("H100").peak("float16", tensor=True))
+    products = 6 * 12 * width**2 * tokens / ranks / rate
+    network = inside if ranks <= 8 else between
+    return products, 4 * costs.ring_all_reduce(network, ranks, 2 * tokens * width)
+
+
+times = {f"{p} ranks": layer_times(p) for p in (2, 4, 8, 16, 32)}
+gpulab.plot.panels(
+    {
+        "products, ms": {name: 1e3 * products for name, (products, _) in times.items()},
+        "all-reduces, ms": {name: 1e3 * reduces for name, (_, reduces) in times.items()},
+    },
+    "Products shrink with the ranks, all-reduces do not; from 16 ranks on the ring leaves the node (modelled).",
+)
+
+# %% [markdown]
+# **Why.** At 8 ranks the all-reduces take not quite half as long as the products. At 16 they take eight times
+# as long, and the layer is slower than on two GPUs. That is the reason for "tensor parallelism up to 8".
+# Where 72 GPUs share one NVLink domain (GB200 NVL72), the limit moves.
+#
+# ## 4 · A vocabulary in pieces
+#
+# The embedding table and the head are vocabulary × width, in small models a large part of all weights. Cut by
+# *words*, rank r has rows r · n to (r + 1) · n − 1. The **embedding** of a token that is not here is a zero
+# row, and an all-reduce puts the right rows together:
+
+# %%
+table = torch.randn(40, 6)
+
+
+def embed():
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    mine, rows = table.chunk(ranks)[rank], 40 // ranks
+    tokens = torch.tensor([3, 39, 17, 3])
+    here = (tokens >= rank * rows) & (tokens < (rank + 1) * rows)
+    found = mine[(tokens - rank * rows).clamp(0, rows - 1)] * here[:, None]
+    dist.all_reduce(found)
+    return found
+
+
+print("all rows right:", all(torch.equal(got, table[[3, 39, 17, 3]]) for got in distributed.run(embed, 4)))
+
+# %% [markdown]
+# The **loss** needs more care. The logits are hidden · tableᵀ, one column a word: each rank has its words'
+# and nobody has a whole row. The loss of a token is log Σ exp(logit) − logit of its label.
+#
+# **Predict.** Someone gathers all logits on all ranks. A better way exchanges three numbers a token by
+# all-reduce. How many times as many bytes does the gathering take, for 50,304 words?
+
+# %%
+gpulab.predict("parallel.logits", ...)
+
+# %% [markdown]
+# **Do.** Write `loss(hidden, table, labels)`: the loss of each token, on every rank. `hidden` (tokens ×
+# width) and `labels` (int64, numbers of words) are the same everywhere; `table` (words / ranks × width) is
+# this rank's rows. Logits of ±1,000 must not overflow. **Budget:** the busiest rank sends at most 24 bytes a
+# token at four ranks. About 10 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def loss(hidden, table, labels):
+    ### BEGIN SOLUTION
+    logits = hidden @ table.T
+    largest = logits.max(dim=1).values
+    dist.all_reduce(largest, op=dist.ReduceOp.MAX)
+    place = labels - dist.get_rank() * len(table)
+    here = (place >= 0) & (place < len(table))
+    own = logits.gather(1, place.clamp(0, len(table) - 1)[:, None])[:, 0]
+    total = (logits - largest[:, None]).exp().sum(dim=1)
+    both = torch.stack([total, torch.where(here, own, torch.zeros_like(own))])
+    dist.all_reduce(both)
+    return both[0].log() + largest - both[1]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "loss-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("parallel.loss", loss)
+
+# %% [markdown]
+# **Why.** For one sequence of 8,192 tokens and 128,256 words (Llama 3's vocabulary) the logits in float32 are
+# 4.2 GB. Cut, no rank ever holds more than its share of them, and what travels is 98 KB a number.
+# Vocabularies are padded so that the ranks divide them, and to a multiple of 128 rows a rank besides in
+# Megatron-LM.
+#
+# ## 5 · Splitting the sequence
+#
+# Norms, dropout and residuals are not cut by tensor parallelism: each rank does them for all tokens and keeps
+# all their activations. **Sequence parallelism** (V. Korthikanti et al., 2022) cuts these by *tokens*. In
+# front of the column-parallel matrix an all-gather brings all tokens together; behind the row-parallel one a
+# reduce-scatter adds up and leaves each rank its tokens. These two replace the all-reduce.
+
+
+# %%
+def cut_tokens():
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    x, a, b, _ = whole_layer()
+    mine = F.layer_norm(x.chunk(ranks)[rank], (WIDTH,))  # a norm of this rank's tokens only
+    pieces = [torch.empty_like(mine) for _ in range(ranks)]
+    dist.all_gather(pieces, mine)
+    part = F.gelu(torch.cat(pieces) @ a.chunk(ranks, 1)[rank]) @ b.chunk(ranks, 0)[rank]
+    y = torch.empty_like(mine)
+    dist.reduce_scatter(y, list(part.chunk(ranks)))
+    return y
+
+
+x, a, b, _ = whole_layer()
+right = F.gelu(F.layer_norm(x, (WIDTH,)) @ a) @ b
+ran = distributed.run(cut_tokens, 4)
+print(f"off by {float((torch.cat(list(ran)) - right).abs().max()):.1g}")
+free = costs.Network(0.0, 1.0)  # no latency, 1 B/s: the seconds are bytes
+size = TOKENS * WIDTH * 4
+print(f"a rank sends for an all-reduce             {costs.ring_all_reduce(free, 4, size):9,.0f} B")
+gather, scatter = costs.ring_all_gather(free, 4, size), costs.ring_reduce_scatter(free, 4, size)
+print(f"for an all-gather and a reduce-scatter     {gather + scatter:9,.0f} B")
+
+# %% [markdown]
+# **Why.** A ring all-reduce *is* a reduce-scatter and an all-gather, so not a byte more travels. But what
+# norms and dropout keep is 1/p on each rank, and no token is computed twice. One trap: the norm's scale and
+# bias are on all ranks, and each sees other tokens. Their gradients must be summed over the ranks; the
+# columns' and rows' must not.
+#
+# ## 6 · Keys and values go round
+#
+# With a million tokens even one layer's attention is too much for a GPU. **Context parallelism** cuts all of
+# the model by tokens; only attention needs other ranks' tokens, namely their keys and values. **Ring
+# attention** (H. Liu et al., 2023): each rank keeps its queries and p − 1 times passes a block of keys and
+# values on to its neighbour. While a block is used, the next one is on its way, and nobody holds more than
+# two.
+#
+# Attention is put together from blocks by the online softmax of lab 12: for each query keep the largest score
+# m, the sum s of exp(score − m), and the weighted sum o of values. If a block raises m, old s and o are
+# multiplied by exp(old m − new m). At the end the output is o / s.
+#
+# `dist.send` waits until its receiver takes the message. If all ranks send first, all wait. `dist.isend`
+# returns at once a work with `.wait()`.
+#
+# **Do.** Write `ring(q, k, v)`: attention over all tokens, without a mask, for this rank's queries. All three
+# are (tokens / ranks × width), one head; scores are divided by √width. Only sends and receives are allowed.
+# **Budget:** p − 1 steps, in which each rank sends one block of keys and values. About 20 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "ring", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def ring(q, k, v):
+    ### BEGIN SOLUTION
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    block = torch.stack([k, v])
+    largest = torch.full((len(q), 1), -math.inf)
+    total, out = torch.zeros(len(q), 1), torch.zeros_like(q)
+    for turn in range(ranks):
+        last = turn == ranks - 1
+        if not last:
+            work = dist.isend(block, (rank + 1) % ranks)
+            coming = torch.empty_like(block)
+        keys, values = block
+        scores = q @ keys.T / math.sqrt(q.shape[1])
+        new = torch.maximum(largest, scores.max(dim=1, keepdim=True).values)
+        old, weights = (largest - new).exp(), (scores - new).exp()
+        total = total * old + weights.sum(dim=1, keepdim=True)
+        out = out * old + weights @ values
+        largest = new
+        if not last:
+            dist.recv(coming, (rank - 1) % ranks)
+            work.wait()
+            block = coming
+    return out / total
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "ring-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("parallel.ring", ring)
+
+# %% [markdown]
+# The check sees what travels, not what you keep: gathering all blocks and then computing would pass. On a GPU
+# that would defeat the purpose.
+#
+# A language model masks the future: a query sees only keys before it. The ring is the same, but blocks above
+# the diagonal need no work.
+#
+# **Predict.** Four ranks with consecutive tokens, causal mask. How many times the work of the first rank has
+# the last one?
+
+# %%
+gpulab.predict("parallel.causal", ...)
+
+# %%
+RANKS, TOKENS_ = 4, 64
+straight = [list(range(r * TOKENS_ // RANKS, (r + 1) * TOKENS_ // RANKS)) for r in range(RANKS)]
+half = TOKENS_ // RANKS // 2
+folded = [
+    [*range(r * half, (r + 1) * half), *range(TOKENS_ - (r + 1) * half, TOKENS_ - r * half)]
+    for r in range(RANKS)
+]
+gpulab.plot.panels(
+    {
+        f"{name}: pairs": {f"rank {r}": sum(token + 1 for token in tokens) for r, tokens in enumerate(cut)}
+        for name, cut in (("consecutive", straight), ("folded", folded))
+    },
+    "Pairs of a query and a key that a causal mask leaves: a cut into consecutive pieces is uneven.",
+)
+
+# %% [markdown]
+# **Why.** The ring waits for the busiest rank in each round. *Folded*, rank r has the r-th piece from the
+# front and the r-th from the back of 2 p pieces: all have the same work (Llama 3's trainers do so:
+# Grattafiori et al., 2024, section 3.3). Another way is DeepSpeed-Ulysses: an all-to-all turns a cut by
+# tokens into a cut by heads, attention runs on whole sequences, and another all-to-all turns it back; it
+# needs at least p heads.
+#
+# ## Detective · The layer that grows with the ranks
+#
+# A colleague's MLP with biases. "I tested it on four ranks against one process: equal up to rounding. After a
+# day of training on four ranks I loaded the checkpoint on one, and the loss is different. Is it the
+# checkpoint?"
+
+
+# %%
+def theirs(x, a, a_bias, b, b_bias):
+    hidden = F.gelu(x @ a + a_bias)
+    y = hidden @ b + b_bias
+    dist.all_reduce(y)
+    return y
+
+
+def their_test(trained):
+    """The layer on this world, with fresh biases (zeros) or trained ones."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    x, a, b, _ = whole_layer()
+    numbers = torch.Generator().manual_seed(2)
+    a_bias, b_bias = (trained * torch.randn(n, generator=numbers) for n in (HIDDEN, WIDTH))
+    return theirs(x, a.chunk(ranks, 1)[rank], a_bias.chunk(ranks)[rank], b.chunk(ranks, 0)[rank], b_bias)
+
+
+one, four = distributed.run(their_test, 1, 0.0)[0], distributed.run(their_test, 4, 0.0)[0]
+print(f"fresh weights, 4 ranks against 1: off by {float((four - one).abs().max()):.1g}")
+
+# %% [markdown]
+# **Do.** Find the cause with numbers: `their_test` takes how large the biases are. Then write `biased(x, a,
+# a_bias, b, b_bias)`, right on any number of ranks. `x` and `b_bias` are the same on all, the others are this
+# rank's. **Budget:** one all-reduce. About 4 lines. The first cell is free.
+
+# %%
+# Your experiment.
+
+
+# %% nbgrader={"grade": false, "grade_id": "biased", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def biased(x, a, a_bias, b, b_bias):
+    ### BEGIN SOLUTION
+    y = F.gelu(x @ a + a_bias) @ b
+    dist.all_reduce(y)
+    return y + b_bias
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "biased-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("parallel.biased", biased)
+
+# %% [markdown]
+# ### Your answer
+#
+# In three to five sentences: what was wrong, why did the colleague's test not see it, and which number of
+# your own experiment shows it? What would have happened to the loss on one rank, and why did training on four
+# ranks work all the same? A person reads this: 1 point for the cause, 1 point for a number that you measured.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "biased-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** The bias of the row-parallel layer is added on each rank before the all-reduce, so it is
+# counted once for each rank, four times here. Fresh biases are zero, and four times zero is zero: the test
+# could not see it. With `their_test` at 1.0 the output on four ranks differs from that on one by exactly
+# three times `b_bias` (4 − 1), up to 6.9. On four ranks training still works, because the optimizer finds a
+# bias of a quarter of what it should be; loaded on one rank it is then four times too small.
+#
+# **1 point** (cause without a number): The bias is added before the all-reduce, so it is added four times.
+#
+# **0 points:** The checkpoint was cut wrongly. Or: all-reduce rounds differently on four ranks.
+
+# %% [markdown]
+# ## Beyond · Blocks that nobody needs
+#
+# Open-ended and ungraded. With a causal mask and consecutive tokens, rank 0's queries need no other block.
+# Send each block only to ranks that need it, in as few steps as you can. The figure of merit is the bytes of
+# all ranks together, for 4 ranks of 16 tokens of width 16.
+#
+# | way | bytes |
+# |---|---|
+# | the full ring | printed below |
+# | yours | yours |
+# | bound | block r is needed by the p − 1 − r ranks behind it: half of the ring's |
+
+# %%
+gpulab.need(ring)
+
+
+def causal_ring(q, k, v):
+    return ring(q, k, v)  # yours: with the mask, and with fewer messages
+
+
+def some_tokens():
+    numbers = torch.Generator().manual_seed(dist.get_rank())
+    return causal_ring(*(torch.randn(16, 16, generator=numbers) for _ in range(3)))
+
+
+print(f"{sum(distributed.run(some_tokens, 4).bytes_sent):,} B")
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. Why columns first and rows second?</summary>
+#
+# Complete columns of the hidden layer can go through GELU, and they are what the rows need. The other order
+# needs a sum before GELU.
+# </details>
+#
+# <details><summary>2. Which gradients of a tensor-parallel MLP are all-reduced?</summary>
+#
+# That of its input, over the tensor group. Those of the weights belong to one rank each.
+# </details>
+#
+# <details><summary>3. Does sequence parallelism save traffic?</summary>
+#
+# No. An all-gather and a reduce-scatter are as many bytes as the all-reduce that they replace. It saves
+# memory.
+# </details>
+#
+# <details><summary>4. What must a rank know for a loss over a cut vocabulary?</summary>
+#
+# The row's maximum, its sum of exponentials, and the label's logit. No other logit.
+# </details>
+#
+# <details><summary>5. Where does the bias of a row-parallel layer go?</summary>
+#
+# Behind the all-reduce, once. A column-parallel bias is cut with its columns and added at once.
+# </details>
+
+# %%
+gpulab.recap("17")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | MLP, attention | columns (or heads), then rows; an all-reduce forward, one backward |
+# | a layer | 4 all-reduces of tokens · width · 2 B |
+# | bytes a rank sends for a ring all-reduce | 2 (p − 1)/p · size |
+# | weights | 1 / p; activations between the cut matrices 1 / p |
+# | sequence parallel | all-gather + reduce-scatter for the all-reduce; norm gradients are summed |
+# | vocabulary parallel | max, sum of exp, label's logit: 3 numbers a token |
+# | ring attention | p − 1 rounds, one block of keys and values each; merge by max, sum, output |
+# | causal | fold: piece r from the front and from the back |
+# | bias of rows | after the all-reduce |
+# | where | inside a node |
+#
+# ### Claims you will meet, and what is right
+#
+# - *Tensor parallelism splits the model's layers across GPUs.* It splits each layer; pipelines split the
+#   list.
+# - *Dropout(Y B) needs the full hidden layer Y on each rank.* Only the sum of the parts Y_i B_i is needed; Y
+#   is never gathered.
+# - *Data parallelism replicates weights and activations.* Weights, yes; activations are of different samples.
+# - *Sequence parallelism reduces communication.* It reduces memory, at the same traffic.
+#
+# ### References
+#
+# 1. M. Shoeybi et al., "Megatron-LM", 2019. https://arxiv.org/abs/1909.08053
+# 2. V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022.
+#    https://arxiv.org/abs/2205.05198
+# 3. H. Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023.
+#    https://arxiv.org/abs/2310.01889
+# 4. S. A. Jacobs et al., "DeepSpeed Ulysses", 2023. https://arxiv.org/abs/2309.14509
+# 5. A. Grattafiori et al., "The Llama 3 Herd of Models", 2024, section 3.3. https://arxiv.org/abs/2407.21783
+# 6. PyTorch, "Tensor Parallelism". https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html

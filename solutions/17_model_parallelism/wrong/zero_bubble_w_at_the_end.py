@@ -1,0 +1,12 @@
+# exercise: parallel.zero_bubble  fails: steps  says: 30 steps
+def zero_bubble(devices, batches):
+    orders = []
+    for device in range(devices):
+        warm = devices - 1 - device
+        order = [f"F{i}" for i in range(warm)]
+        for i in range(batches):
+            if warm + i < batches:
+                order.append(f"F{warm + i}")
+            order.append(f"B{i}")
+        orders.append(order + [f"W{i}" for i in range(batches)])
+    return orders
