@@ -559,7 +559,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 2 * _others(sizes) * activations(sizes),
                 unit="B",
                 why="each token there and back, and counts",
-                advice="How many ranks need a token? Which collective sends different rows to different ranks?",
+                advice="How many ranks need a token? Which collective sends other rows to each rank?",
             ),
         ),
         rtol=1e-4,
