@@ -25,6 +25,7 @@ from .network import network  # noqa: E402
 from .number_line import number_line  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
 from .panels import panels  # noqa: E402
+from .pareto import pareto  # noqa: E402
 from .records import Coverage, Listing, Pass, Point, Request, Span, Steps  # noqa: E402
 from .ridges import ridges  # noqa: E402
 from .roofline import roofline  # noqa: E402
@@ -66,6 +67,7 @@ __all__ = [
     "number_line",
     "occupancy",
     "panels",
+    "pareto",
     "ridges",
     "roofline",
     "schedule",

@@ -1,0 +1,45 @@
+"""The judge's own sizes for lab 12, part A."""
+
+from __future__ import annotations
+
+from gpulab.exercises.lab_12_attention import heads_case, merge_case, pairs_case, window_case
+from gpulab.exercises.spec import Case
+
+CASES: dict[str, tuple[Case, ...]] = {
+    "attention.merge": (
+        merge_case(3, 2, 8),
+        merge_case(1, 7, 4),
+        merge_case(4, 8, 4, "±1,000"),
+        merge_case(5, 13, 4, "some without keys"),
+        merge_case(8, 192, 128),
+    ),
+    "attention.tiled": (
+        pairs_case(6, 4, 4, 4),
+        pairs_case(1, 1, 8, 2),
+        pairs_case(19, 30, 4, 8),
+        pairs_case(16, 80, 8, 16, 1000),
+        pairs_case(5, 0, 8, 4),
+        pairs_case(576, 192, 32, 64),
+    ),
+    "attention.steady": (
+        pairs_case(6, 8, 4, 2),
+        pairs_case(20, 70, 8, 8, 100),
+        pairs_case(18, 50, 8, 16, 1000),
+        pairs_case(80, 64, 16, 16),
+    ),
+    "attention.causal": (
+        window_case(8, 8, 4, 4),
+        window_case(5, 14, 4, 4),
+        window_case(13, 4, 4, 4),
+        window_case(30, 21, 8, 4, 7),
+        window_case(9, 33, 8, 8, 1),
+        window_case(160, 160, 32, 32),
+        window_case(160, 160, 32, 32, 40),
+    ),
+    "attention.grouped": (
+        heads_case(6, 3, 2, 9, 4),
+        heads_case(5, 1, 3, 6, 8),
+        heads_case(2, 2, 5, 3, 4),
+        heads_case(24, 4, 1, 384, 64),
+    ),
+}

@@ -1,0 +1,744 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "12"
+#     hours: 3
+#     topics: [C12.1, C12.2, C12.3, C12.4, C12.6, C12.8]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 12A · Attention and its bytes
+#
+# **About three hours.** You need lab 05 (softmax in one pass) and lab 08 (the ledger of a PyTorch program).
+# Part B writes the kernels.
+#
+# Attention lets every token look at every other. Its scores are the largest tensor of a transformer and live
+# for two operations. Here you make them vanish, and get the same result.
+#
+# When you are through, you can
+#
+# 1. say what attention costs in FLOPs, bytes and memory, and which of them FlashAttention changes;
+# 2. merge parts of attention that know nothing of each other;
+# 3. write attention tile by tile that survives any logits, rows without a key, and any length;
+# 4. visit only the tiles that a mask leaves;
+# 5. tell which back end PyTorch's attention uses.
+
+# %%
+import math
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import gpulab
+from gpulab import hardware, plot
+
+gpulab.start("12")
+
+# %% [markdown]
+# ## 1 · Attention, and its bytes
+#
+# A **query** q asks, **keys** kⱼ answer with a **score** q·kⱼ, softmax turns the scores of a query into weights,
+# and the output is the weighted sum of the **values** vⱼ:
+#
+# > O = softmax(Q·Kᵀ / √d) · V
+#
+# Numbers of variance 1 give a product of variance d; 1/√d brings it back to 1, where softmax has a gradient. A
+# model does this in several **heads** at once, each with d numbers of its own (64 to 128). Heads are
+# independent, a batch dimension.
+#
+# In this lab **q comes scaled**: dividing n·d queries costs less than dividing n·m scores. S are the scores, P
+# their softmax; n queries, m keys.
+#
+# **Predict.** float32, n = m = 1,024, d = 64. How many MB do three operations move, each reading its inputs and
+# writing its output?
+
+# %%
+gpulab.predict("attention.eager_bytes", ...)
+
+
+# %%
+def eager(q, k, v):
+    return torch.softmax(q @ k.t(), dim=1) @ v
+
+
+torch.manual_seed(12)
+D = 64
+q, k, v = torch.randn(1024, D) / math.sqrt(D), torch.randn(1024, D), torch.randn(1024, D)
+in_three = gpulab.profile(eager, q, k, v)
+for entry in in_three.entries:
+    print(f"{entry.op:10}{entry.bytes / 1e6:8.2f} MB moved{entry.flops / 1e6:10.1f} MFLOP")
+print(
+    f"in all    {in_three.bytes / 1e6:8.2f} MB moved; at most {in_three.peak / 1e6:.2f} MB held beyond q, k and v"
+)
+
+# %% [markdown]
+# **See.** Of all bytes, those of S and P.
+
+# %%
+scores_alone = 4 * 4 * 1024 * 1024  # S and P, each written and read, 4 bytes a number
+plot.bars({"S and P": scores_alone / 1e6, "q, k, v and O": (in_three.bytes - scores_alone) / 1e6}, "MB moved")
+
+# %% [markdown]
+# **Why.** All that enters and leaves is 1 MB. What travels is between the operations. Fusing neighbours (lab 05)
+# does not help at once: softmax needs a whole row before its first weight is final, and a row is as long as
+# the text.
+#
+# ## 2 · When attention dominates
+#
+# In a transformer of width H a token costs 24·H² FLOPs in the linear layers (12·H² weights: 4 in attention's
+# projections, 8 in the feed-forward, times 2), and 4·n·H for scores and their use over n keys.
+#
+# **Predict.** H = 768, as in GPT-2. From which n on do scores cost more than the linear layers?
+
+# %%
+gpulab.predict("attention.crossover", ...)
+
+# %%
+lengths = [2**i for i in range(7, 18)]
+plot.lines(
+    {
+        f"H = {width:,}": [(n, 100 * 4 * n * width / (4 * n * width + 24 * width**2)) for n in lengths]
+        for width in (768, 4096, 12288)
+    },
+    "n, keys of each query",
+    "share of FLOPs, %",
+    "The share of scores and their use in a layer's FLOPs (derived): half at n = 6·H.",
+    log_x=True,
+)
+
+# %% [markdown]
+# **Why.** "Attention is the bottleneck because it is quadratic" holds for long texts: below 6·H the linear layers
+# cost more. With a causal mask half of the pairs go, and the border doubles. Bytes and memory are another
+# matter. S of one head at n = 65,536 has 17 GB in float32, at any width.
+#
+# ## 3 · Parts that merge
+#
+# Lab 05 kept for a row the pair (m, s): the largest logit so far, and the sum of exp(x − m). Attention adds a
+# third: the output so far. For a part of the keys let `out` be its attention output, and `lse` = m + log s,
+# the **log-sum-exp** of its scores. exp(lse) is what the part weighs:
+#
+# > out = Σ exp(lseₚ) · outₚ / Σ exp(lseₚ), lse = log Σ exp(lseₚ)
+#
+# So keys can be cut anywhere: into tiles, among blocks of a launch, among GPUs.
+#
+# **Predict.** Merge (lse 2, out 1) with (lse 2 + log 3, out 5). What is out?
+
+# %%
+gpulab.predict("attention.merge", ...)
+
+# %% [markdown]
+# **Do.** Write `merge(outs, lses)` with shapes (parts, n, d) and (parts, n); return `out` (n, d) and `lse` (n).
+# lses reach ±1,000. A part with no key for a row has out 0 and lse −∞ there; a row without any has out 0 and
+# lse −∞. **Budget:** 4/3 of one read of all parts, so no tensor of their size. About 7 lines. Useful:
+# `torch.where`, `clamp`, `torch.bmm`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def merge(outs, lses):
+    ### BEGIN SOLUTION
+    largest = lses.amax(0)
+    largest = torch.where(largest > -math.inf, largest, 0.0)
+    weights = torch.exp(lses - largest)
+    whole = weights.sum(0)
+    shares = weights / whole.clamp(min=1)
+    out = torch.bmm(shares.t().unsqueeze(1), outs.transpose(0, 1)).squeeze(1)
+    return out, largest + torch.log(whole)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "merge-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.merge", merge)
+
+
+# %%
+def by_parts(parts):
+    """The attention of q on k and v, from parts of the keys that do not know of each other."""
+    scores = [q @ keys.t() for keys in k.chunk(parts)]
+    outs = [torch.softmax(s, dim=1) @ values for s, values in zip(scores, v.chunk(parts), strict=True)]
+    return merge(torch.stack(outs), torch.stack([torch.logsumexp(s, dim=1) for s in scores]))
+
+
+gpulab.need(merge)
+whole = eager(q, k, v)
+for parts in (1, 2, 8, 64):
+    print(
+        f"{parts:3} parts: largest difference from the whole {(by_parts(parts)[0] - whole).abs().max():.1e}"
+    )
+
+# %% [markdown]
+# **Why.** The differences are roundings. When a model makes one token there is one query and a long cache of keys:
+# too few rows for a GPU, so the keys are cut among blocks and merged (**split-KV**, "Flash-Decoding"; T. Dao et
+# al., 2023). Several GPUs can hold a part of the keys each, and pass them round: **ring attention** (H. Liu et
+# al., 2023).
+#
+# ## 4 · A tile at a time
+#
+# Merging after each part is wasteful: divide, then multiply again. Keep the output **undivided**, with m and s.
+# A tile of scores with maximum m′ makes
+#
+# > larger = max(m, m′), old = exp(m − larger), weights = exp(scores − larger)
+#
+# > s ← s · old + Σ weights, out ← out · old + weights · V
+#
+# and one division ends the row. Two loops: over tiles of queries, and inside over tiles of keys. Only one tile of
+# scores is there at any time. This is **FlashAttention**'s forward pass (T. Dao et al., 2022), in the order of
+# loops of its second version.
+#
+# **Do.** Write `tiled(q, k, v, tile)`; return `out` (n, d) and `lse` (n). n and m need not be multiples of `tile`.
+# Logits reach ±1,000s. There may be one key, or none: then out is 0 and lse −∞. **Budget:** memory for the results
+# and a few tiles; nothing of n × m, nor of n × tile. About 18 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "tiled", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def tiled(q, k, v, tile):
+    ### BEGIN SOLUTION
+    outs, lses = [], []
+    for rows in q.split(tile):
+        m = torch.full((len(rows),), -math.inf)
+        s = torch.zeros(len(rows))
+        out = torch.zeros(len(rows), v.shape[1])
+        for first in range(0, len(k), tile):
+            scores = rows @ k[first : first + tile].t()
+            larger = torch.maximum(m, scores.amax(1))
+            weights = torch.exp(scores - larger[:, None])
+            old = torch.exp(m - larger)
+            s = s * old + weights.sum(1)
+            out = out * old[:, None] + weights @ v[first : first + tile]
+            m = larger
+        outs.append(out / s.clamp(min=1)[:, None])
+        lses.append(m + torch.log(s))
+    return torch.cat(outs), torch.cat(lses)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "tiled-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.tiled", tiled)
+
+# %% [markdown]
+# **See.** What both hold at their worst moment, on tensors without contents (**fake tensors**, lab 08).
+
+# %%
+gpulab.need(tiled)
+fake = FakeTensorMode()
+
+
+@cache
+def on_shapes(fn, n, *more):
+    """The ledger of fn on n queries and n keys."""
+    with fake:
+        return gpulab.profile(fn, *(torch.empty(n, D) for _ in range(3)), *more)
+
+
+def at_lengths(picture, sizes):
+    """The same picture with a mark at each length on its axis."""
+    picture.axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
+    picture.axes.minorticks_off()
+    return picture
+
+
+sizes = [128, 256, 512, 1024]
+held = {
+    "three operations": [(n, on_shapes(eager, n).peak / 1e6) for n in sizes],
+    "tiles of 64": [(n, on_shapes(tiled, n, 64).peak / 1e6) for n in sizes],
+}
+at_lengths(
+    plot.lines(
+        held,
+        "n, queries and keys",
+        "memory beyond q, k, v, in MB",
+        "Twice the length takes four times the memory in three operations, and twice with tiles (counted).",
+        log_x=True,
+        log_y=True,
+    ),
+    sizes,
+)
+
+# %%
+for n in (512, 1024):
+    print(f"tiles of 64, n = {n:5,}: {on_shapes(tiled, n, 64).peak / 1e6:.3f} MB")
+
+# %% [markdown]
+# **Why.** Memory is linear in n. The arithmetic is not: every score is still computed, 4·n·m·d FLOPs, and a little
+# more for rescaling. Each PyTorch operation here still writes its tile; a kernel keeps it on the chip. That is
+# part B.
+#
+# ## Detective · The order of the keys
+#
+# A colleague read lab 05 and found that in exact arithmetic any m will do: it cancels. So `steady` takes the
+# maximum of the tile at hand. Its test passes.
+
+
+# %%
+def steady_first_try(q, k, v, tile):
+    outs, lses = [], []
+    for rows in q.split(tile):
+        m = torch.full((len(rows),), -math.inf)
+        s = torch.zeros(len(rows))
+        out = torch.zeros(len(rows), v.shape[1])
+        for first in range(0, len(k), tile):
+            scores = rows @ k[first : first + tile].t()
+            larger = scores.amax(1)
+            weights = torch.exp(scores - larger[:, None])
+            old = torch.exp(m - larger)
+            s = s * old + weights.sum(1)
+            out = out * old[:, None] + weights @ v[first : first + tile]
+            m = larger
+        outs.append(out / s[:, None])
+        lses.append(m + torch.log(s))
+    return torch.cat(outs), torch.cat(lses)
+
+
+def error(fn, keys, queries=q):
+    """Rows that are not finite, and the largest difference from attention in float64 in the others."""
+    exact = eager(queries.double(), keys.double(), v.double())
+    got = fn(queries, keys, v, 64)[0]
+    fine = got.isfinite().all(1)
+    return int((~fine).sum()), (got - exact)[fine].abs().max().item() if fine.any() else math.nan
+
+
+print(
+    "its test: {} rows that are not finite, largest error of the others {:.1e}".format(
+        *error(steady_first_try, k)
+    )
+)
+gpulab.check("attention.steady", steady_first_try, attempt=False)
+
+# %% [markdown]
+# **Do.** Find which inputs break it (the next cell is free: make keys larger, sort them, turn them round with
+# `k.flip(0)`), then mend it. **Budget:** no score computed twice.
+
+# %%
+# Your experiments: error(steady_first_try, …), for other keys and queries.
+
+
+# %% nbgrader={"grade": false, "grade_id": "steady", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def steady(q, k, v, tile):
+    ### BEGIN SOLUTION
+    outs, lses = [], []
+    for rows in q.split(tile):
+        m = torch.full((len(rows),), -math.inf)
+        s = torch.zeros(len(rows))
+        out = torch.zeros(len(rows), v.shape[1])
+        for first in range(0, len(k), tile):
+            scores = rows @ k[first : first + tile].t()
+            larger = torch.maximum(m, scores.amax(1))
+            weights = torch.exp(scores - larger[:, None])
+            old = torch.exp(m - larger)
+            s = s * old + weights.sum(1)
+            out = out * old[:, None] + weights @ v[first : first + tile]
+            m = larger
+        outs.append(out / s[:, None])
+        lses.append(m + torch.log(s))
+    return torch.cat(outs), torch.cat(lses)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "steady-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.steady", steady)
+
+# %% [markdown]
+# The same 1,024 keys in two orders, for queries that all want much the same.
+
+# %%
+gpulab.need(steady)
+sharp = 60 * (q[:1] + 0.1 * q)
+rising = k[(sharp[0] @ k.t()).argsort()]
+print("rows that are not finite     mended   first try")
+for name, keys in (("largest scores last", rising), ("largest scores first", rising.flip(0))):
+    print(f"{name:24}{error(steady, keys, sharp)[0]:11}{error(steady_first_try, keys, sharp)[0]:12}")
+
+# %% [markdown]
+# **Why.** Any m cancels, in exact arithmetic. In float32 exp(m − larger) is infinite as soon as m lies 88.7 above
+# larger, and infinity over infinity is NaN. The maximum *so far* never falls, so the factor is at most 1. The test
+# had logits of ±4.
+#
+# ## 5 · Tiles and traffic
+#
+# On a GPU a block takes R queries, keeps them and their output on the chip, and streams all keys and values past
+# them. From memory come q once, and k and v **once for each block**:
+#
+# > numbers moved = 2·n·d + n + ⌈n / R⌉ · 2·m·d
+#
+# **Predict.** The attention of section 1 with R = 128: how many MB?
+
+# %%
+gpulab.predict("attention.flash_bytes", ...)
+
+# %% [markdown]
+# Your `tiled` shows which tiles are wanted when. Counting those of k and v that its products take gives what a
+# kernel with this order of loops has to load.
+
+
+# %%
+def streamed(n, tile):
+    """Bytes that a kernel with the loops of `tiled` moves: the tiles of k and v, and q, out and lse once."""
+    products = [entry for entry in on_shapes(tiled, n, tile).entries if entry.matrix_flops]
+    return 4 * (sum(math.prod(entry.shapes[-1]) for entry in products) + 2 * n * D + n)
+
+
+print(f"1,024 queries, tiles of 128: {streamed(1024, 128) / 1e6:.2f} MB")
+curves = {"three operations": [(n, on_shapes(eager, n).bytes / 1e6) for n in sizes]}
+counted = {32: [(n, streamed(n, 32) / 1e6) for n in sizes[:3]]}  # 1,024 would be as many tiles
+counted[128] = [(n, streamed(n, 128) / 1e6) for n in sizes]
+for rows in counted:
+    curves[f"R = {rows}"] = [(n, 4 * (2 * n * D + n + -(-n // rows) * 2 * n * D) / 1e6) for n in sizes]
+picture = plot.lines(
+    curves,
+    "n, queries and keys",
+    "MB moved",
+    "Dots: counted from the run. Lines for R: the formula. All grow with n²; R = 32 saves nothing, R = 128 most.",
+    log_x=True,
+    log_y=True,
+)
+for points in counted.values():
+    picture.axes.plot(*zip(*points, strict=True), "o", color="#888888", markersize=5)
+at_lengths(picture, sizes)
+
+# %% [markdown]
+# **Why.** The traffic is quadratic, too, but divided by R, and R is limited by the chip: R rows of q and of the output
+# and two tiles of keys fit into M numbers, so R grows like M / d and the traffic like **n²·d² / M** (Dao et al.,
+# 2022, theorem 2). In three operations it is 4·n². With d = 64 blocks of 32 queries would save nothing: 2·d/R = 4.
+# FlashAttention wins as long as d² is much less than M. Only the tile of *queries* counts; that of keys may be small.
+
+# %%
+a100 = hardware.find("A100")
+numbers = a100.capability.shared_per_block_optin // 2  # float16
+for d in (64, 128, 256):
+    print(f"d = {d:3}: d² is {d * d:6,}, shared memory of a block holds {numbers:,} float16 numbers")
+
+# %% [markdown]
+# ## 6 · Exact
+#
+# FlashAttention is no approximation: it computes the same sums in another order. "Exact" does not mean the same bits.
+#
+# **See.** Errors against float64, in units of the largest output.
+
+
+# %%
+def distance(got, exact):
+    return ((got - exact).abs().max() / exact.abs().max()).item()
+
+
+errors = {}
+for said, scale in (("logits of ±4", 1), ("logits of ±1,000", 250)):
+    for n in sizes:
+        inputs = scale * q[:n], k[:n], v[:n]
+        exact = eager(*(x.double() for x in inputs))
+        errors.setdefault(f"three operations, {said}", []).append((n, distance(eager(*inputs), exact)))
+        errors.setdefault(f"tiles of 64, {said}", []).append((n, distance(tiled(*inputs, 64)[0], exact)))
+at_lengths(
+    plot.lines(
+        errors,
+        "n, queries and keys",
+        "largest error over largest output",
+        "Tiles are as exact as three operations. Large logits are hard for both.",
+        log_x=True,
+        log_y=True,
+    ),
+    sizes,
+)
+
+# %% [markdown]
+# **Why.** A logit of 1,000 has a spacing of 6·10⁻⁵ in float32, and exp makes an absolute error of x a relative one
+# of the weight. No order of sums can cure that.
+#
+# ## 7 · Tiles that need no visit
+#
+# A **causal** mask lets a token see itself and what is before it. A **sliding window** w (Mistral 7B: 4,096; A. Jiang
+# et al., 2023) leaves the last w of those, itself among them. Scores that are computed and then masked cost
+# as much as others. But masks in stripes leave whole tiles empty.
+#
+# With a **cache** there are more keys than queries. The last query stands at the last key: query i is at position
+# i + m − n. (A mask built with `triu(diagonal=1)` forgets that.)
+#
+# **Predict.** n = m, 8 × 8 tiles, causal. How many need a visit?
+
+# %%
+gpulab.predict("attention.tiles", ...)
+
+
+# %%
+def counted_pairs(n, m, tile, window):
+    """The share of pairs that are seen, for each tile."""
+    behind = np.arange(n)[:, None] + m - n - np.arange(m)
+    seen = (behind >= 0) & (behind < window)
+    return seen.reshape(n // tile, tile, m // tile, tile).mean(axis=(1, 3))
+
+
+plot.tile_map(counted_pairs(64, 64, 8, 64), "tile of queries", "tile of keys", title="causal")
+
+# %%
+plot.tile_map(
+    counted_pairs(32, 64, 8, 20), "tile of queries", "tile of keys", title="half in a cache, window 20"
+)
+
+# %% [markdown]
+# **Do.** Write `causal(q, k, v, window, tile)`: query i sees key j if i + m − n − window < j ≤ i + m − n. Return `out`
+# and `lse`. A row that sees nothing (n > m) has out 0 and lse −∞. **Budget:** the FLOPs of the tiles that hold a
+# visible pair, if tiles start at multiples of `tile`. About 25 lines, 18 of them from `tiled`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "causal", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def causal(q, k, v, window, tile):
+    ### BEGIN SOLUTION
+    outs, lses = [], []
+    for first in range(0, len(q), tile):
+        rows = q[first : first + tile]
+        start = first + len(k) - len(q)
+        m = torch.full((len(rows),), -math.inf)
+        s = torch.zeros(len(rows))
+        out = torch.zeros(len(rows), v.shape[1])
+        for key in range(max(0, start - window + 1) // tile * tile, start + len(rows), tile):
+            keys = k[key : key + tile]
+            behind = start + torch.arange(len(rows))[:, None] - (key + torch.arange(len(keys)))
+            scores = torch.where((behind >= 0) & (behind < window), rows @ keys.t(), -math.inf)
+            larger = torch.maximum(m, scores.amax(1))
+            shift = torch.where(larger > -math.inf, larger, 0.0)
+            weights = torch.exp(scores - shift[:, None])
+            old = torch.exp(m - shift)
+            s = s * old + weights.sum(1)
+            out = out * old[:, None] + weights @ v[key : key + tile]
+            m = larger
+        outs.append(out / s.clamp(min=1)[:, None])
+        lses.append(m + torch.log(s))
+    return torch.cat(outs), torch.cat(lses)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "causal-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.causal", causal)
+
+# %%
+gpulab.need(causal)
+for name, window in (("causal", 1024), ("window of 256", 256), ("window of 64", 64)):
+    flops = on_shapes(causal, 1024, window, 64).total.flops
+    print(
+        f"{name:14} {100 * flops / on_shapes(tiled, 1024, 64).total.flops:5.1f} % of the FLOPs of all pairs"
+    )
+
+# %% [markdown]
+# **Why.** Only tiles that the edge of the mask crosses need a mask at all: real kernels have two loops, and the long
+# one has no comparison in it. A window makes attention linear in n. What a layer cannot see, the next can pass on.
+#
+# ## 8 · Fewer heads of keys
+#
+# When a model writes, it makes one token at a time. The keys and values of all before stay in a **KV cache** (lab 19),
+# and each step reads all of it for one query a head: 4 FLOPs for a key's and a value's number. Bytes decide.
+#
+# **Grouped-query attention** (GQA; J. Ainslie et al., 2023) lets several query heads share one head of keys and
+# values; with a single one it is **multi-query attention** (MQA; N. Shazeer, 2019).
+#
+# **Predict.** Llama 3 8B has 32 layers, 32 query heads and 8 of keys, with 128 numbers of 16 bits each. After
+# 8,192 tokens, how many GB does a step read from the cache?
+
+# %%
+gpulab.predict("attention.cache", ...)
+
+# %% [markdown]
+# **Do.** Write `grouped(q, k, v)`; q is (query heads, n, d), k and v (key heads, m, d), and heads 0 … g − 1 use key head
+# 0. Return the output in q's shape; plain softmax is fine. **Budget:** k and v read once, at one query and 512
+# keys. About 4 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "grouped", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def grouped(q, k, v):
+    ### BEGIN SOLUTION
+    heads, n, d = q.shape
+    together = q.reshape(len(k), heads // len(k) * n, d)
+    weights = torch.softmax(torch.bmm(together, k.transpose(1, 2)), -1)
+    return torch.bmm(weights, v).reshape(heads, n, d)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "grouped-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.grouped", grouped)
+
+# %%
+gpulab.need(grouped)
+step = {}
+with fake:
+    for key_heads in (32, 8, 1):
+        cache = [torch.empty(key_heads, 8192, 128, dtype=torch.float16) for _ in range(2)]
+        step[f"{key_heads} key heads"] = gpulab.profile(
+            grouped, torch.empty(32, 1, 128, dtype=torch.float16), *cache
+        )
+plot.bars({name: report.bytes / 1e6 for name, report in step.items()}, "MB moved by one layer for one token")
+
+# %% [markdown]
+# **Why.** Keys that are shared on the way to memory are read once for a whole group. Repeated with
+# `repeat_interleave` first, they would be as many bytes again as with 32 heads, plus the copy.
+#
+# ## 9 · Many lengths in one batch
+#
+# A batch is a rectangle, texts are not. **Padding** fills up with tokens that are masked, and computed. A **varlen**
+# kernel takes all sequences end to end, and where each starts (`cu_seqlens`): a block belongs to one sequence and
+# stops at its end.
+#
+# **Predict.** Lengths 1,024, 256 and 64, padded to 1,024. How many percent of the pairs are in vain?
+
+# %%
+gpulab.predict("attention.packed", ...)
+
+
+# %%
+def varlen(q, k, v, starts, tile):
+    """Attention within each sequence; sequence i is rows starts[i] … starts[i + 1] − 1."""
+    parts = [slice(a, b) for a, b in pairwise(starts)]
+    return torch.cat([tiled(q[part], k[part], v[part], tile)[0] for part in parts])
+
+
+starts = [0, 512, 640, 672]  # a smaller batch of the same shape: 512, 128 and 32 tokens
+batch = q[:672], k[:672], v[:672]
+packed = gpulab.profile(varlen, *batch, starts, 32)["matrix_flops"]
+padded = 3 * gpulab.profile(tiled, q[:512], k[:512], v[:512], 32)["matrix_flops"]
+print(
+    f"packed {packed / 1e6:.0f} MFLOP, padded {padded / 1e6:.0f} MFLOP: {100 * (1 - packed / padded):.0f} % in vain"
+)
+
+# %% [markdown]
+# **Why.** Which sequence a row is in decides which tiles exist: a mask in blocks along the diagonal, which again is
+# stripes of whole tiles.
+#
+# ## 10 · PyTorch's own
+#
+# `torch.nn.functional.scaled_dot_product_attention` (**SDPA**) chooses among **back ends**: `MATH` (separate operations),
+# `FLASH_ATTENTION`, `EFFICIENT_ATTENTION` (from xFormers, also with float32 and any mask) and `CUDNN_ATTENTION`. It
+# scales by 1/√d itself. What a machine, a dtype or a mask rules out is skipped in silence; `sdpa_kernel` makes
+# that an error:
+
+# %%
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+where = "cuda" if torch.cuda.is_available() else "cpu"
+dtype = torch.float16 if where == "cuda" else torch.float32  # CUDA's flash back end takes 16 bits only
+heads = [x[None, None].to(where, dtype) for x in (q * math.sqrt(D), k, v)]
+for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
+    try:
+        with sdpa_kernel([getattr(SDPBackend, backend)]):
+            report = gpulab.profile(scaled_dot_product_attention, *heads)
+        names = ", ".join(report.by_op)
+        print(f"{backend:20}{report.bytes / 1e6:6.1f} MB, {report.peak / 1e6:5.2f} MB held   {names}")
+    except RuntimeError as error_there:
+        print(f"{backend:20}not here: {str(error_there).splitlines()[0][:60]}…")
+
+# %% [markdown]
+# (The ledger counts what an operation reads and writes, each once: a fused one's tiles are inside. The two `mul` of
+# `MATH` are the scale.)
+#
+# **Masks speak three languages.** SDPA's boolean mask has True for *takes part*; `nn.MultiheadAttention`'s
+# `key_padding_mask` has True for *ignored*; and a float mask is **added** to the scores in both. So a 1/0 mask of
+# floats hides nothing:
+
+# %%
+layer = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+tokens = torch.randn(1, 4, 8)
+for name, padding in (
+    ("True, True at the end", torch.tensor([[False, False, True, True]])),
+    ("1.0, 1.0, 0.0, 0.0", torch.tensor([[1.0, 1.0, 0.0, 0.0]])),
+    ("True everywhere", torch.ones(1, 4, dtype=torch.bool)),
+):
+    weights = layer(tokens, tokens, tokens, key_padding_mask=padding)[1][0, 0]
+    print(f"{name:24} weights of query 0: {[round(w, 2) for w in weights.tolist()]}")
+seen = torch.ones(4, 4, dtype=torch.bool)
+seen[0] = False
+row = scaled_dot_product_attention(*(x[:, :, :4].float() for x in heads), attn_mask=seen)[0, 0, 0]
+print(f"SDPA, a row that sees nothing: {row[:3].tolist()}")
+
+# %% [markdown]
+# **Why.** A row without a key has no defined softmax. SDPA says 0, as your `causal` does; the layer says NaN, which then
+# spreads through everything. Padding rows should see at least themselves, or be thrown away.
+#
+# ## Written answer
+#
+# "With FlashAttention, attention costs are linear in the length", says a colleague. Which cost is, which is not, and why?
+# Cite at least two counts of your own runs at two lengths. At most 120 words.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "linear-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** Memory is linear: with tiles of 64 my run holds twice as much at 1,024 as at 512 (section 4), because
+# only a tile of scores exists. FLOPs are not: all n·m scores are computed, four times as many at twice the length.
+# Traffic is not either: at 1,024 tokens and tiles of 128 the run streams 4.72 MB, at 512 1.31 MB, because each
+# block of queries loads all keys; it is n²·d/R instead of n². It is less by a constant factor (17.8 MB in three
+# operations), not by order.
+#
+# **1 point** (cause without counts): The scores are never stored, so memory is linear, but they are all computed.
+#
+# **0 points:** It skips scores, or approximates them.
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. Scores of 32 heads at n = 8,192 in float16: how many bytes, in three operations?</summary>
+#
+# 32 · 8,192² · 2 = 4.3 GB for S, and as many for P.
+# </details>
+#
+# <details><summary>2. Half of the keys are on another GPU. What has to be sent to merge?</summary>
+#
+# Its output and log-sum-exp: d + 1 numbers for each query.
+# </details>
+#
+# <details><summary>3. All keys of a tile are masked for a row, the first of the row. What goes wrong in a plain online softmax?</summary>
+#
+# m stays −∞, and −∞ − (−∞) is NaN.
+# </details>
+#
+# <details><summary>4. n = m = 16,384, window 1,024, tiles of 128. About which share of the tiles is visited?</summary>
+#
+# 9 of 128 in a row of tiles: 7 %.
+# </details>
+#
+# <details><summary>5. `flash_sdp_enabled()` says True. Does your model use FlashAttention?</summary>
+#
+# It may. The function returns a switch, not the choice. Run under `sdpa_kernel([SDPBackend.FLASH_ATTENTION])` and see
+# whether it raises.
+# </details>
+
+# %%
+gpulab.recap("12")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | FLOPs of attention, a head | 4·n·m·d; half with a causal mask that is used |
+# | scores pass the linear layers | at n = 6·H |
+# | numbers moved in three operations | 4·n·m + 2·n·d + 2·m·d |
+# | in one, R queries a block | 2·n·d + n + ⌈n/R⌉ · 2·m·d |
+# | memory beyond the output | n (the log-sum-exps) |
+# | two parts merge by | exp(lse) |
+# | the maximum | so far, never of the tile |
+# | rows without keys | out 0, lse −∞; guard −∞ − (−∞) and 0/0 |
+# | cached keys | query i stands at i + m − n |
+#
+# ### Claims you will meet, and what is right
+#
+# - *Attention scales quadratically.* FLOPs do. Memory is linear with FlashAttention or SDPA's fused back ends.
+# - *FlashAttention has linear complexity.* Linear memory. FLOPs stay 4·n²·d; traffic is n²·d²/M.
+# - *Attention is the bottleneck of transformers.* In FLOPs from n = 6·H on.
+# - *`torch.backends.cuda.enable_flash_sdp(True)` enables cuDNN's attention.* It allows PyTorch's flash kernel. cuDNN's
+#   is `enable_cudnn_sdp`, or `SDPBackend.CUDNN_ATTENTION`.
+# - *`src_key_padding_mask=torch.ones(…)` keeps all tokens.* As booleans it ignores all of them; as floats it adds 1 to
+#   every score, which changes nothing.
+# - *Memory-efficient softmax: subtract, exponentiate, divide.* Written as three operations it holds three tensors of
+#   the size of the scores.
+#
+# ### References
+#
+# 1. T. Dao, D. Fu, S. Ermon, A. Rudra, C. Ré, "FlashAttention", NeurIPS 2022. https://arxiv.org/abs/2205.14135
+# 2. T. Dao, "FlashAttention-2", 2023. https://arxiv.org/abs/2307.08691
+# 3. M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018. https://arxiv.org/abs/1805.02867
+# 4. M. Rabe, C. Staats, "Self-attention Does Not Need O(n²) Memory", 2021. https://arxiv.org/abs/2112.05682
+# 5. J. Ainslie et al., "GQA", EMNLP 2023. https://arxiv.org/abs/2305.13245
+# 6. N. Shazeer, "Fast Transformer Decoding: One Write-Head is All You Need", 2019. https://arxiv.org/abs/1911.02150
+# 7. H. Liu, M. Zaharia, P. Abbeel, "Ring Attention with Blockwise Transformers", 2023. https://arxiv.org/abs/2310.01889
+# 8. PyTorch documentation, `scaled_dot_product_attention`, `torch.nn.attention.sdpa_kernel`.
+#    https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html

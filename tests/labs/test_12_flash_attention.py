@@ -1,0 +1,161 @@
+"""Lab 12: the numbers that its tables derive by hand, and those that its texts state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+import gpulab  # noqa: E402
+from gpulab.exercises import cases, find, registry  # noqa: E402
+from gpulab.exercises.lab_12_attention import (  # noqa: E402
+    all_pairs_flops,
+    eager_bytes,
+    flash_bytes,
+    seen,
+    visited_flops,
+)
+from gpulab.exercises.references import lab_12_attention as references  # noqa: E402
+from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
+from tests.labs import notebooks  # noqa: E402
+
+LAB = "12_flash_attention"
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return notebooks.answers(LAB)
+
+
+def text() -> str:
+    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", " ").split())
+
+
+def report(name, fn):
+    """What a function costs at the exercise's last case."""
+    exercise = find(name)
+    made = cases.arguments(exercise, exercise.cases[-1])
+    return replay(record(fn, made, exercise.operators), made, exercise.operators, "fn").report
+
+
+def wrong(stem):
+    path = notebooks.ROOT / "solutions" / LAB / "wrong" / f"{stem}.py"
+    return notebooks.wrong_answer(path)[notebooks.wrong_header(path)["exercise"].partition(".")[2]]
+
+
+def eager(q, k, v):
+    return torch.softmax(q @ k.t(), dim=1) @ v
+
+
+def inputs(n, m, d, seed=0):
+    numbers = torch.Generator().manual_seed(seed)
+    shapes = ((n, d), (m, d), (m, d))
+    return [torch.randn(shape, generator=numbers) for shape in shapes]
+
+
+# ---------------------------------------------------------------- bytes and memory
+
+
+def test_three_operations_move_17_8_mb_and_hold_8_4_mb_beyond_the_output():
+    q, k, v = inputs(1024, 1024, 64)
+    counted = gpulab.profile(eager, q, k, v)
+    assert counted.bytes == eager_bytes(1024, 1024, 64) == 17_825_792
+    assert counted.peak == 8 * 1024 * 1024  # S and P; the output comes when S is gone
+    assert round(counted.bytes - 4 * 4 * 64 * 1024, -5) == 16_800_000  # S and P
+
+
+def test_one_launch_with_128_queries_a_block_moves_4_7_mb():
+    assert flash_bytes(1024, 1024, 64, 128) == 4_722_688
+    assert flash_bytes(1024, 1024, 64, 32) / eager_bytes(1024, 1024, 64) == pytest.approx(1, abs=0.03)
+    assert "With d = 64 blocks of 32 queries would save nothing: 2·d/R = 4" in text()
+
+
+def test_tiles_ask_for_the_keys_as_often_as_there_are_tiles_of_queries(answers):
+    """What the notebook's `streamed` counts, at another size: the products' second factors."""
+    counted = gpulab.profile(answers["tiled"], *inputs(96, 64, 16), 32)
+    second = sum(np.prod(e.shapes[-1]) for e in counted.entries if e.matrix_flops)
+    assert 4 * (second + 2 * 96 * 16 + 96) == flash_bytes(96, 64, 16, 32)
+
+
+def test_memory_of_tiles_doubles_with_the_length_and_that_of_three_operations_quadruples(answers):
+    short, long = (inputs(n, n, 64) for n in (512, 1024))
+    with_tiles = [gpulab.profile(answers["tiled"], *x, 64).peak for x in (short, long)]
+    without = [gpulab.profile(eager, *x).peak for x in (short, long)]
+    assert with_tiles[1] / with_tiles[0] < 2.05
+    assert without[1] / without[0] > 3.9
+
+
+def test_merging_by_a_product_reads_each_part_once(answers):
+    parts, n, d = 8, 256, 128
+    one_read = 4 * (parts + 1) * n * d
+    assert one_read < report("attention.merge", answers["merge"]).bytes < 4 / 3 * one_read
+    weighted = report("attention.merge", wrong("merge_weights_every_part")).bytes
+    assert 4 * (3 * parts + 1) * n * d < weighted
+
+
+def test_repeated_keys_cost_what_was_derived():
+    last = find("attention.grouped").cases[-1].sizes
+    naive = find("attention.grouped").budgets[0].naive_for(last)
+    assert report("attention.grouped", wrong("grouped_repeats")).bytes == naive
+
+
+# ---------------------------------------------------------------- tiles
+
+
+def test_a_causal_mask_leaves_36_of_64_tiles_and_a_window_a_stripe():
+    sizes = {"n": 64, "m": 64, "d": 1, "tile": 8, "window": 64}
+    assert visited_flops(sizes) / all_pairs_flops(sizes) == 36 / 64
+    assert registry.predictions()["attention.tiles"].answer == 36
+    sizes = {"n": 16384 // 16, "m": 16384 // 16, "d": 1, "tile": 8, "window": 64}
+    last_row = seen(1024, 1024, 64)[-8:].reshape(8, 128, 8).any(axis=(0, 2))
+    assert last_row.sum() == 9 and "9 of 128 in a row of tiles: 7 %" in text()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 20),
+    m=st.integers(1, 20),
+    window=st.integers(1, 25),
+    tile=st.integers(1, 9),
+    scale=st.sampled_from([0.1, 1.0, 100.0]),
+)
+def test_causal_attention_is_right_for_any_lengths_windows_and_tiles(n, m, window, tile, scale, answers):
+    q, k, v = inputs(n, m, 4, seed=n)
+    out, lse = answers["causal"](scale * q, k, v, window, tile)
+    there = seen(n, m, window)
+    expected = references.attend(*(x.double().numpy() for x in (scale * q, k, v)), there)
+    np.testing.assert_allclose(out.numpy(), expected["out"], rtol=1e-4, atol=1e-4 * max(scale, 1))
+    np.testing.assert_allclose(lse.numpy(), expected["lse"], rtol=1e-4, atol=1e-4)
+
+
+# ---------------------------------------------------------------- figures of the text
+
+
+def test_the_detectives_program_breaks_only_when_large_scores_come_first(answers):
+    source = next(c.source for c in notebooks.cells(LAB, "code") if "def steady_first_try" in c.source)
+    names = {"torch": torch, "math": __import__("math"), "q": None}
+    exec(source.partition("\n\n\ndef error")[0], names)
+    q, k, v = inputs(64, 256, 16)
+    same = 60 * (q[:1] + 0.1 * q) / 4
+    rising = k[(same[0] @ k.t()).argsort()]
+    for keys, broken in ((rising, 0), (rising.flip(0), 64)):
+        got = names["steady_first_try"](same, keys, v, 32)[0]
+        assert int((~got.isfinite().all(1)).sum()) == broken
+        assert answers["steady"](same, keys, v, 32)[0].isfinite().all()
+
+
+def test_what_the_text_says_of_lengths_and_sizes():
+    assert round(4 * 65_536**2 / 1e9) == 17  # S of one head
+    assert round(32 * 8192**2 * 2 / 1e9, 1) == 4.3
+    assert 88.7 < np.log(np.finfo(np.float32).max) < 88.8  # from here on exp is infinite
+    assert np.spacing(np.float32(1000)) == pytest.approx(6e-5, abs=0.2e-5)
+
+
+def test_pytorch_gives_0_for_a_row_that_sees_nothing():
+    there = torch.tensor([[False, False], [True, True]])
+    q, k, v = (torch.ones(1, 1, 2, 4) for _ in range(3))
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=there)
+    assert out[0, 0].tolist() == [[0] * 4, [1] * 4]
