@@ -522,12 +522,11 @@ def _prediction(
 PREDICTIONS: tuple[Prediction, ...] = (
     _prediction(
         "free",
-        "Percent of the smallest weights that the small GPT can lose, all at once, before its loss rises by "
-        "0.1 nats",
+        "Sparsity at which the loss per story has risen by 1 nat, without further training",
         "%",
         None,
-        "Small weights contribute little, and a trained network has many of them. From some sparsity on "
-        "they are no longer small.",
+        "Small weights contribute little, and a trained network has many of them. From some sparsity on they "
+        "are no longer small.",
         0.25,
     ),
     _prediction(

@@ -1,0 +1,984 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "14"
+#     hours: 4
+#     topics: [C14.5, C14.6, C14.7, C14.8, C14.9, C14.10]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 14 · Compression and fine-tuning
+#
+# **About four hours.** You need lab 04 for the one kernel, lab 08 for launches and FLOPs of PyTorch code, and
+# lab 13 for quantisation.
+#
+# A trained model is larger than its task needs, and its task changes. So weights are left out, a smaller
+# model learns from a large one, and a few new numbers adapt millions of old ones. Each of these can save
+# bytes, time or memory. Each can also save nothing at all and look as if it did.
+#
+# When you are through, you can
+#
+# 1. prune a network to a sparsity that you chose, and say which sparsity it really has;
+# 2. tell masks from smaller matrices, and pack a matrix in the 2:4 pattern that tensor cores know;
+# 3. write a distillation loss whose parts weigh the same at every temperature;
+# 4. add low-rank adapters, serve many of them at once, and merge them;
+# 5. work out what fine-tuning costs in memory and FLOPs before you rent a GPU.
+
+# %%
+import copy
+import math
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import gpulab
+from gpulab import cuda, plot
+
+torch.set_num_threads(1)  # with tensors as small as these, threads would wait for each other
+gpulab.start("14")
+
+# %% [markdown]
+# ## 1 · A model and its yardstick
+#
+# `pretrained.trained()` gives a small GPT that has learnt to write little stories. The first call trains it,
+# later ones read it from your cache. A story picks five words at random and repeats four of them. So the
+# least **loss per story** is known: the entropy of the picks. We measure in nats per story, on stories drawn
+# anew.
+
+# %%
+from gpulab.models import gpt, pretrained, text
+
+model = pretrained.trained()
+anew = pretrained.fresh(60)
+
+
+def nats(model, stories=anew):
+    """Loss per story in nats, by default on 60 stories drawn anew."""
+    return pretrained.story_nats(model, *stories)
+
+
+def layers(model):
+    """The linear layers of all blocks; the embedding, which is the output layer too, is left alone."""
+    return [layer for layer in model.blocks.modules() if isinstance(layer, nn.Linear)]
+
+
+weights = sum(layer.weight.numel() for layer in layers(model))
+print(next(text.Stories(7)), end="")
+print(f"{gpt.parameters(model):,} parameters, {weights:,} of them weights of linear layers")
+print(f"loss {nats(model):.2f} nats per story, the least possible is {text.STORY_NATS:.2f}")
+
+# %% [markdown]
+# ## 2 · Which weights, and how many at once
+#
+# **Pruning** sets weights to zero and keeps them there. A **mask** of ones and zeros, of the weight's shape,
+# says which stay. **Sparsity** is the share of zeros. **Magnitude pruning** takes the weights that are closest
+# to zero: they change a layer's output least, if the inputs are of about one size.
+#
+# **Predict.** The smallest weights go, all at once, without further training. At which sparsity does the loss
+# per story rise by 1 nat?
+
+# %%
+gpulab.predict("compress.free", ...)
+
+
+# %%
+def smallest(model, sparsity, score=torch.abs):
+    """A mask for each linear layer; of each layer the same share goes, the lowest scores first."""
+    masks = []
+    for layer in layers(model):
+        scores = score(layer.weight.detach())
+        order = scores.flatten().argsort()
+        mask = torch.ones(scores.numel())
+        mask[order[: round(sparsity * scores.numel())]] = 0
+        masks.append(mask.view_as(scores))
+    return masks
+
+
+def masked(model, masks):
+    """A copy of the model with its weights times the masks."""
+    pruned = copy.deepcopy(model)
+    with torch.no_grad():
+        for layer, mask in zip(layers(pruned), masks, strict=True):
+            layer.weight.mul_(mask)
+    return pruned
+
+
+def rows(weight):
+    """The score of a whole row, at each of its weights."""
+    return weight.norm(dim=1, keepdim=True) + 0 * weight
+
+
+def by_chance(weight):
+    return torch.rand(weight.shape, generator=torch.Generator().manual_seed(0))
+
+
+steps = [0.1 * k for k in range(1, 10)]
+curves = {
+    name: [(100 * s, nats(masked(model, smallest(model, s, score)))) for s in steps]
+    for name, score in (("magnitude", torch.abs), ("whole rows", rows), ("by chance", by_chance))
+}
+start = nats(model)
+rises = next(s for s in range(40, 100) if nats(masked(model, smallest(model, s / 100))) > start + 1)
+gpulab.predict("compress.free", measured=rises)
+
+# %%
+plot.lines(
+    curves,
+    "sparsity, %",
+    "loss per story, nats",
+    "About half of the smallest weights can go at no cost; of random weights or of whole rows, next to none.",
+    limits={"trained model": start},
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** A trained network has many weights near zero, and together they do little. The score matters more
+# than the number.
+#
+# What was lost can be learnt again: prune, train on with the mask in force (**fine-tuning**), and more can go.
+# **Iterative pruning** does it in rounds. A usual schedule prunes much at first and little at the end (Zhu
+# and Gupta, 2017): after round k of n the sparsity is final · (1 − (1 − k/n)³). The next cell spends the same
+# 48 training steps both ways.
+
+
+# %%
+def train(model, stories, count, rate, masks=None):
+    """Train on `count` batches of 12 fresh stories; masked weights stay zero. Returns the losses per story."""
+    learning = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(learning, rate)
+    losses = []
+    for _ in range(count):
+        tokens, present = map(torch.from_numpy, stories.padded(12))
+        loss = gpt.loss(model, tokens, present)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        labels = int((gpt.next_token_labels(tokens, present) != gpt.IGNORE).sum())
+        losses.append(loss.item() * labels / 12)
+        if masks:
+            with torch.no_grad():
+                for layer, mask in zip(layers(model), masks, strict=True):
+                    layer.weight.mul_(mask)
+    return losses
+
+
+for final in (0.8, 0.95):
+    masks = smallest(model, final)
+    at_once = masked(model, masks)
+    train(at_once, text.Stories(5), 48, 2e-3, masks)
+    in_rounds, stories = copy.deepcopy(model), text.Stories(5)
+    for k in range(1, 7):
+        masks = smallest(in_rounds, final * (1 - (1 - k / 6) ** 3))
+        in_rounds = masked(in_rounds, masks)
+        train(in_rounds, stories, 8, 2e-3, masks)
+    print(f"{final:.0%} sparse: {nats(masked(model, smallest(model, final))):5.1f} nats without training, "
+          f"{nats(at_once):5.1f} pruned at once and trained, {nats(in_rounds):5.1f} in six rounds")  # fmt: skip
+
+# %% [markdown]
+# At 80 % both ways come close to the trained model, and rounds gain nothing. At 95 % rounds win: a weight that
+# looked useless can become useful before the next round decides. How steps are shared out matters as much, so
+# compare at equal steps.
+#
+# **Lottery tickets.** Frankle and Carbin (2019) asked whether a sparse network could have been trained from
+# the start. They took the mask from a trained network and the values from its **initialisation**; such a
+# *winning ticket* often trained as well as the dense network, and the same mask with other values did not.
+#
+# **Do.** Write `ticket(initial, trained, sparsity)`. Both are lists of layers, each a list of numbers. Of all
+# layers *together* the round(sparsity · number of weights) with the smallest trained magnitudes go. Return
+# the layers with 0.0 where a weight goes and its *initial* value where it stays. About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "ticket", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def ticket(initial, trained, sparsity):
+    ### BEGIN SOLUTION
+    places = sorted((abs(w), layer, i) for layer, row in enumerate(trained) for i, w in enumerate(row))
+    found = [list(layer) for layer in initial]
+    for _, layer, i in places[: round(sparsity * len(places))]:
+        found[layer][i] = 0.0
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "ticket-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.ticket", ticket)
+
+# %% [markdown]
+# **See.** A smaller GPT of one layer, trained for 100 steps; its ticket at 80 %; and two controls.
+
+# %%
+gpulab.need(ticket)
+
+
+def small(seed):
+    torch.manual_seed(seed)
+    return gpt.GPT(gpt.Config(text.VOCABULARY, context=80, width=48, layers=1, heads=4))
+
+
+dense = small(0)
+train(dense, text.Stories(0), 100, 6e-3)
+flat = [[layer.weight.flatten().tolist() for layer in layers(m)] for m in (small(0), dense)]
+won = [
+    (torch.tensor(kept) != 0).float().view_as(layer.weight)
+    for kept, layer in zip(ticket(*flat, 0.8), layers(dense), strict=True)
+]
+shuffled = [mask.flatten()[torch.randperm(mask.numel())].view_as(mask) for mask in won]
+found = {"dense": nats(dense)}
+for name, start_from, masks in (
+    ("ticket", small(0), won),
+    ("its mask, other values", small(1), won),
+    ("its values, mask shuffled", small(0), shuffled),
+):
+    sparse = masked(start_from, masks)
+    train(sparse, text.Stories(0), 100, 6e-3, masks)
+    found[name] = nats(sparse)
+plot.bars(found, "loss per story after 100 steps, nats")
+
+# %% [markdown]
+# One run each, and other seeds move these bars. The ticket is the best of the three sparse ones here, and not
+# as good as dense. In large networks the values have to come from a little *after* the
+# start (Frankle et al., 2020).
+#
+# ## 3 · Whole neurons, whole heads
+#
+# **Predict.** A mask sets three quarters of a feed-forward layer's neurons to zero. How many percent of the
+# layer's matrix FLOPs remain?
+
+# %%
+gpulab.predict("compress.masked_flops", ...)
+
+# %% [markdown]
+# **Structured pruning** removes whole rows or columns, so that smaller matrices are left. A neuron of a
+# feed-forward layer is a row of `up`, a number of `up_bias` and a column of `down`. Here its score is the
+# length of its row times the length of its column.
+#
+# **Do.** Write `shrink(x, up, up_bias, down, down_bias, count)`: the layer's output, F.gelu(x upᵀ + up_bias)
+# downᵀ + down_bias, with only the `count` neurons that have the highest scores. `x` is (rows, width), `up`
+# (hidden, width), `down` (width, hidden). **Budget:** the matrix FLOPs of `count` neurons, 4 · rows · width ·
+# count. About 4 lines; `topk` and indexing by a tensor are allowed.
+
+
+# %% nbgrader={"grade": false, "grade_id": "shrink", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def shrink(x, up, up_bias, down, down_bias, count):
+    ### BEGIN SOLUTION
+    stay = (up.norm(dim=1) * down.norm(dim=0)).topk(count).indices
+    inner = F.gelu(x @ up[stay].T + up_bias[stay])
+    return inner @ down[:, stay].T + down_bias
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "shrink-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.shrink", shrink)
+
+# %% [markdown]
+# In a model one does it once, and keeps the small matrices. **Heads** can go the same way: a head is some
+# rows of the query, key and value matrices and as many columns of the output matrix. Which one can go is best
+# asked of the loss.
+
+# %%
+without = {}
+for number, block in enumerate(model.blocks):
+    for head in range(model.config.heads):
+        pruned = copy.deepcopy(model)
+        here = slice(head * model.config.head_width, (head + 1) * model.config.head_width)
+        with torch.no_grad():
+            pruned.blocks[number].attention.out.weight[:, here] = 0
+        without[f"layer {number}, head {head}"] = nats(pruned) - start
+plot.bars(without, "nats per story more without this head")
+
+# %% [markdown]
+# **Why.** Some heads can go for a fraction of a nat each, others carry the story's memory. Michel et al. (2019)
+# found the same in translation models. Structured pruning costs more accuracy for the same number of
+# weights, and all of what it saves is real on any hardware.
+#
+# ## 4 · Two of four
+#
+# Zeros at random places save no time on a GPU: the indices cost as much as the weights, and tensor cores
+# multiply full tiles. So there is a pattern between random and structured: **2:4**, in every four neighbours
+# along a row *at most two* are not zero. Tensor cores since Ampere multiply such matrices at twice the dense
+# rate (Mishra et al., 2021). The next cell sets half of the weights to zero in four **patterns**.
+
+
+# %%
+def two_of_four(weight):
+    """The best of the six masks in each group: the two largest of four stay."""
+    groups = weight.abs().reshape(-1, 4)
+    return torch.zeros_like(groups).scatter(1, groups.topk(2).indices, 1.0).view_as(weight)
+
+
+def blocks(weight, size=8):
+    """The score of a block of size × size weights, at each of them."""
+    high, wide = (n // size for n in weight.shape)
+    norms = weight.view(high, size, wide, size).norm(dim=(1, 3))
+    return norms.repeat_interleave(size, 0).repeat_interleave(size, 1)
+
+
+patterns = {
+    "single weights": smallest(model, 0.5),
+    "2:4": [two_of_four(layer.weight.detach()) for layer in layers(model)],
+    "8 × 8 blocks": smallest(model, 0.5, blocks),
+    "rows": smallest(model, 0.5, rows),
+}
+import matplotlib.pyplot as plt
+
+fig, axes = plt.subplots(1, 4, figsize=(9, 2.8))
+for ax, (name, masks) in zip(axes, patterns.items(), strict=True):
+    ax.imshow(masks[0][:32, :32], cmap="Blues", vmin=-0.3, vmax=1.2, interpolation="nearest")
+    ax.set(xticks=[], yticks=[])
+    ax.set_title(f"{name}\n{nats(masked(model, masks)):.1f} nats", color=plot.style.INK)
+fig.supxlabel("A corner of a query matrix: dark weights stay. Above: loss per story.", color=plot.style.INK)
+plt.show()
+
+# %% [markdown]
+# 2:4 lies between single weights and blocks. A short training run gets most of its loss back (section 2).
+#
+# In memory a 2:4 matrix is two arrays: the **values**, two for each group of four, and the **metadata**, two
+# **indices** of 2 bits each that say where in the group they stand.
+#
+# **Predict.** Values in FP16: how large is the packed matrix, in percent of the dense one?
+
+# %%
+gpulab.predict("compress.bytes24", ...)
+
+# %% [markdown]
+# **Do.** Write `pack24(weights)`. `weights` is a list of rows; their length is a multiple of 8. Return
+# `[values, metadata]`, each a list of rows. For every group: its two weights of largest magnitude, in the
+# order of the row, are values. Its four bits are first index + 4 · second index, first < second. A byte of
+# metadata has the even group in its lower and the odd group in its upper four bits. **Budget:** the most
+# magnitude that 2:4 can keep, and 4.5 bytes for four weights (values count 2 bytes each). About 10 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "pack24", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def pack24(weights):
+    ### BEGIN SOLUTION
+    values, metadata = [], []
+    for row in weights:
+        kept, bits = [], []
+        for g in range(0, len(row), 4):
+            first, second = sorted(sorted(range(4), key=lambda i: -abs(row[g + i]))[:2])
+            kept += [row[g + first], row[g + second]]
+            bits.append(first | second << 2)
+        values.append(kept)
+        metadata.append([even | odd << 4 for even, odd in zip(bits[::2], bits[1::2], strict=True)])
+    return [values, metadata]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "pack24-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.pack24", pack24)
+
+# %% [markdown]
+# **Why.** Half of the values and an eighth for the indices are 56 %, not 50 %. In INT8 an index costs a larger
+# share: 2 · 8 + 4 bits of 32, 62.5 %.
+#
+# In PyTorch: `torch.sparse.to_sparse_semi_structured(weight)` packs a weight that *is* 2:4 already; products
+# then run on sparse tensor cores, on compute capability 8.0 and later. In FP16, rows must be a multiple of 32
+# and columns of 64 for its CUTLASS back end, or 16 and 16 for cuSPARSELt (`torch/sparse/semi_structured.py`,
+# 2.13).
+
+# %%
+from gpulab import hardware
+
+for name in ("A100", "H100"):
+    gpu = hardware.find(name)
+    dense_rate, sparse_rate = (
+        float(gpu.peak("float16", tensor=True, sparse=s)) / 1e12 for s in (False, True)
+    )
+    print(f"{name}: FP16 tensor cores {dense_rate:.0f} TFLOP/s dense, {sparse_rate:.0f} with 2:4 weights")
+
+# %% [markdown]
+# The second figure is the one in advertisements. It counts multiplications by zero as work done.
+#
+# ## 5 · A kernel that reads half
+#
+# When a model writes one token at a time, each weight is read for one product (lab 13). Then bytes decide,
+# and a packed matrix is faster without any sparse tensor core.
+#
+# **Do.** Write the kernel `sparse24(values, meta, x, out)`: out = W x, with W packed as above. `values` is
+# float16, (rows, columns / 2); `meta` uint8, (rows, columns / 8); `x` float32 with at most 1,024 columns. A
+# block has 256 threads: 8 warps, one for each row. **Budget:** 512 load sectors a block for 1,024 columns
+# plus 10 %, while a dense FP16 matrix would cost 640. About 14 lines. `np.float32(values[row, v])` converts.
+
+
+# %% nbgrader={"grade": false, "grade_id": "sparse24", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def sparse24(values, meta, x, out):
+    ### BEGIN SOLUTION
+    near = cuda.shared.array(1024, np.float32)
+    for c in range(cuda.threadIdx.x, x.size, cuda.blockDim.x):
+        near[c] = x[c]
+    cuda.syncthreads()
+    row = cuda.blockIdx.x * 8 + cuda.threadIdx.x // 32
+    lane = cuda.threadIdx.x % 32
+    if row < out.size:
+        total = np.float32(0)
+        for v in range(lane, x.size // 2, 32):
+            place = (meta[row, v // 4] >> (2 * (v % 4))) & 3
+            total += np.float32(values[row, v]) * near[4 * (v // 2) + place]
+        for d in (16, 8, 4, 2, 1):
+            total += cuda.shfl_down_sync(0xFFFFFFFF, total, d)
+        if lane == 0:
+            out[row] = total
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "sparse24-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.sparse24", sparse24)
+
+# %%
+gpulab.need(pack24, sparse24)
+layer = model.blocks[0].feed.down.weight.detach()
+values, metadata = pack24(layer.tolist())
+packed = np.array(values, np.float16), np.array(metadata, np.uint8)
+x = np.random.default_rng(1).standard_normal(layer.shape[1]).astype(np.float32)
+out = cuda.to_device(np.zeros(layer.shape[0], np.float32))
+report = gpulab.profile(sparse24[8, 256], *map(cuda.to_device, (*packed, x)), out)
+expected = (layer * two_of_four(layer)).half().float().numpy() @ x
+print(f"dense in FP16 {layer.numel() * 2:,} B, packed {sum(part.nbytes for part in packed):,} B")
+print(f"largest difference from the masked product: {np.abs(out.copy_to_host() - expected).max():.1e}")
+report
+
+# %% [markdown]
+# **Why.** Neighbouring lanes read neighbouring values and share bytes of metadata. What does not shrink is x:
+# each row gathers half of it, at places that the metadata tell, so it is staged in shared memory once for
+# eight rows.
+#
+# ## 6 · Learning from a teacher
+#
+# In **distillation** a small **student** learns from a large **teacher**'s probabilities, which say more than
+# a label: what else would have been likely. A **temperature** T divides logits before the softmax, and larger
+# T show more of the unlikely. The loss (Hinton et al., 2015) is
+#
+# α · cross-entropy(labels, student) + (1 − α) · T² · KL(teacher at T ‖ student at T),
+#
+# where KL(p ‖ q) is the sum of p · (log p − log q) over the vocabulary, and both terms are means over the
+# rows. The T² is easily forgotten.
+#
+# **Predict.** How many times smaller is the gradient of KL at T = 8 than at T = 1?
+
+# %%
+gpulab.predict("compress.soft_gradient", ...)
+
+# %%
+numbers = torch.Generator().manual_seed(1)
+student_logits, teacher_logits = (2 * torch.randn(64, 27, generator=numbers) for _ in range(2))
+with_square, without_square = [], []
+for temperature in (1, 2, 4, 8, 16):
+    logits = student_logits.clone().requires_grad_()
+    p, q = (F.log_softmax(each / temperature, -1) for each in (teacher_logits, logits))
+    F.kl_div(q, p, reduction="batchmean", log_target=True).backward()
+    without_square.append((temperature, logits.grad.norm().item()))
+    with_square.append((temperature, temperature**2 * logits.grad.norm().item()))
+gpulab.predict("compress.soft_gradient", measured=without_square[0][1] / without_square[3][1])
+
+# %%
+plot.lines(
+    {"KL · T²": with_square, "KL": without_square},
+    "temperature T",
+    "norm of the gradient",
+    "With T² the soft part weighs about the same at every temperature; without it, it fades away.",
+    log_x=True,
+    log_y=True,
+)
+
+# %% [markdown]
+# **Do.** Write `distill(student, teacher, labels, temperature, alpha)`: the loss above. `student` and
+# `teacher` are logits, (rows, vocabulary); `labels` are whole numbers. Logits may be in the hundreds. About 5
+# lines; `F.cross_entropy`, `F.log_softmax` and `F.kl_div` are allowed. Mind what `F.kl_div` takes as its
+# first argument, and over what it averages by default.
+
+
+# %% nbgrader={"grade": false, "grade_id": "distill", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def distill(student, teacher, labels, temperature, alpha):
+    ### BEGIN SOLUTION
+    hard = F.cross_entropy(student, labels)
+    log_q = F.log_softmax(student / temperature, -1)
+    log_p = F.log_softmax(teacher / temperature, -1)
+    soft = F.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
+    return alpha * hard + (1 - alpha) * temperature**2 * soft
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "distill-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.distill", distill)
+
+# %% [markdown]
+# **See.** A student with a sixth of the parameters and 48 stories to learn from, no more.
+
+# %%
+gpulab.need(distill)
+tokens, present = pretrained.fresh(48, seed=50)
+labels = gpt.next_token_labels(tokens, present)
+with torch.no_grad():
+    teacher_says = model(tokens, present)
+
+
+def learn(alpha, temperature, count=180):
+    """Trains a student on the 48 stories; returns it and its loss on stories drawn anew, now and then."""
+    torch.manual_seed(0)
+    student = gpt.GPT(gpt.Config(text.VOCABULARY, context=80, width=32, layers=1, heads=4))
+    optimizer, path = torch.optim.Adam(student.parameters(), 6e-3), []
+    for step in range(1, count + 1):
+        some = torch.randperm(48)[:24]
+        told = labels[some] != gpt.IGNORE
+        says = student(tokens[some], present[some])[told]
+        loss = distill(says, teacher_says[some][told], labels[some][told], temperature, alpha)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 20 == 0:
+            path.append((step, nats(student)))
+    return student, path
+
+
+students = {"labels": learn(1.0, 1.0), "teacher, T = 4": learn(0.0, 4.0)}
+for name, (student, path) in students.items():
+    print(f"{name:15}{gpt.parameters(student):,} parameters, {nats(student, (tokens, present)):5.1f} nats on "
+          f"the 48 stories, {path[-1][1]:5.1f} on others")  # fmt: skip
+plot.lines(
+    {name: path for name, (_, path) in students.items()},
+    "training step",
+    "loss per story drawn anew, nats",
+    "From labels the student ends up learning 48 stories by heart; from the teacher it goes on learning what "
+    "stories are like.",
+)
+
+# %% [markdown]
+# **Why.** At a place where any of eight names may stand, the label knows one and the teacher knows eight.
+# Other forms give the student more to match: **features** of inner layers (FitNets, Romero et al., 2015),
+# **attention maps** (Zagoruyko and Komodakis, 2017), or a chain of ever smaller teachers (**progressive**).
+#
+# ## 7 · Low rank
+#
+# Now the task changes: another kind of story, with the same words and the same entropy. **LoRA** (Hu et al.,
+# 2021) freezes a weight W of shape (out, in) and adds a product of two small matrices,
+#
+# W + (α / r) · B A, with A of shape (r, in), random, and B of shape (out, r), zero at the start.
+#
+# So the model starts unchanged. The sum differs from W by a matrix of **rank** at most r, however long you
+# train.
+#
+# **Predict.** W is 4,096 × 4,096 and r is 8. How many percent of W's parameters does the adapter have?
+
+# %%
+gpulab.predict("compress.lora_share", ...)
+
+
+# %%
+class News(text.Stories):
+    """The same five picks, told in another form; the entropy of a story is the same."""
+
+    def __next__(self):
+        words = (choice[self._numbers.integers(len(choice))] for choice in text.PICKS)
+        return "near the {4} {0} {1} a {3}. a {2} {3}? a {2} {3} near the {4}.\n".format(*words)
+
+
+class Adapter(nn.Module):
+    """A frozen linear layer with a low-rank addition; with `dora` its rows have lengths of their own."""
+
+    def __init__(self, layer, rank, scale=2.0, dora=False):
+        super().__init__()
+        self.layer, self.scale = layer, scale
+        self.a = nn.Parameter(torch.randn(rank, layer.in_features) / math.sqrt(layer.in_features))
+        self.b = nn.Parameter(torch.zeros(layer.out_features, rank))
+        self.magnitude = nn.Parameter(layer.weight.detach().norm(dim=1)) if dora else None
+
+    def forward(self, x):
+        if self.magnitude is None:
+            return self.layer(x) + self.scale * (x @ self.a.T) @ self.b.T
+        total = self.layer.weight + self.scale * self.b @ self.a
+        length = total.norm(dim=1).detach()  # as the paper does: no gradient through the length
+        return F.linear(x, (self.magnitude / length)[:, None] * total, self.layer.bias)
+
+
+def adapt(model, rank, **how):
+    """A copy of the model with an adapter at every linear layer; nothing else learns."""
+    adapted = copy.deepcopy(model).requires_grad_(False)
+    for block in adapted.blocks:
+        for part in (block.attention, block.feed):
+            for name, layer in list(part.named_children()):
+                setattr(part, name, Adapter(layer, rank, **how))
+    return adapted
+
+
+news = tuple(map(torch.from_numpy, News(10**6).padded(100)))
+print(next(News(7)), end="")
+print(f"the model on such stories: {nats(model, news):.0f} nats, the least possible is {text.STORY_NATS:.2f}")
+
+# %%
+torch.manual_seed(0)
+runs = {
+    "all weights": (copy.deepcopy(model), 3e-3),
+    "LoRA, r = 8": (adapt(model, 8), 1e-2),
+    "LoRA, r = 1": (adapt(model, 1), 1e-2),
+    "DoRA, r = 1": (adapt(model, 1, dora=True), 1e-2),
+}
+paths = {}
+for name, (tuned, rate) in runs.items():
+    path = train(tuned.train(), News(3), 80, rate)
+    smooth = np.convolve(path, np.ones(5) / 5, "valid")
+    paths[name] = list(enumerate(smooth, 5))
+    learning = sum(p.numel() for p in tuned.parameters() if p.requires_grad)
+    print(
+        f"{name}: {learning:7,} numbers learn; new stories {nats(tuned, news):6.1f} nats, old {nats(tuned):6.1f}"
+    )
+
+# %%
+plot.lines(
+    paths,
+    "training step",
+    "loss per new story, nats",
+    "Adapters of rank 8 come close to training all weights; of rank 1 they learn more slowly.",
+    limits={"least possible": text.STORY_NATS},
+    log_y=True,
+)
+
+# %% [markdown]
+# LoRA does not keep "full expressivity": what it adds has rank r at most. It often learns less and forgets less
+# than training everything (Biderman et al., 2024). Here that is so for rank 1; with rank 8 the old stories are
+# lost as they are with all weights.
+#
+# **DoRA** (Liu et al., 2024) gives each row of the sum a length of its own, `magnitude`, and lets A and B turn
+# its direction. For use, both are **merged**: one matrix, no extra work.
+#
+# **Do.** Write `merge(weight, a, b, scale, magnitude)`: weight + scale · b a, each row (one output) scaled to
+# the length that `magnitude` has for it. About 2 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def merge(weight, a, b, scale, magnitude):
+    ### BEGIN SOLUTION
+    total = weight + scale * (b @ a)
+    return magnitude[:, None] * total / total.norm(dim=1, keepdim=True)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "merge-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.merge", merge)
+
+# %% [markdown]
+# **QLoRA** (Dettmers et al., 2023) keeps the frozen weights in 4 bits and the adapters in 16. The paper's
+# format is NF4 (lab 13); here it is MXFP4 from lab 09, which shows the same. There is a trap in the merge:
+
+# %%
+from gpulab import numerics
+
+
+def in_four_bits(model):
+    """A copy whose linear layers have weights of MXFP4, unpacked."""
+    rounded = copy.deepcopy(model)
+    with torch.no_grad():
+        for layer in layers(rounded):
+            packed = numerics.encode_blocks(layer.weight.numpy(), "MXFP4")
+            layer.weight.copy_(torch.from_numpy(packed.decode()).view_as(layer.weight))
+    return rounded
+
+
+torch.manual_seed(0)
+four = in_four_bits(model)
+tuned = adapt(four, 8)
+train(tuned, News(3), 80, 1e-2)
+merged = copy.deepcopy(four)
+with torch.no_grad():
+    adapters = [part for part in tuned.modules() if isinstance(part, Adapter)]
+    for layer, adapter in zip(layers(merged), adapters, strict=True):
+        layer.weight.add_(adapter.scale * adapter.b @ adapter.a)
+print(f"old stories: {nats(model):.2f} nats in FP32, {nats(four):.2f} in four bits")
+print(f"new stories: {nats(tuned, news):.2f} with the adapter beside the four bits, {nats(merged, news):.2f} merged, "
+      f"{nats(in_four_bits(merged), news):.2f} merged and rounded to four bits again")  # fmt: skip
+
+# %% [markdown]
+# The adapter has learnt to work with *these* rounded weights. Merged and rounded again, they are others.
+# Relatives: **AdaLoRA** (Zhang et al., 2023) moves rank from matrices that need little to those that need
+# more.
+#
+# ## 8 · Many adapters, one model
+#
+# A hundred customers, a hundred adapters. Merged, that is a hundred models. Kept apart, it is one model and
+# a hundred small pairs, and rows of one batch may each need another pair (S-LoRA, Sheng et al., 2023; Punica,
+# Chen et al., 2023).
+#
+# **Do.** Write `serve(x, weight, a, b, adapter, scale)`. Row i of the result is weight · x_i + scale · b_k ·
+# (a_k · x_i) with k = adapter[i]. `x` is (n, in), `weight` (out, in), `a` (adapters, r, in), `b` (adapters,
+# out, r), `adapter` (n,). **Budget:** at most 9 launches whatever n is; the FLOPs of the base and of one
+# adapter a row, plus 10 %. About 4 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def serve(x, weight, a, b, adapter, scale):
+    ### BEGIN SOLUTION
+    down = torch.bmm(a[adapter], x[:, :, None])
+    up = torch.bmm(b[adapter], down)[:, :, 0]
+    return x @ weight.T + scale * up
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "serve-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.serve", serve)
+
+# %%
+gpulab.need(serve)
+width, rank, count = 512, 8, 64
+base, several_a, several_b = (
+    torch.randn(width, width),
+    torch.randn(count, rank, width),
+    torch.randn(count, width, rank),
+)
+print("rows  launches   FLOPs of adapters / base   bytes of adapters / base")
+for n in (1, 16, 256):
+    args = torch.randn(n, width), base, several_a, several_b, torch.arange(n) % count, 2.0
+    both, alone = gpulab.profile(serve, *args), gpulab.profile(F.linear, args[0], base)
+    print(f"{n:4}{both.launches:10}{both.flops / alone.flops - 1:18.3f}{both.bytes / alone.bytes - 1:27.2f}")
+
+# %% [markdown]
+# **Why.** Adapters add a few percent of FLOPs. Their bytes grow with the rows, because `a[adapter]` copies a
+# pair for each row and the products read it again; the base is read once for all. Kernels for this job read
+# each pair where it lies.
+#
+# ## 9 · Fine-tuning as a workload
+#
+# A model of N parameters takes 2 N FLOPs per token forward, 2 N for the gradients of activations, 2 N for
+# those of weights; attention's own are left out (lab 01).
+#
+# **Predict.** What percentage of that is left with adapters, their own FLOPs not counted?
+
+# %%
+gpulab.predict("compress.lora_flops", ...)
+
+# %% [markdown]
+# **Do.** Write `workload(layers, width, rank, way)`. Each layer has four width × width matrices and two of
+# width × 4 width; with adapters, every one has a pair of this rank. Return three numbers: how many numbers
+# learn, bytes without activations, FLOPs per token. What learns takes 16 bytes (weight and gradient in BF16,
+# master copy and two moments in FP32) and 6 FLOPs per token. What is frozen takes 2 bytes and no gradient of
+# its own. The ways are `"full"` (no adapters), `"LoRA"`, and `"QLoRA"`: frozen weights have 4 bits, a byte of
+# scale for 64 of them, and 4 bytes of a scale of scales for 64 · 256. About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "workload", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def workload(layers, width, rank, way):
+    ### BEGIN SOLUTION
+    model, adapters = 12 * width**2 * layers, 18 * width * rank * layers
+    if way == "full":
+        return [model, 16 * model, 6 * model]
+    frozen = 2 if way == "LoRA" else 1 / 2 + 1 / 64 + 4 / (64 * 256)
+    return [adapters, frozen * model + 16 * adapters, 4 * model + 6 * adapters]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "workload-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.workload", workload)
+
+# %%
+gpulab.need(workload)
+room = float(hardware.find("A100").dram_bytes) / 1e9
+sizes = {"6.4 billion": (32, 4096, 16), "64 billion": (80, 8192, 16)}
+memory = {}
+for name, shape in sizes.items():
+    for way in ("full", "LoRA", "QLoRA"):
+        learning, held, flops = workload(*shape, way)
+        memory[f"{name}, {way}"] = held / 1e9
+        print(
+            f"{name:12}{way:6}{learning / 1e6:9,.0f} million learn{held / 1e9:9,.1f} GB{flops / 1e9:8,.0f} GFLOP/token"
+        )
+plot.bars(memory, "GB for weights, gradients and optimiser", budget=room, log=True)
+
+# %% [markdown]
+# The line is one A100. **Activations** come on top, and grow with batch and length; checkpoints (lab 08) make
+# them small, for a third more FLOPs.
+#
+# **Recipes.** *DeepSpeed ZeRO-2 and QLoRA:* ZeRO-2 shards gradients and optimiser states, not weights; each
+# GPU holds all of them. 64 billion fit one A100 because of the 4 bits, not because of ZeRO. *FSDP and QLoRA*
+# shards the weights as well. FSDP shards tensors of floating-point types, so bitsandbytes stores 4-bit weights
+# in BF16 tensors (`bnb_4bit_quant_storage`, the same type as the rest): 70 billion on two GPUs of 24 GB
+# (bitsandbytes documentation, "FSDP-QLoRA").
+#
+# **Settings.** Precision: BF16 with FP32 master copies of what learns; FP32 throughout is not needed (lab 10).
+# Rates: an adapter's is larger than that of all weights (above 10⁻² against 3 · 10⁻³), with warm-up.
+# Checkpoints: adapters and optimiser only, every few hundred steps; the base is on disk already. Keep the one
+# that is best on held-out data of the new *and* the old task.
+#
+# ## Detective · Half of the weights
+#
+# A colleague wants 50 % sparsity in ten rounds, with PyTorch's own tool. "The sparsity that I print says that
+# nothing is pruned at all, so I would prune more. But the loss is far off."
+
+# %%
+from torch.nn.utils import prune
+
+theirs = copy.deepcopy(model)
+for k in range(1, 11):
+    for layer in layers(theirs):
+        prune.l1_unstructured(layer, "weight", amount=0.5 * k / 10)
+counted = [p for name, p in theirs.named_parameters() if "weight" in name]
+zeros = sum(int((p == 0).sum()) for p in counted)
+print(f"sparsity {zeros / sum(p.numel() for p in counted):.1%}, loss {nats(theirs):.0f} nats per story")
+
+# %% [markdown]
+# **Do.** Find out what `prune` leaves in a layer (`named_parameters`, `named_buffers`, `layer.weight`), which
+# sparsity the model really has, and how it comes about. Then write `amounts(sparsities)`: from the total
+# sparsity wanted after each round, the `amount` to hand to `prune` in that round. Where nothing is left, the
+# amount is 0. About 5 lines. The first cell is free.
+
+# %%
+# Your experiment.
+
+
+# %% nbgrader={"grade": false, "grade_id": "amounts", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def amounts(sparsities):
+    ### BEGIN SOLUTION
+    found, before = [], 0.0
+    for now in sparsities:
+        found.append((now - before) / (1 - before) if before < 1 else 0.0)
+        before = now
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "amounts-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("compress.amounts", amounts)
+
+# %%
+gpulab.need(amounts)
+mended = copy.deepcopy(model)
+for amount in amounts([0.05 * k for k in range(1, 11)]):
+    for layer in layers(mended):
+        prune.l1_unstructured(layer, "weight", amount=amount)
+for name, pruned in (("theirs", theirs), ("mended", mended)):
+    kept = sum(float(layer.weight_mask.sum()) for layer in layers(pruned))
+    print(f"{name}: {1 - kept / weights:.1%} sparse, {nats(pruned):.1f} nats per story")
+
+# %% [markdown]
+# `prune.remove(layer, "weight")` makes the zeros permanent: `weight` is a parameter again. The matrices keep
+# their size.
+#
+# ### Your answer
+#
+# In three to five sentences: a colleague has pruned 75 % of a model's weights by masks and announces a model
+# that is four times smaller and faster. Which of both is true as it stands, why, and what would make it true?
+# Name a number that you counted in this lab, of FLOPs or bytes, and say what it shows. A person reads this: 1
+# point for the cause, 1 point for such a number.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "masks-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** Neither is true: a mask leaves the matrices at their size, and a zero is stored and multiplied
+# like any number. My `shrink` needed 524,288 matrix FLOPs for 64 of 256 neurons and the version with a mask
+# 2,097,152, the same as unpruned. It becomes true when whole neurons or heads are cut out, so that matrices
+# are smaller, or in part with 2:4, which needs 4.5 of 8 bytes and sparse tensor cores; for zeros at random
+# places there is no such hardware.
+#
+# **1 point** (cause without a number): The zeros are still stored and multiplied; the shapes must shrink.
+#
+# **0 points:** It is smaller because zeros need no memory. Or: the loss rises too much.
+
+# %% [markdown]
+# ## Beyond · Which column beside which
+#
+# Open-ended and ungraded. In a 2:4 matrix, four neighbours compete for two places. If the columns of a matrix
+# are reordered (and the rows of the matrix before it with them, so that the function stays), other weights
+# are neighbours (Pool and Yu, 2021). The figure of merit is the **share of magnitude kept** in
+# `blocks[0].feed.down`.
+#
+# | order of columns | kept |
+# |---|---|
+# | as it is | the cell below |
+# | ours: swap two columns at random, keep what helps, 40,000 tries | 77.7 % |
+# | bound: the largest half of all weights, in no pattern | the cell below |
+
+# %%
+down = model.blocks[0].feed.down.weight.detach()
+
+
+def merit(order):
+    """The share of the magnitude that 2:4 keeps with the columns in this order."""
+    assert sorted(order) == list(range(down.shape[1]))
+    shuffled = down[:, list(order)]
+    return f"{float((shuffled * two_of_four(shuffled)).abs().sum() / down.abs().sum()):.2%}"
+
+
+half = down.abs().flatten().sort(descending=True).values[: down.numel() // 2].sum() / down.abs().sum()
+print("as it is:", merit(range(down.shape[1])), "  bound:", f"{float(half):.2%}")
+
+# %%
+# Your order, then merit(order).
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. prune(amount=0.2) twice: which sparsity?</summary>
+#
+# 36 %: the second round takes 20 % of the 80 % that are left.
+# </details>
+#
+# <details><summary>2. Three quarters of a matrix are zero, at random places. What is saved?</summary>
+#
+# Nothing, as long as it is stored and multiplied as a dense matrix.
+# </details>
+#
+# <details><summary>3. Why 56 % and not 50 % in 2:4?</summary>
+#
+# Two indices of 2 bits for every two FP16 values: 4.5 of 8 bytes.
+# </details>
+#
+# <details><summary>4. Which shapes have A and B, and which of them starts at zero?</summary>
+#
+# A is (r, in) and random, B is (out, r) and zero, so that the model starts unchanged.
+# </details>
+#
+# <details><summary>5. LoRA trains 0.4 % of the numbers. Is a step 250 times cheaper?</summary>
+#
+# No. Forward and the gradients of activations go through the whole model: two thirds of the FLOPs remain.
+# Memory of gradients and optimiser is what falls.
+# </details>
+
+# %%
+gpulab.recap("14")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | sparsity of a model | zeros of `weight`, or of the masks, over all weights; not of `weight_orig` |
+# | amount of a round | (wanted − there) / (1 − there) |
+# | 2:4 | at most two non-zeros of four; FP16 56.25 % of the bytes, twice the rate on sparse tensor cores |
+# | what a mask saves | nothing; cut matrices or pack 2:4 |
+# | distillation | α · CE + (1 − α) · T² · KL(teacher ‖ student), `batchmean` |
+# | LoRA | W + (α / r) · B A; r · (in + out) numbers; rank of the change ≤ r |
+# | DoRA | rows of that sum scaled to learnt lengths |
+# | bytes per number | learns 16; frozen 2; NF4 with double quantisation 0.516 |
+# | FLOPs per token | learns 6, frozen 4 |
+#
+# ### Claims you will meet, and what is right
+#
+# - *Sparsity is the zeros among the parameters.* `prune` keeps the unpruned weight as parameter
+#   `weight_orig` and the mask as a buffer: such a count gives 0.
+# - *`amount=0.5` in each of several rounds ends at 50 %.* Amounts are of what remains.
+# - *Pruned heads and weights make a model faster.* Not as masks.
+# - *2:4 means exactly two of four.* At most two non-zeros.
+# - *Distillation: cross-entropy at temperature T.* KL(teacher ‖ student) of softened distributions, times T².
+# - *LoRA is A Bᵀ with A (d × r) and B (r × d).* These do not multiply; it is B A.
+# - *LoRA keeps full expressivity.* The change has rank r at most.
+# - *ZeRO-2 makes 70 billion parameters fit.* It does not shard weights; 4 bits do it.
+# - *Fine-tuning needs FP32.* BF16 with master copies in FP32.
+#
+# ### References
+#
+# 1. J. Frankle, M. Carbin, "The Lottery Ticket Hypothesis", ICLR 2019. https://arxiv.org/abs/1803.03635; J.
+#    Frankle et al., "Linear Mode Connectivity and the Lottery Ticket Hypothesis", ICML 2020.
+#    https://arxiv.org/abs/1912.05671
+# 2. M. Zhu, S. Gupta, "To prune, or not to prune", 2017. https://arxiv.org/abs/1710.01878
+# 3. A. Mishra et al., "Accelerating Sparse Deep Neural Networks", 2021. https://arxiv.org/abs/2104.08378; J.
+#    Pool, C. Yu, "Channel Permutations for N:M Sparsity", NeurIPS 2021.
+# 4. P. Michel et al., "Are Sixteen Heads Really Better than One?", NeurIPS 2019.
+#    https://arxiv.org/abs/1905.10650
+# 5. G. Hinton et al., "Distilling the Knowledge in a Neural Network", 2015. https://arxiv.org/abs/1503.02531
+# 6. E. Hu et al., "LoRA", 2021. https://arxiv.org/abs/2106.09685; S. Liu et al., "DoRA", 2024.
+#    https://arxiv.org/abs/2402.09353; D. Biderman et al., "LoRA Learns Less and Forgets Less", 2024.
+#    https://arxiv.org/abs/2405.09673
+# 7. T. Dettmers et al., "QLoRA", 2023. https://arxiv.org/abs/2305.14314
+# 8. Y. Sheng et al., "S-LoRA", 2023. https://arxiv.org/abs/2311.03285; L. Chen et al., "Punica", 2023.
+#    https://arxiv.org/abs/2310.18547

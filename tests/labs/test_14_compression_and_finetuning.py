@@ -1,0 +1,171 @@
+"""Lab 14: what its table and its texts state is so."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils import prune
+
+import gpulab
+from gpulab.exercises import find
+from gpulab.exercises.lab_14_compression_and_finetuning import PAIRS, sparse_sectors
+from gpulab.exercises.references.lab_14_compression_and_finetuning import amounts, pack24, workload
+from gpulab.exercises.spec import WrongAnswer
+from gpulab.models.config import Config
+from gpulab.models.gpt import GPT, parameters
+from tests.labs import notebooks
+
+LAB = "14_compression_and_finetuning"
+
+
+@pytest.fixture(autouse=True)
+def progress(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return notebooks.answers(LAB)
+
+
+def wrong(stem: str):
+    path = next(path for path in notebooks.wrong_files(LAB) if path.stem == stem)
+    return notebooks.wrong_answer(path)
+
+
+def share(sparse: nn.Module) -> float:
+    return 1 - float(sparse.weight_mask.mean())
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=6).map(sorted))
+def test_amounts_bring_pytorchs_pruning_to_the_sparsities_that_were_wanted(percents):
+    layer = nn.Linear(100, 10)
+    for wanted, amount in zip(percents, amounts([p / 100 for p in percents]), strict=True):
+        prune.l1_unstructured(layer, "weight", amount=min(1.0, amount))
+        assert share(layer) == pytest.approx(wanted / 100, abs=0.01)
+
+
+def test_the_detectives_rounds_leave_3_percent_and_count_as_none():
+    layer = nn.Linear(64, 64)
+    for k in range(1, 11):
+        prune.l1_unstructured(layer, "weight", amount=0.5 * k / 10)
+    assert share(layer) == pytest.approx(0.967, abs=0.002)
+    assert not any((p == 0).any() for name, p in layer.named_parameters() if "weight" in name)
+
+
+def test_2_of_4_in_fp16_is_4_and_a_half_bytes_and_the_first_two_keep_two_thirds(solved):
+    weights = np.random.default_rng(1).standard_normal((8, 512)).astype(np.float16).astype(float).tolist()
+    assert pack24(solved["pack24"](weights), weights) == {"magnitude": 1.0, "bytes": 4.5}
+    first = pack24(wrong("pack24_keeps_the_first_two")["pack24"](weights), weights)
+    assert first["magnitude"] == pytest.approx(0.68, abs=0.02) and first["bytes"] == 4.5
+    wide = pack24(wrong("pack24_a_byte_for_each_index")["pack24"](weights), weights)
+    assert wide == {"magnitude": 1.0, "bytes": 6.0}
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-9, 9), min_size=8, max_size=8))
+def test_no_mask_of_two_keeps_more_than_the_packed_one(solved_pack, row):
+    values, _ = solved_pack([row])
+    kept = [sum(map(abs, values[0][:2])), sum(map(abs, values[0][2:]))]
+    best = [max(abs(row[g + i]) + abs(row[g + k]) for i, k in PAIRS) for g in (0, 4)]
+    assert kept == pytest.approx(best)
+
+
+@pytest.fixture(scope="module")
+def solved_pack(solved):
+    return solved["pack24"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ([[[1.0, 2.0, 5.0, 6.0]], [[0b0100_0001]]], "the first should be smaller"),
+        ([[[1.0, 2.0, 5.0, 7.0]], [[0b0100_0100]]], "stands for column 5"),
+        ([[[1.0, 2.0, 5.0]], [[0b0100_0100]]], "has 3 values"),
+        ([[[1.0, 2.0, 5.0, 6.0]], [[256]]], "no whole number of 8 bits"),
+        ([[[1.0, 2.0, 5.0, 6.0]], [[4, 4, 4]]], "a row of metadata has 3 bytes"),
+        ([[], []], "a list of 1 rows"),
+        ([[[1.0, 2.0, 5.0, 6.0]]], "the values and the metadata"),
+    ],
+)
+def test_a_packing_that_is_none_is_refused_with_a_sentence(answer, said):
+    with pytest.raises(WrongAnswer, match=said):
+        pack24(answer, [[1.0, 2.0, 0.0, 0.0, 5.0, 6.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize(("stem", "staged"), [("", True), ("sparse24_x_from_global_memory", False)])
+def test_the_sparse_kernels_read_as_many_sectors_as_derived(stem, staged, solved):
+    kernel = (wrong(stem) if stem else solved)["sparse24"]
+    verdict = gpulab.check("compress.sparse24", kernel)
+    part = next(part for part in verdict.parts if part.label == "load sectors")
+    sizes = find("compress.sparse24").cases[-1].sizes
+    assert part.measured == pytest.approx(sparse_sectors(sizes, staged), rel=0.01)
+    per_block = {True: 512, False: 1408}[staged]
+    assert sparse_sectors({"rows": 8, "columns": 1024}, staged) == per_block
+
+
+def test_the_numbers_of_the_sample_answer_are_those_of_the_exercise(solved):
+    text = " ".join("".join(c.source for c in notebooks.cells(LAB, "markdown")).split())
+    for answer in (solved, wrong("shrink_multiplies_by_a_mask")):
+        verdict = gpulab.check("compress.shrink", answer["shrink"])
+        part = next(part for part in verdict.parts if part.label == "matrix FLOPs")
+        assert f"{part.measured:,.0f}" in text
+
+
+def test_with_t_squared_the_gradient_keeps_its_size_and_without_it_fades():
+    numbers = torch.Generator().manual_seed(1)
+    student, teacher = (2 * torch.randn(64, 27, generator=numbers) for _ in range(2))
+    norms = {}
+    for temperature in (1, 8):
+        logits = student.clone().requires_grad_()
+        p, q = (F.log_softmax(each / temperature, -1) for each in (teacher, logits))
+        F.kl_div(q, p, reduction="batchmean", log_target=True).backward()
+        norms[temperature] = float(logits.grad.norm())
+    assert 50 < norms[1] / norms[8] < 90
+    assert 0.6 < norms[1] / (64 * norms[8]) < 1.5
+
+
+def test_an_adapter_starts_as_the_layer_that_it_adapts_and_merges_into_it(solved):
+    torch.manual_seed(0)
+    layer, x = nn.Linear(12, 7), torch.randn(5, 12)
+    for dora in (False, True):
+        adapter = adapter_of_the_lab(layer, 3, dora)
+        assert torch.allclose(adapter(x), layer(x), atol=1e-6)
+        with torch.no_grad():
+            adapter.b.normal_()
+        merged = layer.weight + adapter.scale * adapter.b @ adapter.a
+        if dora:
+            merged = solved["merge"](layer.weight, adapter.a, adapter.b, adapter.scale, adapter.magnitude)
+        assert torch.allclose(adapter(x), F.linear(x, merged, layer.bias), atol=1e-5)
+
+
+def adapter_of_the_lab(layer: nn.Linear, rank: int, dora: bool) -> nn.Module:
+    """The class of the lab's section 7, as it stands there."""
+    cell = next(c.source for c in notebooks.cells(LAB, "code") if "class Adapter(" in c.source)
+    source = cell[cell.index("class Adapter(") : cell.index("def adapt(")]
+    names = {"nn": nn, "torch": torch, "F": F, "math": math}
+    exec(source, names)
+    return names["Adapter"](copy.deepcopy(layer), rank, dora=dora)
+
+
+def test_the_workload_counts_the_parameters_of_a_real_model():
+    config = Config(50, context=8, width=128, layers=3, heads=4, bias=False)
+    model = GPT(config)
+    others = 50 * 128 + 8 * 128 + 7 * 128  # embedding, places, seven norms
+    assert workload(3, 128, 4, "full")[0] == parameters(model) - others
+    pairs = sum(4 * sum(p.shape) for p in model.blocks.parameters() if p.dim() == 2)
+    assert workload(3, 128, 4, "LoRA")[0] == pairs
+
+
+def test_nf4_with_double_quantisation_takes_what_the_cheat_sheet_says():
+    learning, held, _ = workload(1, 16_384, 1, "QLoRA")
+    assert (held - 16 * learning) / (12 * 16_384**2) == pytest.approx(0.516, abs=5e-4)
