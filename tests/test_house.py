@@ -32,7 +32,7 @@ FACES = {
 }
 FACES |= {
     f"gpulab.distributed.{module}": {"torch", "cloudpickle"}
-    for module in ("launch", "worker", "recorded", "wired", "member")
+    for module in ("launch", "worker", "recorded", "group", "wired", "member")
 }
 
 # Split, so that this file does not name them.

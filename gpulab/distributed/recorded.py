@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from .group import Group
 from .records import Call
 
 NAME = "recorded"
@@ -47,15 +48,14 @@ def nbytes(values: Any) -> int:
     return 0
 
 
-class Recorded(dist.ProcessGroup):
+class Recorded(Group):
     """gloo, with every call in `book`."""
+
+    backend = NAME
 
     def __init__(self, inner: Any, rank: int, size: int, book: list[Call]) -> None:
         super().__init__(rank, size)
         self.inner, self.book = inner, book
-
-    def getBackendName(self) -> str:
-        return NAME
 
     def note(self, operation: str, size: int, peer: int, work: Any, start: float) -> Any:
         """Write a call down; its end is entered when the work is done."""

@@ -17,6 +17,7 @@ import torch.distributed as dist
 
 from .collectives import OPERATIONS
 from .frames import Head, encode, read
+from .group import Group
 
 NAME = "wired"
 
@@ -138,15 +139,14 @@ class _Work(dist._Work):
         return future
 
 
-class Wired(dist.ProcessGroup):
+class Wired(Group):
     """Ranks `members` of the world, joined by the network at the other end of `wire`."""
+
+    backend = NAME
 
     def __init__(self, wire: Wire, rank: int, members: tuple[int, ...]) -> None:
         super().__init__(rank, len(members))
         self.wire, self.members, self.place = wire, members, rank
-
-    def getBackendName(self) -> str:
-        return NAME
 
     # ------------------------------------------------------------ point to point
 
@@ -171,7 +171,7 @@ class Wired(dist.ProcessGroup):
         name: str,
         given: list[torch.Tensor],
         into: list[torch.Tensor],
-        options: Any = None,
+        opts: Any = None,
         root: int = 0,
         cuts: list[int] | None = None,
         result: Any = None,
@@ -186,48 +186,46 @@ class Wired(dist.ProcessGroup):
             "cuts": cuts or [],
             "bytes": sum(_bytes(into)),
             "dtype": str(sample.dtype).removeprefix("torch.") if reduces else "uint8",
-            "operation": _operation(options.reduceOp) if reduces else "",
+            "operation": _operation(opts.reduceOp) if reduces else "",
         }
         return _Work(self.wire, self.wire.post(head, b"".join(map(contents, given))), into, result)
 
-    def allreduce(self, tensors: list[torch.Tensor], options: Any = None) -> Any:
-        return self._call("all_reduce", tensors, tensors, options or dist.AllreduceOptions())
+    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        return self._call("all_reduce", tensors, tensors, opts or dist.AllreduceOptions())
 
-    def allreduce_coalesced(self, tensors: list[torch.Tensor], options: Any = None) -> Any:
-        return self.allreduce(tensors, options)
+    def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        return self.allreduce(tensors, opts)
 
-    def broadcast(self, tensors: list[torch.Tensor], options: Any) -> Any:
-        root = options.rootRank
+    def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Any:
+        root = opts.rootRank
         given = tensors if root == self.place else []
         return self._call("broadcast", given, tensors, root=root)
 
-    def reduce(self, tensors: list[torch.Tensor], options: Any) -> Any:
-        root = options.rootRank
-        return self._call("reduce", tensors, tensors if root == self.place else [], options, root)
+    def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Any:
+        root = opts.rootRank
+        return self._call("reduce", tensors, tensors if root == self.place else [], opts, root)
 
-    def allgather(
-        self, into: list[list[torch.Tensor]], given: list[torch.Tensor], options: Any = None
-    ) -> Any:
+    def allgather(self, into: list[list[torch.Tensor]], given: list[torch.Tensor], opts: Any = None) -> Any:
         return self._call("all_gather", given, into[0], result=into)
 
-    def _allgather_base(self, into: torch.Tensor, given: torch.Tensor, options: Any = None) -> Any:
+    def _allgather_base(self, into: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         return self._call("all_gather", [given], [into])
 
     all_gather_single = _allgather_base
 
     def reduce_scatter(
-        self, into: list[torch.Tensor], given: list[list[torch.Tensor]], options: Any = None
+        self, into: list[torch.Tensor], given: list[list[torch.Tensor]], opts: Any = None
     ) -> Any:
-        options = options or dist.ReduceScatterOptions()
-        return self._call("reduce_scatter", given[0], into, options, cuts=_bytes(given[0]))
+        opts = opts or dist.ReduceScatterOptions()
+        return self._call("reduce_scatter", given[0], into, opts, cuts=_bytes(given[0]))
 
-    def _reduce_scatter_base(self, into: torch.Tensor, given: torch.Tensor, options: Any = None) -> Any:
-        options = options or dist.ReduceScatterOptions()
-        return self._call("reduce_scatter", [given], [into], options, cuts=self._even(given))
+    def _reduce_scatter_base(self, into: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
+        opts = opts or dist.ReduceScatterOptions()
+        return self._call("reduce_scatter", [given], [into], opts, cuts=self._even(given))
 
     reduce_scatter_single = _reduce_scatter_base
 
-    def alltoall(self, into: list[torch.Tensor], given: list[torch.Tensor], options: Any = None) -> Any:
+    def alltoall(self, into: list[torch.Tensor], given: list[torch.Tensor], opts: Any = None) -> Any:
         return self._call("all_to_all", given, into, cuts=_bytes(given))
 
     def alltoall_base(
@@ -236,7 +234,7 @@ class Wired(dist.ProcessGroup):
         given: torch.Tensor,
         rows_in: list[int],
         rows: list[int],
-        options: Any = None,
+        opts: Any = None,
     ) -> Any:
         """`rows` of `given` go to each rank; nothing said means as many to each."""
         row = given[0].numel() * given.element_size() if len(given) else 0
@@ -245,16 +243,16 @@ class Wired(dist.ProcessGroup):
 
     all_to_all_single = alltoall_base
 
-    def gather(self, into: list[list[torch.Tensor]], given: list[torch.Tensor], options: Any) -> Any:
-        root = options.rootRank
+    def gather(self, into: list[list[torch.Tensor]], given: list[torch.Tensor], opts: Any) -> Any:
+        root = opts.rootRank
         return self._call("gather", given, into[0] if root == self.place else [], root=root)
 
-    def scatter(self, into: list[torch.Tensor], given: list[list[torch.Tensor]], options: Any) -> Any:
-        root = options.rootRank
+    def scatter(self, into: list[torch.Tensor], given: list[list[torch.Tensor]], opts: Any) -> Any:
+        root = opts.rootRank
         pieces = given[0] if root == self.place else []
         return self._call("scatter", pieces, into, root=root, cuts=_bytes(pieces))
 
-    def barrier(self, options: Any = None) -> Any:
+    def barrier(self, opts: Any = None) -> Any:
         return self._call("barrier", [], [])
 
     def _even(self, tensor: torch.Tensor) -> list[int]:

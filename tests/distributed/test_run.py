@@ -118,6 +118,26 @@ def test_what_ddp_does_is_recorded_too():
     assert reduced[-1].bytes == 4 * (5 * 3 + 3)
 
 
+def test_what_fsdp_does_is_recorded_too():
+    def step():
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        linear = torch.nn.Linear(4, 2, bias=False)
+        fully_shard(linear, mesh=init_device_mesh("cpu", (2,)))
+        linear(torch.ones(1, 4)).sum().backward()
+        return linear.weight.grad.full_tensor()
+
+    results = distributed.run(step, 2)
+    assert torch.equal(results[0], torch.ones(2, 4))
+    mine = [(c.operation, c.bytes) for c in results.calls if c.rank == 0]
+    assert mine == [
+        ("all_gather_into_tensor", 16),
+        ("reduce_scatter_tensor", 32),
+        ("all_gather_into_tensor", 16),
+    ]
+
+
 def test_new_groups_are_recorded_too():
     def halves():
         groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]

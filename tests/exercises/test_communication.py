@@ -10,8 +10,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.fsdp import fully_shard  # noqa: E402
 
 import gpulab  # noqa: E402
+from gpulab.distributed.collectives import NAMES  # noqa: E402
 from gpulab.exercises import Array, Budget, Case, Exercise, Scalar, cases, communication, registry  # noqa: E402
 from gpulab.exercises.communication import NotAResult, results, task, whole  # noqa: E402
 from tests.exercises import all_reduce  # noqa: E402
@@ -119,6 +122,100 @@ def test_endless_ranks_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
     verdict = gpulab.check(NAME, endless)
     assert "after 1 s not all ranks have returned: rank 0 computes rank 1 has returned" in text(verdict)
+
+
+# ---------------------------------------------------------------- all of torch.distributed
+
+STEP = Exercise(
+    name="toy.step",
+    lab="99",
+    correct_points=1.0,
+    evidence="communication",
+    cases=(Case("4 ranks", {"ranks": 4}),),
+    arguments=lambda s: (
+        Array("x", (2, 5)),
+        Array("w", (3, 5), placement="replicated"),
+        Array("slope", (3, 5), role="out", placement="replicated"),
+    ),
+    calls=frozenset(NAMES),
+    rtol=1e-5,
+    atol=1e-5,
+)
+
+
+def data_parallel(x, w):
+    linear = torch.nn.Linear(5, 3, bias=False)
+    linear.weight = torch.nn.Parameter(w.clone())
+    model = torch.nn.parallel.DistributedDataParallel(linear)
+    model(x).sum().backward()
+    return linear.weight.grad
+
+
+def sharded(x, w):
+    linear = torch.nn.Linear(5, 3, bias=False)
+    linear.weight = torch.nn.Parameter(w.clone())
+    fully_shard(linear, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    linear(x).sum().backward()
+    return linear.weight.grad.full_tensor()
+
+
+def in_groups(x, w):
+    halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    total = x.sum(0)
+    dist.all_reduce(total, group=halves[dist.get_rank() // 2])
+    found = [torch.empty_like(total) for _ in range(4)]
+    dist.all_gather(found, total)
+    return ((found[0] + found[2]) / 4).expand(3, 5)
+
+
+def by_every_call(x, w):
+    rank = dist.get_rank()
+    mine = x.sum(0)
+    came = [torch.empty(5) for _ in range(4)] if rank == 1 else None
+    dist.gather(mine, came, dst=1)
+    total = torch.empty(5)
+    dist.scatter(total, [sum(came) / 4] * 4 if rank == 1 else None, src=1)
+    pairs = torch.empty(8)
+    dist.all_to_all_single(pairs, 10.0 * rank + torch.arange(8.0))
+    assert pairs.tolist() == [10.0 * r + 2 * rank + i for r in range(4) for i in range(2)]
+    found = [torch.empty(2) for _ in range(4)]
+    dist.all_to_all(found, list((10.0 * rank + torch.arange(8.0)).split(2)))
+    assert torch.equal(torch.cat(found), pairs)
+    uneven = torch.empty(4 * (rank + 1), 2)
+    dist.all_to_all_single(uneven, torch.full((10, 2), float(rank)), [rank + 1] * 4, [1, 2, 3, 4])
+    assert uneven[:, 0].tolist() == [float(r) for r in range(4) for _ in range(rank + 1)]
+    two = torch.empty(2)
+    dist.reduce_scatter_tensor(two, torch.arange(8.0))
+    assert two.tolist() == [8.0 * rank, 8.0 * rank + 4]
+    dist.reduce_scatter(two, list(torch.arange(8.0).split(2)))
+    assert two.tolist() == [8.0 * rank, 8.0 * rank + 4]
+    every = torch.empty(8)
+    dist.all_gather_into_tensor(every, two)
+    assert every.tolist() == [4.0 * i for i in range(8)]
+    dist.reduce(two, 2, op=dist.ReduceOp.MAX)
+    assert two.tolist() == [24.0, 28.0] if rank == 2 else [8.0 * rank, 8.0 * rank + 4]
+    dist.broadcast(two, 2)
+    dist.barrier()
+    names = [None] * 4
+    dist.all_gather_object(names, f"rank {rank}")
+    assert names == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    work = dist.all_reduce(two, op=dist.ReduceOp.AVG, async_op=True)
+    work.wait()
+    assert work.is_completed() and two.tolist() == [24.0, 28.0]
+    half = torch.full((), 1.5, dtype=torch.bfloat16)
+    dist.all_reduce(half, op=dist.ReduceOp.PRODUCT)
+    assert half.item() == 5.0625
+    return total.expand(3, 5)
+
+
+@pytest.mark.parametrize("fn", [data_parallel, sharded, in_groups, by_every_call])
+def test_what_torch_distributed_offers_works_through_the_network(fn) -> None:
+    registry.add(STEP, lambda x, sizes: {"slope": np.tile(x["x"].sum((0, 1)) / 4, (3, 1))})
+    try:
+        verdict = gpulab.check("toy.step", fn)
+        assert verdict.right, str(verdict)
+    finally:
+        registry.remove("toy.step")
 
 
 # ---------------------------------------------------------------- who has what
