@@ -645,7 +645,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "causal",
         "How many times the work of the first of four ranks has the last one",
         "×",
-        7,
+        None,
         "Rank r has r whole blocks below the diagonal and half a block on it: 3.5 against 0.5.",
         0.1,
     ),

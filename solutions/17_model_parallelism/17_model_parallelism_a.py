@@ -94,9 +94,10 @@ gpulab.predict("parallel.reduces", ...)
 # %% [markdown]
 # **Do.** Write `mlp(x, a, b, slope)`, which every rank runs. `x` (tokens × width) and `slope`, the gradient
 # of the loss with respect to y, are the same on all ranks; `a` (width × columns) and `b` (columns × width)
-# are this rank's. `x`, `a` and `b` want gradients. Return `[y, dx, da, db]`, y and dx complete on every rank,
-# da and db for this rank's parts. GELU is `F.gelu`. **Budget:** the busiest rank sends no more than two
-# all-reduces take. About 7 lines.
+# are this rank's. `x`, `a` and `b` have `requires_grad` set. `dist.all_reduce(t)` replaces t by the sum over
+# all ranks, in place. Return `[y, dx, da, db]`, y and dx complete on every rank, da and db for this rank's
+# parts. GELU is `F.gelu`. **Budget:** the busiest rank sends no more than two all-reduces take. About 7
+# lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mlp", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -233,8 +234,8 @@ gpulab.predict("parallel.logits", ...)
 # %% [markdown]
 # **Do.** Write `loss(hidden, table, labels)`: the loss of each token, on every rank. `hidden` (tokens ×
 # width) and `labels` (int64, numbers of words) are the same everywhere; `table` (words / ranks × width) is
-# this rank's rows. Logits of ±1,000 must not overflow. **Budget:** the busiest rank sends at most 24 bytes a
-# token at four ranks. About 10 lines.
+# this rank's rows. Logits of ±1,000 must not overflow; `dist.all_reduce(t, op=dist.ReduceOp.MAX)` takes
+# maxima. **Budget:** the busiest rank sends at most 24 bytes a token at four ranks. About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -258,8 +259,8 @@ gpulab.check("parallel.loss", loss)
 
 # %% [markdown]
 # **Why.** For one sequence of 8,192 tokens and 128,256 words (Llama 3's vocabulary) the logits in float32 are
-# 4.2 GB. Cut, no rank ever holds more than its share of them, and what travels is 98 KB a number.
-# Vocabularies are padded so that the ranks divide them, and to a multiple of 128 rows a rank besides in
+# 4.2 GB. Cut, no rank ever holds more than its share of them, and what travels is three numbers a token, 98
+# KB. Vocabularies are padded so that the ranks divide them, and to a multiple of 128 rows a rank besides in
 # Megatron-LM.
 #
 # ## 5 · Splitting the sequence
@@ -370,13 +371,17 @@ folded = [
     [*range(r * half, (r + 1) * half), *range(TOKENS_ - (r + 1) * half, TOKENS_ - r * half)]
     for r in range(RANKS)
 ]
-gpulab.plot.panels(
-    {
-        f"{name}: pairs": {f"rank {r}": sum(token + 1 for token in tokens) for r, tokens in enumerate(cut)}
-        for name, cut in (("consecutive", straight), ("folded", folded))
-    },
-    "Pairs of a query and a key that a causal mask leaves: a cut into consecutive pieces is uneven.",
-)
+
+
+def pairs(tokens):
+    """Pairs of a query and a key that a causal mask leaves to the rank with these tokens."""
+    return sum(token + 1 for token in tokens)
+
+
+found = {f"consecutive, rank {r}": pairs(straight[r]) for r in range(RANKS)}
+gpulab.predict("parallel.causal", measured=found["consecutive, rank 3"] / found["consecutive, rank 0"])
+(found["folded, every rank"],) = {pairs(tokens) for tokens in folded}
+gpulab.plot.bars(found, "pairs of a query and a key")
 
 # %% [markdown]
 # **Why.** The ring waits for the busiest rank in each round. *Folded*, rank r has the r-th piece from the
@@ -444,7 +449,7 @@ gpulab.check("parallel.biased", biased)
 # **2 points:** The bias of the row-parallel layer is added on each rank before the all-reduce, so it is
 # counted once for each rank, four times here. Fresh biases are zero, and four times zero is zero: the test
 # could not see it. With `their_test` at 1.0 the output on four ranks differs from that on one by exactly
-# three times `b_bias` (4 − 1), up to 6.9. On four ranks training still works, because the optimizer finds a
+# three times `b_bias` (4 − 1), up to 8.2. On four ranks training still works, because the optimizer finds a
 # bias of a quarter of what it should be; loaded on one rank it is then four times too small.
 #
 # **1 point** (cause without a number): The bias is added before the all-reduce, so it is added four times.
