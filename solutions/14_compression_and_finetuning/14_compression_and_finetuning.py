@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 14 · Compression and fine-tuning
 #
-# **About four hours.** You need lab 04 for the one kernel, lab 08 for launches and FLOPs of PyTorch code, and
-# lab 13 for quantisation.
+# **About four hours.** You need lab 05 for the one kernel (shared memory, shuffles), lab 08 for launches and
+# FLOPs of PyTorch code, and lab 13 for quantisation.
 #
 # A trained model is larger than its task needs, and its task changes. So weights are left out, a smaller
 # model learns from a large one, and a few new numbers adapt millions of old ones. Each of these can save
@@ -300,7 +300,7 @@ plot.bars(without, "nats per story more without this head")
 #
 # Zeros at random places save no time on a GPU: the indices cost as much as the weights, and tensor cores
 # multiply full tiles. So there is a pattern between random and structured: **2:4**, in every four neighbours
-# along a row *at most two* are not zero. Tensor cores since Ampere multiply such matrices at twice the dense
+# along a row *at most two* are not zero (one of the patterns **N:M**). Tensor cores since Ampere multiply such matrices at twice the dense
 # rate (Mishra et al., 2021). The next cell sets half of the weights to zero in four **patterns**.
 
 
@@ -324,15 +324,13 @@ patterns = {
     "8 × 8 blocks": smallest(model, 0.5, blocks),
     "rows": smallest(model, 0.5, rows),
 }
-import matplotlib.pyplot as plt
-
-fig, axes = plt.subplots(1, 4, figsize=(9, 2.8))
-for ax, (name, masks) in zip(axes, patterns.items(), strict=True):
-    ax.imshow(masks[0][:32, :32], cmap="Blues", vmin=-0.3, vmax=1.2, interpolation="nearest")
-    ax.set(xticks=[], yticks=[])
-    ax.set_title(f"{name}\n{nats(masked(model, masks)):.1f} nats", color=plot.style.INK)
-fig.supxlabel("A corner of a query matrix: dark weights stay. Above: loss per story.", color=plot.style.INK)
-plt.show()
+plot.patterns(
+    {
+        f"{name}: {nats(masked(model, masks)):.1f} nats": masks[0][:32, :32]
+        for name, masks in patterns.items()
+    },
+    "A corner of a query matrix; filled weights stay. The freer the pattern, the smaller the loss per story.",
+)
 
 # %% [markdown]
 # 2:4 lies between single weights and blocks. A short training run gets most of its loss back (section 2).
@@ -402,7 +400,8 @@ for name in ("A100", "H100"):
 # **Do.** Write the kernel `sparse24(values, meta, x, out)`: out = W x, with W packed as above. `values` is
 # float16, (rows, columns / 2); `meta` uint8, (rows, columns / 8); `x` float32 with at most 1,024 columns. A
 # block has 256 threads: 8 warps, one for each row. **Budget:** 512 load sectors a block for 1,024 columns
-# plus 10 %, while a dense FP16 matrix would cost 640. About 14 lines. `np.float32(values[row, v])` converts.
+# plus 10 %, while a dense FP16 matrix would cost 640. About 14 lines. `np.float32(values[row, v])` converts;
+# the number of rows need not be a multiple of 8.
 
 
 # %% nbgrader={"grade": false, "grade_id": "sparse24", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -706,7 +705,8 @@ print(f"new stories: {nats(tuned, news):.2f} with the adapter beside the four bi
 # **Do.** Write `serve(x, weight, a, b, adapter, scale)`. Row i of the result is weight · x_i + scale · b_k ·
 # (a_k · x_i) with k = adapter[i]. `x` is (n, in), `weight` (out, in), `a` (adapters, r, in), `b` (adapters,
 # out, r), `adapter` (n,). **Budget:** at most 9 launches whatever n is; the FLOPs of the base and of one
-# adapter a row, plus 10 %. About 4 lines.
+# adapter a row, plus 10 %. About 4 lines. `torch.bmm` multiplies n matrices by n matrices; a vector is a matrix
+# with one column.
 
 
 # %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
