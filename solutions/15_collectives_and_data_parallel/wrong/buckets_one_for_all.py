@@ -1,0 +1,3 @@
+# exercise: parallel.buckets  fails: waiting  says: when does your first bucket start
+def buckets(sizes, log, latency, rate):
+    return [list(sizes)]

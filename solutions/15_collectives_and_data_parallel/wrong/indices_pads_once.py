@@ -1,0 +1,8 @@
+# exercise: parallel.indices  fails: right  says: fewer than ranks
+import numpy as np
+
+
+def indices(length, ranks, rank, seed, epoch):
+    order = np.random.default_rng(seed + epoch).permutation(length).tolist()
+    order += order[: -length % ranks]
+    return order[rank::ranks]
