@@ -79,7 +79,7 @@ for name, part, whole in (("columns", parts[0][0], side_by_side), ("rows", parts
 # An MLP is Y = gelu(X A) B. If A is cut by rows, gelu would need the sum first: gelu(s + t) is not gelu(s) +
 # gelu(t). Cut A by columns, and each rank has complete columns of the hidden layer; gelu works on them as
 # they are. They are the very columns that a row-parallel B needs. So nothing travels in between, and **one
-# all-reduce** adds up Y. Y's hidden layer is never gathered on any rank.
+# all-reduce** adds up Y. The hidden layer is never gathered on any rank.
 #
 # Backward mirrors it. B's and A's gradients belong to one rank each. But every rank used X, so the gradient
 # of X is a sum over ranks: one all-reduce more. With attention it is the same: a rank has some heads, that is
@@ -119,7 +119,6 @@ gpulab.check("parallel.mlp", mlp)
 # **See.** The same layer on 1, 2 and 4 ranks, and all calls of the network:
 
 # %%
-gpulab.need(mlp)
 TOKENS, WIDTH, HIDDEN = 64, 128, 512
 
 
@@ -129,6 +128,10 @@ def whole_layer():
     a = torch.randn(WIDTH, HIDDEN, generator=numbers) / WIDTH**0.5
     b = torch.randn(HIDDEN, WIDTH, generator=numbers) / HIDDEN**0.5
     return x, a, b, slope
+
+
+# %%
+gpulab.need(mlp)
 
 
 def cut_layer():
@@ -146,9 +149,8 @@ for ranks in (1, 2, 4):
     off = max(float((ran[0][k] - alone[k]).abs().max()) for k in (0, 1))
     calls = [call for call in ran.calls if call.rank == 0]
     held[f"{ranks} rank{'s' * (ranks > 1)}"] = ran[0][2]
-    print(
-        f"{ranks} ranks: off by {off:.1g}; rank 0 calls {', '.join(f'{c.operation} of {c.bytes:,} B' for c in calls)}"
-    )
+    said = ", ".join(f"{call.operation} of {call.bytes:,} B" for call in calls)
+    print(f"{ranks} ranks: off by {off:.1g}; rank 0 calls {said}")
 gpulab.plot.bars(held, "weights that a rank holds")
 
 # %% [markdown]
@@ -351,6 +353,26 @@ def ring(q, k, v):
 gpulab.check("parallel.ring", ring)
 
 # %% [markdown]
+# **See.** The messages of a run, from the network's record:
+
+# %%
+gpulab.need(ring)
+
+
+def some_tokens():
+    numbers = torch.Generator().manual_seed(dist.get_rank())
+    return ring(*(torch.randn(16, 16, generator=numbers) for _ in range(3)))
+
+
+sends = [
+    [c for c in distributed.run(some_tokens, 4).calls if (c.rank, c.operation) == (r, "send")]
+    for r in range(4)
+]
+gpulab.plot.messages(
+    [[(c.rank, c.peer, c.bytes) for c in round_] for round_ in zip(*sends, strict=True)], 4, "B"
+)
+
+# %% [markdown]
 # The check sees what travels, not what you keep: gathering all blocks and then computing would pass. On a GPU
 # that would defeat the purpose.
 #
@@ -477,12 +499,12 @@ def causal_ring(q, k, v):
     return ring(q, k, v)  # yours: with the mask, and with fewer messages
 
 
-def some_tokens():
+def causal_run():
     numbers = torch.Generator().manual_seed(dist.get_rank())
     return causal_ring(*(torch.randn(16, 16, generator=numbers) for _ in range(3)))
 
 
-print(f"{sum(distributed.run(some_tokens, 4).bytes_sent):,} B")
+print(f"{sum(distributed.run(causal_run, 4).bytes_sent):,} B")
 
 # %% [markdown]
 # ## Recap

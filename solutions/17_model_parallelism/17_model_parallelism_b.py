@@ -95,7 +95,7 @@ gpulab.plot.schedule(theirs.slots, peaks=theirs.peak)
 #
 # **Why.** With p devices and m micro-batches each device works 2 m steps, and all are through after 2 (m + p
 # − 1). The idle share is (p − 1) / (m + p − 1); as an extra on the work it is (p − 1) / m. Guides mix the
-# two. GPipe's authors call it negligible from m = 4 p on: that is
+# two. GPipe's authors call it negligible from m = 4 p on.
 #
 # **Predict.** Eight devices. How many micro-batches keep the idle share at or below 5 %?
 
@@ -120,8 +120,8 @@ for p in (2, 4, 8, 16):
 # one backward in turn, then the remaining backwards. Peaks stop growing with m.
 #
 # **Do.** Write `schedule(devices, batches)`: a list for each device of words `"F0"`, `"B0"`, …, each
-# micro-batch once forward and once backward. **Budget** at (4, 8): 22 steps, as GPipe, and at most 4
-# micro-batches held. About 7 lines.
+# micro-batch once forward and once backward. `gpulab.plot.schedule(run(schedule(4, 8)).slots)` draws yours.
+# **Budget** at (4, 8): 22 steps, as GPipe, and at most 4 micro-batches held. About 7 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "schedule", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -152,6 +152,7 @@ gpulab.plot.schedule(mine.slots, peaks=mine.peak)
 # and *that* shrinks the bubble.
 
 # %%
+gpulab.need(schedule)
 peaks = {
     "GPipe": [(m, max(run(gpipe(4, m)).peak)) for m in (4, 8, 16, 32)],
     "1F1B": [(m, max(run(schedule(4, m)).peak)) for m in (4, 8, 16, 32)],
@@ -280,6 +281,7 @@ def work_through(orders, batches):
 
 
 # %%
+gpulab.need(schedule)
 ran = distributed.run(work_through, 4, schedule(4, 8), 8)
 slots = [slot for _, part, _ in ran for slot in part]
 sent = sum(call.bytes for call in ran.calls if call.operation == "send")
@@ -391,9 +393,9 @@ halves = run(zero_bubble(4, 8))
 gpulab.plot.schedule(halves.slots, peaks=halves.peak)
 
 # %% [markdown]
-# **Why.** The last device starts p − 1 steps late and has 3 m steps to do: 3 m + p − 1 cannot be beaten as
-# long as all devices start together. The paper's second schedule, ZB-H2, lets the next iteration fill even
-# that, for twice the memory. DualPipe (DeepSeek-V3, 2024) feeds micro-batches from both ends.
+# **Why.** The last device starts p − 1 steps late and has 3 m steps to do: 3 m + p − 1 cannot be beaten by an
+# iteration that starts with empty devices. The paper's second schedule, ZB-H2, lets the next iteration fill
+# even that, for twice the memory. DualPipe (DeepSeek-V3, 2024) feeds micro-batches from both ends.
 #
 # | schedule, (4, 8) | steps of time | idle | held by a device at most |
 # |---|---|---|---|
