@@ -77,8 +77,8 @@ print(f"loss {nats(model):.2f} nats per story, the least possible is {text.STORY
 # ## 2 · Which weights, and how many at once
 #
 # **Pruning** sets weights to zero and keeps them there. A **mask** of ones and zeros, of the weight's shape,
-# says which stay. **Sparsity** is the share of zeros. **Magnitude pruning** takes the weights that are closest
-# to zero: they change a layer's output least, if the inputs are of about one size.
+# says which stay. **Sparsity** is the share of zeros. **Magnitude pruning** takes the weights that are
+# closest to zero: they change a layer's output least, if the inputs are of about one size.
 #
 # **Predict.** The smallest weights go, all at once, without further training. At which sparsity does the loss
 # per story rise by 1 nat?
@@ -141,10 +141,10 @@ plot.lines(
 # **Why.** A trained network has many weights near zero, and together they do little. The score matters more
 # than the number.
 #
-# What was lost can be learnt again: prune, train on with the mask in force (**fine-tuning**), and more can go.
-# **Iterative pruning** does it in rounds. A usual schedule prunes much at first and little at the end (Zhu
-# and Gupta, 2017): after round k of n the sparsity is final · (1 − (1 − k/n)³). The next cell spends the same
-# 48 training steps both ways.
+# What was lost can be learnt again: prune, train on with the mask in force (**fine-tuning**), and more can
+# go. **Iterative pruning** does it in rounds. A usual schedule prunes much at first and little at the end
+# (Zhu and Gupta, 2017): after round k of n the sparsity is final · (1 − (1 − k/n)³). The next cell spends the
+# same 48 training steps both ways.
 
 
 # %%
@@ -181,9 +181,9 @@ for final in (0.8, 0.95):
           f"{nats(at_once):5.1f} pruned at once and trained, {nats(in_rounds):5.1f} in six rounds")  # fmt: skip
 
 # %% [markdown]
-# At 80 % both ways come close to the trained model, and rounds gain nothing. At 95 % rounds win: a weight that
-# looked useless can become useful before the next round decides. How steps are shared out matters as much, so
-# compare at equal steps.
+# At 80 % both ways come close to the trained model, and rounds gain nothing. At 95 % rounds win: a weight
+# that looked useless can become useful before the next round decides. How steps are shared out matters as
+# much, so compare at equal steps.
 #
 # **Lottery tickets.** Frankle and Carbin (2019) asked whether a sparse network could have been trained from
 # the start. They took the mask from a trained network and the values from its **initialisation**; such a
@@ -292,48 +292,16 @@ for number, block in enumerate(model.blocks):
 plot.bars(without, "nats per story more without this head")
 
 # %% [markdown]
-# **Why.** Some heads can go for a fraction of a nat each, others carry the story's memory. Michel et al. (2019)
-# found the same in translation models. Structured pruning costs more accuracy for the same number of
+# **Why.** Some heads can go for a fraction of a nat each, others carry the story's memory. Michel et al.
+# (2019) found the same in translation models. Structured pruning costs more accuracy for the same number of
 # weights, and all of what it saves is real on any hardware.
 #
 # ## 4 · Two of four
 #
-# Zeros at random places save no time on a GPU: the indices cost as much as the weights, and tensor cores
-# multiply full tiles. So there is a pattern between random and structured: **2:4**, in every four neighbours
-# along a row *at most two* are not zero (one of the patterns **N:M**). Tensor cores since Ampere multiply such matrices at twice the dense
-# rate (Mishra et al., 2021). The next cell sets half of the weights to zero in four **patterns**.
-
-
-# %%
-def two_of_four(weight):
-    """The best of the six masks in each group: the two largest of four stay."""
-    groups = weight.abs().reshape(-1, 4)
-    return torch.zeros_like(groups).scatter(1, groups.topk(2).indices, 1.0).view_as(weight)
-
-
-def blocks(weight, size=8):
-    """The score of a block of size × size weights, at each of them."""
-    high, wide = (n // size for n in weight.shape)
-    norms = weight.view(high, size, wide, size).norm(dim=(1, 3))
-    return norms.repeat_interleave(size, 0).repeat_interleave(size, 1)
-
-
-patterns = {
-    "single weights": smallest(model, 0.5),
-    "2:4": [two_of_four(layer.weight.detach()) for layer in layers(model)],
-    "8 × 8 blocks": smallest(model, 0.5, blocks),
-    "rows": smallest(model, 0.5, rows),
-}
-plot.patterns(
-    {
-        f"{name}: {nats(masked(model, masks)):.1f} nats": masks[0][:32, :32]
-        for name, masks in patterns.items()
-    },
-    "A corner of a query matrix; filled weights stay. The freer the pattern, the smaller the loss per story.",
-)
-
-# %% [markdown]
-# 2:4 lies between single weights and blocks. A short training run gets most of its loss back (section 2).
+# Half of the weights zero at random places save no time on a GPU: their indices cost as much as the weights
+# saved, and tensor cores multiply full tiles. So there is a pattern between random and structured: **2:4**, in every four neighbours
+# along a row *at most two* are not zero (one of the patterns **N:M**). Tensor cores since Ampere multiply
+# such matrices at twice the dense rate (Mishra et al., 2021).
 #
 # In memory a 2:4 matrix is two arrays: the **values**, two for each group of four, and the **metadata**, two
 # **indices** of 2 bits each that say where in the group they stand.
@@ -371,8 +339,46 @@ def pack24(weights):
 gpulab.check("compress.pack24", pack24)
 
 # %% [markdown]
-# **Why.** Half of the values and an eighth for the indices are 56 %, not 50 %. In INT8 an index costs a larger
-# share: 2 · 8 + 4 bits of 32, 62.5 %.
+# **See.** Half of the weights at zero in four **patterns**, without further training.
+
+
+# %%
+def two_of_four(weight):
+    """The best of the six masks in each group: the two largest of four stay."""
+    groups = weight.abs().reshape(-1, 4)
+    return torch.zeros_like(groups).scatter(1, groups.topk(2).indices, 1.0).view_as(weight)
+
+
+def blocks(weight, size=8):
+    """The score of a block of size × size weights, at each of them."""
+    high, wide = (n // size for n in weight.shape)
+    norms = weight.view(high, size, wide, size).norm(dim=(1, 3))
+    return norms.repeat_interleave(size, 0).repeat_interleave(size, 1)
+
+
+patterns = {
+    "single weights": smallest(model, 0.5),
+    "2:4": [two_of_four(layer.weight.detach()) for layer in layers(model)],
+    "8 × 8 blocks": smallest(model, 0.5, blocks),
+    "rows": smallest(model, 0.5, rows),
+}
+plot.patterns(
+    {
+        f"{name}: {nats(masked(model, masks)):.1f} nats": masks[0][:32, :32]
+        for name, masks in patterns.items()
+    },
+    "A corner of a query matrix; filled weights stay. The freer the pattern, the smaller the loss per story.",
+)
+
+# %%
+trained_on = masked(model, patterns["2:4"])
+train(trained_on, text.Stories(6), 40, 2e-3, patterns["2:4"])
+print(f"2:4 after 40 more training steps: {nats(trained_on):.1f} nats")
+
+# %% [markdown]
+# **Why.** 2:4 lies between single weights and blocks, in loss as in freedom, and training on gets most of it
+# back. Half of the values and an eighth for the indices are 56 %, not 50 %. In INT8 an index costs a
+# larger share: 2 · 8 + 4 bits of 32, 62.5 %.
 #
 # In PyTorch: `torch.sparse.to_sparse_semi_structured(weight)` packs a weight that *is* 2:4 already; products
 # then run on sparse tensor cores, on compute capability 8.0 and later. In FP16, rows must be a multiple of 32
@@ -638,12 +644,12 @@ plot.lines(
 )
 
 # %% [markdown]
-# LoRA does not keep "full expressivity": what it adds has rank r at most. It often learns less and forgets less
-# than training everything (Biderman et al., 2024). Here that is so for rank 1; with rank 8 the old stories are
-# lost as they are with all weights.
+# LoRA does not keep "full expressivity": what it adds has rank r at most. It often learns less and forgets
+# less than training everything (Biderman et al., 2024). Here that is so for rank 1; with rank 8 the old
+# stories are lost as they are with all weights.
 #
-# **DoRA** (Liu et al., 2024) gives each row of the sum a length of its own, `magnitude`, and lets A and B turn
-# its direction. For use, both are **merged**: one matrix, no extra work.
+# **DoRA** (Liu et al., 2024) gives each row of the sum a length of its own, `magnitude`, and lets A and B
+# turn its direction. For use, both are **merged**: one matrix, no extra work.
 #
 # **Do.** Write `merge(weight, a, b, scale, magnitude)`: weight + scale · b a, each row (one output) scaled to
 # the length that `magnitude` has for it. About 2 lines.
@@ -705,8 +711,8 @@ print(f"new stories: {nats(tuned, news):.2f} with the adapter beside the four bi
 # **Do.** Write `serve(x, weight, a, b, adapter, scale)`. Row i of the result is weight · x_i + scale · b_k ·
 # (a_k · x_i) with k = adapter[i]. `x` is (n, in), `weight` (out, in), `a` (adapters, r, in), `b` (adapters,
 # out, r), `adapter` (n,). **Budget:** at most 9 launches whatever n is; the FLOPs of the base and of one
-# adapter a row, plus 10 %. About 4 lines. `torch.bmm` multiplies n matrices by n matrices; a vector is a matrix
-# with one column.
+# adapter a row, plus 10 %. About 4 lines. `torch.bmm` multiplies n matrices by n matrices; a vector is a
+# matrix with one column.
 
 
 # %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -791,13 +797,17 @@ plot.bars(memory, "GB for weights, gradients and optimiser", budget=room, log=Tr
 # The line is one A100. **Activations** come on top, and grow with batch and length; checkpoints (lab 08) make
 # them small, for a third more FLOPs.
 #
-# **Recipes.** *DeepSpeed ZeRO-2 and QLoRA:* ZeRO-2 shards gradients and optimiser states, not weights; each
-# GPU holds all of them. 64 billion fit one A100 because of the 4 bits, not because of ZeRO. *FSDP and QLoRA*
-# shards the weights as well. FSDP shards tensors of floating-point types, so bitsandbytes stores 4-bit weights
-# in BF16 tensors (`bnb_4bit_quant_storage`, the same type as the rest): 70 billion on two GPUs of 24 GB
-# (bitsandbytes documentation, "FSDP-QLoRA").
+# ### Recipes that join sharding and adapters
 #
-# **Settings.** Precision: BF16 with FP32 master copies of what learns; FP32 throughout is not needed (lab 10).
+# *DeepSpeed ZeRO-2 and QLoRA:* ZeRO-2 shards gradients and optimiser states, not weights; each GPU holds all
+# of them. 64 billion fit one A100 because of the 4 bits, not because of ZeRO. *FSDP and QLoRA* shards the
+# weights as well. FSDP shards tensors of floating-point types, so bitsandbytes stores 4-bit weights in BF16
+# tensors (`bnb_4bit_quant_storage`, the same type as the rest): 70 billion on two GPUs of 24 GB (bitsandbytes
+# documentation, "FSDP-QLoRA").
+#
+# ### Settings
+#
+# Precision: BF16 with FP32 master copies of what learns; FP32 throughout is not needed (lab 10).
 # Rates: an adapter's is larger than that of all weights (above 10⁻² against 3 · 10⁻³), with warm-up.
 # Checkpoints: adapters and optimiser only, every few hundred steps; the base is on disk already. Keep the one
 # that is best on held-out data of the new *and* the old task.
