@@ -695,7 +695,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "bytes",
                 naive=lambda sizes: unfused(sizes)[0],
                 why="of the fewest that a legal grouping moves",
-                unit="times",
+                unit="×",
                 advice="Which result is written by one kernel and read by the next, and which input is read "
                 "by two? Could they be one kernel?",
             ),
@@ -706,7 +706,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "launches",
                 naive=lambda sizes: unfused(sizes)[1],
                 why="of the fewest that a legal grouping needs",
-                unit="times",
+                unit="×",
                 advice="Which two of your kernels could be one without breaking a rule?",
             ),
         ),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpulab import device as devices
+from gpulab.compile import CompileError
 from gpulab.device.simulated import Simulator
 from gpulab.hardware import find as find_gpu
 from gpulab.messages import Message
@@ -132,6 +133,8 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
     """An exception as sentences. Errors of ours say all themselves; others get the learner's line."""
     if isinstance(error, Endless):
         return Detail(str(error)), Detail(messages.or_everything())
+    if isinstance(error, CompileError) and error.text.startswith("raise NotImplementedError"):
+        return (Detail(messages.empty(error.kernel)),)  # host code is there, and its kernel of Triton is not
     if isinstance(error, Message | SimulationError):
         return (Detail(str(error)),)
     if isinstance(error, NotImplementedError):

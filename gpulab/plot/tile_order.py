@@ -41,7 +41,10 @@ def tile_order(
                     style.cell(ax, column, row, wrong=True)
                     continue
                 text = str(number) if columns <= NUMBERS else ""
-                fill = style.SERIES[number // wave % len(style.SERIES)]
+                turn, place = divmod(number // wave, len(style.SERIES))
+                fill = style.SERIES[
+                    (turn + place) % len(style.SERIES)
+                ]  # so that waves above each other differ
                 style.cell(ax, column, row, text, fill, size=6)
                 if number < wave and columns > NUMBERS:
                     style.cell(ax, column + 0.35, row + 0.35, fill="white", width=0.3, height=0.3)

@@ -86,17 +86,17 @@ gpulab.predict("triton.small_block", ...)
 
 # %%
 blocks = [32, 64, 128, 256, 512, 1024, 2048]
-by_block = {b: gpulab.profile(scale[(triton.cdiv(N, b),)], x, out, N, 2.0, BLOCK=b) for b in blocks}
+by_block = {
+    f"BLOCK = {b:,}": gpulab.profile(scale[(triton.cdiv(N, b),)], x, out, N, 2.0, BLOCK=b) for b in blocks
+}
 plot.panels(
     {
-        "bytes loaded per element": {str(b): r["global_load_bytes"] / N for b, r in by_block.items()},
-        "load requests": {str(b): r["global_load_requests"] for b, r in by_block.items()},
-        "warp instructions\nper 32 elements": {
-            str(b): 32 * r["instructions"] / N for b, r in by_block.items()
-        },
+        "bytes loaded per element": {b: r["global_load_bytes"] / N for b, r in by_block.items()},
+        "load requests": {b: r["global_load_requests"] for b, r in by_block.items()},
+        "warp instructions\nper 32 elements": {b: 32 * r["instructions"] / N for b, r in by_block.items()},
     },
-    "A block with fewer elements than the program has threads is loaded several times; beyond that, longer "
-    "blocks cost fewer requests and instructions (rows are BLOCK).",
+    "A block with fewer elements than the program has threads is loaded several times; from there on, longer "
+    "blocks cost fewer requests and instructions.",
 )
 
 # %% [markdown]
@@ -520,31 +520,42 @@ def gelu_dropout_back(grad, x, bias, out, p, seed):
 # %% nbgrader={"grade": true, "grade_id": "gelu-dropout-back-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("triton.gelu_dropout_back", gelu_dropout_back)
 
+
 # %%
+def back_by_operators(grad, keep, z, p):
+    return torch.ops.aten.gelu_backward(grad * keep / (1 - p), z)
+
+
 gpulab.need(gelu_dropout, gelu_dropout_back)
 given = cuda.to_device(rng.standard_normal((M, COLUMNS)).astype(np.float32))
 biases = cuda.to_device(rng.standard_normal(COLUMNS).astype(np.float32))
 forward = gpulab.profile(gelu_dropout, matrix, biases, result, 0.25, 7)
 backward = gpulab.profile(gelu_dropout_back, given, matrix, biases, result, 0.25, 7)
+eager_back = gpulab.profile(back_by_operators, logits, logits > 0, logits, 0.25)
 plot.panels(
     {
         "bytes moved per element,\nforward": {"operations": by_operators.bytes / logits.numel(), "yours": forward["global_bytes"] / logits.numel()},
-        "bytes moved per element,\nbackward": {"operations": 29.0, "yours": backward["global_bytes"] / logits.numel()},
+        "bytes moved per element,\nbackward": {"operations": eager_back.bytes / logits.numel(), "yours": backward["global_bytes"] / logits.numel()},
         "bytes kept per element\nbeside x": {"operations": 5, "yours": 0},
     },
     "Fused, both directions move fewer bytes and nothing is kept between them but the seed.",
 )  # fmt: skip
 
+# %%
+gpulab.need(gelu_dropout)
+numbers_alone = gpulab.profile(random_numbers[(M,)], result, 7, BLOCK=1024)
+for name, r in (("gelu_dropout", forward), ("random numbers alone", numbers_alone)):
+    print(f"{name:22}{32 * r['instructions'] / logits.numel():4.0f} warp instructions per 32 elements")
+
 # %% [markdown]
-# **Why.** The random numbers cost arithmetic: about a hundred warp instructions per 32 elements, most of them Philox
-# (`forward["instructions"]`). That is the price, and it is paid in a currency of which a memory-bound kernel has plenty.
-# Any activation of your own fuses the same way: only the middle line of the kernel changes.
+# **Why.** More than half of the instructions make random numbers. That is the price, and it is paid in a currency of
+# which a memory-bound kernel has plenty. Any activation of your own fuses the same way: only the middle line of the kernel changes.
 
 # %% [markdown]
 # ## 7 · Products of tiles
 #
-# `tl.dot(a, b, total)` multiplies two blocks on tensor cores and adds to a third; all sides must be at least 16. So a
-# product is a program for each **tile** of the result and a loop over k, as in lab 06:
+# `tl.dot(a, b, total)` multiplies two blocks on tensor cores and adds to a third; in float16 the inner side must be at
+# least 16. So a product is a program for each **tile** of the result and a loop over k, as in lab 06:
 #
 #     total = tl.zeros((BM, BN), tl.float32)
 #     for start in range(0, k, BK):
@@ -614,10 +625,6 @@ def grid_of(given):
     return triton.cdiv(S, given["BM"]), triton.cdiv(S, given["BN"])
 
 
-def try_all():
-    tuned[grid_of](*layer.values(), S, S, S)
-
-
 tried = {}
 for config in settings:
     named = config.kwargs | {"num_warps": config.num_warps}
@@ -635,7 +642,7 @@ plot.panels(
 
 # %%
 gpulab.need(linear)
-gpulab.profile(try_all)["launches"]
+gpulab.profile(tuned[grid_of], *layer.values(), S, S, S)
 
 # %% [markdown]
 # **Why.** By bytes the largest tile wins. On this small product it leaves 4 programs for 108 SMs, so on a GPU the clock
@@ -645,7 +652,7 @@ gpulab.profile(try_all)["launches"]
 # %% [markdown]
 # ## 8 · Who runs beside whom
 #
-# A GPU runs as many programs at once as it has room for, in the order of their numbers: a **wave**. Take one program on
+# A GPU runs as many programs at once as it has room for, as a rule in the order of their numbers: a **wave**. Take one program on
 # each of an A100's 108 SMs. What two of them read is fetched from DRAM once, if L2 keeps it: so it matters which tiles
 # are in a wave together. Call a row of tiles of x or a column of tiles of w a **panel**. (This is a model: programs do
 # not start and end in step, but close to it.)
@@ -792,17 +799,15 @@ def write_down(tile, tiles_n, GROUP: tl.constexpr):
     tl.store(tile + 2 * program + 1, within // GROUP)
 
 
-visited = {}
-for tiles_m in (4, 6):
-    seen = cuda.to_device(np.zeros((6 * tiles_m, 2), np.int32))
-    gpulab.profile(write_down[(6 * tiles_m,)], seen, 6, GROUP=4)
-    visited[tiles_m] = [tuple(map(int, tile)) for tile in seen.copy_to_host()]
+seen = cuda.to_device(np.zeros((36, 2), np.int32))
+gpulab.profile(write_down[(36,)], seen, 6, GROUP=4)
+visited = [tuple(map(int, tile)) for tile in seen.copy_to_host()]
 plot.tile_order(
-    {"6 rows of tiles": visited[6], "8 rows of tiles would be right": [(m, n) for g in (0, 4) for n in range(6) for m in range(g, g + 4) if m < 6]},
+    {"as the kernel does it": visited, "as it should be": [(m, n) for g in (0, 4) for n in range(6) for m in range(g, g + 4) if m < 6]},
     (6, 6),
     12,
-    "Left, as the kernel does it: six tiles (hatched) belong to nobody, and programs 26, 27, 30, 31, 34 and 35 work "
-    "outside; right, the last group goes down two rows only.",
+    "Left, six tiles (hatched) belong to nobody, and programs 26, 27, 30, 31, 34 and 35 work outside; right, the last "
+    "group goes down two rows only.",
 )  # fmt: skip
 
 # %% [markdown]
@@ -921,7 +926,8 @@ for name in ("backward", "layer"):
 # %% [markdown]
 # **Why.** Rules like these are at the heart of every tensor compiler; theirs also ask how much a kernel can hold, and
 # which fusion is worth its cost. Going through the operations once and joining greedily is not the best plan for every
-# graph. For these it is, and compilers mostly do no more.
+# graph; for these it is. Inductor is greedy, too: it scores pairs by the memory traffic that they share and joins the
+# best first (`score_fusion_memory` in `torch/_inductor/scheduler.py`).
 
 # %% [markdown]
 # ## 11 · What torch.compile writes
@@ -934,7 +940,8 @@ for name in ("backward", "layer"):
 # %%
 from gpulab.compile.inductor import inductor
 
-program = inductor(softmax_by_operators, logits)
+ragged = torch.randn(M, 781)
+program = inductor(softmax_by_operators, ragged)
 print("launches:", ", ".join(program.steps))
 print(program.kernels[program.steps[0]].source)
 
@@ -945,13 +952,28 @@ print(program.kernels[program.steps[0]].source)
 # %%
 gpulab.need(softmax)
 theirs = program.kernels[program.steps[0]].define(triton)
-target = cuda.to_device(np.zeros((M, COLUMNS), np.float32))
-written = gpulab.profile(theirs[(M,)], target, matrix, M, COLUMNS, XBLOCK=1)
-gpulab.profile(softmax, matrix, result)
-print("same result:", np.allclose(target.copy_to_host(), result.copy_to_host(), atol=1e-6))
-written.compare(fused)
+given = cuda.to_device(ragged.numpy())
+by_theirs, by_yours = (cuda.to_device(np.zeros((M, 781), np.float32)) for _ in range(2))
+reports = {
+    "Inductor": gpulab.profile(theirs[(M,)], by_theirs, given, M, 781, XBLOCK=1),
+    "yours": gpulab.profile(softmax, given, by_yours),
+}
+print("same result:", np.allclose(by_theirs.copy_to_host(), by_yours.copy_to_host(), atol=1e-6))
+plot.panels(
+    {
+        "elements moved, in MN": {k: r["global_bytes"] / 4 / (M * 781) for k, r in reports.items()},
+        "launches": {k: r["launches"] for k, r in reports.items()},
+        "warp instructions\nper 32 elements": {
+            k: 32 * r["instructions"] / (M * 781) for k, r in reports.items()
+        },
+    },
+    "The compiler's kernel moves what yours moves; it takes more instructions.",
+)
 
 # %% [markdown]
+# The extra instructions are care: `libdevice.exp` is a more exact exponential than `tl.exp`, and `max2` passes NaN on,
+# as PyTorch's maximum does.
+#
 # **Predict.** How many launches has the program for relu(x · w + b)?
 
 # %%

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 
@@ -238,3 +239,49 @@ def test_the_open_task_can_be_done_with_twelve_bytes_per_element():
     assert report["global_bytes"] == 12 * x.size
     powers = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(out.copy_to_host(), powers / powers.sum(1, keepdims=True), rtol=1e-4)
+
+
+def test_the_random_numbers_are_more_than_half_of_the_dropout_kernel(solutions):
+    x = cuda.to_device(np.zeros((8, 1024), np.float32))
+    out = cuda.device_array_like(x)
+    forward = gpulab.profile(solutions["gelu_dropout"], x, x[0], out, 0.25, 7)
+    alone = gpulab.profile(random_numbers[(8,)], out, 7, BLOCK=1024)
+    assert alone["instructions"] > forward["instructions"] / 2
+
+
+def test_inductors_extra_instructions_are_a_careful_exponential_and_maximum():
+    def softmax(x):
+        powers = torch.exp(x - x.amax(1, keepdim=True))
+        return powers / powers.sum(1, keepdim=True)
+
+    program = inductor(softmax, torch.empty(8, 781))
+    (kernel,) = program.kernels.values()
+    x, out = (cuda.to_device(np.zeros((8, 781), np.float32)) for _ in range(2))
+
+    def instructions(old: str = "", new: str = "") -> int:
+        assert old in kernel.source
+        changed = dataclasses.replace(
+            kernel, source=kernel.source.replace(old, new) if old else kernel.source
+        )
+        return gpulab.profile(changed.define(triton)[(8,)], out, x, 8, 781, XBLOCK=1)["instructions"]
+
+    assert instructions("libdevice.exp", "tl.exp") < instructions()
+    assert instructions("triton_helpers.max2(tmp3, 1)", "tl.max(tmp3, 1)") < instructions()
+
+
+def test_a_kernel_that_is_still_empty_is_named(stub_of_softmax):
+    verdict = gpulab.check("triton.softmax", stub_of_softmax)
+    assert "`softmax_kernel` is still empty" in str(verdict)
+
+
+@triton.jit
+def softmax_kernel(x, out, columns, BLOCK: tl.constexpr):
+    raise NotImplementedError()
+
+
+@pytest.fixture
+def stub_of_softmax():
+    def softmax(x, out):
+        softmax_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=1024)
+
+    return softmax
