@@ -683,7 +683,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "rank_map",
-        "How many times as long a step takes when only the order of the ranks is the worst one",
+        "How many times as long a step takes when only the order of the ranks is a bad one",
         "×",
         None,
         "The tensor groups then have a neighbour on another node, and all their all-reduces run at that "
