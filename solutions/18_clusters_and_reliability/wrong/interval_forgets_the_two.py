@@ -1,0 +1,5 @@
+# exercise: cluster.interval  fails: lost time, 24 h  says: above the least
+
+
+def interval(cost, restart, mtbf):
+    return (cost * mtbf) ** 0.5

@@ -1,0 +1,18 @@
+# exercise: cluster.replay  fails: right  says: while saving
+
+
+def replay(work, interval, cost, restart, failures):
+    clock = saved = lost = 0
+    coming = list(failures)
+    while saved < work:
+        stretch = min(interval, work - saved)
+        end = clock + stretch + (cost if saved + stretch < work else 0)
+        if not coming or coming[0] >= end:
+            clock, saved = end, saved + stretch
+            continue
+        failure = coming.pop(0)
+        lost += failure - clock
+        clock = failure + restart
+        while coming and coming[0] < clock:
+            clock = coming.pop(0) + restart
+    return [clock, lost]

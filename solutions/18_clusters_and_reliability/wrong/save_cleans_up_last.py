@@ -1,0 +1,11 @@
+# exercise: cluster.save  fails: copies on disk  says: before you write
+
+
+def save(step, there, shards, keep):
+    new = f"step-{step}"
+    old = sorted((name for name in there if not name.endswith(".tmp")), key=lambda name: int(name[5:]))
+    plan = [["write", f"{new}.tmp/{shard}"] for shard in range(shards)]
+    plan += [["sync", f"{new}.tmp/{shard}"] for shard in range(shards)]
+    plan += [["rename", f"{new}.tmp", new], ["sync", "."]]
+    plan += [["delete", name] for name in there if name.endswith(".tmp")]
+    return plan + [["delete", name] for name in old[: max(0, len(old) + 1 - keep)]]

@@ -1,0 +1,10 @@
+# exercise: cluster.train  fails: right  says: first wrong at 20 tokens
+from math import ceil
+
+
+def train(model, gpu, days, lost):
+    by_memory = model["bytes_per_parameter"] * model["parameters"] / (0.8 * gpu["memory"])
+    rate = gpu["peak"] * gpu["utilisation"] * (1 - lost)
+    gpu_days = 6 * model["active"] * model["tokens"] / rate / 86_400
+    gpus = ceil(max(by_memory, gpu_days / days))
+    return [gpus, "memory" if by_memory > gpu_days / days else "time", gpu_days / gpus]

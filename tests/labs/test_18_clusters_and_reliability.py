@@ -1,0 +1,221 @@
+"""Lab 18: what the table derives is what comes out, no plan cheats, and texts cite what the runs say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import cache
+from math import exp, sqrt
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpulab
+from gpulab.exercises import lab_18_clusters_and_reliability as asked
+from gpulab.exercises import registry
+from gpulab.exercises.references import lab_18_clusters_and_reliability as references
+from gpulab.exercises.spec import WrongAnswer
+from tests.labs import notebooks
+
+LAB = "18_clusters_and_reliability"
+DAY = 86_400.0
+
+
+@pytest.fixture(autouse=True)
+def progress(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@cache
+def solutions():
+    return notebooks.answers(LAB)
+
+
+def text() -> str:
+    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", "\n").split())
+
+
+def cell_with(words: str) -> str:
+    return next(c.source for c in notebooks.cells(LAB, "code") if words in c.source)
+
+
+# ---------------------------------------------------------------- remembered
+
+
+def test_saving_at_the_best_interval_loses_3_7_percent_instead_of_10_3():
+    def first_order(tau):
+        return 100 * (60 / tau + tau / (2 * DAY))
+
+    best = solutions()["interval"](60.0, 0.0, DAY)
+    assert (round(first_order(600), 1), round(first_order(best), 1)) == (10.3, 3.7)
+    assert (
+        round(100 * references.overhead(600, 60, DAY), 1),
+        round(100 * references.overhead(best, 60, DAY), 1),
+    ) == (
+        10.4,
+        3.8,
+    )
+    assert references.interval(600, 60.0, 0.0, DAY)["excess"] == pytest.approx(172.7, abs=0.1)
+
+
+@given(st.floats(2, 3))
+def test_youngs_formula_ends_where_failures_are_as_frequent_as_saves(times):
+    excess = references.interval(sqrt(2 * times), 1.0, 0.0, times)["excess"]
+    assert 4 < excess < 7.5
+
+
+def test_the_simulator_agrees_with_dalys_model_of_an_expected_stretch():
+    draws = Random(3)
+    interval, cost, mtbf, restart = 900, 100, 2000.0, 50
+    ends = []
+    for _ in range(3000):
+        failures, clock = [], 0.0
+        while clock < 40_000:
+            clock += draws.expovariate(1 / mtbf)
+            failures.append(int(clock) + 1)
+        # Two stretches; the last one needs no save.
+        ends.append(references.replay(2 * interval, interval, cost, restart, failures)[0])
+    expected = sum(
+        mtbf * exp(restart / mtbf) * (exp(length / mtbf) - 1) for length in (interval + cost, interval)
+    )
+    assert np.mean(ends) == pytest.approx(expected, rel=0.03)
+
+
+# ---------------------------------------------------------------- plans
+
+
+def ring_over_all(nodes: int, per_node: int) -> list:
+    names: dict = {}
+    exec(cell_with("def ring_over_all").split("ring_over_all(1, 3)")[0], names)
+    return names["ring_over_all"](nodes, per_node)
+
+
+@given(st.integers(1, 5), st.integers(1, 5))
+def test_levels_take_the_steps_and_the_nic_traffic_that_were_derived(nodes, per_node):
+    plan = solutions()["all_reduce"](nodes, per_node)
+    assert references.all_reduce(plan, nodes, per_node) == {
+        "NIC chunks": 2 * (nodes - 1),
+        "steps": 2 * (nodes - 1) + 2 * (per_node - 1),
+    }
+    naive = references.all_reduce(ring_over_all(nodes, per_node), nodes, per_node)
+    assert naive["steps"] == 2 * (nodes * per_node - 1)
+    assert naive["NIC chunks"] == (naive["steps"] if nodes > 1 else 0)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(1, 3))
+def test_an_all_reduce_with_a_message_less_is_refused(seed, nodes, per_node):
+    plan = solutions()["all_reduce"](nodes, per_node)
+    draws = Random(seed)
+    step = draws.choice(plan)
+    step.remove(draws.choice(step))
+    with pytest.raises(WrongAnswer):
+        references.all_reduce(plan, nodes, per_node)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.integers(2, 10), st.integers(1, 7), st.integers(1, 9))
+def test_flows_can_always_be_spread_to_the_least(seed, leaves, degree, spines):
+    sizes = {"leaves": leaves, "degree": degree, "spines": spines}
+    for flows, count in asked.flows_questions(sizes, np.random.default_rng(seed)):
+        if flows:
+            assert references.spread(solutions()["spread"](flows, count), flows, count)["share"] == 1
+
+
+@pytest.mark.parametrize("kind", ["plain", "first", "left behind", "too many", "more digits"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_save_with_any_operation_left_out_is_refused_unless_it_was_a_cleaning(kind, seed):
+    sizes = {"kind": kind, "shards": 2, "keep": 2}
+    for question in asked.save_questions(sizes, np.random.default_rng(seed)):
+        plan = solutions()["save"](*question)
+        references.save(plan, *question)
+        for place in range(len(plan)):
+            with pytest.raises(WrongAnswer):
+                references.save(plan[:place] + plan[place + 1 :], *question)
+
+
+def test_a_save_must_not_delete_before_the_new_name_is_there():
+    plan = solutions()["save"](300, ["step-200"], 2, 1)
+    assert plan[-1] == ["delete", "step-200"]
+    with pytest.raises(WrongAnswer, match="no folder"):
+        references.save([plan[-1], *plan[:-1]], 300, ["step-200"], 2, 1)
+
+
+def test_syncing_a_file_before_its_last_write_does_not_count():
+    plan = [["write", "step-5.tmp/0"], ["sync", "step-5.tmp/0"], ["write", "step-5.tmp/0"]]
+    plan += [["rename", "step-5.tmp", "step-5"], ["sync", "."]]
+    with pytest.raises(WrongAnswer, match="without contents"):
+        references.save(plan, 5, [], 1, 1)
+
+
+@given(st.integers(0, 60), st.integers(1, 9), st.integers(1, 9))
+def test_resharding_reads_every_element_once_and_in_order(elements, old, new):
+    held = -(-elements // old)
+    shards = [list(range(r * held, min(elements, (r + 1) * held))) for r in range(old)]
+    plan = solutions()["reshard"](elements, old, new)
+    assert plan == references.reshard(elements, old, new)
+    assert [x for rank in plan for shard, start, stop in rank for x in shards[shard][start:stop]] == list(
+        range(elements)
+    )
+
+
+# ---------------------------------------------------------------- questions
+
+
+@pytest.mark.parametrize("exercise", [e for e in registry.of_lab(LAB) if e.questions], ids=lambda e: e.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_questions_are_json(exercise, seed):
+    for case in exercise.cases:
+        questions = exercise.questions(case.sizes, np.random.default_rng(seed))
+        assert questions and json.loads(json.dumps(questions)) == [list(arguments) for arguments in questions]
+
+
+# ---------------------------------------------------------------- what the text says
+
+
+def test_the_modelled_plan_agrees_with_the_closed_formula():
+    names = notebooks.answers(LAB)
+    source = cell_with("def modelled")
+    exec(source.split("N, G = 4, 8")[0].replace("gpulab.need(all_reduce)", ""), names)
+    plan, costs = names["all_reduce"](4, 8), names["costs"]
+    formula = costs.hierarchical_all_reduce(names["fast"], names["slow"], 8, 4, 1e9)
+    assert names["modelled"](plan, 4, 8, 1e9) == pytest.approx(formula)
+    # Exchanges of whole arrays at distances 1, 2, 4, 8, 16: what "Beyond" calls ours.
+    doubling = [[[r, r ^ 1 << bit, list(range(32)), "add"] for r in range(32)] for bit in range(5)]
+    assert references.all_reduce(doubling, 4, 8)["steps"] == 5
+    assert round(1e6 * names["modelled"](doubling, 4, 8, 1e5)) == 21
+    assert "| ours | 21 |" in text() and 3 * 2 + 2 * 5 == 16
+
+
+def test_the_lucky_run_is_as_the_sample_answer_says():
+    names: dict = {"np": np, "gpulab": gpulab}
+    source = cell_with("def colleague")
+    exec(source[: source.index("for name, (_, losses, _)")], names)
+    smooth, crashed = names["smooth"], names["crashed"]
+    read = np.bincount(crashed[2], minlength=1000)
+    assert (int((read > 0).sum()), int((read == 0).sum()), set(read[:200].tolist())) == (350, 650, {4})
+    assert (
+        "350 of the 1,000 documents were ever read, 650 never, and the first 200 were read four times"
+        in text()
+    )
+    held = [names["mean_loss"](run[0], names["held_out"]) for run in (crashed, smooth)]
+    assert f"{held[0]:.2f} against {held[1]:.2f}" in text()
+    last = [np.mean([run[1][s] for s in range(80, 100)]) for run in (crashed, smooth)]
+    assert last[0] < last[1]
+
+
+def test_rules_of_thumb_in_the_recap():
+    assert round(sqrt(2 * 30 * 21_600)) == 1138 and round(100 * sqrt(2 * 30 / 21_600), 1) == 5.3
+    assert round(2 * 15 / 16 * 1000 / 8) == 234
+
+
+def test_the_program_for_torchrun_holds_every_function_that_its_functions_call():
+    listed = re.findall(r"\w+", cell_with("def script").split("parts = [")[1].split("]")[0])
+    trees = [ast.parse(c.source) for c in notebooks.cells(LAB, "code")]
+    found = {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in listed:
+        called = {node.id for node in ast.walk(found[name]) if isinstance(node, ast.Name)}
+        assert called & set(found) <= set(listed), name
