@@ -24,15 +24,16 @@ from nbformat import NotebookNode
 
 from gpulab.compile import compiler_version
 from gpulab.exercises import cases as contents
-from gpulab.exercises import registry
+from gpulab.exercises import communication, registry
 from gpulab.exercises.run import GPU
 from gpulab.exercises.spec import Array, Case, Exercise
-from grading import sandbox, texts
+from grading import ranks, sandbox, texts
 from grading.environment import seed
 from grading.errors import GradingError
 from grading.graft import Graft, cells_to_run, is_test
 from grading.notebooks import Question
-from grading.replay import Broken, ReplayJob, verdicts
+from grading.ranks import Asked
+from grading.replay import Broken, ReplayJob, exercise_of, verdicts
 from grading.sandbox import Limits
 from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
 
@@ -77,6 +78,9 @@ class Judge:
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
         outcome = sandbox.record(job_bytes(job), self.limits, unsafe=self.unsafe)
+        together = ranks.outcomes(
+            job["steps"], asked_together(questions, chosen, seeds), job_bytes, self.limits, unsafe=self.unsafe
+        )
         recorded = time.monotonic()
         ends = {
             "done": "",
@@ -93,6 +97,7 @@ class Judge:
                 seeds,
                 sources,
                 _notes(graft, questions),
+                outcomes=together,
             )
         )
         return NotebookVerdict(
@@ -173,6 +178,22 @@ def recording_job(
     return {"patience": patience, "steps": steps}
 
 
+def asked_together(
+    questions: Iterable[Question],
+    chosen: dict[str, tuple[Case, ...]],
+    seeds: dict[tuple[str, str], int],
+) -> list[Asked]:
+    """The exercises for several ranks among the questions."""
+    found = []
+    for question in questions:
+        exercise = exercise_of(question.exercise)
+        if exercise.evidence == "communication":
+            cases = chosen[question.exercise]
+            numbers = tuple(seeds[question.exercise, case.name] for case in cases)
+            found.append(Asked(question.exercise, exercise, cases, numbers))
+    return found
+
+
 def steps_of(notebook: NotebookNode) -> Iterator[dict[str, Any]]:
     """The cells that answers need, ``{"cell", "source"}``, and the tests' places, ``{"test"}``, in order."""
     needed = {cell.id for cell in cells_to_run(notebook)}
@@ -197,6 +218,8 @@ def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
     """One case as the sandbox gets it: questions, or sizes and types without contents."""
     if exercise.evidence == "answered cases":
         return {"name": case.name, "questions": contents.questions(exercise, case, number)}
+    if exercise.evidence == "communication":
+        return {"name": case.name, "ranks": communication.ranks_of(case)}
     assert exercise.arguments is not None
     given = [
         {"array": a.name, "shape": a.shape, "dtype": a.dtype, "role": a.role, "grad": a.grad}

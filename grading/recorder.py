@@ -10,6 +10,10 @@ lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"
 and "face", whose arrays they are to be; where the function is a kernel also "launch": [grid, block, bytes of
 dynamic shared memory]. Where it computes with PyTorch, "operators" lists those that it may use, and each
 array says with "grad" whether it wants a gradient.
+
+An exercise for several ranks says so with "ranks". It is not recorded: this script runs once more in each of
+several sandboxes, with the number of a descriptor as its second argument. Behind that is the network, which
+gives the rank its tasks and carries what ranks say to one another.
 """
 
 from __future__ import annotations
@@ -276,8 +280,10 @@ def graph_case(function: Any, record: Record, exercise: str, case: dict[str, Any
 
 
 def record_exercise(function: Callable[..., Any], record: Record, step: dict[str, Any]) -> None:
-    """All cases of one exercise."""
+    """All cases of one exercise. Of one for several ranks there is nothing to record."""
     for case in step["cases"]:
+        if "ranks" in case:
+            continue
         if "questions" in case:
             answers = [function(*copy.deepcopy(question)) for question in case["questions"]]
             record.line("answers", exercise=step["exercise"], case=case["name"], answers=answers)
@@ -287,6 +293,25 @@ def record_exercise(function: Callable[..., Any], record: Record, step: dict[str
             trace_case(function, record, step["exercise"], case)
 
 
+def serve_exercise(wire: Any, function: Any, exercise: str) -> None:
+    """Compute what the network asks of this rank, until it goes on to the next exercise."""
+    from gpulab.distributed.member import serve
+    from gpulab.exercises.on_ranks import file_of, work_of
+
+    file = file_of(function)
+    wire.say({"op": "ready", "exercise": exercise, "absent": function is None, "file": file})
+    serve(wire, work_of(function), file)
+
+
+def connection(number: str) -> Any:
+    """This rank's end of its connection to the network."""
+    import socket
+
+    from gpulab.distributed.wired import Wire
+
+    return Wire(socket.socket(fileno=int(number)))
+
+
 def about() -> dict[str, str]:
     """What the kernels are compiled with, and for which GPU."""
     from gpulab import compile, device
@@ -294,22 +319,28 @@ def about() -> dict[str, str]:
     return {"compiler": compile.compiler_version(), "gpu": str(device.current().gpu)}
 
 
-def main(path: str) -> None:
-    """Do the job."""
+def main(path: str, number: str = "") -> None:
+    """Do the job; with the number of a descriptor as one of several ranks."""
     job = json.load(sys.stdin)
     from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
 
-    shell = InteractiveShell.instance(colors="nocolor")
+    quiet = Config({"HistoryManager": {"enabled": False}})  # it would lock a database
+    shell = InteractiveShell.instance(colors="nocolor", config=quiet)
     shell.showtraceback = shell.showsyntaxtraceback = lambda *args, **keywords: None
     shell.enable_gui = lambda gui=None: None  # %matplotlib asks for one
     shell.compile.get_code_name = lambda raw, code, number: f"<cell {shell.gpulab_cell}>"
     record = Record(path)
-    record.line("start", format=FORMAT, **about())
+    wire = connection(number) if number else None
+    record.line("start", format=FORMAT, **({} if wire else about()))
     for step in job["steps"]:
         where = {key: step[key] for key in ("cell", "exercise") if key in step}
         record.line("at", **where)
         if "source" in step:
             work = partial(run_cell, shell, step)
+        elif wire:
+            serve_exercise(wire, shell.user_ns.get(step["function"]), step["exercise"])
+            continue
         elif (function := shell.user_ns.get(step["function"])) is not None:
             work = partial(record_exercise, function, record, step)
         else:
@@ -320,5 +351,5 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
     os._exit(0)  # threads and handlers that a learner left behind have no say

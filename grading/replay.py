@@ -12,7 +12,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,9 +23,11 @@ from gpulab import device as devices
 from gpulab import simt
 from gpulab.compile import CompiledKernel
 from gpulab.compile.cuda_c import digest
+from gpulab.distributed.network import Outcome
 from gpulab.exercises import (
     cases,
     checking,
+    communication,
     compare,
     messages,
     programs,
@@ -40,6 +42,7 @@ from gpulab.messages import Message
 from grading import texts
 from grading.errors import TraceError
 from grading.notebooks import Question
+from grading.ranks import Outcomes
 from grading.traces import CaseTrace, Failure, Kernel, RecordedLaunch, Trace, Upload, read_trace
 from grading.verdicts import ExerciseVerdict, Line
 
@@ -58,6 +61,7 @@ class ReplayJob:
     seeds: dict[tuple[str, str], int]
     sources: dict[str, str]
     notes: dict[str, str]  # by exercise: what was odd about its cell
+    outcomes: Outcomes = field(default_factory=dict)  # of exercises for several ranks
     tolerance: float = 1.0  # times the exercise's; a proof asks for less than a learner must keep
 
 
@@ -89,9 +93,9 @@ def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
 def _verdict(question: Question, job: ReplayJob, trace: Trace) -> ExerciseVerdict:
     exercise = judged(exercise_of(question.exercise), job.cases[question.exercise], job.tolerance)
     seeds = {case.name: job.seeds[question.exercise, case.name] for case in exercise.cases}
-    parts = _parts(exercise, question, trace, seeds, job.end)
+    parts = _parts(exercise, question, trace, seeds, job)
     counted = ""
-    if exercise.evidence == "tensor graph":
+    if exercise.evidence in ("tensor graph", "communication"):
         counted = texts.COUNTED_WITH.format(version=programs.version())
     notes = tuple(filter(None, [job.notes.get(question.exercise), counted]))
     names = tuple(case.name for case in exercise.cases)
@@ -105,7 +109,10 @@ def known_sources(trace: Trace, sources: dict[str, str]) -> Iterator[None]:
     PTX says itself which file a line is from, so a forged one could name any file of this machine. Of CUDA
     C++ it names the text's digest: the text is looked for among the strings of the cells.
     """
-    lines: dict[str, Any] = {}
+    lines: dict[str, Any] = {
+        f"<cell {cell}>": (len(text), None, text.splitlines(keepends=True), cell)
+        for cell, text in sources.items()
+    }
     texts_in_c = {digest(text): text for text in strings(sources.values())}
     for kernel in trace.kernels.values():
         for path, cell in re.findall(r'\.file\s+\d+\s+"([^"\n]*<cell ([^">\n]*)>)"', kernel.ptx):
@@ -155,9 +162,9 @@ def judged(exercise: Exercise, chosen: tuple[Case, ...], tolerance: float = 1.0)
 
 
 def _parts(
-    exercise: Exercise, question: Question, trace: Trace, seeds: dict[str, int], end: str
+    exercise: Exercise, question: Question, trace: Trace, seeds: dict[str, int], job: ReplayJob
 ) -> tuple[Part, ...]:
-    if why := why_not(exercise, question, trace, end):
+    if why := why_not(exercise, question, trace, job):
         return checking.no_points(exercise, "", (Detail(why),))
     reference = registry.reference(exercise.name)
     contents = Contents(seeds)
@@ -166,6 +173,8 @@ def _parts(
             return checking.examine(exercise, replayed_answers(exercise, question, trace), reference)
         if exercise.evidence == "tensor graph":
             return replayed_graphs(exercise, question, trace, reference)
+        if exercise.evidence == "communication":
+            return judged_ranks(exercise, question, job, reference)
         fn = Replayed(exercise, question, trace, contents)
         try:
             parts = checking.examine(exercise, fn, reference)
@@ -176,15 +185,22 @@ def _parts(
     return parts
 
 
-def why_not(exercise: Exercise, question: Question, trace: Trace, end: str) -> str:
+def why_not(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob) -> str:
     """Why there is nothing to examine; empty if there is."""
+    end = job.end
     recorded: dict[str, dict[str, Any]] = {
         "launch trace": trace.cases,
         "answered cases": trace.answers,
         "tensor graph": trace.graphs,
+        "communication": {question.exercise: _fates(question, job)},
     }[exercise.evidence]  # type: ignore[assignment]
     missing = [c.name for c in exercise.cases if c.name not in recorded.get(question.exercise, {})]
     failure = trace.failures.get(question.exercise)
+    for outcome in _fates(question, job).values():
+        if trouble := outcome.trouble:  # cases after it were not tried
+            missing = []
+            if failure is None and trouble.error in ("missing", "NotImplementedError", "NameError"):
+                failure = Failure(trouble.error, f"{trouble.error}: {trouble.text}")
     if failure is not None and failure.kind == "missing":
         for cell, cause in trace.cell_failures.items():
             if cause.kind != "NotImplementedError":
@@ -202,6 +218,11 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, end: str) -> s
         end = end or texts.ENDED_ITSELF
         return end if trace.last == question.exercise else texts.NOT_REACHED.format(why=end, where=trace.last)
     return texts.NO_RECORD.format(case=missing[0]) if missing else ""
+
+
+def _fates(question: Question, job: ReplayJob) -> dict[str, Outcome]:
+    """How the ranks fared, by case; nothing for an exercise that is not for ranks."""
+    return {case: outcome for (name, case), outcome in job.outcomes.items() if name == question.exercise}
 
 
 class Contents:
@@ -391,6 +412,20 @@ def replayed_graphs(
         return programs.examine(exercise, stand_in, reference, lambda case, made: recorded[case.name])
     except Exception as error:
         raise Broken(f"{type(error).__name__}: {error}") from error
+
+
+def judged_ranks(
+    exercise: Exercise, question: Question, job: ReplayJob, reference: Callable[..., Any]
+) -> tuple[Part, ...]:
+    """The parts of a verdict on what several ranks have computed already."""
+
+    def stand_in() -> None:
+        """Gives messages the learner's name of the function."""
+
+    stand_in.__name__ = question.function
+    return communication.examine(
+        exercise, stand_in, reference, lambda case, made: job.outcomes[question.exercise, case.name]
+    )
 
 
 def _line(part: Part) -> Line:

@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -22,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Literal
 
-from grading import cgroup
+from grading import cgroup, seccomp
 from grading.course import ROOT
 from grading.errors import SandboxError
 
@@ -121,29 +122,82 @@ def _environment(home: str, course: str) -> dict[str, str]:
     }
 
 
+@dataclass
+class _Process:
+    """The recorder as it runs; `said` is the end of what it says on standard error."""
+
+    process: subprocess.Popen[bytes]
+    said: bytearray
+    listener: threading.Thread
+
+    def end(self, seconds: float) -> tuple[Literal["done", "stopped", "died"], str]:
+        """Wait for it, but not for ever: how it ended."""
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return "stopped", ""
+        if code == 0:
+            return "done", ""
+        _kill(self.process)
+        self.listener.join(5)
+        last = bytes(self.said).decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
+        number = -code if code < 0 else code - 128  # bubblewrap passes a signal on as 128 + number
+        with contextlib.suppress(ValueError):
+            return "died", signal.Signals(number).name
+        return "died", last[0] or f"exit status {code}"
+
+
 def record(job: bytes, limits: Limits, *, unsafe: bool = False) -> Outcome:
     """Run the recorder on `job` and bring back what it wrote, however it ended."""
-    if not unsafe and obstacle():
-        raise SandboxError(f"{obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe")
     with tempfile.TemporaryDirectory(prefix="gpulab-record-") as folder:
-        result = Path(folder, "record")
-        result.touch()
-        if unsafe:
-            where, root, target = folder, str(ROOT), str(result)
-            command = [sys.executable, str(RECORDER), target]
-        else:
-            where, root, target = "/home/learner", "/course", "/out/record"
-            command = [
-                *_walls(limits),
-                *_contents(result),
-                "--",
-                sys.executable,
-                f"{root}/recorder.py",
-                target,
-            ]
-        end, how = _run([*_rlimits(limits), *command], _environment(where, root), job, limits, folder)
-        with result.open("rb") as file:
+        with _recorder(job, limits, unsafe, folder) as recorder:
+            end, how = recorder.end(limits.seconds)
+        with Path(folder, "record").open("rb") as file:
             return Outcome(file.read(limits.file), end, how)
+
+
+@contextlib.contextmanager
+def rank(job: bytes, limits: Limits, *, unsafe: bool = False) -> Iterator[socket.socket]:
+    """The recorder as one of several ranks, in a sandbox of its own; yields its only connection to others.
+
+    What else could carry something from one sandbox to another is shut, see `seccomp`.
+    """
+    ours, theirs = socket.socketpair()
+    with (
+        ours,
+        theirs,
+        tempfile.TemporaryDirectory(prefix="gpulab-rank-") as folder,
+        _recorder(job, limits, unsafe, folder, theirs),
+    ):
+        theirs.close()  # so that the rank's end is heard
+        yield ours
+
+
+@contextlib.contextmanager
+def _recorder(
+    job: bytes, limits: Limits, unsafe: bool, folder: str, wire: socket.socket | None = None
+) -> Iterator[_Process]:
+    """The recorder, which writes `record` in the folder; with a wire as a rank. It is killed at the end."""
+    if not unsafe and (why := obstacle() or (seccomp.obstacle() if wire else "")):
+        raise SandboxError(f"{why}\nwithout a sandbox nothing is graded, unless you say --unsafe")
+    result = Path(folder, "record")
+    result.touch()
+    numbers = [str(wire.fileno())] if wire else []
+    with tempfile.TemporaryFile() as calls:
+        if unsafe:
+            environment = _environment(folder, str(ROOT))
+            command = [sys.executable, str(RECORDER), str(result), *numbers]
+        else:
+            environment = _environment("/home/learner", "/course")
+            command = [*_walls(limits), *_contents(result)]
+            if wire:
+                calls.write(seccomp.program())
+                calls.seek(0)
+                command += ["--seccomp", str(calls.fileno())]
+            command += ["--", sys.executable, "/course/recorder.py", "/out/record", *numbers]
+        passed = [wire.fileno(), calls.fileno()] if wire else []
+        with _started([*_rlimits(limits), *command], environment, job, limits, folder, passed) as started:
+            yield started
 
 
 def _rlimits(limits: Limits) -> list[str]:
@@ -151,15 +205,22 @@ def _rlimits(limits: Limits) -> list[str]:
     return ["prlimit", f"--as={limits.memory}", f"--cpu={cpu}", f"--fsize={limits.file}", "--core=0", "--"]
 
 
-def _run(
-    command: Sequence[str], environment: dict[str, str], job: bytes, limits: Limits, folder: str
-) -> tuple[Literal["done", "stopped", "died"], str]:
+@contextlib.contextmanager
+def _started(
+    command: Sequence[str],
+    environment: dict[str, str],
+    job: bytes,
+    limits: Limits,
+    folder: str,
+    passed: Sequence[int],
+) -> Iterator[_Process]:
+    """A process with its job on standard input; it and all that it started are killed at the end."""
     with cgroup.limited(limits.processes, limits.memory) as inside, tempfile.TemporaryFile() as stdin:
         stdin.write(job)
         stdin.seek(0)
         process = subprocess.Popen(
             [*inside, *command], stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            env=environment, cwd=folder, start_new_session=True,
+            env=environment, cwd=folder, start_new_session=True, pass_fds=passed,
         )  # fmt: skip
         _running.add(process)
         assert process.stderr is not None
@@ -167,20 +228,13 @@ def _run(
         listener = threading.Thread(target=_listen, args=(process.stderr, said), daemon=True)
         listener.start()
         try:
-            code = process.wait(limits.seconds)
-        except subprocess.TimeoutExpired:
-            return "stopped", ""
+            yield _Process(process, said, listener)
         finally:
             _running.discard(process)
             _kill(process)
             listener.join(5)
-    if code == 0:
-        return "done", ""
-    last = bytes(said).decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
-    number = -code if code < 0 else code - 128  # bubblewrap passes a signal on as 128 + number
-    with contextlib.suppress(ValueError):
-        return "died", signal.Signals(number).name
-    return "died", last[0] or f"exit status {code}"
+            if process.stderr:
+                process.stderr.close()
 
 
 def _listen(stream: IO[bytes], kept: bytearray) -> None:
@@ -196,8 +250,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    if process.stderr:
-        process.stderr.close()
 
 
 def stop_all() -> None:
@@ -211,5 +263,7 @@ def describe() -> Iterator[tuple[str, bool, str]]:
     """Rows for `doctor`: what, whether it is well, in words."""
     why = obstacle()
     yield "sandbox", not why, why or "bubblewrap: own network, processes and file system, read-only"
+    why = seccomp.obstacle()
+    yield "calls of ranks", not why, why or "seccomp: none that two sandboxes could talk through"
     why = cgroup.obstacle()
     yield "process limit", not why, why or "cgroup: processes and memory of a submission together"

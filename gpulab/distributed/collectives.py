@@ -135,9 +135,8 @@ def messages(name: str, given: list[Contribution], root: int = 0, itemsize: int 
         return []
     match name:
         case "all_reduce":
-            share = [
-                len(part) * itemsize for part in np.array_split(range(len(given[0].data) // itemsize), ranks)
-            ]
+            each, more = divmod(len(given[0].data) // itemsize, ranks)
+            share = [(each + (rank < more)) * itemsize for rank in range(ranks)]
             there = _ring_reduce_scatter(share)
             return there + _later(_ring_all_gather(share), there)
         case "reduce_scatter":

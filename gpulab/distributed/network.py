@@ -16,12 +16,12 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from . import collectives, words
 from .collectives import CannotReduce, Contribution
-from .frames import BadFrame, Head, Reader, encode
+from .frames import LARGEST_PAYLOAD, BadFrame, Head, Reader, encode
 
 MOST_MESSAGES = 50_000  # of one run, collectives with all that theirs take
 MOST_BYTES = 1 << 30  # delivered in one run
@@ -100,9 +100,11 @@ COUNTS: dict[str, Callable[[Traffic], float]] = {
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why a run came to no result. `rank` is the one to look at, `line` the line of its code, 0 for none.
+    """Why a run came to no result. `rank` is the one to look at, `line` the line of its code, 0 for none, in
+    the `file` that it has named, if it has.
 
-    `kind` of ``error``: the rank raised an exception, which `error` names and `text` quotes.
+    `kind` of ``error``: the rank raised an exception, which `error` names and `text` quotes. That it has no
+    function to call is called ``missing``.
     """
 
     kind: Literal[
@@ -112,6 +114,7 @@ class Trouble:
     rank: int = 0
     line: int = 0
     error: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,8 +148,9 @@ class _Rank:
     connection: socket.socket
     reader: Reader = field(default_factory=Reader)
     out: bytearray = field(default_factory=bytearray)
-    state: Literal["idle", "runs", "waits", "gone"] = "idle"
+    state: Literal["idle", "comes", "runs", "waits", "gone"] = "idle"
     request: int = 0  # that it waits for
+    file: str = ""
     line: int = 0
     alone: bool = True  # no other thread of it goes on while it waits
     clock: int = 0
@@ -169,6 +173,7 @@ class Network:
 
     def __init__(self, connections: Sequence[socket.socket]) -> None:
         self._ranks = [_Rank(connection) for connection in connections]
+        self._show: Callable[[int, str], None] | None = None
         self._selector = selectors.DefaultSelector()
         for number, rank in enumerate(self._ranks):
             rank.connection.setblocking(False)
@@ -191,6 +196,25 @@ class Network:
             if rank.state != "gone":
                 self._say(rank, head)
 
+    def meet(self, exercise: str, seconds: float) -> Trouble | None:
+        """Wait until all say that they are ready for an exercise. Returns what keeps one away, or None."""
+        self._world, self._aborting = self._ranks, False
+        self._exercise, self._absent = exercise, False
+        for rank in self._ranks:
+            rank.state = "gone" if rank.state == "gone" else "comes"
+        until = time.monotonic() + seconds
+        try:
+            while any(rank.state == "comes" for rank in self._ranks):
+                if time.monotonic() > until:
+                    return Trouble("too long", words.never_ready(seconds))
+                self._listen(0.1)
+        except _Ends as stop:
+            return stop.trouble
+        gone = [number for number, rank in enumerate(self._ranks) if rank.state == "gone"]
+        if gone:
+            return Trouble("died", words.died(gone[0], len(self._ranks)), gone[0])
+        return Trouble("error", "", error="missing") if self._absent else None
+
     def run(self, task: Task, seconds: float, show: Callable[[int, str], None] | None = None) -> Outcome:
         """Give each rank its task and serve them until all have returned, or something goes wrong.
 
@@ -206,7 +230,7 @@ class Network:
             try:
                 if ends is None and now > until:
                     raise _Ends(Trouble("too long", words.too_long(seconds, self._where())))
-                stuck = ends is None and not any(_goes_on(rank) for rank in self._world)
+                stuck = ends is None and not any(map(_goes_on, self._world))
                 heard = self._listen(min(PATIENCE, max(until - now, 0.01)) if stuck or ends else 0.1)
                 if stuck and not heard:
                     raise _Ends(self._deadlock())
@@ -220,6 +244,8 @@ class Network:
             if trouble is None or trouble.kind == "error":
                 trouble = first
         trouble = trouble or self._left()
+        if trouble:
+            trouble = replace(trouble, file=self._ranks[trouble.rank].file)
         traffic = Traffic(len(self._world), tuple(self._transfers), dict(self._calls))
         if trouble:
             return Outcome((), traffic, trouble)
@@ -315,7 +341,11 @@ class Network:
             if self._show is not None:
                 self._show(number, str(head["text"])[:2000])
             return
-        if rank not in self._world or rank.state == "idle":
+        if op == "ready" and rank.state == "comes" and head["exercise"] == self._exercise:
+            rank.state, rank.file = "idle", str(head["file"])[:200]
+            self._absent = self._absent or head["absent"] is True
+            return
+        if rank not in self._world or rank.state not in ("runs", "waits"):
             raise BadFrame("speaks without being asked")
         match op:
             case "result":
@@ -439,6 +469,8 @@ class Network:
             raise _Ends(Trouble("refused", text, meeting[0].rank, self._line(meeting[0]))) from None
         except (ValueError, IndexError):
             results, sent = [], []
+        if sum(map(len, results)) > MOST_PENDING or any(len(x) > LARGEST_PAYLOAD for x in results):
+            raise _Ends(Trouble("too much", words.too_much(MOST_MESSAGES, MOST_BYTES), meeting[0].rank))
         wrong = not results or any(len(x) != r.call["bytes"] for x, r in zip(results, meeting, strict=True))
         if wrong:
             sizes = [len(r.data) for r in meeting]

@@ -48,6 +48,10 @@ def too_long(seconds: float, where: Sequence[str]) -> str:
     return f"after {seconds:g} s not all ranks have returned:\n" + "\n".join(f"  {x}" for x in where)
 
 
+def never_ready(seconds: float) -> str:
+    return f"after {seconds:.0f} s not all ranks were ready to begin"
+
+
 def too_much(messages: int, size: int) -> str:
     return f"a run may send {messages:,} messages and {size:,} bytes at most: does a loop end?"
 

@@ -180,7 +180,8 @@ def _trouble(trouble: Trouble, fn: Any) -> tuple[Detail, ...]:
         said = messages.on_rank(trouble.rank, messages.raised(trouble.error, first, trouble.line))
     else:
         said = trouble.text
-    text = linecache.getline(file_of(fn), trouble.line).strip() if trouble.line else ""
+    file = trouble.file or file_of(fn)
+    text = linecache.getline(file, trouble.line).strip() if trouble.line else ""
     return (Detail(said), Detail(text, trouble.line)) if text else (Detail(said),)
 
 
