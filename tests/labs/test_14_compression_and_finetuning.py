@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import ast
 import math
 
 import numpy as np
@@ -134,27 +134,29 @@ def test_with_t_squared_the_gradient_keeps_its_size_and_without_it_fades():
     assert 0.6 < norms[1] / (64 * norms[8]) < 1.5
 
 
-def test_an_adapter_starts_as_the_layer_that_it_adapts_and_merges_into_it(solved):
+@pytest.mark.parametrize("name", ["Adapter", "Turned"])
+def test_an_adapter_starts_as_the_layer_that_it_adapts_and_merges_into_it(name, solved):
     torch.manual_seed(0)
     layer, x = nn.Linear(12, 7), torch.randn(5, 12)
-    for dora in (False, True):
-        adapter = adapter_of_the_lab(layer, 3, dora)
-        assert torch.allclose(adapter(x), layer(x), atol=1e-6)
-        with torch.no_grad():
-            adapter.b.normal_()
-        merged = layer.weight + adapter.scale * adapter.b @ adapter.a
-        if dora:
-            merged = solved["merge"](layer.weight, adapter.a, adapter.b, adapter.scale, adapter.magnitude)
-        assert torch.allclose(adapter(x), F.linear(x, merged, layer.bias), atol=1e-5)
+    adapter = adapters_of_the_lab(solved["merge"])[name](layer, 3)
+    assert torch.allclose(adapter(x), layer(x), atol=1e-6)
+    with torch.no_grad():
+        adapter.b.normal_()
+    merged = layer.weight + adapter.scale * adapter.b @ adapter.a
+    if name == "Turned":
+        merged = merged * (layer.weight.norm(dim=1) / merged.norm(dim=1))[:, None]
+    assert torch.allclose(adapter(x), F.linear(x, merged, layer.bias), atol=1e-5)
 
 
-def adapter_of_the_lab(layer: nn.Linear, rank: int, dora: bool) -> nn.Module:
-    """The class of the lab's section 7, as it stands there."""
-    cell = next(c.source for c in notebooks.cells(LAB, "code") if "class Adapter(" in c.source)
-    source = cell[cell.index("class Adapter(") : cell.index("def adapt(")]
-    names = {"nn": nn, "torch": torch, "F": F, "math": math}
-    exec(source, names)
-    return names["Adapter"](copy.deepcopy(layer), rank, dora=dora)
+def adapters_of_the_lab(merge) -> dict[str, type[nn.Module]]:
+    """The classes of the lab's section 7, as they stand there."""
+    names = {"nn": nn, "torch": torch, "F": F, "math": math, "merge": merge}
+    for name in ("Adapter", "Turned"):
+        cell = next(c.source for c in notebooks.cells(LAB, "code") if f"class {name}(" in c.source)
+        tree = ast.parse(cell)
+        only = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+        exec(compile(ast.Module(only, []), name, "exec"), names)
+    return names
 
 
 def test_the_workload_counts_the_parameters_of_a_real_model():
