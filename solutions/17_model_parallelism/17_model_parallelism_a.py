@@ -319,7 +319,7 @@ print(f"for an all-gather and a reduce-scatter     {gather + scatter:9,.0f} B")
 #
 # **Do.** Write `ring(q, k, v)`: attention over all tokens, without a mask, for this rank's queries. All three
 # are (tokens / ranks × width), one head; scores are divided by √width. Only sends and receives are allowed.
-# **Budget:** p − 1 steps, in which each rank sends one block of keys and values. About 20 lines.
+# **Budget:** p − 1 steps; in each a rank sends one block, keys and values in one message. About 20 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "ring", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -42,7 +42,7 @@ from gpulab.distributed.pipelines import Work, simulate
 gpulab.start("17")
 
 # %% [markdown]
-# ## 1 · Four ways to cut
+# ## 1 · Ways to cut a model
 #
 # A training step has three axes to cut: the samples, the layers, the insides of a layer. A fourth is the
 # state that training keeps. **Sharding** a model means that no device holds all of it.
@@ -292,6 +292,7 @@ gpulab.plot.schedule(slots, "ms", peaks=[held for _, _, held in ran])
 # And is it the same training step? One process with all four stages, the whole mini-batch at once:
 
 # %%
+gpulab.need(schedule)
 model = torch.nn.Sequential(*[stage(rank) for rank in range(4)])
 inputs, targets = torch.cat([batch(i) for i in range(8)], 1)
 ((model(inputs) - targets) ** 2).mean().backward()
@@ -613,6 +614,7 @@ gpulab.plot.bars(
 # proposes is then measured. On eight nodes of four GPUs?
 
 # %%
+gpulab.need(layout)
 for shape in ((4, 8), (8, 4), (16, 2)):
     other = cluster | {"nodes": shape[0], "per_node": shape[1]}
     found = layout(model, other)
