@@ -177,7 +177,7 @@ def halving_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
 def factor_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     """How many labels each rank counts."""
     match sizes["what"]:
-        case "equal":
+        case "equal counts":
             return [([8, 8, 8, 8],), ([5],)]
         case "a short last batch":
             return [([32, 32, 32, 7],), ([16, 1],)]
@@ -189,13 +189,13 @@ def factor_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
 def indices_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     """(samples, ranks, rank, seed, epoch)."""
     match sizes["what"]:
-        case "divides":
+        case "12 samples, 4 ranks":
             return [(12, 4, rank, 7, 0) for rank in range(4)]
-        case "does not":
+        case "10 samples, 4 ranks":
             return [(10, 4, rank, 7, 3) for rank in range(4)]
-        case "fewer than ranks":
+        case "3 samples, 8 ranks":
             return [(3, 8, rank, 1, 2) for rank in range(8)]
-        case "another epoch":
+        case "three epochs":
             return [(24, 3, rank, 5, epoch) for epoch in range(3) for rank in range(3)]
     found = []
     for _ in range(10):
@@ -427,7 +427,7 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence="answered cases",
         detective=True,
         correct_points=3,
-        cases=_what("equal", "a short last batch", "one has none", "any"),
+        cases=_what("equal counts", "a short last batch", "one has none", "any"),
         questions=factor_questions,
         rtol=1e-9,
         hints=(
@@ -445,7 +445,9 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence="answered cases",
         correct_points=3,
-        cases=_what("divides", "does not", "another epoch", "fewer than ranks", "any"),
+        cases=_what(
+            "12 samples, 4 ranks", "10 samples, 4 ranks", "three epochs", "3 samples, 8 ranks", "any"
+        ),
         questions=indices_questions,
         hints=(
             "All ranks need the same permutation, so the rank must not be in its seed. What must be?",

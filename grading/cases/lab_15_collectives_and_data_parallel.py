@@ -25,8 +25,8 @@ CASES: dict[str, tuple[Case, ...]] = {
     "collective.reduce_scatter": _RINGS,
     "collective.all_reduce": _RINGS,
     "collective.halving": _ranks(2, 1, 8, 32),
-    "parallel.factors": _what("one has none", "any", "a short last batch"),
-    "parallel.indices": _what("fewer than ranks", "does not", "any", "another epoch"),
+    "parallel.factors": _what("a short last batch", "any", "one has none"),
+    "parallel.indices": _what("3 samples, 8 ranks", "10 samples, 4 ranks", "any", "three epochs"),
     "parallel.buckets": (
         Case("two parameters", {"layers": 0, "kind": "plain"}),
         Case("tied, 3 layers", {"layers": 3, "kind": "tied"}),

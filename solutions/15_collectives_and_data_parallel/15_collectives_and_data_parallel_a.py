@@ -45,8 +45,9 @@ gpulab.start("15")
 # from 0, and how many there are is the **world size**. They share no variable. All that joins them are
 # messages.
 #
-# `distributed.run(fn, 4)` starts four ranks, calls `fn` in each, and returns what each returned. On a cluster
-# `torchrun` starts them (part B). Inside `fn`, `torch.distributed` is ready to use:
+# `distributed.run(fn, 4)` starts four ranks, calls `fn` in each, and returns a list of what each returned; what
+# stands behind the 4 is handed to `fn`. On a cluster `torchrun` starts them (part B). Inside `fn`,
+# `torch.distributed` is ready to use:
 #
 # - `dist.send(x, to)` sends the contents of a tensor, and comes back when they have been taken over;
 # - `dist.recv(x, from_)` waits for a message and writes it into `x`;
@@ -428,7 +429,7 @@ print(f"1 GB, 8 machines of 8 GPUs, modelled: one ring {1e3 * flat:.1f} ms, in l
 # You do not write all-reduces in a training program: `dist.all_reduce(x)` does it in place, and the back end
 # chooses the algorithm by size and network. NCCL has rings, and trees in which a large array flows in pieces:
 # about 2 log2 p · α + 2 S / β, not the tree of the table above, where every rank waits for the whole array
-# (Jeaugey, 2019). Switches that add numbers themselves, as NVLink's and InfiniBand's can, halve the bytes.
+# (Jeaugey, 2019). Switches can add numbers themselves; then a rank sends its array once (Graham et al., 2016).
 #
 # Gloo's all-reduce beside yours, the best of five, measured on this machine (other work on it disturbs):
 
@@ -581,4 +582,4 @@ print(f"ring {cost(ring(8))}, halving as above {cost(halving(8))}")
 # At which line each rank waits. Then whether all ranks make the same collective calls in the same order.
 # </details>
 #
-# Part B has the cheat sheet, the references and the list of claims for both parts.
+# Part B has the cheat sheet, the references and the claims of other guides for both parts.

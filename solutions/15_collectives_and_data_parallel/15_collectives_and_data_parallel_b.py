@@ -380,7 +380,8 @@ class Replica:
 # Why does `send` never send a bucket out of turn, though a later one may be full first? Ranks that use different
 # branches fill buckets in different orders, and the n-th all-reduce of one rank meets the n-th of the others.
 #
-# The test: a model with a tied weight, a frozen layer, and branches. Three steps with `Replica`, three with DDP.
+# The test: a model with a tied weight, a frozen layer, and branches, one of which nobody uses (it gets zeros here,
+# and stays `None` in DDP). Three steps with `Replica`, three with DDP.
 
 
 # %%
@@ -587,9 +588,9 @@ plot.lines(
 
 # %% [markdown]
 # **Why.** A stale gradient keeps pushing after the valley is crossed. With curvature 1 and staleness τ the rate
-# must stay below 2 sin(π / (4 τ + 2)): 2 for τ = 0, 0.209 for 7, 0.101 for 15. So asynchronous training takes
-# smaller steps, and its results change from run to run. Large models are trained synchronously; some
-# recommenders, with their huge sparse tables, asynchronously.
+# must stay below 2 sin(π / (4 τ + 2)): 2 for τ = 0, 0.209 for 7, 0.101 for 15 (Levin and May, 1976). So
+# asynchronous training takes smaller steps, and its results change from run to run, because the order of updates
+# does.
 #
 # ## B7 · Fewer bits
 #
@@ -686,7 +687,7 @@ plot.lines(
 # gradients cannot be all-reduced as they are: sums of signs need more bits, and each rank has other indices. For
 # Adam the second moments must be kept exact for a while: **1-bit Adam** runs plain Adam first, then freezes them
 # (Tang et al., 2021; up to 5 × less communication in all; 0/1 Adam up to 26 ×). All of this pays between machines on
-# slow networks, not over NVLink.
+# slow networks, less over NVLink.
 #
 # ## B8 · How ranks start
 #
@@ -881,8 +882,8 @@ gpulab.recap("15")
 # - *Data parallel training gives identical results.* Up to the order of additions, and only with equal counts, no
 #   batch norm per rank, and agreeing random numbers.
 # - *A ring all-reduce sends a constant volume.* 2 (p − 1) / p · S per rank, which tends to 2 S.
-# - *A tree all-reduce costs 2 log2 p · S.* That is the tree without pipelining; NCCL's sends large arrays through it
-#   in pieces.
+# - *A tree all-reduce costs 2 log2 p · S.* That is the tree without pipelining, with ⌈log2 p⌉ where p is no power of
+#   two; NCCL's sends large arrays through it in pieces.
 # - *The square-root rule keeps training the same,* with `lr * world_size` and AdamW in the code below it. Linear with
 #   warm-up is for SGD, square root for Adam.
 # - *`torch.cuda.set_device(os.environ["LOCAL_RANK"])`.* It is a string: `int(…)`.
@@ -894,8 +895,8 @@ gpulab.recap("15")
 # ### References
 #
 # 1. R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.
-# 2. P. Patarasuk, X. Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations", 2009.
-# 3. S. Jeaugey, "Massively Scale Your Deep Learning Training with NCCL 2.4", NVIDIA, 2019.
+# 2. S. Jeaugey, "Massively Scale Your Deep Learning Training with NCCL 2.4", NVIDIA, 2019.
+# 3. R. Graham et al., "Scalable Hierarchical Aggregation Protocol (SHArP)", COM-HPC 2016.
 # 4. S. Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020.
 #    https://arxiv.org/abs/2006.15704
 # 5. P. Goyal et al., "Accurate, Large Minibatch SGD", 2017. https://arxiv.org/abs/1706.02677

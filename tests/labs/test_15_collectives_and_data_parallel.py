@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from dataclasses import replace
 
@@ -216,6 +217,12 @@ def test_the_plans_of_the_table_wait_as_it_says(solved, wrong):
         return plan
 
     assert 2.2 < min(worst(of_25_mb)) <= max(worst(of_25_mb)) < 3.2
+
+
+def test_pytorch_fills_buckets_as_the_notebook_says():
+    assert torch.distributed._DEFAULT_FIRST_BUCKET_BYTES == 1 << 20
+    signature = inspect.signature(torch.nn.parallel.DistributedDataParallel)
+    assert signature.parameters["bucket_cap_mb"].default in (None, 25)  # None stands for 25
 
 
 def test_a_tied_gradient_is_ready_with_its_last_addend_and_an_unused_one_at_once():

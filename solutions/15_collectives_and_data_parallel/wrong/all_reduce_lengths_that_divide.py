@@ -1,4 +1,4 @@
-# exercise: collective.all_reduce  fails: right  says: rank
+# exercise: collective.all_reduce  fails: right  says: invalid for input of size 10
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# exercise: parallel.exchange  fails: right  says: rank
+# exercise: parallel.exchange  fails: right  says: is None
 import torch
 import torch.distributed as dist
 

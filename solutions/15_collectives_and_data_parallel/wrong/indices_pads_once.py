@@ -1,4 +1,4 @@
-# exercise: parallel.indices  fails: right  says: fewer than ranks
+# exercise: parallel.indices  fails: right  says: 3 samples, 8 ranks
 import numpy as np
 
 
