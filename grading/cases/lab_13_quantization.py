@@ -1,0 +1,27 @@
+"""The judge's own cases for lab 13. A budget that names no case is taken from the last one."""
+
+from __future__ import annotations
+
+from gpulab.exercises.lab_13_quantization import gptq_case
+from gpulab.exercises.spec import Case
+
+
+def _what(*names: str) -> tuple[Case, ...]:
+    return tuple(Case(name, {"what": name}) for name in names)
+
+
+def _matrices(*shapes: tuple[int, int]) -> tuple[Case, ...]:
+    return tuple(Case(f"{r} × {c:,}", {"rows": r, "columns": c}) for r, c in shapes)
+
+
+CASES: dict[str, tuple[Case, ...]] = {
+    "quant.affine": _what("one number", "zeros", "numbers", "one sign", "by hand"),
+    "quant.grouped": _what("8", "row", "16", "tensor"),
+    "quant.clip": _what("a few far out", "one magnitude", "normal", "all shapes"),
+    "quant.fake": _what("edges", "inside", "beyond"),
+    "quant.smooth": _what("a silent channel", "no outliers", "weights made up for it", "outliers"),
+    "quant.gptq": (gptq_case(3, 12, 3), gptq_case(5, 48, 2, dead=1), gptq_case(8, 128, 3)),
+    "quant.awq": _what("a silent channel", "no outliers", "outliers"),
+    "quant.multiply": _matrices((33, 256), (0, 512), (7, 1536), (64, 1024)),
+    "quant.size": _what("nothing", "tied", "a quantised model", "plain"),
+}

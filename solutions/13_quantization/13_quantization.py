@@ -1,0 +1,1064 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "13"
+#     hours: 5
+#     topics: [C8.11, C8.13, C14.1, C14.2, C14.3, C14.4]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 13 · Quantisation
+#
+# **About five hours.** You need labs 05 (warp reductions) and 09 (number formats); lab 11 helps.
+#
+# A language model that writes one token at a time reads all of its weights for it. Half the bytes, and it is
+# nearly twice as fast; a quarter, and it fits on a smaller GPU. So weights are kept in 8, 4, or 3 bits, and
+# sometimes activations, too. In this lab you do that to a real, small model, measure what it costs, and mend
+# what breaks.
+#
+# When you are through, you can
+#
+# 1. turn a tensor into integers with a scale and a zero point, and say how many bits that takes;
+# 2. choose the limits of activations, before or during the run, and say what each choice costs;
+# 3. say why outliers ruin 8 bits, and move them where they do no harm;
+# 4. round weights so that their errors cancel (GPTQ) or fall where they count less (AWQ);
+# 5. write a kernel that multiplies 4-bit weights, and read a plot of accuracy against bytes.
+
+# %%
+import copy
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import gpulab
+from gpulab import cuda
+
+gpulab.start("13")
+
+# %% [markdown]
+# ## 1 · Integers for reals
+#
+# **Uniform** (or **affine**) quantisation keeps a real number x as a whole number, its **code** q:
+#
+# q = clamp(round(x / scale) + zero, 0, 2^bits − 1), and back: x ≈ scale · (q − zero).
+#
+# `clamp` cuts what lies beyond. The **zero point** is the code of 0, a whole number, so that 0 itself is kept
+# exactly: padding and the zeros behind a ReLU are many. The range goes from low = min(0, smallest) to high =
+# max(0, largest), which makes scale = (high − low) / (2^bits − 1) and zero = round(−low / scale).
+#
+# **Predict.** Values from −1 to 3, 8 bits: what is the zero point?
+
+# %%
+gpulab.predict("quant.zero_point", ...)
+
+# %% [markdown]
+# **Do.** Write `affine(values, bits)`: `[scale, zero, [codes]]`. If all values are 0, the scale is 1 and the
+# rest is 0. About 8 lines. Python's `round` and `np.round` are both right.
+
+
+# %% nbgrader={"grade": false, "grade_id": "affine", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def affine(values, bits):
+    ### BEGIN SOLUTION
+    low, high = min(0.0, *values), max(0.0, *values)
+    last = 2**bits - 1
+    scale = (high - low) / last or 1.0
+    zero = round(-low / scale)
+    return [scale, zero, [min(max(round(x / scale) + zero, 0), last) for x in values]]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "affine-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.affine", affine)
+
+# %% [markdown]
+# **See.** What comes back for every x from −1.5 to 3.5, if the range −1 … 3 was given.
+
+# %%
+from gpulab import plot
+
+gpulab.need(affine)
+curves = {}
+line = np.linspace(-1.5, 3.5, 1001)
+for bits in (2, 3):
+    scale, zero, _ = affine([-1.0, 3.0], bits)
+    back = scale * (np.clip(np.round(line / scale) + zero, 0, 2**bits - 1) - zero)
+    curves[f"{bits} bits"] = list(zip(line, back, strict=True))
+plot.lines(curves, "x", "what is left of x", "Equal steps, flat ends, and a step through 0.")
+
+# %% [markdown]
+# **Why.** Inside the range a number is off by at most half a step, scale/2. One bit more halves that. Beyond
+# the range the error grows without limit. Everything in this lab is about those two: a range that is too wide
+# makes steps coarse, one that is too narrow cuts.
+#
+# A range around 0, from −m to m with zero in the middle, is **symmetric**: no zero point to store, and a
+# product of two such tensors needs no correction. Weights and activations in 8 bits are mostly symmetric.
+#
+# ## 2 · Who shares a scale
+#
+# A matrix can have one scale (**per tensor**), one for each row, that is, for each output (**per channel**),
+# or one for each few neighbours in a row (**per group**). We keep a scale and a zero point in 16 bits each.
+#
+# **Predict.** Codes of 3 bits, 128 of them to a group: how many bits is that per weight?
+
+# %%
+gpulab.predict("quant.bits", ...)
+
+# %% [markdown]
+# **Do.** Write `grouped(weights, bits, group)`. `weights` is a list of rows. Read row after row, `group`
+# neighbours share a scale and a zero point, so `group` = 1 row is per channel, and `group` = all is per
+# tensor; it always divides. Return `[bits per weight, [rows of restored weights]]`. About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "grouped", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def grouped(weights, bits, group):
+    ### BEGIN SOLUTION
+    w = np.array(weights)
+    restored = []
+    for part in w.reshape(-1, group):
+        scale, zero, codes = affine(part.tolist(), bits)
+        restored.append(scale * (np.array(codes) - zero))
+    return [bits + 32 / group, np.array(restored).reshape(w.shape).tolist()]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "grouped-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.grouped", grouped)
+
+# %% [markdown]
+# **The model.** A GPT with 106,752 parameters that has learnt little stories. The next cell trains it if you
+# have not had it before (about half a minute), and keeps it in your cache folder.
+#
+# There are 11,520 different stories, all equally likely. A model that has learnt everything needs ln 11,520 =
+# 9.35 **nats** for one, and no model needs less on average. What one needs more than that is **lost**. So we
+# measure in nats per story: 0 is perfect, 1 means that the **perplexity** is e times the best possible.
+
+# %%
+import torch
+
+from gpulab.models import text
+from gpulab.models.pretrained import fresh, story_nats, trained
+
+torch.set_num_threads(1)  # with tensors as small as these, threads would wait for each other
+model = trained()
+tokens, present = fresh(200)
+
+
+def layers(model):
+    """The linear layers by name, without the output layer, which is the embedding."""
+    found = dict(model.named_modules())
+    return {name: m for name, m in found.items() if isinstance(m, torch.nn.Linear) and name != "head"}
+
+
+def lost(model):
+    """Nats per story above the least possible."""
+    return story_nats(model, tokens, present) - text.STORY_NATS
+
+
+@torch.no_grad()
+def changed(model, how):
+    """A copy of the model whose weights are how(name, rows of weights)."""
+    new = copy.deepcopy(model)
+    for name, layer in layers(new).items():
+        layer.weight.copy_(torch.tensor(how(name, layer.weight.tolist())))
+    return new
+
+
+weights = sum(layer.weight.numel() for layer in layers(model).values())
+print(f"{weights:,} weights in {len(layers(model))} matrices; lost {lost(model):.3f} nats per story")
+
+# %%
+gpulab.need(grouped)
+curves = {"per tensor": [], "per row": [], "per 16": []}
+for bits in (2, 3, 4, 8):
+    for name, points in curves.items():
+        size = {
+            "per tensor": lambda w: len(w) * len(w[0]),
+            "per row": lambda w: len(w[0]),
+            "per 16": lambda w: 16,
+        }
+        small = changed(model, lambda _, w, size=size[name], bits=bits: grouped(w, bits, size(w))[1])
+        points.append((bits, lost(small)))
+        print(f"{bits} bits {name:10}: lost {points[-1][1]:7.3f}")
+plot.lines(
+    curves,
+    "bits of a code",
+    "lost, nats per story",
+    "Eight bits cost nothing, four next to nothing, two a lot.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** Smaller groups have narrower ranges, so their steps are finer, and they pay in bits: 2 bits in
+# groups of 16 are 4 bits per weight. At 4 bits and more this model hardly cares. That is why the rest of the
+# lab compares at 2 and 3.
+#
+# ## 3 · Calibration
+#
+# Weights are known before the run. Activations are not. **Static** quantisation runs a few texts beforehand
+# (**calibration**), looks at the values, and fixes a limit for each tensor: everything from −limit to limit
+# gets a code. **Dynamic** quantisation takes the largest magnitude of the input at hand, per tensor or per
+# token; that costs a pass over the data at each call.
+#
+# Four ways to choose a static limit: the largest magnitude (**min-max**), a **percentile** such as 99.9 %, the
+# limit with the smallest mean square error (**MSE**), the one whose histogram stays closest to the original
+# (**KL** divergence, as in NVIDIA's TensorRT; Migacz 2017).
+#
+# **Predict.** Normal numbers with standard deviation 1, 1,500 of them, 4 bits, symmetric. At which limit is
+# the mean square error smallest?
+
+# %%
+gpulab.predict("quant.limit", ...)
+
+# %% [markdown]
+# **Do.** Write `clip(values, bits)`: the limit with the smallest mean square error. Codes are symmetric: scale
+# = limit / (2^(bits − 1) − 1), and codes go from −(2^(bits − 1) − 1) to 2^(bits − 1) − 1. **Budget:** an error
+# of at most 1.03 times the least, for numbers of any shape. About 8 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def clip(values, bits):
+    ### BEGIN SOLUTION
+    x = np.array(values)
+    last = 2 ** (bits - 1) - 1
+
+    def error(limit):
+        scale = limit / last
+        return np.mean((np.clip(np.round(x / scale), -last, last) * scale - x) ** 2)
+
+    limits = np.abs(x).max() * np.arange(1, 1001) / 1000
+    return float(min(limits, key=error))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "clip-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.clip", clip)
+
+# %%
+gpulab.need(clip)
+normal = np.random.default_rng(4).standard_normal(1500)
+curves = {}
+for bits in (3, 4, 6):
+    last = 2 ** (bits - 1) - 1
+    curves[f"{bits} bits"] = [
+        (
+            limit,
+            float(
+                np.mean((np.clip(np.round(normal * last / limit), -last, last) * limit / last - normal) ** 2)
+            ),
+        )
+        for limit in np.linspace(0.5, np.abs(normal).max(), 80)
+    ]
+print("best limits:", {bits: round(clip(normal.tolist(), bits), 2) for bits in (3, 4, 6)})
+gpulab.predict("quant.limit", measured=clip(normal.tolist(), 4))
+plot.lines(
+    curves,
+    "limit, standard deviations",
+    "mean square error",
+    "The more bits, the further out is the best limit.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **See** it on the model, with activations of 4 bits, in front of every linear layer (weights stay as they
+# are). `kl_limit` spreads the histogram up to each limit over the codes, and compares.
+
+
+# %%
+def collect(model, rows=64):
+    """What goes into each linear layer while it reads calibration text: arrays (tokens, channels)."""
+    seen, (texts, there) = {}, fresh(rows, seed=77)
+    hooks = [
+        layer.register_forward_pre_hook(
+            lambda _, x, name=name: seen.update({name: x[0][there].double().numpy()})
+        )
+        for name, layer in layers(model).items()
+    ]
+    with torch.no_grad():
+        model(texts, there)
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+def with_rounded_inputs(model, bits, scale_of):
+    """A copy whose linear layers round their inputs; scale_of(name, x) gives the scale."""
+    new, last = copy.deepcopy(model), 2 ** (bits - 1) - 1
+    for name, layer in layers(new).items():
+
+        def round_it(_, inputs, name=name):
+            scale = scale_of(name, inputs[0])
+            return (torch.clamp(torch.round(inputs[0] / scale), -last, last) * scale,)
+
+        layer.register_forward_pre_hook(round_it)
+    return new
+
+
+def kl_limit(x, bits, bins=1024):
+    counts, edges = np.histogram(np.abs(x), bins)
+    levels, best = 2 ** (bits - 1), (math.inf, edges[-1])
+    for kept in range(levels, bins + 1, levels):
+        p = counts[:kept].astype(float)
+        p[-1] += counts[kept:].sum()  # what is cut ends in the last code
+        pieces = counts[:kept].reshape(levels, -1)
+        there = pieces > 0
+        q = np.where(
+            there, pieces.sum(1, keepdims=True) / np.maximum(there.sum(1, keepdims=True), 1), 0
+        ).ravel()
+        p, q = p / p.sum(), q / max(q.sum(), 1)
+        divergence = np.sum(p[p > 0] * np.log(p[p > 0] / np.maximum(q[p > 0], 1e-9)))
+        best = min(best, (divergence, edges[kept]))
+    return best[1]
+
+
+def static(limits, bits):
+    return lambda name, _: limits[name] / (2 ** (bits - 1) - 1)
+
+
+def dynamic(bits, **along):
+    return lambda _, x: x.abs().amax(**along).clamp(min=1e-9) / (2 ** (bits - 1) - 1)
+
+
+# %%
+gpulab.need(clip)
+inputs = collect(model)
+ways = {
+    "min-max": lambda x, bits: np.abs(x).max(),
+    "99.9 %": lambda x, bits: np.percentile(np.abs(x), 99.9),
+    "MSE": lambda x, bits: clip(x.ravel()[::50].tolist(), bits),
+    "KL": kl_limit,
+}
+for bits in (8, 4):
+    limits = {way: {name: float(find(x, bits)) for name, x in inputs.items()} for way, find in ways.items()}
+    scales = {way: static(found, bits) for way, found in limits.items()}
+    scales |= {"dynamic, tensor": dynamic(bits), "dynamic, token": dynamic(bits, dim=-1, keepdim=True)}
+    found = {way: lost(with_rounded_inputs(model, bits, scale)) for way, scale in scales.items()}
+    print(f"{bits} bits: " + ", ".join(f"{way} {nats:.3f}" for way, nats in found.items()))
+plot.bars(found, "nats lost per story, activations of 4 bits", log=True)
+
+# %%
+from gpulab.plot import style
+
+layer = "blocks.0.feed.down"
+fig, ax = plt.subplots(figsize=(7, 3))
+ax.hist(np.abs(inputs[layer]).ravel(), bins=120, color=style.DEEP)
+for k, (way, of) in enumerate(sorted(limits.items(), key=lambda item: item[1][layer])):
+    ax.axvline(of[layer], color=style.ALARM, linestyle=("-", "--", ":", "-.")[k])
+    right = k == 0
+    ax.annotate(
+        f" {way} ",
+        (of[layer], 0.92 - 0.1 * k),
+        xycoords=("data", "axes fraction"),
+        ha="left" if right else "right",
+        color=style.ALARM,
+    )
+ax.set(yscale="log", xlabel=f"magnitude of what enters {layer}", ylabel="how many")
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# **Why.** Few values are large, and in 4 bits cutting them is cheaper than wide steps for all. Per token each
+# row of the input has its own scale. That needs no calibration, and a product of matrices still works, because
+# a row's scale can be taken out of its dot products. KL follows the bulk: GELU leaves most values between −0.17
+# and 0, and with few codes KL spends them all there. It was made for 8 bits, where the ways hardly differ.
+#
+# ## 4 · Training with rounded weights
+#
+# What was rounded *after* training (PTQ, **post-training quantisation**) may be trained a little more with the
+# rounding in place: **QAT**, **quantisation-aware training**. The forward pass uses the restored weights. The
+# backward pass has a problem: the derivative of a staircase is 0 almost everywhere. The **straight-through
+# estimator** acts as if rounding were not there: the gradient passes unchanged where a value is inside the
+# range, and is 0 where it was cut (Bengio et al., 2013).
+#
+# **Do.** Write `fake(values, gradients, scale, zero, bits)`. Return two lists: the values after the round trip
+# of section 1, with this scale and zero point, and the gradients that pass. A value is cut if round(x / scale)
+# + zero lies outside 0 … 2^bits − 1. About 6 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "fake", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def fake(values, gradients, scale, zero, bits):
+    ### BEGIN SOLUTION
+    last = 2**bits - 1
+    codes = [round(x / scale) + zero for x in values]
+    restored = [scale * (min(max(code, 0), last) - zero) for code in codes]
+    passed = [g if 0 <= code <= last else 0.0 for g, code in zip(gradients, codes, strict=True)]
+    return [restored, passed]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "fake-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.fake", fake)
+
+# %% [markdown]
+# **See.** The model at 2 bits per row, trained on with the same rule in PyTorch. Ranges follow the weights, so
+# nothing is cut, and every gradient passes.
+
+# %%
+from torch.nn.utils import parametrize
+
+from gpulab.models import gpt
+
+
+class Straight(torch.autograd.Function):
+    """Rounds each row to 2 bits on the way forward; gradients pass."""
+
+    @staticmethod
+    def forward(ctx, w):
+        low, high = w.amin(1, keepdim=True).clamp(max=0), w.amax(1, keepdim=True).clamp(min=0)
+        scale = (high - low) / 3
+        zero = torch.round(-low / scale)
+        return scale * (torch.clamp(torch.round(w / scale) + zero, 0, 3) - zero)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Rounded(torch.nn.Module):
+    def forward(self, w):
+        return Straight.apply(w)
+
+
+def train_rounded(start, steps=100, rate=1e-3):
+    """QAT: the model afterwards, and (step, lost) on the way."""
+    new, stories = copy.deepcopy(start), text.Stories(5)
+    for layer in layers(new).values():
+        parametrize.register_parametrization(layer, "weight", Rounded())
+    optimizer, path = torch.optim.AdamW(new.parameters(), lr=rate, weight_decay=0), []
+    for step in range(steps + 1):
+        if step % 25 == 0:
+            path.append((step, lost(new)))
+        optimizer.param_groups[0]["lr"] = rate * (1 - step / (steps + 1))
+        optimizer.zero_grad()
+        gpt.loss(new, *map(torch.from_numpy, stories.padded(16))).backward()
+        optimizer.step()
+    return new, path
+
+
+_, path = train_rounded(model)
+print(f"2 bits: lost {path[0][1]:.2f} before, {path[-1][1]:.2f} after {path[-1][0]} steps")
+plot.lines(
+    {"2 bits, trained on": path, "FP32": [(0, lost(model)), (100, lost(model))]},
+    "steps",
+    "lost, nats per story",
+    "A hundred steps bring most of the loss back.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** The weights move until the *rounded* ones do well. It needs the training data and the time. For a
+# model of a hundred billion weights that is often too much, so the next sections do without.
+#
+# ## 5 · Outliers
+#
+# Large language models grow a few channels whose activations are tens of times as large as the rest
+# (Dettmers et al., 2022). Ours is too small for that, so we plant two: the norms' weights of two channels
+# times 50, and the weights that read them divided by 50. The function stays the same.
+#
+# **Predict.** Symmetric 8-bit codes, one scale for the tensor, one channel 50 times as large as all others:
+# how many different codes do the others use?
+
+# %%
+gpulab.predict("quant.codes_left", ...)
+
+# %%
+from gpulab.models.outliers import plant_outliers, readers_of_norms
+
+gpulab.need(grouped)
+planted = plant_outliers(copy.deepcopy(model), channels=(5, 23), factor=50.0)
+inputs = collect(planted)
+
+
+def by_row(bits):
+    return lambda _, w: grouped(w, bits, len(w[0]))[1]
+
+
+def largest(inputs):
+    return {name: float(np.abs(x).max()) for name, x in inputs.items()}
+
+
+eight = changed(planted, by_row(8))
+results = {"FP32": lost(planted), "W8": lost(eight)}
+for bits in (8, 6):
+    results[f"W8A{bits}, static"] = lost(with_rounded_inputs(eight, bits, static(largest(inputs), bits)))
+    results[f"W8A{bits}, per token"] = lost(
+        with_rounded_inputs(eight, bits, dynamic(bits, dim=-1, keepdim=True))
+    )
+plot.bars(results, "nats lost per story", log=True)
+
+# %% [markdown]
+# **W8A8** means weights and activations in 8 bits, so that the product itself runs on integers; W8A6 has
+# activations of 6. The weights do no harm, the activations do. A scale per token helps where a token's
+# outliers happen to be small.
+#
+# **SmoothQuant** (Xiao et al., 2022) moves the trouble to where there is room. Divide channel j of the
+# activations by a factor s_j, multiply column j of the weights by it: the product is the same. The division
+# costs nothing, because the norm before can do it. s_j = (largest |x_j|)^½ / (largest |w_j|)^½ makes the two
+# share.
+#
+# **Do.** Write `smooth(activations, weights)`: the factors, one for each channel, all positive. `activations`
+# are rows of tokens, `weights` rows of outputs; columns are channels in both. The judge rounds the activations
+# with one scale for all and the weights per row, both symmetric in 8 bits. **Budget:** 0.2 of the error of
+# the outputs without factors. About 5 lines. A channel may be all 0.
+
+
+# %% nbgrader={"grade": false, "grade_id": "smooth", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def smooth(activations, weights):
+    ### BEGIN SOLUTION
+    x = np.abs(np.array(activations)).max(axis=0)
+    w = np.abs(np.array(weights)).max(axis=0)
+    factors = np.ones(len(x))
+    both = (x > 0) & (w > 0)
+    factors[both] = np.sqrt(x[both] / w[both])
+    return factors.tolist()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "smooth-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.smooth", smooth)
+
+# %%
+gpulab.need(grouped, smooth)
+
+
+@torch.no_grad()
+def smoothed(model, inputs):
+    """A copy with your factors in its norms and in the weights that read them."""
+    new = copy.deepcopy(model)
+    names = {layer: name for name, layer in layers(new).items()}
+    for block in new.blocks:
+        for norm, readers in readers_of_norms(block):
+            rows = torch.cat([reader.weight for reader in readers])
+            factors = torch.tensor(smooth(inputs[names[readers[0]]][:500].tolist(), rows.tolist()))
+            for parameter in norm.parameters():
+                parameter /= factors
+            for reader in readers:
+                reader.weight *= factors
+    return new
+
+
+soft = smoothed(planted, inputs)
+after = collect(soft)
+eight = changed(soft, by_row(8))
+for bits in (8, 6):
+    results[f"W8A{bits}, smoothed"] = lost(with_rounded_inputs(eight, bits, static(largest(after), bits)))
+print(f"the same function: lost {lost(soft):.3f}")
+plot.bars(results, "nats lost per story", log=True)
+
+# %%
+layer = "blocks.0.attention.query"
+fig, axes = plt.subplots(2, 2, figsize=(8, 4), sharey="row", sharex=True)
+for column, (title, values, owner) in enumerate((("before", inputs, planted), ("after", after, soft))):
+    rows = dict(layers(owner))[layer].weight.detach().numpy()
+    for ax, data, what in zip(
+        axes[:, column], (values[layer], rows), ("activations", "weights"), strict=True
+    ):
+        ax.bar(range(64), np.abs(data).max(axis=0), color=style.DEEP, width=0.9)
+        ax.set(yscale="log")
+        ax.spines[["top", "right"]].set_visible(False)
+        if column == 0:
+            ax.set_ylabel(f"largest |{what[:-1]}|")
+    axes[0, column].set_title(title)
+    axes[1, column].set_xlabel("channel")
+plt.show()
+
+# %% [markdown]
+# Before, two channels stick out of the activations and are tiny in the weights. After, both are level.
+#
+# **Why.** Each side has 8 bits, and the harm is done where the spread is wider than they hold. A scale per
+# *channel* of the activations would mend it too, but it cannot be taken out of a dot product over channels.
+# SmoothQuant puts it into the weights beforehand. Lab 09's rotation is another cure.
+#
+# ## 6 · GPTQ: errors that cancel
+#
+# From here on only weights are rounded, as is usual when a model writes for one user: the time goes into
+# reading them. Rounding to nearest makes each *weight's* error small. What counts is the error of the
+# *outputs*. With E the errors, rows as in the weights, and X the inputs, its square is
+#
+# ‖X Eᵀ‖² = trace(E H Eᵀ), with H = XᵀX, the **Hessian** of this error up to a factor of 2.
+#
+# Where channels go together, an error in one can be undone in another. **GPTQ** (Frantar et al., 2022) rounds
+# column after column. After column j, with error e = before − after in each row, the best change of the columns
+# that are left is to *subtract* e · U[j, j+1:] / U[j, j], where U is upper triangular and UᵀU = H⁻¹.
+#
+# **Predict.** One layer, `1.attention.value`, at 3 bits: how large is the error of its outputs, as a part of that
+# of rounding to nearest?
+
+# %%
+gpulab.predict("quant.gptq_error", ...)
+
+# %% [markdown]
+# **Do.** Write `gptq(weights, hessian, scales, zeros, bits)`: the codes, rows of whole numbers from 0 to 2^bits
+# − 1. Row i has `scales[i]` and `zeros[i]`, as section 1 makes them, so rows of 128 take 3.25 bits per weight
+# at 3 bits. Some channels may always be 0: add 1 % of the mean of H's diagonal to the diagonal first.
+# **Budget:** half the error of rounding to nearest. About 12 lines. `np.linalg.cholesky(A)` is the *lower*
+# triangular L with L Lᵀ = A.
+
+
+# %% nbgrader={"grade": false, "grade_id": "gptq", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def gptq(weights, hessian, scales, zeros, bits):
+    ### BEGIN SOLUTION
+    w, h = np.array(weights), np.array(hessian)
+    scale, zero = np.array(scales), np.array(zeros)
+    h = h + 0.01 * np.mean(np.diag(h)) * np.eye(len(h))
+    upper = np.linalg.cholesky(np.linalg.inv(h)).T
+    codes = np.zeros(w.shape, int)
+    for j in range(w.shape[1]):
+        codes[:, j] = np.clip(np.round(w[:, j] / scale) + zero, 0, 2**bits - 1)
+        error = (w[:, j] - scale * (codes[:, j] - zero)) / upper[j, j]
+        w[:, j + 1 :] -= np.outer(error, upper[j, j + 1 :])
+    return codes.tolist()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "gptq-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.gptq", gptq)
+
+# %% [markdown]
+# **See.** All layers of the model with outliers, and what it loses.
+
+# %%
+gpulab.need(affine, grouped, gptq)
+hessians = {name: x.T @ x for name, x in inputs.items()}
+
+
+def output_error(name, before, after):
+    off = np.array(after) - np.array(before)
+    return float(np.sum((off @ hessians[name]) * off))
+
+
+def by_gptq(bits, shares=None):
+    def how(name, w):
+        scales, zeros, _ = zip(*(affine(row, bits) for row in w), strict=True)
+        codes = gptq(w, hessians[name].tolist(), scales, zeros, bits)
+        after = np.array(scales)[:, None] * (np.array(codes) - np.array(zeros)[:, None])
+        if shares is not None:
+            shares[name.removeprefix("blocks.")] = output_error(name, w, after) / output_error(
+                name, w, by_row(bits)(name, w)
+            )
+        return after.tolist()
+
+    return how
+
+
+shares, losses = {}, {}
+for bits in (2, 3):
+    losses[f"{bits} bits, nearest"] = lost(changed(planted, by_row(bits)))
+    losses[f"{bits} bits, GPTQ"] = lost(changed(planted, by_gptq(bits, shares)))
+gpulab.predict("quant.gptq_error", measured=shares["1.attention.value"])
+for name, value in losses.items():
+    print(f"{name:16}: lost {value:.3f}")
+plot.bars(shares, "times the output error of rounding to nearest, 3 bits", budget=0.5)
+
+# %% [markdown]
+# **Why.** The inputs of a layer are far from independent: 64 channels follow a few features. GPTQ uses that,
+# and needs only inputs of some calibration text, no gradients and no training.
+#
+# ## 7 · AWQ: a finer grid where it counts
+#
+# Another way to spend the error: **AWQ** (activation-aware weight quantisation, Lin et al., 2023). A weight's
+# error is multiplied by its activation, so the weights of large channels count most. Multiply column j of the
+# weights by s_j, round, and divide by s_j again (in the model: in the norm before). A column that was made
+# larger is rounded more finely, relative to itself, as long as the rows' ranges do not grow much. s_j = (mean
+# |x_j|)^α; α is found by trying.
+#
+# **Do.** Write `awq(weights, activations, bits)`: the factors, one for each channel, all positive. Weights are
+# rounded per row, as in section 1. **Budget:** 0.55 of the mean square error of the outputs without factors.
+# About 12 lines; `grouped` helps.
+
+
+# %% nbgrader={"grade": false, "grade_id": "awq", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def awq(weights, activations, bits):
+    ### BEGIN SOLUTION
+    w, x = np.array(weights), np.array(activations)
+    size = np.maximum(np.abs(x).mean(axis=0), 1e-6)
+
+    def error(alpha):
+        factors = size**alpha
+        rounded = np.array(grouped((w * factors).tolist(), bits, w.shape[1])[1])
+        return np.mean((x @ (rounded / factors - w).T) ** 2)
+
+    return (size ** min(np.arange(0, 1.01, 0.1), key=error)).tolist()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "awq-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.awq", awq)
+
+# %%
+gpulab.need(grouped, awq)
+
+
+def by_awq(bits):
+    def how(name, w):
+        factors = np.array(awq(w, inputs[name][:400].tolist(), bits))
+        return (np.array(by_row(bits)(name, (np.array(w) * factors).tolist())) / factors).tolist()
+
+    return how
+
+
+for bits in (2, 3):
+    losses[f"{bits} bits, AWQ"] = lost(changed(planted, by_awq(bits)))
+plot.bars(dict(sorted(losses.items())), "nats lost per story", log=True)
+
+# %% [markdown]
+# **Why.** In the planted model two columns were divided by 50, so in a row's grid they are rounded to nearly
+# nothing, and they are the ones that count. AWQ gives them room. Where activations are even, α = 0 is best and
+# AWQ changes nothing.
+#
+# ## 8 · Four bits in a kernel
+#
+# Without a kernel that reads the codes, nothing is gained: restoring the weights to FP16 in memory first moves
+# *more* bytes than before. A kernel has to unpack in registers. Packed here means: a `uint32` word holds 8
+# codes, code 0 in the lowest 4 bits; a weight is scale · (code − 8), with one scale for 64 neighbouring columns.
+# The order is made for the kernel. For each 256 columns, a **chunk**, a row has 32 words, one for each lane:
+# place j of lane l is column 32 j + l of the chunk.
+#
+# **Predict.** Scales are FP32. How many times fewer bytes than FP16 are these weights?
+
+# %%
+gpulab.predict("quant.kernel_bytes", ...)
+
+# %% [markdown]
+# **Do.** Write the kernel `multiply(packed, scales, x, out)`: out = W x. `packed` is (rows, columns / 8),
+# `scales` (rows, columns / 64). Columns are a multiple of 256, at most 2,048; rows are any number. The launch
+# has 256 threads, 8 warps, for each 32 rows. **Budget:** 24 sectors loaded per row at 1,024 columns: 16 are the
+# codes, 2 the scales, the rest is x. About 20 lines. `cuda.shfl_sync(mask, value, lane)` hands a value from one
+# lane to all, and all 32 lanes must call it.
+
+
+# %% nbgrader={"grade": false, "grade_id": "multiply", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def multiply(packed, scales, x, out):
+    ### BEGIN SOLUTION
+    shared = cuda.shared.array(2048, np.float32)
+    columns = x.size
+    for i in range(cuda.threadIdx.x, columns, cuda.blockDim.x):
+        shared[i] = x[i]
+    cuda.syncthreads()
+    lane, warp = cuda.threadIdx.x % 32, cuda.threadIdx.x // 32
+    for k in range(4):
+        row = 32 * cuda.blockIdx.x + 4 * warp + k
+        if row < out.size:
+            mine = np.float32(0)
+            if lane < columns // 64:
+                mine = scales[row, lane]
+            total = np.float32(0)
+            for chunk in range(columns // 256):
+                word = packed[row, 32 * chunk + lane]
+                for pair in range(4):
+                    part = np.float32(0)
+                    for place in (2 * pair, 2 * pair + 1):
+                        code = np.int32((word >> np.uint32(4 * place)) & np.uint32(15)) - np.int32(8)
+                        part += np.float32(code) * shared[256 * chunk + 32 * place + lane]
+                    total += part * cuda.shfl_sync(0xFFFFFFFF, mine, 4 * chunk + pair)
+            for apart in (16, 8, 4, 2, 1):
+                total += cuda.shfl_down_sync(0xFFFFFFFF, total, apart)
+            if lane == 0:
+                out[row] = total
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "multiply-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.multiply", multiply)
+
+# %%
+gpulab.need(multiply)
+gpulab.show("quant.multiply", multiply, view="accesses")
+
+# %% [markdown]
+# **Why.** At one user a product of matrix and vector is bound by memory: each weight is used once. 4.5 bits
+# instead of 16 are 3.6 times fewer bytes. GPTQ's authors measured about 3.25 × for whole models on an A100
+# (abstract of reference 5). With many users at once the arithmetic counts, and unpacking is work on top.
+#
+# ## 9 · Four bits without equal steps
+#
+# Sixteen codes need not be evenly spaced. **NF4** (Dettmers et al., 2023) takes quantiles of the normal
+# distribution, since weights are about normal: every code is used about equally often. **MXFP4** has the numbers
+# of E2M1 and a power of two for 32 (lab 09). The next cell makes NF4's values by the recipe of its authors.
+
+# %%
+from statistics import NormalDist
+
+from gpulab import numerics
+
+quantile, offset = NormalDist().inv_cdf, 0.9677083
+upper = [quantile(p) for p in np.linspace(offset, 0.5, 9)[:-1]]
+lower = [-quantile(p) for p in np.linspace(offset, 0.5, 8)[:-1]]
+nf4 = np.sort([*upper, 0.0, *lower]) / max(upper)
+plot.number_line(
+    {"INT4": np.linspace(-1, 1, 16), "NF4": nf4, "E2M1 / 6": numerics.representable("E2M1") / 6},
+    within=(-1, 1),
+)
+
+
+# %%
+def by_nf4(_, w, block=64):
+    parts = np.array(w).reshape(-1, block)
+    scale = np.abs(parts).max(axis=1, keepdims=True)
+    nearest = np.abs(parts[..., None] / scale[..., None] - nf4).argmin(axis=-1)
+    return (nf4[nearest] * scale).reshape(np.shape(w)).tolist()
+
+
+def by_block_format(format):
+    return lambda _, w: (
+        numerics.encode_blocks(np.array(w, np.float32).ravel(), format).decode().reshape(np.shape(w)).tolist()
+    )
+
+
+# %% [markdown]
+# **Accuracy against bytes.** All of it on the model with outliers, the bytes of all scales counted. A run that
+# another beats in both is crossed out: it is not on the **Pareto front**.
+
+# %%
+gpulab.need(affine, grouped, gptq, awq)
+rows = [len(layer.weight) for layer in layers(planted).values()]
+per_row = 32 * sum(rows) / weights  # bits per weight that scales and zero points take
+
+runs = {
+    "FP16": (16, lambda _, w: torch.tensor(w).half().tolist()),
+    "8 by row": (8 + per_row, by_row(8)),
+    "4 by row": (4 + per_row, by_row(4)),
+    "3 by 16": (5, lambda _, w: grouped(w, 3, 16)[1]),
+    "2 by 16": (4, lambda _, w: grouped(w, 2, 16)[1]),
+    "NF4": (4 + 16 / 64, by_nf4),  # one FP16 scale for 64
+    "MXFP4": (4.25, by_block_format("MXFP4")),
+    "NVFP4": (4.5, by_block_format("NVFP4")),
+}
+points = {
+    name: (bits * weights / 8 / 1000, lost(changed(planted, how))) for name, (bits, how) in runs.items()
+}
+for name, nats in losses.items():  # of sections 6 and 7
+    bits, way = name.split(" bits, ")
+    points[f"{bits} {way}"] = ((int(bits) + per_row) * weights / 8 / 1000, nats)
+trained_on, _ = train_rounded(soft)
+points["2 QAT"] = ((2 + per_row) * weights / 8 / 1000, lost(trained_on))
+for name, (kilobytes, nats) in points.items():
+    print(f"{name:9} {kilobytes:6.1f} kB   lost {nats:.3f}")
+plot.pareto(
+    points,
+    "weights of the linear layers (kB)",
+    "lost, nats per story",
+    "Below four bits the way of rounding decides, not the number of bits alone.",
+    log_x=True,
+    log_y=True,
+)
+
+# %% [markdown]
+# Differences of a few hundredths of a nat are noise of 200 stories. QAT started from the smoothed model, and had
+# training data that the others do without.
+#
+# **Why.** Each step to fewer bits asks for more knowledge: 8 bits need none, 4 bits fine scales, 3 bits
+# activations, 2 bits training.
+#
+# ## 10 · What is shipped
+#
+# Bytes of published models, weights only (scales of 32 bits for groups of 128 where codes are integers):
+
+# %%
+from gpulab.models import known
+
+print("model            " + "".join(f"{name:>10}" for name in ("FP16", "INT8", "INT4", "INT3", "INT2")))
+for name in ("Llama 2 7B", "Llama 2 70B", "Llama 3 405B"):
+    sizes = [known.find(name).stated * bits / 8e9 for bits in (16, 8.25, 4.25, 3.25, 2.25)]
+    print(f"{name:17}" + "".join(f"{size:7.1f} GB" for size in sizes))
+
+# %% [markdown]
+# **Two released models.** *DeepSeek-V3.1* was trained in FP8, with E4M3 weights and activations and scales in
+# E8M0 for blocks; nothing was rounded afterwards (model card, 2025). *gpt-oss* has the weights of its experts in
+# MXFP4, trained for it, and the rest in BF16. Its makers evaluated it in MXFP4 only, so no one can say what the
+# four bits cost (model card, 2025). Both are QAT in spirit: the model met its format in training.
+#
+# **Below four bits** no standard of block formats exists: MX v1.0 has MXFP8, MXFP6, MXFP4 and MXINT8. Weights of
+# −1, 0, 1 (1.58 bits) have been trained from scratch (BitNet b1.58, Ma et al., 2024). Files for llama.cpp give
+# some layers 2 bits and others 6: **adaptive precision**, chosen by how much each layer's error counts. No tensor
+# core multiplies 2- or 3-bit numbers; what is gained is memory and bandwidth.
+#
+# **In PyTorch** today this is the package torchao; `torch.ao.quantization` is deprecated. Its dynamic INT8
+# replaces `Linear` modules, and leaves the input projections of `MultiheadAttention` in float32 without a word.
+#
+# ## Detective · The bytes that were not there
+#
+# A colleague packs the weights into 4 bits and reports. "FP32 to INT4 should be 8 times smaller. Ours is better!"
+
+
+# %%
+class Packed(torch.nn.Module):
+    """A linear layer with two 4-bit codes to a byte, one scale and one zero point for 64 of them."""
+
+    def __init__(self, layer):
+        super().__init__()
+        outputs, inputs = layer.weight.shape
+        self.register_buffer("codes", torch.zeros(outputs, inputs // 2, dtype=torch.uint8))
+        self.register_buffer("scales", torch.ones(outputs, inputs // 64, dtype=torch.float16))
+        self.register_buffer("zeros", torch.zeros(outputs, inputs // 64, dtype=torch.uint8))
+        self.bias = layer.bias
+
+
+def report(model):
+    return sum(p.numel() * p.element_size() for p in model.parameters()) / 1000
+
+
+packed = copy.deepcopy(model)
+for block in packed.blocks:
+    for part in (block.attention, block.feed):
+        for name, layer in list(part.named_children()):
+            setattr(part, name, Packed(layer))
+print(
+    f"FP32 {report(model):.1f} kB, INT4 {report(packed):.1f} kB: {report(model) / report(packed):.1f} times smaller"
+)
+
+# %% [markdown]
+# **Do.** Find out what a file of this model has to hold, and what the report counts. Then write `size(entries)`:
+# the bytes of a model's state. An entry is `[name, shape, dtype, storage]`; entries with the same storage number
+# show the same memory. Types are float32, float16, bfloat16, int32, int8, uint8 and bool, of 4, 2, 2, 4, 1, 1
+# and 1 bytes. About 6 lines. The first cell is free; `packed.state_dict()` is a place to start.
+
+# %%
+# Your experiment.
+
+
+# %% nbgrader={"grade": false, "grade_id": "size", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def size(entries):
+    ### BEGIN SOLUTION
+    widths = {"float32": 4, "float16": 2, "bfloat16": 2, "int32": 4, "int8": 1, "uint8": 1, "bool": 1}
+    storages = {storage: math.prod(shape) * widths[dtype] for _, shape, dtype, storage in entries}
+    return sum(storages.values())
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "size-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("quant.size", size)
+
+# %%
+import io
+
+gpulab.need(size)
+
+
+def entries(model):
+    return [
+        [name, list(t.shape), str(t.dtype).removeprefix("torch."), t.untyped_storage().data_ptr()]
+        for name, t in model.state_dict().items()
+    ]
+
+
+for name, each in (("FP32", model), ("INT4", packed)):
+    file = io.BytesIO()
+    torch.save(each.state_dict(), file)
+    print(f"{name}: {size(entries(each)) / 1000:.1f} kB by your count, {file.tell() / 1000:.1f} kB in a file")
+print(f"{size(entries(model)) / size(entries(packed)):.1f} times smaller")
+
+# %% [markdown]
+# The file has headers and names on top of what you count.
+#
+# ### Your answer
+#
+# In three to five sentences: why did 8 bits for the activations cost the model with outliers so much, when 8 bits
+# for its weights cost nothing? And why does SmoothQuant still work at 6 bits, where a scale per token does not?
+# Cite two numbers that you measured. A person reads this: 1 point for the cause, 1 point for the numbers.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "outlier-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** One scale has to hold all channels of a tensor, and two of them are 50 times as large, so the
+# others had about 5 of the 255 codes left. The two columns of the weights are *small*, which widens no row's
+# range. Static W8A8 lost 1.3 nats per story, weights in 8 bits 0.08 like FP32. A scale per token still has to
+# hold the outliers of its token: at 6 bits it loses 31 nats. SmoothQuant divides the channels themselves, so
+# all have fine steps, and it loses 0.10.
+#
+# **1 point** (cause without numbers): The outliers make the scale so large that the other channels are rounded
+# away.
+#
+# **0 points:** Activations need more bits than weights. Or: the outliers overflow 8 bits.
+
+# %% [markdown]
+# ## Beyond · Two bits and a half
+#
+# Open-ended and ungraded. Round the model with outliers to at most 2.5 bits per weight, everything counted,
+# without training. The figure of merit is the nats per story it loses.
+#
+# | way | lost |
+# |---|---|
+# | 2 bits by row, to nearest | printed in section 6 |
+# | GPTQ at 2 bits by row | printed in section 6 |
+# | yours: GPTQ and AWQ together? better limits for rows? more bits for some layers? | |
+# | bound | what FP32 loses, section 5 |
+
+# %%
+# Your way: def mine(name, w): …, then lost(changed(planted, mine))
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. Which codes and which scale do −1, 0 and 3 have in 2 bits?</summary>
+#
+# Scale 4/3, zero point round(0.75) = 1. Codes 0, 1 and 3, which means −1.33, 0 and 2.67.
+# </details>
+#
+# <details><summary>2. When is the largest magnitude a bad limit, and when is it a good one?</summary>
+#
+# Bad with few bits or many small values: cutting a few is cheaper than wide steps for all. Good with many bits,
+# and when the few large ones carry most of the energy.
+# </details>
+#
+# <details><summary>3. Dynamic per token or static per tensor: what does each cost?</summary>
+#
+# Dynamic reads the input once more at each call, and needs no calibration. Static costs nothing in the run, and
+# is wrong when the data change.
+# </details>
+#
+# <details><summary>4. What do GPTQ and AWQ need that rounding to nearest does not?</summary>
+#
+# Inputs of each layer from calibration text: GPTQ their products H = XᵀX, AWQ their mean magnitudes.
+# </details>
+#
+# <details><summary>5. A 4-bit model runs no faster than its FP16 version. What may be wrong?</summary>
+#
+# Weights are restored to FP16 in memory before the product; or many rows are multiplied at once, and the
+# arithmetic is the limit, not the bytes.
+# </details>
+
+# %%
+gpulab.recap("13")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | code | clamp(round(x / scale) + zero, 0, 2^bits − 1) |
+# | back | scale · (code − zero) |
+# | bits per weight | bits + (bits of scale and zero point) / group |
+# | error inside the range | at most scale / 2 |
+# | symmetric | scale = limit / (2^(bits − 1) − 1), zero in the middle |
+# | straight-through | the gradient passes where nothing was cut |
+# | SmoothQuant | x_j / s_j and w_j · s_j, s_j = √(max abs x_j / max abs w_j) |
+# | GPTQ | round a column, subtract e · U[j, later] / U[j, j] from the rest |
+# | AWQ | columns · s_j before rounding, / s_j after; s_j = (mean abs x_j)^α |
+# | kernel | codes read once, unpacked in registers, x in shared memory |
+#
+# ### Claims you will meet, and what is right
+#
+# - *q = round((x − zero) / scale).* With a whole-numbered zero point it is clamp(round(x / scale) + zero); the
+#   other form has a real offset, and without a clamp it leaves the range.
+# - *Dynamic quantisation of a transformer makes all its matrices INT8.* Only those of `Linear` modules.
+# - *The size of a model is the sum over `parameters()`.* Packed weights are buffers; compare files.
+# - *H100 multiplies INT4.* Hopper and later publish no INT4 rate; INT4 weights are unpacked first (lab 02).
+# - *MXFP3 and MXFP2 are next.* The standard has none below MXFP4.
+#
+# ### References
+#
+# 1. B. Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
+#    Inference", CVPR 2018. https://arxiv.org/abs/1712.05877
+# 2. Y. Bengio et al., "Estimating or Propagating Gradients Through Stochastic Neurons", 2013.
+#    https://arxiv.org/abs/1308.3432
+# 3. T. Dettmers et al., "LLM.int8()", NeurIPS 2022. https://arxiv.org/abs/2208.07339
+# 4. G. Xiao et al., "SmoothQuant", ICML 2023. https://arxiv.org/abs/2211.10438
+# 5. E. Frantar et al., "GPTQ", ICLR 2023. https://arxiv.org/abs/2210.17323
+# 6. J. Lin et al., "AWQ", MLSys 2024. https://arxiv.org/abs/2306.00978
+# 7. T. Dettmers et al., "QLoRA" (NF4), NeurIPS 2023. https://arxiv.org/abs/2305.14314
+# 8. S. Migacz, "8-bit Inference with TensorRT", GTC 2017.
+# 9. S. Ma et al., "The Era of 1-bit LLMs", 2024. https://arxiv.org/abs/2402.17764

@@ -1,0 +1,6 @@
+# exercise: quant.awq  fails: error  says: naive
+import numpy as np
+
+
+def awq(weights, activations, bits):
+    return (1 / np.sqrt(np.maximum(np.abs(np.array(activations)).mean(axis=0), 1e-2))).tolist()

@@ -1,0 +1,12 @@
+# exercise: quant.grouped  fails: right  says: should be
+import numpy as np
+
+
+def grouped(weights, bits, group):
+    w = np.array(weights)
+    parts = w.reshape(-1, group)
+    low, high = np.minimum(parts.min(1), 0)[:, None], np.maximum(parts.max(1), 0)[:, None]
+    scale = (high - low) / (2**bits - 1)
+    zero = np.round(-low / scale)
+    codes = np.clip(np.round(parts / scale) + zero, 0, 2**bits - 1)
+    return [bits + 16 / group, (scale * (codes - zero)).reshape(w.shape).tolist()]
