@@ -1,3 +1,3 @@
 # exercise: parallel.factors  fails: right  says: should be
 def factors(counts):
-    return [sum(counts) / (len(counts) * count) for count in counts]
+    return [sum(counts) / (len(counts) * max(count, 1)) for count in counts]
