@@ -638,8 +638,8 @@ gpulab.predict("parallel.megatron", measured=100 * 502e15 / 3072 / float(a100.pe
 
 # %% [markdown]
 # **More than one data centre.** NVIDIA reports 96 % of one site's throughput for a model of 340 billion
-# parameters on two sites, with NeMo 25.02 and Megatron Core 0.11 (NVIDIA blog, 2025). Only data parallelism
-# crosses: an all-reduce by hierarchy (lab 18), in chunks that overlap with backward.
+# parameters in data centres far apart, with NeMo 25.02 and Megatron Core 0.11 (NVIDIA blog, 2025). Only data
+# parallelism crosses: an all-reduce by hierarchy (lab 18), in chunks that overlap with backward.
 #
 # **AutoTP** (DeepSpeed) finds in a Hugging Face model which linear layers to cut by columns and which by
 # rows, and where the all-reduces go, for inference and, since 0.16.4, for training together with ZeRO.
@@ -659,12 +659,14 @@ gpulab.predict("parallel.megatron", measured=100 * 502e15 / 3072 / float(a100.pe
 # | 1F1B | the cell below |
 # | 1F1B with two more forwards at the start of each device | more memory: is it faster? |
 # | yours | |
-# | bound | 3 m + (p − 1) · (1 + 0.25) |
+# | bound | the first activation's way to the last device, its 3 m, the last gradient's way back |
 
 # %%
 times = {"F": 1.0, "B": 2.0}
 gpulab.need(schedule)
-print("1F1B:", run(schedule(4, 8), times=times, message=0.25).makespan, "  bound:", 3 * 8 + 3 * 1.25)
+print(
+    "1F1B:", run(schedule(4, 8), times=times, message=0.25).makespan, "  bound:", 3 * 1.25 + 3 * 8 + 3 * 2.25
+)
 
 # %%
 # Your schedule: run(…, times=times, message=0.25)
