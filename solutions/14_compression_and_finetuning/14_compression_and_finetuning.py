@@ -451,7 +451,8 @@ report
 # %% [markdown]
 # **Why.** Neighbouring lanes read neighbouring values and share bytes of metadata. What does not shrink is x:
 # each row gathers half of it, at places that the metadata tell, so it is staged in shared memory once for
-# eight rows.
+# eight rows. The gather meets bank conflicts, which the report counts; shared memory stands them better than
+# DRAM stands wasted sectors.
 #
 # ## 6 · Learning from a teacher
 #
@@ -824,10 +825,10 @@ plot.bars(memory, "GB for weights, gradients and optimiser", budget=room, log=Tr
 #
 # ### Settings
 #
-# Precision: BF16 with FP32 master copies of what learns; FP32 throughout is not needed (lab 10).
-# Rates: an adapter's is larger than that of all weights (above 10⁻² against 3 · 10⁻³), with warm-up.
-# Checkpoints: adapters and optimiser only, every few hundred steps; the base is on disk already. Keep the one
-# that is best on held-out data of the new *and* the old task.
+# - Precision: BF16 with FP32 master copies of what learns; FP32 throughout is not needed (lab 10).
+# - Rate: an adapter's is larger than that of all weights (in section 7, 10⁻² against 3 · 10⁻³), with warm-up.
+# - Checkpoints: adapters and optimiser only; the base is on disk already. Keep the one that is best on data of
+#   the new *and* of the old task.
 #
 # ## Detective · Half of the weights
 #
