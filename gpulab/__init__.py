@@ -1,7 +1,8 @@
 """gpulab: a course on GPU acceleration that needs no GPU.
 
 What a notebook uses, all loaded when first asked for:
-`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `trace`, and the modules
+`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `sass`, `trace`, and
+the modules
 `cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .exercises.need import need
     from .exercises.predictions import recap
     from .exercises.start import start
+    from .machine.executed import sass
     from .sanitizer.sanitize import sanitize
     from .tracer.trace import trace
 
@@ -29,6 +31,7 @@ _FUNCTIONS = {
     "predict": "exercises.face",
     "recap": "exercises.predictions",
     "sanitize": "sanitizer.sanitize",
+    "sass": "machine.executed",
     "show": "exercises.face",
     "start": "exercises.start",
     "trace": "tracer.trace",
@@ -47,6 +50,7 @@ __all__ = [
     "profile",
     "recap",
     "sanitize",
+    "sass",
     "show",
     "start",
     "trace",

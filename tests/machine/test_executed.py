@@ -1,0 +1,212 @@
+"""Machine code and how often it runs: exact where that can be known, and never more loads than there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab import cuda
+from gpulab import cupy as cp
+from gpulab.compile.machine_code import MachineInstruction
+from gpulab.machine import PIPES, pipe_of, sass
+from gpulab.machine.blocks import split
+from gpulab.machine.executed import executed
+
+
+@cuda.jit
+def double(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = 2 * x[i]
+
+
+SUM = r"""
+extern "C" __global__ void sum(const float* x, float* out, int n) {
+    float total = 0;
+    for (int i = 0; i < n; ++i) total += x[i * 64 + threadIdx.x];
+    out[threadIdx.x] = total;
+}"""
+
+DIVIDE = r"""
+extern "C" __global__ void divide(const float* x, float* out) {
+    out[threadIdx.x] = x[threadIdx.x] / x[threadIdx.x + 32];
+}"""
+
+TWO_WAYS = r"""
+extern "C" __global__ void two_ways(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i];
+    if (i < n) { for (int k = 0; k < 100; ++k) v = v * v + 0.5f; } else { v = sqrtf(v); }
+    out[i] = v;
+}"""
+
+
+def instructions(*texts: str) -> list[MachineInstruction]:
+    """A listing; ``3 .L_x_0: FADD R0, R0, R1`` comes from line 3 and is the target of branches."""
+    found = []
+    for n, text in enumerate(texts):
+        line, _, rest = text.partition(" ")
+        label, colon, code = rest.partition(": ")
+        found.append(MachineInstruction(16 * n, code if colon else rest, int(line), label if colon else ""))
+    return found
+
+
+def test_every_opcode_has_one_pipe():
+    listed = [name for _, names in PIPES.values() for name in names]
+    assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize(
+    ("opcode", "pipe"),
+    [
+        ("FFMA", "fma"),
+        ("IMAD.WIDE.U32", "fma"),
+        ("IADD3.X", "alu"),
+        ("DFMA", "fp64"),
+        ("HMMA.16816.F32", "tensor"),
+        ("MUFU.RCP", "xu"),
+        ("LDG.E.128", "lsu"),
+        ("ULDC.64", "uniform"),
+        ("BAR.SYNC.DEFER_BLOCKING", "control"),
+        ("NEVER_HEARD_OF", "other"),
+    ],
+)
+def test_an_opcode_runs_on_its_pipe(opcode, pipe):
+    assert pipe_of(opcode) == pipe
+
+
+def test_all_warps_run_code_without_branches():
+    x = np.arange(256, dtype=np.float32)
+    found = sass(double[2, 128], x, np.zeros_like(x))
+    *body, last = zip(found.instructions, found.warps, strict=True)
+    assert last[0].text == "EXIT"
+    assert {warps for _, warps in body} == {8}
+    assert found.total == 8 * len(found.instructions)
+    assert sum(found.pipes.values()) == found.total
+
+
+def test_several_launches_add_up():
+    x = np.arange(256, dtype=np.float32)
+
+    def twice(x, out):
+        double[2, 128](x, out)
+        double[1, 64](x, out)
+
+    once = sass(double[2, 128], x, np.zeros_like(x))
+    assert sass(twice, x, np.zeros_like(x)).total == once.total * 10 // 8
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 16, 18, 100])
+def test_an_unrolled_loop_loads_each_element_once(n):
+    kernel = cp.RawKernel(SUM, "sum")
+    x, out = cp.ones(n * 64, cp.float32), cp.zeros(64, cp.float32)
+    found = sass(lambda: kernel((1,), (64,), (x, out, n)))
+    assert len([i for i in found.instructions if i.text.startswith(("LDG", "@"))]) > 1, "it is unrolled"
+    assert found.by_opcode["LDG"] == 2 * n
+    assert found.by_opcode["FADD"] == 2 * n
+    assert found.by_opcode["STG"] == 2
+
+
+def test_an_unrolled_loop_takes_fewer_instructions_an_element_than_a_short_one():
+    kernel = cp.RawKernel(SUM, "sum")
+    totals = []
+    for n in (101, 201, 301):
+        x, out = cp.ones(n * 64, cp.float32), cp.zeros(64, cp.float32)
+        totals.append(sass(lambda x=x, out=out, n=n: kernel((1,), (64,), (x, out, n))).total)
+    assert totals[2] - totals[1] == totals[1] - totals[0]
+    assert (totals[1] - totals[0]) / (2 * 100) < 6, "a load, an addition, a part of the loop's own work"
+
+
+def test_the_slow_path_of_a_division_is_not_taken():
+    kernel = cp.RawKernel(DIVIDE, "divide")
+    x, out = cp.ones(64, cp.float32), cp.zeros(32, cp.float32)
+    found = sass(lambda: kernel((1,), (32,), (x, out)))
+    zero = [i for i, n in zip(found.instructions, found.warps, strict=True) if n == 0]
+    assert any("CALL" in i.text for i in zero), "what is there for denormal numbers"
+    assert found.by_opcode["MUFU"] == 1
+
+
+def test_each_way_of_a_branch_runs_for_its_warps():
+    kernel = cp.RawKernel(TWO_WAYS, "two_ways")
+    x, out = cp.ones(256, cp.float32), cp.zeros(256, cp.float32)
+    found = sass(lambda: kernel((2,), (128,), (x, out, 96)))
+    assert found.by_opcode["FFMA"] >= 3 * 100, "three of eight warps go round"
+    assert found.by_opcode["FFMA"] < 3 * 100 + 8 * 8
+    assert found.by_opcode["STG"] == 8
+
+
+def test_a_tiled_product_has_as_many_loads_and_products_as_its_ptx():
+    @cuda.jit
+    def tiled(a, b, c):
+        ta = cuda.shared.array((8, 8), np.float32)
+        tb = cuda.shared.array((8, 8), np.float32)
+        x, y = cuda.grid(2)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        s = np.float32(0)
+        for p in range(a.shape[1] // 8):
+            ta[ty, tx] = a[y, p * 8 + tx]
+            tb[ty, tx] = b[p * 8 + ty, x]
+            cuda.syncthreads()
+            for k in range(8):
+                s += ta[ty, k] * tb[k, tx]
+            cuda.syncthreads()
+        c[y, x] = s
+
+    a = np.ones((16, 40), np.float32)
+    found = sass(tiled[(2, 2), (8, 8)], a, a.T.copy(), np.zeros((16, 16), np.float32))
+    warps = 4 * 2
+    assert found.by_opcode["LDG"] == 2 * 5 * warps
+    assert found.by_opcode["STS"] == 2 * 5 * warps
+    assert found.by_opcode["FFMA"] == 8 * 5 * warps
+    assert found.by_opcode["BAR"] == 2 * 5 * warps
+
+
+def test_blocks_end_at_branches_and_begin_at_labels():
+    blocks = split(
+        instructions("1 MOV R1, RZ", "2 .L_x_0: FADD R0, R0, R1", "3 @P0 BRA `(.L_x_0)", "4 EXIT", "4 NOP")
+    )
+    assert [len(block.instructions) for block in blocks] == [1, 2, 1, 1]
+    assert [block.reached for block in blocks] == [True, True, True, False]
+
+
+def test_a_loop_in_two_copies_and_one_shares_what_its_line_counts():
+    """Each of 10 warps goes round 7 times: three times through two copies, once through the one."""
+    listing = instructions(
+        "1 MOV R1, RZ",
+        "2 .L_x_0: LDG.E R0, [R2]",
+        "2 LDG.E R3, [R2+4]",
+        "3 @P0 BRA `(.L_x_0)",
+        "2 .L_x_1: LDG.E R0, [R2]",
+        "3 @P1 BRA `(.L_x_1)",
+        "4 EXIT",
+    )
+    assert executed(listing, {1: 10, 2: 70, 3: 70, 4: 10}, 10) == [10, 30, 30, 30, 10, 10, 10]
+
+
+def test_what_only_a_call_leads_to_and_a_branch_of_lanes_apart_do_not_run():
+    listing = instructions(
+        "1 MOV R1, RZ",
+        "2 BRA.DIV ~URZ, `(.L_x_9)",
+        "2 SHFL.DOWN PT, R4, R19, 0x10, 0x1f",
+        "3 @P0 BRA `(.L_x_1)",
+        "4 CALL.REL.NOINC `($kernel$__internal_0)",
+        "5 .L_x_1: EXIT",
+        "2 .L_x_9: SHFL.DOWN PT, R4, R19, 0x10, 0x1f",
+    )
+    assert executed(listing, dict.fromkeys(range(1, 6), 6), 6) == [6, 6, 6, 6, 0, 6, 0]
+
+
+def test_it_says_what_it_found_and_that_it_is_an_estimate():
+    x = np.arange(256, dtype=np.float32)
+    text = str(gpulab.sass(double[2, 128], x, np.zeros_like(x)))
+    assert "double" in text and "machine code 8.0" in text
+    assert "lsu" in text and "loads, stores" in text
+    assert "estimated" in text
+
+
+def test_a_launch_that_has_run_already_is_refused_with_the_right_form():
+    with pytest.raises(gpulab.profile.NothingLaunched, match=r"kernel\[blocks, threads\]"):
+        sass(None)
+    with pytest.raises(gpulab.profile.NothingLaunched, match="launched no kernel"):
+        sass(lambda: None)
