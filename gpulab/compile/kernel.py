@@ -40,6 +40,12 @@ class CompiledKernel:
         return "cudaCGSynchronize" in self.ptx
 
     @property
+    def replicates(self) -> bool:
+        """Whether the compiler may hold a number in several lanes and let all of them store it, as Triton
+        does with sums; their last bits may differ."""
+        return self.compiler.startswith("Triton")
+
+    @property
     def digest(self) -> str:
         """A hash of the PTX and the entry, of which a text may have several: equal hash, equal behaviour."""
         return hashlib.sha256(f"{self.entry}\0{self.ptx}".encode()).hexdigest()

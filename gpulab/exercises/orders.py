@@ -62,7 +62,7 @@ def _watched(
     barriers: list[Synchronisation] = []
 
     def watch_races(launch: devices.Launch) -> Races:
-        races.append(Races())
+        races.append(Races(replicated=launch.kernel.replicates))
         return races[-1]
 
     def watch_barriers(launch: devices.Launch) -> Synchronisation:

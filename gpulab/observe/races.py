@@ -50,7 +50,8 @@ class Races(Observer):
     """Finds races; read `findings` after the launch, each pair of source lines once.
 
     `spaces` are the memories looked at; `arrays` names global memory; `find` gives the allocation of memory
-    that is no argument, such as the variables of a module.
+    that is no argument, such as the variables of a module. Where the compiler has numbers `replicated` in
+    several lanes, all of them may store theirs in one place of shared memory.
     """
 
     def __init__(
@@ -58,9 +59,10 @@ class Races(Observer):
         spaces: tuple[str, ...] = ("shared",),
         arrays: tuple[ArrayLabel, ...] = (),
         find: Callable[[int], Allocation | None] = lambda address: None,
+        replicated: bool = False,
     ) -> None:
         self.findings: list[Race] = []
-        self._spaces, self._arrays, self._find = spaces, arrays, find
+        self._spaces, self._arrays, self._find, self._replicated = spaces, arrays, find, replicated
         self._seen: dict[tuple[object, ...], int] = {}
         self._sites: list[tuple[int, int]] = []  # of the findings: the two instructions
         self._decided: dict[int, Array] = {}  # how often each thread of one block took each branch, and not
@@ -373,6 +375,8 @@ class Races(Observer):
 
     def _check_within(self, access: Access, who: Who, place: Array, value: Array, kind: int) -> None:
         """Lanes of one access that touch one word with different values."""
+        if self._replicated and access.space == "shared":
+            return
         order = np.argsort(place, kind="stable")
         ordered = place[order]
         clash = (ordered[1:] == ordered[:-1]) & (value[order][1:] != value[order][:-1])

@@ -36,7 +36,9 @@ class Tools:
     def standing(self) -> Iterator[None]:
         """While it is entered, every launch is looked at by every tool."""
         makers: tuple[Maker, ...] = (
-            lambda launch: Races(("shared", "global"), launch.arrays, self.device.memory.find),
+            lambda launch: Races(
+                ("shared", "global"), launch.arrays, self.device.memory.find, launch.kernel.replicates
+            ),
             lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
             lambda _: Synchronisation(),
             lambda _: EarlyTouches(),

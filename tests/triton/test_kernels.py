@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 import triton.language as tl  # noqa: E402
 
+import gpulab  # noqa: E402
 from gpulab import triton  # noqa: E402
 
 
@@ -188,3 +189,31 @@ def test_hints_to_the_caches_change_no_result(n):
     x, out = torch.randn(n), torch.zeros(n)
     with_hints[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
     assert torch.equal(x, out)
+
+
+@triton.jit
+def square_sums(x, out, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 4), tl.arange(0, BLOCK)
+    values = tl.load(x + i[:, None] * BLOCK + j[None, :])
+    tl.store(out + i, tl.sum(values * values, 1))
+
+
+def test_lanes_that_all_store_the_same_sum_are_no_race():
+    """Half of them add a·a to b·b, half b·b to a·a, with one rounding less on the left: last bits may differ."""
+    for seed in range(8):
+        x, out = torch.randn(4, 64, generator=torch.Generator().manual_seed(seed)), torch.zeros(4)
+        assert not gpulab.sanitize(lambda x, out: square_sums[(1,)](x, out, BLOCK=64), x, out), seed
+        torch.testing.assert_close(out, (x * x).sum(1))
+
+
+@triton.jit
+def all_in_one_place(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + 0 * i, tl.load(x + i))
+
+
+def test_elements_that_are_stored_in_one_place_of_an_array_are_a_race():
+    found = gpulab.sanitize(
+        lambda x, out: all_in_one_place[(1,)](x, out, BLOCK=128), torch.arange(128.0), torch.zeros(1)
+    )
+    assert found.of("race") and "out[0]" in str(found)
