@@ -71,8 +71,8 @@ def pack24(answer: Any, weights: list[list[float]]) -> dict[str, float]:
             first, second = places[2 * g : 2 * g + 2]
             if first >= second:
                 raise WrongAnswer(
-                    f"group {g} of row {row}, counted from 0, has the indices {first} and {second}; the first "
-                    "should be smaller"
+                    f"group {g} of row {row}, counted from 0, has the indices {first} and {second}; the "
+                    "first should be smaller"
                 )
             for k, place in ((2 * g, first), (2 * g + 1, second)):
                 if values[row][k] != group[place]:
