@@ -76,8 +76,8 @@ report = gpulab.profile(scale[(triton.cdiv(N, 1024),)], x, out, N, 2.0, BLOCK=10
 report
 
 # %% [markdown]
-# `triton.cdiv` divides and rounds up: 8 programs of 1,024 elements. `kernel[grid](…)` launches, with the grid as a
-# tuple; for `gpulab.profile` the arguments go behind a comma, as always.
+# `triton.cdiv` divides and rounds up: 8 programs of 1,024 elements. `kernel[grid](x, …, BLOCK=1024)` launches, with
+# the grid as a tuple; for `gpulab.profile` the arguments go behind a comma, as always.
 #
 # **Predict.** The block is a choice. A program of 4 warps has 128 threads; what if its block has 32 elements?
 
@@ -707,13 +707,13 @@ plot.tile_order(
     },
     (16, 16),
     16,
-    "16 × 16 tiles in waves of 16 (a colour each, four colours in turn; the first has dots): row after row a wave "
-    "spans 1 row and 16 columns, 17 panels; a square one needs 8.",
+    "16 × 16 tiles in waves of 16 (neighbouring waves differ in colour, the first has dots): row after row a "
+    "wave spans 1 row and 16 columns, 17 panels; a square one needs 8.",
 )
 
 # %% [markdown]
 # **Why.** The result is the same, only the programs' numbers are dealt out otherwise, and no program knows more than
-# its number. With tiles of 128 × 128 and k = 4,096 the panels of a wave of rows do not even fit into L2.
+# its number. With tiles of 128 × 128 and k = 4,096 the panels of a wave, row after row, do not even fit into L2.
 
 # %% [markdown]
 # ## Detective · The product that was tested
@@ -934,8 +934,9 @@ for name in ("backward", "layer"):
 #
 # `torch.compile` takes your function apart into a graph (**Dynamo**, lab 08), works out the backward graph
 # (AOTAutograd), and gives both to **Inductor**, which groups operations and writes code: C++ for a CPU, Triton for a GPU.
-# `inductor` below makes it write the Triton for `softmax_by_operators`. It needs no GPU for that: it takes Inductor's
-# experimental setting `cpu_backend="triton"`, and gives the code to you instead of a compiler.
+# `inductor` below makes it write the Triton for `softmax_by_operators`. It needs no GPU for that: it sets Inductor's
+# `cpu_backend="triton"`, and gives the code to you instead of a compiler. (On this machine `torch.compile` alone would
+# write C++. For a real GPU it knows more, and may choose other blocks and hints.)
 
 # %%
 from gpulab.compile.inductor import inductor
@@ -1007,7 +1008,7 @@ for fn in (softmax_by_operators, dense, block):
 # %% [markdown]
 # ## 12 · The others, in one table
 #
-# As of November 2026; "source" is the project's own documentation, listed under References.
+# As of November 2026; the numbers are those of the References, most of them the projects' own documentation.
 #
 # | what | you write | it does | lowest level | mind |
 # |---|---|---|---|---|
@@ -1094,8 +1095,8 @@ def merit(run):
 #
 # <details><summary>5. What does Inductor fuse in relu(x · w + b), and what not?</summary>
 #
-# Bias and ReLU with each other or with the library's product; the product itself stays a library call unless it is told
-# to search.
+# The product stays a library call, which takes the bias along; the ReLU is a kernel of its own. Told to search, Inductor
+# may write the product itself, and then fuses what follows.
 # </details>
 
 # %%
