@@ -589,9 +589,9 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "ring_cut",
-        "Links that the best cut through a ring of 8 hosts crosses, when each half has 4 hosts",
+        "Links that the narrowest cut through a ring of 8 hosts crosses, 4 hosts on each side",
         "links",
-        "Four neighbours on each side: the ring is cut in two places.",
+        "Four neighbours on each side: the ring is cut in two places, whatever its size.",
         2,
         0,
     ),

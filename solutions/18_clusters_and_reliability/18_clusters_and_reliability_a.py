@@ -56,10 +56,11 @@ gpulab.predict("cluster.nvlink_pcie", ...)
 
 # %%
 for name, link in hardware.LINKS.items():
-    said = f"{float(link.stated) / 1e9:6,.0f} GB/s {'both directions' if link.both_directions else 'one direction'}"
+    said = f"{float(link.stated) / 1e9:5,.0f} GB/s {'both ways' if link.both_directions else 'one way'}"
+    rate = float(link.per_direction) / 1e9
     print(
-        f"{name:16}{int(link.lanes):3} × {float(link.per_lane) / 1e9:6.2f} = {float(link.per_direction) / 1e9:4.0f} GB/s   "
-        f"stated {said}   {link.stated.source}"
+        f"{name:15}{int(link.lanes):3} × {float(link.per_lane) / 1e9:6.2f} = {rate:4.0f} GB/s, "
+        f"1 GB in {1e3 / rate:4.1f} ms   stated {said:21} {link.stated.source}"
     )
 
 # %%
@@ -356,6 +357,8 @@ gpulab.plot.lines(
 # **Why.** A node has to give its sum of everything and get the others': 2(N − 1)/N of the array through G NICs, whatever
 # the plan. The ring over all sends G times more, because each GPU's numbers travel alone. NCCL (lab 15) builds its rings and
 # trees on this knowledge of the machine; SHARP goes one step further and adds inside the switch.
+# The same gap places the parallelisms of lab 17: tensor parallelism, which talks in every layer, inside a node; pipeline and
+# data parallelism between nodes.
 #
 # ## 5 · Congestion
 #
@@ -604,7 +607,7 @@ gpulab.plot.bars(
 )
 
 # %% [markdown]
-# **Why.** A third to two fifths is what planned and finished runs got. The first two recomputed activations, a third more
+# **Why.** 32 to 43 % is what planned and finished runs got. The first two recomputed activations, a third more
 # work that the formula does not count: 4 reports 140 TFLOP/s per GPU, and 105 · 8/6 = 140. Meta reports 38 to 43 % while
 # Llama 3 ran; over all hours on its model card less is left. DeepSeek trained in float8 on H800s, whose arithmetic is that
 # of an H100: in bfloat16 terms it had up to twice the peak. Whoever plans with the peak plans for a third of the time.
@@ -614,13 +617,14 @@ gpulab.plot.bars(
 # Claims with a date and a source; what is not published is not here.
 #
 # - **OpenAI**, 2020: GPT-3 was trained on V100s in "a high-bandwidth cluster" of Microsoft (7). 2021: Kubernetes over 7,500
-#   nodes, where a GPU job has whole nodes and full bisection (blog). About GPT-4's cluster nothing is published; plans of
+#   nodes, with full bisection ("Scaling Kubernetes to 7,500 nodes"). About GPT-4's cluster nothing is published; plans of
 #   several sites are press reports.
 # - **Meta**, 2022: RSC with 6,080 A100s at first, 16,000 when finished (blog). 2024: Llama 3 on up to 16,384 H100s of a
 #   RoCE cluster of 24,000; pods of 3,072 GPUs with full bisection, 1 : 7 oversubscription above (9).
 # - **Google**, 2023: Gemini Ultra on TPUv4 pods in several data centres, synchronous in training steps (12).
 # - **ByteDance**, 2024: 12,288 GPUs at 55 % MFU on a 175B model, with over 100 restarts (13).
-# - **Anthropic**, 2025: an announcement of up to a million TPUs; no description of a network.
+# - **Anthropic**, October 2025: announces the use of up to a million TPUs ("Expanding our use of Google Cloud TPUs and
+#   Services"); no description of a network.
 #
 # **Storage** is part of a cluster. A token id takes 2 bytes (4 for vocabularies beyond 65,536): 15 trillion tokens are 60
 # TB, and are read once. Checkpoints are harder: all at once, while GPUs wait. Llama 3's storage, 240 PB on 7,500 servers,
