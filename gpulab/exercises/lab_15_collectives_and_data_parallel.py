@@ -419,7 +419,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "At the end of adding, rank r has share r alone, complete. Then go back: distances 1, 2, …, each "
             "rank sends all complete shares that it has, to be copied.",
         ),
-        section="A5 · Few messages and few bytes",
+        section="A6 · Halving and doubling",
     ),
     Exercise(
         name="parallel.factors",
@@ -575,7 +575,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "the new memory.",
             "`sorted(range(n), key=lambda i: -abs(total[i]))[:k]` gives their indices.",
         ),
-        section="B7 · Fewer bits",
+        section="B8 · Fewer bits",
     ),
 )
 

@@ -49,7 +49,7 @@ gpulab.start("15")
 # stands behind the 4 is handed to `fn`. On a cluster `torchrun` starts them (part B). Inside `fn`,
 # `torch.distributed` is ready to use:
 #
-# - `dist.send(x, to)` sends the contents of a tensor, and comes back when they have been taken over;
+# - `dist.send(x, to)` sends the contents of a tensor, and waits until the other rank takes them;
 # - `dist.recv(x, from_)` waits for a message and writes it into `x`;
 # - `dist.isend(x, to)` comes back at once. `x` must stay as it is until `.wait()` of what it returned.
 
@@ -175,6 +175,7 @@ def broadcast_for_real():
     return send_along(x, broadcast(dist.get_world_size(), 2))
 
 
+gpulab.need(broadcast)
 results = distributed.run(broadcast_for_real, 4)
 print(list(results))
 print("bytes that each rank sent:", results.bytes_sent)
@@ -224,7 +225,24 @@ def reduce_scatter(x):
 # %% nbgrader={"grade": true, "grade_id": "reduce_scatter-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("collective.reduce_scatter", reduce_scatter)
 
+
+# %%
+def twelve():
+    return reduce_scatter(torch.arange(12.0) * dist.get_rank()).tolist()
+
+
+gpulab.need(reduce_scatter)
+results = distributed.run(twelve, 4)
+print(list(results))
+sent = [
+    [call for call in results.calls if call.operation == "send" and call.rank == rank] for rank in range(4)
+]
+steps = [[(call.rank, call.peer, call.bytes // 4) for call in step] for step in zip(*sent, strict=False)]
+plot.messages(steps, 4, "numbers")
+
 # %% [markdown]
+# The messages of your own run, each rank's first ones in the first column: to the neighbour, a share at a time.
+#
 # **Why.** A share needs p − 1 additions of numbers from other ranks, so p − 1 shares must arrive somewhere for
 # each of p shares: (p − 1) · S numbers in all, (p − 1) / p · S from each rank. The ring is as good as that.
 #
@@ -359,6 +377,8 @@ plot.lines(
 )
 
 # %% [markdown]
+# ## A6 · Halving and doubling
+#
 # **Halving and doubling** has the best of both. In the first round each rank has a partner half of the ranks
 # away. Of the two, one will care for the first half of the shares, the other for the second; each sends the
 # half that it does not keep, and the other adds it. Then a partner at a quarter of the distance, and a
@@ -415,7 +435,7 @@ levels = costs.hierarchical_all_reduce(inside, between, per_node=8, nodes=8, siz
 print(f"1 GB, 8 machines of 8 GPUs, modelled: one ring {1e3 * flat:.1f} ms, in levels {1e3 * levels:.1f} ms")
 
 # %% [markdown]
-# ## A6 · Who carries the messages
+# ## A7 · Who carries the messages
 #
 # `dist.init_process_group(backend)` chooses a **back end**:
 #
@@ -449,13 +469,14 @@ def timed(way, length):
     return best
 
 
+gpulab.need(reduce_scatter, all_reduce)
 for length in (1_000, 1_000_000):
     theirs = max(distributed.run(timed, 4, dist.all_reduce, length))
     mine = max(distributed.run(timed, 4, all_reduce, length))
     print(f"{length:>9,} numbers: Gloo {1e3 * theirs:6.2f} ms, yours {1e3 * mine:6.2f} ms (measured)")
 
 # %% [markdown]
-# ## Detective · The job that hangs at the end
+# ## Detective · The job that hangs
 #
 # A colleague has one weight, and four ranks with different data. After each step rank 0 prints the mean loss of
 # all ranks. "With one rank it works. With four it hangs halfway, every time. The network must be broken."
@@ -540,6 +561,7 @@ def ring(ranks):
     return add + copy
 
 
+gpulab.need(halving)
 print(f"ring {cost(ring(8))}, halving as above {cost(halving(8))}")
 
 # %% [markdown]

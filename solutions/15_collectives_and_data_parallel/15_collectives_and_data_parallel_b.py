@@ -320,6 +320,8 @@ def exchange(weights, x, capacity):
 gpulab.check("parallel.exchange", exchange)
 
 # %% [markdown]
+# ## B5 · Hooks and overlap
+#
 # What is missing is the overlap. Autograd calls a **hook** of a parameter when its gradient is complete:
 # `parameter.register_post_accumulate_grad_hook(fn)`. The class below sends a bucket as soon as its last hook was
 # called, with `async_op=True`: the call comes back at once, and `.wait()` waits for its end.
@@ -494,7 +496,7 @@ picture.say_first("Above all gradients are sent after backward, below each when 
 picture
 
 # %% [markdown]
-# ## B5 · Larger batches, larger steps
+# ## B6 · Larger batches, larger steps
 #
 # Eight times as many ranks make the batch eight times as large, and an epoch has an eighth of the steps. If the
 # learning rate stays, training gets an eighth as far. For SGD, eight steps of size η on slowly changing gradients
@@ -539,7 +541,7 @@ plot.lines(
 )
 
 # %% [markdown]
-# ## B6 · Not waiting for the slowest
+# ## B7 · Not waiting for the slowest
 #
 # Synchronous training waits for the slowest rank in every step. In **asynchronous** training a **parameter server**
 # holds the weights. A worker fetches them, computes a gradient, sends it; the server applies it at once. By then
@@ -592,7 +594,7 @@ plot.lines(
 # asynchronous training takes smaller steps, and its results change from run to run, because the order of updates
 # does.
 #
-# ## B7 · Fewer bits
+# ## B8 · Fewer bits
 #
 # Where the network is slow, gradients can be **compressed**. Two ways: send only the k largest numbers of each
 # gradient (**top-k**), or only the signs and one scale (**1-bit**). Either way something is not sent. **Error
@@ -689,7 +691,7 @@ plot.lines(
 # (Tang et al., 2021; up to 5 × less communication in all; 0/1 Adam up to 26 ×). All of this pays between machines on
 # slow networks, less over NVLink.
 #
-# ## B8 · How ranks start
+# ## B9 · How ranks start
 #
 # `torchrun --nproc-per-node 8 train.py` starts 8 processes on a machine and tells each who it is, by environment
 # variables. They meet at a store at `MASTER_ADDR:MASTER_PORT`.
