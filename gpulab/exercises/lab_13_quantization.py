@@ -522,7 +522,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "8-bit codes that ordinary channels use when one is 50 times as large",
         "codes",
         5,
-        "127/50 = 2.5 steps on either side of 0: −2 … 2.",
+        "127/50 = 2.54 steps on either side of 0: −2 … 2, and ±3 for the very largest.",
         0.4,
     ),
     _prediction(

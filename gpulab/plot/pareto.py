@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullLocator
@@ -58,7 +60,7 @@ def pareto(
     ax.set_xlabel(x, color=style.INK)
     ax.set_ylabel(y, color=style.INK)
     ax.margins(x=0.16, y=0.08)
-    _name(ax, points)
+    _name(ax, points, [points[name] for name in best])
     return style.finish(ax, caption, given)
 
 
@@ -69,13 +71,23 @@ def _write_numbers(axis: Axis) -> None:
     axis.set_major_formatter(lambda value, _: style.number(value))
 
 
-def _name(ax: Axes, points: Mapping[str, tuple[float, float]]) -> None:
-    """Write each name right of its point, or where another name has that place, left, above or below."""
+def _along(ax: Axes, line: Sequence[tuple[float, float]]) -> list[np.ndarray]:
+    """Places on a line, a few pixels apart, in pixels; none for a line of one point."""
+    corners = [ax.transData.transform(place) for place in line]
+    return [
+        a + (b - a) * part
+        for a, b in pairwise(corners)
+        for part in np.linspace(0, 1, 2 + int(np.hypot(*(b - a)) / 8))
+    ]
+
+
+def _name(ax: Axes, points: Mapping[str, tuple[float, float]], line: Sequence[tuple[float, float]]) -> None:
+    """Write each name right of its point, or where something is there already, left, above or below."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
     taken = [ax.transData.transform(place) for place in points.values()]
-    boxes = [(px - 4, py - 4, px + 4, py + 4) for px, py in taken]
+    boxes = [(px - 4, py - 4, px + 4, py + 4) for px, py in taken + _along(ax, line)]
     unit = figure.dpi / 72
     height = 11 * unit
     for name, (px, py) in zip(points, taken, strict=True):

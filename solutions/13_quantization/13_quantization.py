@@ -325,7 +325,7 @@ def dynamic(bits, **along):
 
 # %%
 gpulab.need(clip)
-inputs = collect(model)
+plain_inputs = collect(model)
 ways = {
     "min-max": lambda x, bits: np.abs(x).max(),
     "99.9 %": lambda x, bits: np.percentile(np.abs(x), 99.9),
@@ -333,7 +333,9 @@ ways = {
     "KL": kl_limit,
 }
 for bits in (8, 4):
-    limits = {way: {name: float(find(x, bits)) for name, x in inputs.items()} for way, find in ways.items()}
+    limits = {
+        way: {name: float(find(x, bits)) for name, x in plain_inputs.items()} for way, find in ways.items()
+    }
     scales = {way: static(found, bits) for way, found in limits.items()}
     scales |= {"dynamic, tensor": dynamic(bits), "dynamic, token": dynamic(bits, dim=-1, keepdim=True)}
     found = {way: lost(with_rounded_inputs(model, bits, scale)) for way, scale in scales.items()}
@@ -345,7 +347,7 @@ from gpulab.plot import style
 
 layer = "blocks.0.feed.down"
 fig, ax = plt.subplots(figsize=(7, 3))
-ax.hist(np.abs(inputs[layer]).ravel(), bins=120, color=style.DEEP)
+ax.hist(np.abs(plain_inputs[layer]).ravel(), bins=120, color=style.DEEP)
 for k, (way, of) in enumerate(sorted(limits.items(), key=lambda item: item[1][layer])):
     ax.axvline(of[layer], color=style.ALARM, linestyle=("-", "--", ":", "-.")[k])
     right = k == 0
@@ -703,7 +705,7 @@ def by_awq(bits):
 
 for bits in (2, 3):
     losses[f"{bits} bits, AWQ"] = lost(changed(planted, by_awq(bits)))
-plot.bars(dict(sorted(losses.items())), "nats lost per story", log=True)
+plot.bars({"FP32": lost(planted), **dict(sorted(losses.items()))}, "nats lost per story", log=True)
 
 # %% [markdown]
 # **Why.** In the planted model two columns were divided by 50, so in a row's grid they are rounded to nearly
@@ -728,7 +730,7 @@ gpulab.predict("quant.kernel_bytes", ...)
 # `scales` (rows, columns / 64). Columns are a multiple of 256, at most 2,048; rows are any number. The launch
 # has 256 threads, 8 warps, for each 32 rows. **Budget:** 24 sectors loaded per row at 1,024 columns: 16 are the
 # codes, 2 the scales, the rest is x. About 20 lines. `cuda.shfl_sync(mask, value, lane)` hands a value from one
-# lane to all, and all 32 lanes must call it.
+# lane to all, and all 32 lanes must call it. Shift words by `np.uint32(…)`, as in lab 09.
 
 
 # %% nbgrader={"grade": false, "grade_id": "multiply", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -771,6 +773,20 @@ gpulab.need(multiply)
 gpulab.show("quant.multiply", multiply, view="accesses")
 
 # %% [markdown]
+# The block's copy of x, and the store of one result. All loads together, per row, beside what the weights alone
+# would be in FP16:
+
+# %%
+gpulab.need(multiply)
+matrix = cuda.to_device(np.random.default_rng(9).integers(0, 1 << 32, (64, 128), dtype=np.uint32))
+operands = (matrix, cuda.to_device(np.ones((64, 16), np.float32)), cuda.to_device(np.ones(1024, np.float32)))
+counted = gpulab.profile(multiply[2, 256], *operands, cuda.to_device(np.zeros(64, np.float32)))
+plot.bars(
+    {"your kernel, all arrays": counted["global_load_sectors"] / 64, "weights in FP16": 1024 * 2 / 32},
+    "sectors loaded per row of 1,024",
+)
+
+# %% [markdown]
 # **Why.** At one user a product of matrix and vector is bound by memory: each weight is used once. 4.5 bits
 # instead of 16 are 3.6 times fewer bytes. GPTQ's authors measured about 3.25 × for whole models on an A100
 # (abstract of reference 5). With many users at once the arithmetic counts, and unpacking is work on top.
@@ -811,11 +827,12 @@ def by_block_format(format):
 
 
 # %% [markdown]
-# **Accuracy against bytes.** All of it on the model with outliers, the bytes of all scales counted. A run that
-# another beats in both is crossed out: it is not on the **Pareto front**.
+# **Accuracy against bytes.** All of it on the model with outliers, the bytes of all scales counted; runs of
+# sections 6 and 7 are taken from there. A run that another beats in both is crossed out: it is not on the **Pareto
+# front**.
 
 # %%
-gpulab.need(affine, grouped, gptq, awq)
+gpulab.need(affine, grouped, smooth, gptq, awq)
 rows = [len(layer.weight) for layer in layers(planted).values()]
 per_row = 32 * sum(rows) / weights  # bits per weight that scales and zero points take
 
