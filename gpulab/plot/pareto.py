@@ -87,7 +87,8 @@ def _name(ax: Axes, points: Mapping[str, tuple[float, float]], line: Sequence[tu
     assert figure is not None
     figure.draw_without_rendering()
     taken = [ax.transData.transform(place) for place in points.values()]
-    boxes = [(px - 4, py - 4, px + 4, py + 4) for px, py in taken + _along(ax, line)]
+    boxes = [(px - 4, py - 4, px + 4, py + 4) for px, py in taken]
+    boxes += [(px - 1, py - 1, px + 1, py + 1) for px, py in _along(ax, line)]
     unit = figure.dpi / 72
     height = 11 * unit
     for name, (px, py) in zip(points, taken, strict=True):

@@ -504,7 +504,7 @@ plot.bars(results, "nats lost per story", log=True)
 #
 # **Do.** Write `smooth(activations, weights)`: the factors, one for each channel, all positive. `activations`
 # are rows of tokens, `weights` rows of outputs; columns are channels in both. The judge rounds the activations
-# with one scale for all and the weights per row, both symmetric in 8 bits. **Budget:** 0.2 of the error of
+# with one scale for all and the weights per row, both symmetric in 8 bits. **Budget:** 0.15 of the error of
 # the outputs without factors. About 5 lines. A channel may be all 0.
 
 
@@ -669,7 +669,7 @@ plot.bars(shares, "times the output error of rounding to nearest, 3 bits", budge
 # |x_j|)^α; α is found by trying.
 #
 # **Do.** Write `awq(weights, activations, bits)`: the factors, one for each channel, all positive. Weights are
-# rounded per row, as in section 1. **Budget:** 0.55 of the mean square error of the outputs without factors.
+# rounded per row, as in section 1. **Budget:** half of the mean square error of the outputs without factors.
 # About 12 lines; `grouped` helps.
 
 

@@ -1,4 +1,4 @@
-# exercise: quant.awq  fails: error  says: naive
+# exercise: quant.awq  fails: error  says: budget 0.5
 import numpy as np
 
 
