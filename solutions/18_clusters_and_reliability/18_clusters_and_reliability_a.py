@@ -348,7 +348,7 @@ gpulab.plot.lines(
     },
     "array, MB",
     "ms, modelled",
-    "The levels win against the ring at every size; for small arrays a tree, with few messages, is faster still.",
+    "The levels win against the ring at every size; for the smallest a tree, with few messages, is a little faster.",
     log_x=True,
     log_y=True,
 )

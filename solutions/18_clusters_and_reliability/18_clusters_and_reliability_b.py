@@ -263,9 +263,9 @@ gpulab.check("cluster.save", save)
 #
 # ## B4 · A trainer that survives
 #
-# What must a checkpoint of a step hold? All that the next step depends on: weights, both moments of Adam, the step (from
-# which follow learning rate and Adam's corrections), the place in the data, and the state of each random number generator:
-# here the one that draws dropout. In float16 the loss scale belongs to it, too.
+# What must a checkpoint of a step hold? All that the next step depends on: weights, both moments of Adam, the step (here
+# Adam's corrections and `batch_of` follow from it), and the state of each random number generator, such as the one that
+# draws dropout. In float16 the loss scale belongs to it, too.
 #
 # The state below is **sharded**: each rank holds one part of weights and moments, as in lab 16, and saves only that. Saving
 # is **asynchronous**: ranks copy their part, go on, and a thread carries your operations out. The ranks meet in a group
@@ -344,14 +344,14 @@ def load(folder, rank, world):
 
 
 # %%
-def train(folder, steps, every, wait_for_disk=False, die_after=None):
+def train(folder, steps, every, wait_for_disk=False, die_after=None, loader=load):
     """Train to `steps`, saving each `every` of them. Rank die_after[0] is killed after die_after[1] seconds."""
     folder, rank, world = Path(folder), dist.get_rank(), dist.get_world_size()
     if die_after and die_after[0] == rank:
         threading.Timer(die_after[1], os.kill, (os.getpid(), signal.SIGKILL)).start()
     group = dist.new_group(backend="gloo")  # of the threads that save
     x, y = data()
-    start, state = load(folder, rank, world)
+    start, state = loader(folder, rank, world)
     torch.set_rng_state(state["dropout"])
     share = -(-ELEMENTS // world)
     mine = slice(rank * share, (rank + 1) * share)
@@ -517,8 +517,8 @@ gpulab.check("cluster.reshard", reshard)
 # all ranks are stopped, the agents that are left meet again, and start new ranks, with another world size if the job allows
 # it: `--nnodes=1:2` is one to two nodes. Training code has one duty: at its start, go on from the newest checkpoint.
 #
-# Here two agents on this machine are the two nodes. After step 40 node 1 is killed; its rank ends with its agent. The script is the
-# trainer from above with another `load`.
+# Here two agents on this machine are the two nodes. Soon after step 40 node 1 is killed; its rank ends with its agent.
+# The script is the trainer from above with another loader.
 
 
 # %%
@@ -562,8 +562,7 @@ def script(folder):
             *(inspect.getsource(part) for part in parts),
             "end_with_the_agent()\ntorch.set_num_threads(1)\ndist.init_process_group('gloo')",
             "print('rank', dist.get_rank(), 'of', dist.get_world_size(), flush=True)",
-            "fresh, load = load, lambda *a: load_resharded(*a) if newest(a[0]) else fresh(*a)",
-            f"train({str(folder)!r}, 120, 20)\nprint('done', flush=True)",
+            f"train({str(folder)!r}, 400, 20, loader=load_resharded)\nprint('done', flush=True)",
         ]
     )
 
@@ -584,10 +583,10 @@ def agent(number, port, program, log):
 
 def end_with_the_agent():
     """A node that is gone has neither agent nor ranks: a rank ends as soon as its agent has."""
-    agent = os.getppid()
+    parent = os.getppid()
 
     def watch():
-        while os.getppid() == agent:
+        while os.getppid() == parent:
             time.sleep(0.02)
         os._exit(1)
 
@@ -597,7 +596,7 @@ def end_with_the_agent():
 def wait_for(condition, seconds):
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
-        time.sleep(0.05)
+        time.sleep(0.01)
     return condition()
 
 
@@ -623,19 +622,28 @@ def elastic():
         return [log.read_text().splitlines() for log in logs]
 
 
+def told(lines):
+    """The ranks that a node started, and the steps that they reported."""
+    found = []
+    for line in lines:
+        if line.startswith("rank "):
+            found.append([line, []])
+        elif line.startswith("step "):
+            found[-1][1].append(int(line.split()[1]))
+    return [f"{rank}, steps {steps[0]} to {steps[-1]}" if steps else rank for rank, steps in found]
+
+
 gpulab.need(save, reshard)
 story = elastic()
 whole = "done" in story[0]
 for n, lines in enumerate(story):
-    told = [line for line in lines if line.startswith(("rank ", "step ", "done"))]
-    print(f"node {n}", *(told if whole else lines[-20:]), sep="\n  ")
+    print(f"node {n}", *(told(lines) if whole else lines[-20:]), sep="\n  ")
 if not whole:
     print("The nodes did not come to an end in time; run this cell again. Above are the last lines of each.")
 
 # %% [markdown]
 # **Why.** Node 0's rank stops with "connection reset": the other one is gone. The agents' rendezvous starts again, and a
-# single rank reads both shards of the newest checkpoint and goes on: from step 40, or from 20 if the kill came before that
-# save was through. The batch stayed the same, 48 samples, because each rank takes
+# single rank reads both shards of the newest checkpoint and goes on from there. (Only rank 0 reports its steps.) The batch stayed the same, 48 samples, because each rank takes
 # `samples[rank::world]`; if each rank had a fixed batch, a smaller world would train with another batch size. Bits are
 # not the same any more: sums have another order, and dropout other generators. Exactness needs the same number of ranks.
 #

@@ -11,10 +11,12 @@ from random import Random
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpulab
+from gpulab import distributed
 from gpulab.exercises import lab_18_clusters_and_reliability as asked
 from gpulab.exercises import registry
 from gpulab.exercises.references import lab_18_clusters_and_reliability as references
@@ -160,6 +162,38 @@ def test_resharding_reads_every_element_once_and_in_order(elements, old, new):
     assert [x for rank in plan for shard, start, stop in rank for x in shards[shard][start:stop]] == list(
         range(elements)
     )
+
+
+# ---------------------------------------------------------------- the trainer, with real processes
+
+
+def trainer() -> dict:
+    """What the notebook's cells around the trainer bind."""
+    names = notebooks.answers(LAB)
+    for words in ("INPUTS, HIDDEN, SAMPLES, BATCH =", "def train(folder"):
+        exec(cell_with(words), names)
+    return names
+
+
+def test_a_run_that_was_killed_goes_on_with_the_same_bits(tmp_path):
+    names = trainer()
+    killed, quiet = tmp_path / "killed", tmp_path / "quiet"
+    killed.mkdir(), quiet.mkdir()
+    with pytest.raises(distributed.RanksStopped, match="SIGKILL"):
+        distributed.run(names["train"], 2, killed, 10**6, 5, False, (1, 1.0), show=None)
+    reached = names["newest"](killed)
+    resumed = distributed.run(names["train"], 2, killed, reached + 10, 5, show=None)
+    straight = distributed.run(names["train"], 2, quiet, reached + 10, 5, show=None)
+    for (after, _), (without, _) in zip(resumed, straight, strict=True):
+        assert after.tobytes() == without.tobytes()
+    assert sorted(path.name for path in killed.iterdir()) == sorted(path.name for path in quiet.iterdir())
+    # The generator that draws dropout is part of the state: with another one the bits differ.
+    step = killed / f"step-{reached + 10}"
+    for file in step.iterdir():
+        torch.save(torch.load(file) | {"dropout": torch.Generator().manual_seed(99).get_state()}, file)
+    odd = distributed.run(names["train"], 2, killed, reached + 20, 5, show=None)
+    straight = distributed.run(names["train"], 2, quiet, reached + 20, 5, show=None)
+    assert odd[0][0].tobytes() != straight[0][0].tobytes()
 
 
 # ---------------------------------------------------------------- questions
