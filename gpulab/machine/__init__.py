@@ -1,6 +1,9 @@
-"""What the machine executes for a kernel: its SASS, how often each instruction runs, on which pipe."""
+"""What the machine does for a kernel: which instructions it executes, what its caches let through, how long
+that takes, modelled."""
 
+from .caches import Caches, Traffic
 from .executed import Executed, sass
+from .modelled import Modelled, Term, modelled
 from .pipes import PIPES, pipe_of
 
-__all__ = ["PIPES", "Executed", "pipe_of", "sass"]
+__all__ = ["PIPES", "Caches", "Executed", "Modelled", "Term", "Traffic", "modelled", "pipe_of", "sass"]

@@ -17,6 +17,7 @@ from typing import Any
 
 from gpulab import device as devices
 from gpulab import ptx
+from gpulab.compile.kernel import CompiledKernel
 from gpulab.compile.machine_code import MachineInstruction
 from gpulab.compile.machine_code import sass as listing_of
 from gpulab.observe import Counters, Counts
@@ -114,10 +115,11 @@ def sass(run: Any, *args: Any, cc: tuple[int, int] | None = None, **named: Any) 
         run(*there, **named)
     if not seen:
         raise NothingLaunched(f"`{getattr(run, '__name__', run)}` launched no kernel.")
-    parts = [
-        _of_kernel([s for s in seen if s[0].kernel.digest == digest], cc)
-        for digest in dict.fromkeys(launch.kernel.digest for launch, _ in seen)
-    ]
+    parts = []
+    for digest in dict.fromkeys(launch.kernel.digest for launch, _ in seen):
+        mine = [(launch, counters) for launch, counters in seen if launch.kernel.digest == digest]
+        counts = [counters.counts for _, counters in mine if counters.counts is not None]
+        parts.append(of_kernel(mine[0][0].kernel, counts, cc or mine[0][0].kernel.cc))
     return Executed(
         ", ".join(dict.fromkeys(part.kernel for part in parts)),
         parts[0].cc,
@@ -127,13 +129,11 @@ def sass(run: Any, *args: Any, cc: tuple[int, int] | None = None, **named: Any) 
     )
 
 
-def _of_kernel(seen: list[tuple[devices.Launch, Counters]], cc: tuple[int, int] | None) -> Executed:
-    kernel = seen[0][0].kernel
-    listing = listing_of(marked(kernel.ptx), cc or kernel.cc, kernel.entry)
-    counts = [counters.counts for _, counters in seen if counters.counts is not None]
+def of_kernel(kernel: CompiledKernel, counts: Sequence[Counts], cc: tuple[int, int]) -> Executed:
+    """What launches of one kernel execute; `counts` are theirs."""
+    listing = listing_of(marked(kernel.ptx), cc, kernel.entry)
     warps = executed(listing, by_line(counts), sum(map(_warps, counts)))
-    whole = sum(count.total("warps") for count in counts)
-    return Executed(kernel.name, cc or kernel.cc, listing, tuple(warps), whole)
+    return Executed(kernel.name, cc, listing, tuple(warps), sum(c.total("warps") for c in counts))
 
 
 def marked(text: str) -> str:

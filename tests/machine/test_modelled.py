@@ -1,0 +1,175 @@
+"""Modelled times: the right part is the longest one, and times move as they must."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab import cuda
+from gpulab.compile.machine_code import MachineInstruction
+from gpulab.machine import modelled
+from gpulab.machine.warp import cycles, latency_of, registers
+
+LATENCY = latency_of(shared=23, memory=500)
+
+
+@cuda.jit
+def scale(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = 2 * x[i]
+
+
+@cuda.jit
+def strided(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i * 8]
+
+
+@cuda.jit
+def chain(x, out, times):
+    i = cuda.grid(1)
+    v = x[i]
+    for _ in range(times):
+        v = v * v + np.float32(0.5)
+    out[i] = v
+
+
+@cuda.jit
+def conflicts(out, stride):
+    tile = cuda.shared.array(4096, np.float32)
+    t = cuda.threadIdx.x
+    for k in range(64):
+        tile[(t * stride + k) % 4096] = t
+    out[t] = tile[t]
+
+
+def code(*texts: str) -> list[MachineInstruction]:
+    return [MachineInstruction(16 * n, text) for n, text in enumerate(texts)]
+
+
+def on(gpu: str, configured, *args):
+    return modelled(configured, *args, gpu=gpu)
+
+
+def arrays(n: int, times: int = 1):
+    return cuda.to_device(np.ones(n * times, np.float32)), cuda.device_array(n, np.float32)
+
+
+def cycles_of(result, name: str) -> float:
+    return next(term.cycles for term in result.terms if term.name == name)
+
+
+def test_a_large_copy_is_bound_by_dram():
+    n = 1 << 20
+    result = on("A100", scale[n // 256, 256], *arrays(n))
+    assert result.bound.name == "DRAM"
+    read = n * 4  # what is written stays in the L2
+    bandwidth = float(gpulab.hardware.find("A100").dram_seen or 0)
+    assert cycles_of(result, "DRAM") == pytest.approx(read / bandwidth * result.clock, rel=1e-6)
+    assert result.seconds > read / bandwidth
+
+
+def test_reading_one_word_of_each_sector_takes_longer_than_reading_all():
+    n = 1 << 18
+    near = on("A100", scale[n // 256, 256], *arrays(n))
+    far = on("A100", strided[n // 256, 256], *arrays(n, 8))
+    assert 2 < cycles_of(far, "DRAM") / cycles_of(near, "DRAM") <= 8.001
+    assert far.seconds > near.seconds
+
+
+def test_a_chain_of_products_in_one_warp_waits_for_each():
+    result = on("A100", chain[1, 32], *arrays(32), 1000)
+    assert result.bound.name == "latency"
+    assert cycles_of(result, "latency") >= 4 * 1000
+    twice = on("A100", chain[1, 32], *arrays(32), 2000)
+    assert cycles_of(twice, "latency") - cycles_of(result, "latency") == pytest.approx(
+        cycles_of(result, "latency"), rel=0.2
+    )
+
+
+def test_bank_conflicts_cost_what_their_wavefronts_take():
+    out = cuda.device_array(256, np.float32)
+    straight, crossed = on("A100", conflicts[1, 256], out, 1), on("A100", conflicts[1, 256], out, 32)
+    assert cycles_of(crossed, "shared memory") > 25 * cycles_of(straight, "shared memory")
+    assert crossed.bound.name == "shared memory"
+
+
+def test_a_second_wave_of_blocks_takes_as_long_again():
+    def latency(blocks: int) -> float:
+        return cycles_of(on("A100", chain[blocks, 1024], *arrays(blocks * 1024), 50), "latency")
+
+    sms, resident = 108, 2  # blocks of 1,024 threads on an SM
+    assert latency(sms * resident) == latency(1)
+    assert latency(sms * resident + 1) == 2 * latency(1)
+
+
+@pytest.mark.parametrize(("slower", "faster"), [("T4", "A100"), ("A100", "H200"), ("L4", "H100")])
+def test_a_gpu_with_more_bandwidth_copies_faster(slower, faster):
+    n = 1 << 19
+    run, given = scale[n // 256, 256], arrays(n)
+    assert on(slower, run, *given).seconds > on(faster, run, *given).seconds
+
+
+def test_launches_add_up():
+    n = 1 << 14
+    given = arrays(n)
+
+    def three():
+        for _ in range(3):
+            scale[n // 256, 256](*given)
+
+    one, all_ = on("A100", scale[n // 256, 256], *given), modelled(three, gpu="A100")
+    assert all_.launches == 3
+    assert math.isclose(all_.seconds, 3 * one.seconds)
+    assert len(all_.traffic) == 3
+
+
+def test_independent_instructions_follow_each_other_and_dependent_ones_wait():
+    apart = code("FFMA R0, R1, R2, R3", "FFMA R4, R5, R6, R7", "FFMA R8, R9, R10, R11")
+    chained = code("FFMA R0, R1, R2, R3", "FFMA R0, R0, R2, R3", "FFMA R0, R0, R2, R3")
+    assert cycles(apart, LATENCY) == 3
+    assert cycles(chained, LATENCY) == 1 + 4 + 4
+    assert cycles(code("LDG.E R0, [R2.64]", "FADD R1, R0, R0"), LATENCY) == 1 + 500
+
+
+def test_loads_in_a_row_wait_together():
+    loads = code("LDG.E R0, [R2.64]", "LDG.E R1, [R4.64]", "FADD R6, R0, R1")
+    assert cycles(loads, LATENCY) == 2 + 500
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "read"),
+    [
+        ("FFMA R0, R1, R2, R3", ["R0"], ["R1", "R2", "R3"]),
+        ("@!P0 LDG.E.64 R4, [R2.64]", ["R4", "R5"], ["P0", "R2", "R3"]),
+        ("STG.E.128 [R2.64], R4", [], ["R2", "R3", "R4", "R5", "R6", "R7"]),
+        ("ISETP.GE.AND P0, PT, R0, c[0x0][0x178], PT", ["P0", "PT"], ["R0"]),
+        ("IADD3.X R4, P1, R5, R6, RZ, P0, !PT", ["R4", "P1"], ["R5", "R6", "P0"]),
+        ("EXIT", [], []),
+    ],
+)
+def test_what_an_instruction_writes_and_reads(text, written, read):
+    (instruction,) = code(text)
+    found = registers(instruction)
+    assert found[0] == written
+    assert found[1] == read
+
+
+def test_it_says_that_it_is_modelled_and_by_what():
+    text = str(on("H200", scale[4, 256], *arrays(1024)))
+    assert "modelled on H200" in text and "not measured" in text
+    assert "latency" in text and "cycles" in text
+
+
+def test_wrong_use_is_told():
+    with pytest.raises(LookupError):
+        on("H2000", scale[4, 256], *arrays(1024))
+    with pytest.raises(gpulab.profile.NothingLaunched):
+        modelled(None)
+    with pytest.raises(gpulab.profile.NothingLaunched):
+        modelled(lambda: None)
