@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import float32
 
 torch = pytest.importorskip("torch")
 
 import gpulab  # noqa: E402
+from gpulab import cuda, hardware  # noqa: E402
 from gpulab.exercises import cases, find, registry  # noqa: E402
 from gpulab.exercises.lab_12_attention import (  # noqa: E402
     all_pairs_flops,
@@ -136,7 +140,7 @@ def test_causal_attention_is_right_for_any_lengths_windows_and_tiles(n, m, windo
 
 def test_the_detectives_program_breaks_only_when_large_scores_come_first(answers):
     source = next(c.source for c in notebooks.cells(LAB, "code") if "def steady_first_try" in c.source)
-    names = {"torch": torch, "math": __import__("math"), "q": None}
+    names = {"torch": torch, "math": math}
     exec(source.partition("\n\n\ndef error")[0], names)
     q, k, v = inputs(64, 256, 16)
     same = 60 * (q[:1] + 0.1 * q) / 4
@@ -159,3 +163,119 @@ def test_pytorch_gives_0_for_a_row_that_sees_nothing():
     q, k, v = (torch.ones(1, 1, 2, 4) for _ in range(3))
     out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=there)
     assert out[0, 0].tolist() == [[0] * 4, [1] * 4]
+
+
+# ---------------------------------------------------------------- part B
+
+
+def kernel_arrays(n, m, dtype=np.float32):
+    numbers = np.random.default_rng(12)
+    q, k, v = (numbers.standard_normal((rows, 64)) for rows in (n, m, m))
+    inside = [cuda.to_device(x.astype(dtype)) for x in (q / 8, k, v)]
+    return [*inside, cuda.to_device(np.zeros((n, 64), np.float32)), cuda.to_device(np.zeros(n, np.float32))]
+
+
+def test_flash_moves_what_was_derived(answers):
+    counted = gpulab.profile(answers["flash"][2, 128], *kernel_arrays(200, 48))
+    assert counted["global_bytes"] == flash_bytes(200, 48, 64, 128)
+
+
+@pytest.mark.slow
+def test_what_the_lab_is_remembered_by(answers):
+    counted = gpulab.profile(answers["flash"][8, 128], *kernel_arrays(1024, 1024))
+    assert counted["global_bytes"] == 4_722_688
+    assert 4 * 1024 == 4096  # the log-sum-exps: all that is stored beside the output
+
+
+BEST = """
+u = np.uint32
+
+
+@cuda.jit
+def best(q, k, v, out, lse):
+    keys = cuda.shared.array((16, 64), float32, alignment=16)
+    values = cuda.shared.array((16, 64), float32, alignment=16)
+    mine = cuda.local.array(64, float32)
+    total = cuda.local.array(64, float32)
+    scores = cuda.local.array(4, float32)
+    row, t = cuda.grid(1), u(cuda.threadIdx.x)
+    for i in range(64):
+        mine[i] = q[row, i]
+        total[i] = float32(0)
+    m, s = float32(-math.inf), float32(0)
+    for first in range(u(0), u(k.shape[0]), u(16)):
+        for e in range(8):
+            at = t + u(128 * e)
+            keys[at // u(64), at % u(64)] = k[first + at // u(64), at % u(64)]
+            values[at // u(64), at % u(64)] = v[first + at // u(64), at % u(64)]
+        cuda.syncthreads()
+        for part in range(u(0), u(16), u(4)):
+            larger = m
+            for j in range(4):
+                score = float32(0)
+                for i in range(64):
+                    score += mine[i] * keys[part + u(j), i]
+                scores[j] = score
+                larger = max(larger, score)
+            old = math.exp(m - larger)
+            m = larger
+            s *= old
+            for i in range(64):
+                total[i] *= old
+            for j in range(4):
+                weight = math.exp(scores[j] - m)
+                s += weight
+                for i in range(64):
+                    total[i] += weight * values[part + u(j), i]
+        cuda.syncthreads()
+    for i in range(64):
+        out[row, i] = total[i] / s
+    lse[row] = m + math.log(s)
+"""
+
+
+def test_the_open_task_can_be_done_for_what_it_says(answers):
+    names = {"np": np, "cuda": cuda, "math": math, "float32": float32, "D": 64}
+    exec(BEST, names)
+    source = next(c.source for c in notebooks.cells(LAB, "code") if "def seldom(" in c.source)
+    exec(source.partition("\n\n\nn = m")[0], names)
+    counted = {}
+    for name, kernel in (("flash", answers["flash"]), ("seldom", names["seldom"]), ("best", names["best"])):
+        arrays = kernel_arrays(256, 256)
+        report = gpulab.profile(kernel[2, 128], *arrays)
+        counted[name] = 32 * report["instructions"] / (256**2 * 128)
+        q, k, v = (x.copy_to_host().astype(np.float64) for x in arrays[:3])
+        assert np.allclose(arrays[3].copy_to_host(), references.attend(q, k, v)["out"], atol=1e-5)
+        assert report["local_bytes"] == 0
+    assert [f"{counted[name]:.1f}" for name in ("flash", "seldom")] == ["3.1", "2.0"]
+    assert f"{counted['best']:.2f}" == "1.65" and (128 + 32) / 128 == 1.25
+    for row in ("| flash, as in section 1 | 3.1 |", "| seldom | 2.0 |", "16-byte reads | 1.65 |", "| 1.25 |"):
+        assert row in text()
+
+
+def test_the_first_key_is_a_new_largest_and_the_jth_one_time_in_j():
+    expected = sum(1 / j for j in range(1, 1001))
+    assert registry.predictions()["attention.growths"].answer == pytest.approx(expected, abs=1e-3)
+
+
+def test_gradients_are_those_of_autograd(answers):
+    q, k, v = (x.requires_grad_() for x in inputs(40, 56, 16))
+    scores = q @ k.t() / 4
+    out = torch.softmax(scores, dim=1) @ v
+    slope = torch.randn(40, 16, generator=torch.Generator().manual_seed(1))
+    out.backward(slope)
+    with torch.no_grad():
+        got = answers["backward"](q / 4, k, v, out, torch.logsumexp(scores, 1), slope, 16)
+    for gradient, leaf, factor in zip(got, (q, k, v), (1 / 4, 1, 1), strict=True):
+        assert torch.allclose(gradient * factor, leaf.grad, atol=1e-4)
+
+
+def test_published_shares_are_of_the_dense_peak():
+    for name, reached, share in (("A100", 225, 72), ("H100", 740, 75)):
+        peak = float(hardware.find(name).peak("float16", tensor=True)) / 1e12
+        assert round(100 * reached / peak) == share
+    a100 = hardware.find("A100")
+    assert float(a100.peak("float16", tensor=True)) / float(a100.peak("float32")) == pytest.approx(
+        16, abs=0.1
+    )
+    assert registry.predictions()["attention.exponentials"].answer == 50

@@ -1,0 +1,33 @@
+"""The judge's own sizes for lab 12, part B."""
+
+from __future__ import annotations
+
+from gpulab.exercises.lab_12_flash_attention import backward_case, kernel_case
+from gpulab.exercises.spec import Case
+
+CASES: dict[str, tuple[Case, ...]] = {
+    "attention.flash": (
+        kernel_case(12, 20),
+        kernel_case(135, 18),
+        kernel_case(1, 1),
+        kernel_case(9, 37, 1000),
+        kernel_case(7, 0),
+        kernel_case(384, 32),
+    ),
+    "attention.cores": (
+        kernel_case(16, 32),
+        kernel_case(48, 16),
+        kernel_case(16, 80, 100),
+        kernel_case(16, 192),
+    ),
+    "attention.blocks": (
+        kernel_case(10, 50),
+        kernel_case(90, 90),
+        kernel_case(192, 256),
+    ),
+    "attention.backward": (
+        backward_case(6, 4, 4, 4),
+        backward_case(9, 21, 8, 8),
+        backward_case(192, 256, 32, 64),
+    ),
+}

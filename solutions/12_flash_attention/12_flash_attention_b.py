@@ -1,0 +1,755 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "12"
+#     hours: 3
+#     topics: [C12.5, C12.7, C12.9, C24.4]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 12B · FlashAttention's kernels
+#
+# **About three hours.** You need part A, lab 06 B (`mma.sync` and who holds what) and lab 11 (Triton).
+#
+# Part A counted what one kernel could save. Here you write that kernel three times: in numba, for tensor cores,
+# and in Triton. Then comes the way back.
+#
+# When you are through, you can
+#
+# 1. write attention as one kernel whose scores never leave a register;
+# 2. say what else than products a score costs, and how to make it less;
+# 3. chain two products on tensor cores without moving a number between lanes;
+# 4. write the backward pass from the log-sum-exps alone;
+# 5. say how FlashAttention's versions divide the work, and what their published numbers are about.
+
+# %%
+import math
+
+import numpy as np
+import torch
+import triton.language as tl
+from numba import float32
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import gpulab
+from gpulab import cuda, hardware, plot, triton
+from gpulab import cupy as cp
+
+D = 64  # numbers of a head
+gpulab.start("12")
+
+# %% [markdown]
+# ## 1 · A thread for each query
+#
+# Online softmax over keys one by one, for each query on its own: q, the unfinished output, m and s stay in
+# **registers**. A key of this step, with score x:
+#
+# > larger = max(m, x), old = exp(m − larger), weight = exp(x − larger)
+#
+# > s ← s · old + weight, out ← out · old + weight · v
+#
+# All queries want the same keys. So a block of 128 threads, and queries, takes tiles of 16 keys and values into
+# shared memory.
+#
+# **Predict.** A warp reads one number of a key, for 32 queries. How many wavefronts is that?
+
+# %%
+gpulab.predict("attention.wave", ...)
+
+# %% [markdown]
+# **Do.** Write `flash(q, k, v, out, lse)`, float32, rows of D = 64 numbers, a constant that kernels see. q comes
+# scaled. The launch has blocks of 128, a thread for each query, any number of queries and keys; without a key out is
+# 0 and lse −∞. Logits reach ±1,000s. **Budget:** q once, k and v once for each block; nothing stored but the
+# results; no local memory, so loops over `cuda.local.array(D, float32)` run to D. About 30 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "flash", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@cuda.jit
+def flash(q, k, v, out, lse):
+    ### BEGIN SOLUTION
+    keys = cuda.shared.array((16, D), float32)
+    values = cuda.shared.array((16, D), float32)
+    mine = cuda.local.array(D, float32)
+    total = cuda.local.array(D, float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    for i in range(D):
+        mine[i] = q[row, i] if row < q.shape[0] else float32(0)
+        total[i] = float32(0)
+    m, s = float32(-math.inf), float32(0)
+    for first in range(0, k.shape[0], 16):
+        for e in range(t, 16 * D, 128):
+            if first + e // D < k.shape[0]:
+                keys[e // D, e % D] = k[first + e // D, e % D]
+                values[e // D, e % D] = v[first + e // D, e % D]
+        cuda.syncthreads()
+        for j in range(min(16, k.shape[0] - first)):
+            score = float32(0)
+            for i in range(D):
+                score += mine[i] * keys[j, i]
+            larger = max(m, score)
+            old = math.exp(m - larger)
+            weight = math.exp(score - larger)
+            s = s * old + weight
+            for i in range(D):
+                total[i] = total[i] * old + weight * values[j, i]
+            m = larger
+        cuda.syncthreads()
+    if row < q.shape[0]:
+        for i in range(D):
+            out[row, i] = total[i] / max(s, float32(1))
+        lse[row] = m + math.log(s)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "flash-check", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.flash", flash)
+
+# %% [markdown]
+# **See.** The same attention at three lengths: bytes that your kernel asks for, and bytes of the three operations of
+# part A by the ledger.
+
+
+# %%
+def eager(q, k, v):
+    return torch.softmax(q @ k.t(), dim=1) @ v
+
+
+gpulab.need(flash)
+rng = np.random.default_rng(12)
+fake = FakeTensorMode()
+sizes, kernels, operations = [256, 512, 1024], {}, {}
+for n in sizes:
+    q, k, v = (rng.standard_normal((n, D)).astype(np.float32) for _ in range(3))
+    q /= math.sqrt(D)
+    arrays = [cuda.to_device(x) for x in (q, k, v, np.zeros_like(q), np.zeros(n, np.float32))]
+    kernels[n] = gpulab.profile(flash[-(-n // 128), 128], *arrays)
+    with fake:
+        operations[n] = gpulab.profile(eager, *(torch.empty(n, D) for _ in range(3)))
+exact = eager(*(torch.from_numpy(x).double() for x in (q, k, v))).numpy()
+print(f"n = 1,024: largest error {np.abs(arrays[3].copy_to_host() - exact).max():.0e}")
+print(
+    f"bytes moved:  three operations {operations[1024].bytes:>12,}   flash {kernels[1024]['global_bytes']:>10,}"
+)
+print(f"extra memory: three operations {operations[1024].peak:>12,}   flash {4 * 1024:>10,}  (lse)")
+curves = {
+    "three operations": [(n, operations[n].bytes / 1e6) for n in sizes],
+    "one kernel, 128 queries a block": [
+        (n, 4 * (2 * n * D + n + -(-n // 128) * 2 * n * D) / 1e6) for n in sizes
+    ],
+}
+picture = plot.lines(
+    curves,
+    "n, queries and keys",
+    "MB moved",
+    "Dots: counted from your kernel. They lie on the line, which is the formula of part A.",
+    log_x=True,
+    log_y=True,
+)
+counted = [(n, kernels[n]["global_bytes"] / 1e6) for n in sizes]
+picture.axes.plot(*zip(*counted, strict=True), "o", color="#888888")
+picture.axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
+picture.axes.minorticks_off()
+picture
+
+# %% [markdown]
+# **Why.** Scores and weights live in a register for a few instructions. A warp that reads one word of shared memory
+# gets it broadcast, so sharing costs no conflicts. A thread loads its own row of q, so these requests touch 32 sectors
+# each. They are few: keys and values are loaded n / 128 times as often as q.
+#
+# ## 2 · What else a score costs
+#
+# A score and its use are 2·D = 128 multiply-adds. The rest of your loop is 128 reads from shared memory, and what
+# online softmax adds: 64 multiplications by `old` (for nothing, most of the time: old is 1) and two exponentials.
+#
+# **Predict.** Scores in random order: how often does the largest so far grow, among 1,000 keys?
+
+# %%
+gpulab.predict("attention.growths", ...)
+
+
+# %%
+@cuda.jit
+def seldom(q, k, v, out, lse):
+    """As flash, for whole tiles and blocks; rescales only where the largest score grows."""
+    keys = cuda.shared.array((16, D), float32, alignment=16)  # so that four neighbours are read at once
+    values = cuda.shared.array((16, D), float32, alignment=16)
+    mine = cuda.local.array(D, float32)
+    total = cuda.local.array(D, float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    for i in range(D):
+        mine[i] = q[row, i]
+        total[i] = float32(0)
+    m, s = float32(-math.inf), float32(0)
+    for first in range(0, k.shape[0], 16):
+        for e in range(t, 16 * D, 128):
+            keys[e // D, e % D] = k[first + e // D, e % D]
+            values[e // D, e % D] = v[first + e // D, e % D]
+        cuda.syncthreads()
+        for j in range(np.uint32(0), np.uint32(16)):
+            score = float32(0)
+            for i in range(D):
+                score += mine[i] * keys[j, i]
+            if score > m:
+                old = math.exp(m - score)
+                s *= old
+                for i in range(D):
+                    total[i] *= old
+                m = score
+            weight = math.exp(score - m)
+            s += weight
+            for i in range(D):
+                total[i] += weight * values[j, i]
+        cuda.syncthreads()
+    for i in range(D):
+        out[row, i] = total[i] / s
+    lse[row] = m + math.log(s)
+
+
+n = m = 256
+some = [cuda.to_device(x[:n]) for x in (q, k, v)]
+results = [cuda.to_device(np.zeros((n, D), np.float32)), cuda.to_device(np.zeros(n, np.float32))]
+steps = {
+    name: gpulab.profile(f[2, 128], *some, *results) for name, f in (("flash", flash), ("seldom", seldom))
+}
+plot.panels(
+    {
+        "instructions per multiply-add": {
+            name: 32 * r["instructions"] / (n * m * 2 * D) for name, r in steps.items()
+        },
+        "exponentials per score": {name: r["special_functions"] / (n * m) for name, r in steps.items()},
+        "shared reads per score": {
+            name: 32 * r["shared_load_requests"] / (n * m) for name, r in steps.items()
+        },
+    },
+    "Reading four numbers at once and rescaling seldom leave fewer instructions beside the multiply-adds.",
+)
+
+# %% [markdown]
+# **Why.** One exponential a score is left, and 1 is the least. A warp rescales when *any* of its 32 rows grows. Real
+# kernels rescale once for a tile of 64 or 128 keys, and divide once at the end: on tensor cores every operation that
+# is no product counts sixteen times as much (312 against 19.5 TFLOP/s on an A100), and to have fewer of them was
+# the first point of FlashAttention-2.
+#
+# ## 3 · On tensor cores
+#
+# `mma.sync` m16n8k16 (lab 06 B): lane l, g = l / 4, t = l % 4. The accumulator holds, of 16 × 8 scores, the columns 2t
+# and 2t + 1 of the rows g and g + 8. As the *left factor*, 16 × 16, a lane holds columns 2t, 2t + 1 and
+# 2t + 8, 2t + 9 of the same rows. So **two accumulators side by side are a left factor**, once rounded to float16:
+# the weights of 16 × 16 scores go into the second product where they are. Only a row's maximum and sum cross lanes, the
+# four of its g.
+#
+# **Predict.** A warp has 16 queries. How many registers does the unfinished output take in each lane?
+
+# %%
+gpulab.predict("attention.registers", ...)
+
+# %% [markdown]
+# **Do.** Complete `cores`, non-causal; n and m (queries, keys) are multiples of 16, q, k, v are float16, q scaled, out and
+# lse float32. A block is one warp with 16 queries. Given: `mma(d, a, b)`; `pack(low, high)` rounds two floats into one
+# register; `stacked(upper, lower)` makes one of two halves that lie anywhere, as b[0] of v needs. **Budget:** q
+# loaded once; three tenths of the instructions that the float32 lanes would need at least. About 45 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "cores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+cores = cp.RawKernel(
+    r"""
+#include <cuda_fp16.h>
+#include <math_constants.h>
+
+const int D = 64;
+
+__device__ void mma(float* d, const unsigned* a, const unsigned* b) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ unsigned pack(float low, float high) {
+    __half2 both = __floats2half2_rn(low, high);
+    return *(unsigned*)&both;
+}
+
+__device__ unsigned stacked(const __half* upper, const __half* lower) {
+    __half2 both = __halves2half2(*upper, *lower);
+    return *(unsigned*)&both;
+}
+
+extern "C" __global__ void cores(const __half* q, const __half* k, const __half* v, float* out, float* lse,
+                                 int n, int m) {
+    int g = threadIdx.x / 4, t = threadIdx.x % 4, row = 16 * blockIdx.x + g;
+    // ### BEGIN SOLUTION
+    unsigned queries[D / 16][4];
+    for (int i = 0; i < D / 16; i++) {
+        const unsigned* p = (const unsigned*)(q + row * D + 16 * i) + t;
+        queries[i][0] = p[0];
+        queries[i][1] = p[4 * D];
+        queries[i][2] = p[4];
+        queries[i][3] = p[4 * D + 4];
+    }
+    float total[D / 8][4] = {};
+    float largest[2] = {-CUDART_INF_F, -CUDART_INF_F}, s[2] = {0, 0};
+    for (int first = 0; first < m; first += 16) {
+        float score[2][4] = {};
+        for (int side = 0; side < 2; side++)
+            for (int i = 0; i < D / 16; i++) {
+                const unsigned* p = (const unsigned*)(k + (first + 8 * side + g) * D + 16 * i) + t;
+                unsigned b[2] = {p[0], p[4]};
+                mma(score[side], queries[i], b);
+            }
+        unsigned weights[4];
+        for (int r = 0; r < 2; r++) {
+            float* a = score[0] + 2 * r;
+            float* b = score[1] + 2 * r;
+            float larger = fmaxf(fmaxf(a[0], a[1]), fmaxf(b[0], b[1]));
+            larger = fmaxf(larger, __shfl_xor_sync(0xffffffff, larger, 1));
+            larger = fmaxf(larger, __shfl_xor_sync(0xffffffff, larger, 2));
+            larger = fmaxf(larger, largest[r]);
+            float old = __expf(largest[r] - larger);
+            largest[r] = larger;
+            s[r] *= old;
+            for (int j = 0; j < 2; j++) {
+                a[j] = __expf(a[j] - larger);
+                b[j] = __expf(b[j] - larger);
+                s[r] += a[j] + b[j];
+            }
+            weights[r] = pack(a[0], a[1]);
+            weights[r + 2] = pack(b[0], b[1]);
+            for (int i = 0; i < D / 8; i++) {
+                total[i][2 * r] *= old;
+                total[i][2 * r + 1] *= old;
+            }
+        }
+        for (int i = 0; i < D / 8; i++) {
+            const __half* p = v + (first + 2 * t) * D + 8 * i + g;
+            unsigned b[2] = {stacked(p, p + D), stacked(p + 8 * D, p + 9 * D)};
+            mma(total[i], weights, b);
+        }
+    }
+    for (int r = 0; r < 2; r++) {
+        s[r] += __shfl_xor_sync(0xffffffff, s[r], 1);
+        s[r] += __shfl_xor_sync(0xffffffff, s[r], 2);
+        float* to = out + (row + 8 * r) * D + 2 * t;
+        for (int i = 0; i < D / 8; i++) {
+            to[8 * i] = total[i][2 * r] / s[r];
+            to[8 * i + 1] = total[i][2 * r + 1] / s[r];
+        }
+        if (t == 0) lse[row + 8 * r] = largest[r] + logf(s[r]);
+    }
+    // ### END SOLUTION
+}
+""",
+    "cores",
+)
+
+# %% nbgrader={"grade": true, "grade_id": "cores-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.cores", cores)
+
+# %%
+gpulab.need(cores)
+halves = [cp.asarray(x[:n].astype(np.float16)) for x in (q, k, v)]
+out, lse = cp.zeros((n, D), cp.float32), cp.zeros(n, cp.float32)
+steps["cores"] = gpulab.profile(cores, (n // 16,), (32,), (*halves, out, lse, np.int32(n), np.int32(m)))
+plot.bars(
+    {name: 32 * r["instructions"] / (n * m * 2 * D) for name, r in steps.items()},
+    "warp instructions per 32 multiply-adds",
+)
+
+# %% [markdown]
+# **Why.** An `mma` stands for 64 multiply-adds of each lane; what is left is rescaling, exponentials, and fetching b. Each warp
+# loads all keys for itself here: 16 queries to a block. Libraries give a block four or eight warps that share tiles of
+# keys in shared memory, and fetch with `ldmatrix`, whose `.trans` form does what `stacked` does.
+#
+# ## 4 · In Triton, and causal
+#
+# Triton plans lanes, shared memory and `mma` itself: `tl.dot(a, b)` multiplies two blocks, of float16 with float32 sums;
+# `tl.trans(b)` turns one; `tl.max(x, 1)` and `tl.sum(x, 1)` reduce the rows of one. Blocks have sides of 16 at least.
+#
+# **Do.** Write `blocks(q, k, v, out, lse)`, which launches your kernel `blocks_kernel` with one program for 64
+# queries. Causal: query i of n sees keys j ≤ i + m − n; m ≥ n, any sizes. q (scaled), k and v are float16, out and lse
+# float32. `q.shape` can be asked for. **Budget:** for each program the keys up to its last query, no more, so no masked
+# tile beyond the diagonal. About 30 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def blocks_kernel(q, k, v, out, lse, n, m, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    ### BEGIN SOLUTION
+    first = tl.program_id(0) * ROWS
+    rows = first + tl.arange(0, ROWS)
+    across = tl.arange(0, D)
+    there = (rows < n)[:, None]
+    mine = tl.load(q + rows[:, None] * D + across, mask=there, other=0.0)
+    largest = tl.full((ROWS,), -float("inf"), tl.float32)
+    s = tl.zeros((ROWS,), tl.float32)
+    total = tl.zeros((ROWS, D), tl.float32)
+    for key in range(0, tl.minimum(m, first + ROWS + m - n), COLUMNS):
+        columns = key + tl.arange(0, COLUMNS)
+        inside = (columns < m)[:, None]
+        keys = tl.load(k + columns[:, None] * D + across, mask=inside, other=0.0)
+        values = tl.load(v + columns[:, None] * D + across, mask=inside, other=0.0)
+        seen = columns[None, :] <= rows[:, None] + m - n
+        scores = tl.where(seen, tl.dot(mine, tl.trans(keys)), -float("inf"))
+        larger = tl.maximum(largest, tl.max(scores, 1))
+        weights = tl.exp(scores - larger[:, None])
+        old = tl.exp(largest - larger)
+        s = s * old + tl.sum(weights, 1)
+        total = total * old[:, None] + tl.dot(weights.to(tl.float16), values)
+        largest = larger
+    tl.store(out + rows[:, None] * D + across, total / s[:, None], mask=there)
+    tl.store(lse + rows, largest + tl.log(s), mask=rows < n)
+    ### END SOLUTION
+
+
+def blocks(q, k, v, out, lse):
+    ### BEGIN SOLUTION
+    n, m = q.shape[0], k.shape[0]
+    blocks_kernel[(triton.cdiv(n, 64),)](q, k, v, out, lse, n, m, D=q.shape[1], ROWS=64, COLUMNS=32)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "blocks-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.blocks", blocks)
+
+# %%
+gpulab.need(blocks)
+on_device = [cuda.to_device(x[:n].astype(np.float16)) for x in (q, k, v)]
+in_triton = gpulab.profile(blocks, *on_device, *results)
+all_pairs = 2 * (n * D + n // 64 * 2 * m * D)
+print(f"loaded {in_triton['global_load_bytes']:,} bytes; all keys for all programs would be {all_pairs:,}")
+pairs = n * (n + 1) // 2
+for name, report, done in (("cores", steps["cores"], n * m), ("blocks", in_triton, pairs)):
+    each = 32 * report["instructions"] / (done * 2 * D)
+    print(f"{name:7} {each:.2f} instructions per 32 multiply-adds that count")
+
+# %% [markdown]
+# **Why.** With 64 queries to a program, keys are loaded a quarter as often as in `cores`, and nothing beyond the
+# diagonal. On the diagonal half of a tile is computed in vain. In the first tile of a row something is always visible
+# here, so nothing needs a guard against −∞ − (−∞); with a window it would.
+#
+# ## 5 · Backward, computed again
+#
+# Training needs dQ, dK and dV from dO, the slope of the loss in each output. With P = exp(S − lse):
+#
+# > dV = Pᵀ·dO, dP = dO·Vᵀ, dS = P ∘ (dP − δ), dQ = dS·K, dK = dSᵀ·Q
+#
+# δᵢ = Σ dOᵢ ∘ Oᵢ, one number for each query (∘ multiplies element by element). Everyone else keeps P from the forward
+# pass. FlashAttention keeps O and lse, and **computes S again**, tile by tile: five products instead of four.
+#
+# **Predict.** n = m = 1,024, d = 64, float32. Beyond q, k, v and out, what must be kept, in bytes?
+
+# %%
+gpulab.predict("attention.saved", ...)
+
+# %% [markdown]
+# **Do.** Write `backward(q, k, v, out, lse, dout, tile)` in PyTorch; return dq, dk and dv. Not causal; q counts as it
+# came, scaled. **Budget:** memory for the three results and a few tiles; five products a tile. About 14 lines. `dv[a:b] +=
+# …` is allowed.
+
+
+# %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def backward(q, k, v, out, lse, dout, tile):
+    ### BEGIN SOLUTION
+    dq, dk, dv = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    shares = (dout * out).sum(1)
+    for i in range(0, len(q), tile):
+        rows = slice(i, i + tile)
+        for j in range(0, len(k), tile):
+            keys = slice(j, j + tile)
+            weights = torch.exp(q[rows] @ k[keys].t() - lse[rows, None])
+            dv[keys] += weights.t() @ dout[rows]
+            slopes = weights * (dout[rows] @ v[keys].t() - shares[rows, None])
+            dq[rows] += slopes @ k[keys]
+            dk[keys] += slopes.t() @ q[rows]
+    return dq, dk, dv
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "backward-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention.backward", backward)
+
+# %%
+gpulab.need(backward)
+leaves = [torch.from_numpy(x[:n]).requires_grad_() for x in (q, k, v)]
+scores = leaves[0] @ leaves[1].t()
+output, sums = torch.softmax(scores, dim=1) @ leaves[2], torch.logsumexp(scores, dim=1)
+slope = torch.randn(n, D)
+output.backward(slope)
+with torch.no_grad():
+    mine = gpulab.profile(backward, *leaves, output, sums, slope, 64)
+    differences = [
+        (got - leaf.grad).abs().max().item()
+        for got, leaf in zip(backward(*leaves, output, sums, slope, 64), leaves, strict=True)
+    ]
+print("largest difference from autograd:", ", ".join(f"{d:.0e}" for d in differences))
+print(f"products: {mine['matrix_flops'] / (2 * n * m * D):.0f} of {2 * n * m * D / 1e6:.1f} MFLOP each")
+
+# %% [markdown]
+# **Why.** dK and dV are sums over queries, dQ is a sum over keys. A kernel has one of the loops outside; what the other
+# sums is added atomically or computed in a second pass. FlashAttention-2 gives a block a tile of *keys* and adds dQ
+# with atomics, so the last bits of dQ differ from run to run.
+#
+# ## 6 · Other ways to save memory
+#
+# **Checkpointing** (lab 08) throws a layer's inner results away and runs its forward pass again. Around plain
+# attention it removes P between the passes; while a layer is on its way back, P is there again. `xFormers`'
+# `memory_efficient_attention` is a fused kernel like FlashAttention, and lives on in SDPA's `EFFICIENT_ATTENTION`.
+#
+# **See.** Four layers of attention, forward and backward, n = 512: the most that is held at once.
+
+# %%
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
+
+
+def plain(x):
+    return x + torch.softmax(x @ x.transpose(1, 2) / math.sqrt(D), dim=-1) @ x
+
+
+def checkpointed(x):
+    return checkpoint(plain, x, use_reentrant=False)
+
+
+def fused(x):
+    return x + scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])[:, 0]
+
+
+def step(layer):
+    """One forward and backward pass of four layers."""
+    h = torch.randn(1, 512, D, requires_grad=True)
+    for _ in range(4):
+        h = layer(h)
+    h.sum().backward()
+
+
+held = {f.__name__: gpulab.profile(step, f) for f in (plain, checkpointed, fused)}
+for name in ("plain", "checkpointed"):
+    print(f"{name:13}{held[name]['matrix_flops'] / 1e6:6.0f} MFLOP of products")
+plot.bars({name: r.peak / 1e6 for name, r in held.items()}, "MB held at most")
+
+# %% [markdown]
+# (The ledger has no formula for the FLOPs of the fused operator on a CPU.)
+#
+# **Why.** Checkpoints leave the scores of one layer, a fused kernel none. Checkpointing repeats the whole layer, also
+# what is linear in n; a fused kernel repeats the scores alone. They go together: checkpoint the layer, fuse the
+# attention.
+#
+# ## 7 · Who does what
+#
+# **FlashAttention (2022)** gave each head of each sequence to one block. **FlashAttention-2 (2023)** cuts the *sequence*
+# too: a block for each 128 queries of a head. Inside a block, version 1 cut the keys among four warps, which then had to
+# add up their outputs through shared memory (**split-K**); version 2 cuts the queries (**split-Q**), and warps need
+# nothing of each other. `cores` is split-Q.
+#
+# **Predict.** One sequence, 16 heads, 4,096 queries, 128 to a block. How many blocks does version 2 have?
+
+# %%
+gpulab.predict("attention.programs", ...)
+
+# %%
+a100, h100 = hardware.find("A100"), hardware.find("H100")
+
+
+def busy(blocks):
+    """The share of an A100's SMs that work, one block on each at a time, over all rounds (modelled)."""
+    rounds = -(-blocks // int(a100.sms))
+    return 100 * blocks / (rounds * int(a100.sms))
+
+
+heads = list(range(1, 129))
+plot.lines(
+    {
+        "a block for each 128 queries (FA-2)": [(h, busy(32 * h)) for h in heads],
+        "a block for each head (FA-1)": [(h, busy(h)) for h in heads],
+    },
+    "heads × sequences, of 4,096 tokens",
+    "SMs of an A100 at work, % (modelled)",
+    "A block for each head leaves SMs idle unless there are many heads; cutting the sequence fills them.",
+)
+
+# %% [markdown]
+# **FlashAttention-3 (2024)** is for the H100. Its tensor cores are twice as fast for each SM and its exponentials are
+# not: 16 in a clock and SM on both (CUDA Programming Guide, "Arithmetic Instructions").
+#
+# **Predict.** Heads of 128 numbers, float16, H100: how long does a score's exponential take, in percent of the time of
+# its 256 multiply-adds?
+
+# %%
+gpulab.predict("attention.exponentials", ...)
+
+# %%
+shares = {}
+for name, gpu, dtype in (("A100", a100, "float16"), ("H100", h100, "float16"), ("H100", h100, "float8")):
+    products = 2 * 128 / int(gpu.tensor_fma[dtype])  # clocks of an SM for a score
+    shares[f"{name}, {dtype}"] = 100 * (1 / 16) / products
+plot.bars(shares, "% of the products' time that exponentials take")
+
+# %% [markdown]
+# **Why.** If a warp waits for one and then for the other, the times add up. Version 3 lets two groups of four warps take
+# turns (**ping-pong**): one's softmax runs under the other's products. A third group only loads, through TMA (**warp
+# specialisation**; lab 06 B names both). For FP8 it spreads outliers with a Hadamard transform (lab 09) and scales block
+# by block.
+#
+# ## 8 · What was published
+#
+# | what | where | source |
+# |---|---|---|
+# | 15 % end to end | BERT-large, length 512, against MLPerf 1.1's record | FA, abstract |
+# | 3 × | GPT-2, length 1,024 | FA, abstract |
+# | 2.4 × | long-range arena, 1,024 to 4,096 | FA, abstract |
+# | 64K tokens, Path-256 | with **block-sparse** FlashAttention | FA, abstract |
+# | memory 10 × less at 2K, 20 × at 4K | attention alone | README of flash-attention |
+# | about 2 × over version 1, 50 to 73 % of peak | A100, attention alone | FA-2, abstract |
+# | 225 TFLOP/s for each A100, 72 % | training GPT end to end | FA-2, abstract |
+# | 1.5 to 2 × over version 2, 740 TFLOP/s, 75 % | H100, float16, attention alone | FA-3, abstract |
+#
+# A kernel that is 3 times as fast does not make a model 3 times as fast (lab 02). The percentages are of dense peaks:
+
+# %%
+for name, gpu, reached in (("FA-2, end to end", a100, 225), ("FA-3, forward", h100, 740)):
+    peak = float(gpu.peak("float16", tensor=True)) / 1e12
+    print(f"{name:18}{reached} of {peak:.0f} TFLOP/s: {100 * reached / peak:.0f} %")
+
+# %% [markdown]
+# On a GPU the next cell measures your kernels beside SDPA's flash back end.
+
+# %%
+from gpulab import device
+
+if not device.uses_gpu():
+    print(
+        "No GPU here, so nothing was measured. On a GPU this cell compares your kernels with SDPA's flash back end."
+    )
+else:
+    gpulab.need(flash, cores)
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    length = 4096
+    long = [rng.standard_normal((length, D)).astype(np.float32) for _ in range(3)]
+    long[0] /= math.sqrt(D)
+    single = [cuda.to_device(x) for x in (*long, np.zeros_like(long[0]), np.zeros(length, np.float32))]
+    half = [cp.asarray(x.astype(np.float16)) for x in long]
+    made = cp.zeros((length, D), cp.float32), cp.zeros(length, cp.float32)
+    tensors = [torch.from_numpy(x)[None, None].cuda().half() for x in long]
+
+    def library():
+        with sdpa_kernel([SDPBackend.FLASH_ATTENTION]):
+            scaled_dot_product_attention(*tensors, scale=1.0)
+
+    runs = {
+        "SDPA, flash back end, float16": library,
+        "cores, float16": lambda: cores(
+            (length // 16,), (32,), (*half, *made, np.int32(length), np.int32(length))
+        ),
+        "flash, float32": lambda: flash[length // 128, 128](*single),
+    }
+    for name, run in runs.items():
+        run()
+        torch.cuda.synchronize()
+        taken = []
+        for _ in range(10):
+            start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            cuda.synchronize()
+            start.record(torch.cuda.default_stream())
+            run()
+            cuda.synchronize()
+            stop.record(torch.cuda.default_stream())
+            stop.synchronize()
+            taken.append(start.elapsed_time(stop) / 1e3)
+        print(f"{name:32}{4 * length**2 * D / np.median(taken) / 1e12:8.2f} TFLOP/s, median of {len(taken)}")
+
+# %% [markdown]
+# ## Beyond · Your own FlashAttention
+#
+# Open-ended and ungraded. float32, one head, 256 queries and keys of 64 numbers, sizes fixed: no guards. The figure of
+# merit is **instructions per multiply-add** of both products: warp instructions times 32, over 256² · 128.
+#
+# | kernel | instructions per multiply-add |
+# |---|---|
+# | flash, as in section 1 | 3.1 |
+# | seldom | 2.0 |
+# | ours: four keys at a time, rescaled once for the four; unsigned indices; 16-byte reads | 1.65 |
+# | bound: 128 multiply-adds and 32 reads of 16 bytes for a score | 1.25 |
+#
+# Then make it a project: causal, a window, several heads in `blockIdx.y`, the backward pass as a kernel. Hold each step
+# to float64, and count its bytes before you write it.
+
+
+# %%
+@cuda.jit
+def best(q, k, v, out, lse):
+    pass  # your kernel
+
+
+measured = gpulab.profile(best[2, 128], *some, *results)
+error = np.abs(results[0].copy_to_host() - output.detach().numpy()).max()
+print(
+    f"{32 * measured['instructions'] / (256**2 * 2 * D):.2f} instructions per multiply-add, error {error:.0e}"
+)
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. 256 queries to a block in place of 128: what happens to the bytes that flash loads?</summary>
+#
+# k and v are loaded half as often; q as before.
+# </details>
+#
+# <details><summary>2. Why does FlashAttention-2 divide by s at the end and not after each tile?</summary>
+#
+# n·d divisions in place of n·d for each tile; all that is no product is slow beside tensor cores.
+# </details>
+#
+# <details><summary>3. Which numbers cross lanes in `cores`?</summary>
+#
+# The maxima in each tile, and the sums once at the end.
+# </details>
+#
+# <details><summary>4. FLOPs of a training step's attention with recomputation, over those without?</summary>
+#
+# 2 + 5 products over 2 + 4: 7/6.
+# </details>
+#
+# <details><summary>5. One sequence, 8 heads, 32,768 tokens on an A100: which split fills it?</summary>
+#
+# Along the sequence: 8 · 256 blocks. By heads it is 8 of 108 SMs.
+# </details>
+
+# %%
+gpulab.recap("12")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | bytes of one kernel, R queries a block | itemsize · (2·n·d + ⌈n/R⌉ · 2·m·d), and lse |
+# | multiply-adds of a score and its use | 2·d |
+# | beside them | 1 exponential; rescaling, once a tile; 1 division a number, once |
+# | two `mma` accumulators side by side | are a left factor |
+# | kept for backward | out and lse |
+# | products | 2 forward, 5 backward |
+# | FA-1, FA-2, FA-3 | a block a head; a block a tile of queries, split-Q; ping-pong, TMA, FP8 |
+#
+# ### Claims you will meet, and what is right
+#
+# - *FlashAttention-2 parallelises better over heads.* Version 1 had batch and heads. Version 2 added the sequence, even
+#   for a single head, split-Q, and fewer operations that are no products.
+# - *FlashAttention handles 64K tokens (Path-256).* That was the block-sparse variant, which leaves pairs out.
+# - *FlashAttention reaches 72 % of an A100.* That is training end to end, with version 2. Its kernels reach 50 to 73 %.
+# - *FlashAttention does less arithmetic.* It does more: backward has a fifth product. What it saves is traffic.
+#
+# ### References
+#
+# 1. T. Dao, D. Fu, S. Ermon, A. Rudra, C. Ré, "FlashAttention", NeurIPS 2022. https://arxiv.org/abs/2205.14135
+# 2. T. Dao, "FlashAttention-2", 2023. https://arxiv.org/abs/2307.08691
+# 3. J. Shah et al., "FlashAttention-3", 2024. https://arxiv.org/abs/2407.08608
+# 4. NVIDIA, *PTX ISA*, "Matrix Fragments for mma.m16n8k16". https://docs.nvidia.com/cuda/parallel-thread-execution/
+# 5. T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training Deep Nets with Sublinear Memory Cost", 2016.
+#    https://arxiv.org/abs/1604.06174
+# 6. README of flash-attention. https://github.com/Dao-AILab/flash-attention
+# 7. xFormers, documentation of `memory_efficient_attention`. https://facebookresearch.github.io/xformers/
