@@ -643,9 +643,11 @@ if not whole:
 
 # %% [markdown]
 # **Why.** Node 0's rank stops with "connection reset": the other one is gone. The agents' rendezvous starts again, and a
-# single rank reads both shards of the newest checkpoint and goes on from there. (Only rank 0 reports its steps.) The batch stayed the same, 48 samples, because each rank takes
-# `samples[rank::world]`; if each rank had a fixed batch, a smaller world would train with another batch size. Bits are
-# not the same any more: sums have another order, and dropout other generators. Exactness needs the same number of ranks.
+# single rank reads both shards of the newest checkpoint and goes on from there. (Only rank 0 reports its steps.)
+#
+# The batch stayed the same, 48 samples, because each rank takes `samples[rank::world]`; if each rank had a fixed batch, a
+# smaller world would train with another batch size. Bits are not the same any more: sums have another order, and dropout
+# other generators. Exactness needs the same number of ranks.
 #
 # Large jobs rarely shrink. They keep spare nodes, replace the broken one, and restart in minutes: R in B1. Llama 3's makers
 # report 466 stops in 54 days and more than 90 % effective time (reference 4).

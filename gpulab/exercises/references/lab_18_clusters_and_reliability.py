@@ -99,8 +99,7 @@ def all_reduce(steps: Sequence[Any], nodes: int, per_node: int) -> dict[str, flo
             if held[rank][chunk] != complete:
                 missing = next(r for r in range(ranks) if not held[rank][chunk] >> r & 1)
                 raise WrongAnswer(
-                    f"after {len(steps)} steps rank {rank}'s chunk {chunk} lacks the numbers of rank "
-                    f"{missing}."
+                    f"at the end rank {rank}'s chunk {chunk} lacks the numbers of rank {missing}."
                 )
     return {"NIC chunks": max(outside.values(), default=0), "steps": len(steps)}
 
