@@ -11,7 +11,7 @@
 | indices | indices(length, ranks, rank, …) | each sample once, in new orders | answers | – | – | 3 |
 | exchange | exchange(weights, x, capacity) | DDP after backward | all-reduces | 10 | 4 | 5 |
 | | | | busiest sender | 3 S | 1.5 S | |
-| buckets | buckets(sizes, log, …): a plan | send early, in large pieces | waiting | 3 × | 1.45 × | 5 |
+| buckets | buckets(sizes, log, …): a plan | send early, in large pieces | waiting | 3 × | 1.1–1.5 × | 5 |
 | compress | compress(gradient, memory, k) | not sent is not lost | lost | all | 0 | 4 |
 | | | | still held | – | the least | |
 
@@ -42,7 +42,7 @@ it are there. Counted is the time from the end of backward to the end of the las
 least possible. That comes from dynamic programming over the gradients in the order in which they are ready:
 to move one that is ready early into an earlier bucket delays nothing. With 12 layers one bucket for all
 waits almost 20 times the least, one for each 8 to 11 times where messages are slow, fixed ones of 25 MB, as
-PyTorch's DDP fills, 2.3 to 3.1 times, and "send all that is ready when the network is free" at most 1.45
+PyTorch's DDP fills, 2.3 to 3.1 times, and "send all that is ready when the network is free" at most 1.5
 times (tests/labs/test_15 holds these figures).
 
 **compress**: what is not sent stays in the memory: sent + new memory = gradient + old memory. The least
