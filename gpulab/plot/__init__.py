@@ -39,6 +39,7 @@ from .style import Picture  # noqa: E402
 from .tile_map import tile_map  # noqa: E402
 from .tile_order import tile_order  # noqa: E402
 from .timeline import timeline  # noqa: E402
+from .timeline_ranks import timeline_ranks  # noqa: E402
 from .units import units  # noqa: E402
 from .warp_lanes import warp_lanes  # noqa: E402
 
@@ -80,6 +81,7 @@ __all__ = [
     "tile_map",
     "tile_order",
     "timeline",
+    "timeline_ranks",
     "units",
     "warp_lanes",
 ]

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from PIL import Image
 
-from gpulab import hardware, plot
+from gpulab import distributed, hardware, plot
 from gpulab.plot import Coverage, Pass, Picture, Point, Request, Span, style
 
 MODULES = (
@@ -45,6 +45,7 @@ MODULES = (
     "tile_map",
     "tile_order",
     "timeline",
+    "timeline_ranks",
     "units",
     "warp_lanes",
 )
@@ -296,6 +297,34 @@ def test_curves_that_end_in_one_are_named_where_they_start() -> None:
     picture = plot.lines(curves, "registers", "warps", "They meet.", names_at="start")
     named = {text.get_text(): text.xy for text in picture.axes.texts}  # type: ignore[attr-defined]
     assert named == {"A100": (1, 64), "T4": (1, 32)}
+
+
+def calls_of_ranks(*rows: tuple[int, str, int, int, float, float]) -> list[distributed.Call]:
+    return [distributed.Call(r, op, size, peer, start, end) for r, op, size, peer, start, end in rows]
+
+
+def test_each_message_of_ranks_is_an_arrow_from_its_send_to_its_receive() -> None:
+    picture = plot.timeline_ranks(
+        calls_of_ranks(
+            (0, "send", 8, 1, 0.0, 1.0),
+            (0, "send", 16, 1, 1.0, 3.0),
+            (1, "recv", 8, 0, 0.5, 1.0),
+            (1, "recv", 16, 0, 2.0, 3.0),
+            (1, "recv", 16, 2, 3.0, 4.0),  # its send is not there
+            (0, "barrier", 0, -1, 3.0, 4.0),
+        ),
+        "s",
+    )
+    arrows = [(text.xyann[0], text.xy[0]) for text in picture.axes.texts if hasattr(text, "arrow_patch")]
+    assert arrows == [(0.0, 1.0), (1.0, 3.0)]
+    assert "2 ranks over 4 s: 2 messages, each" in picture.caption
+    assert "rank 0 sends most, 24 bytes; 1 call of collectives" in picture.caption
+    dashed = [box.get_width() for box in picture.axes.findobj(Rectangle) if box.get_linestyle() == "--"]
+    assert dashed == [0.5, 1.0, 1.0]
+    quiet = plot.timeline_ranks(calls_of_ranks((0, "barrier", 0, -1, 0.0, 0.0)))
+    assert "message" not in quiet.caption
+    with pytest.raises(style.NothingToDraw):
+        plot.timeline_ranks([])
 
 
 @pytest.mark.parametrize(
