@@ -79,7 +79,12 @@ class Judge:
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
         outcome = sandbox.record(job_bytes(job), self.limits, unsafe=self.unsafe)
         together = ranks.outcomes(
-            job["steps"], asked_together(questions, chosen, seeds), job_bytes, self.limits, unsafe=self.unsafe
+            job["steps"],
+            asked_together(questions, chosen, seeds),
+            job_bytes,
+            self.limits,
+            unsafe=self.unsafe,
+            stopped=lambda: self._stopped,
         )
         recorded = time.monotonic()
         ends = {

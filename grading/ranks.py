@@ -47,18 +47,20 @@ def outcomes(
     limits: Limits,
     *,
     unsafe: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Outcomes:
     """How the ranks fared at each case of the exercises that are asked, in the order of `steps`.
 
     The ranks stay from exercise to exercise; after one that does not come to an end they are started anew.
-    All together may take `limits.seconds`, one case twice `limits.patience`.
+    All together may take `limits.seconds`, one case twice `limits.patience`. Once `stopped` says so, none is
+    started any more.
     """
     by_name = {each.name: each for each in asked}
     order = [step["exercise"] for step in steps if step.get("exercise") in by_name]
     left = [by_name[name] for name in order]
     until = time.monotonic() + limits.seconds
     found: Outcomes = {}
-    while left:
+    while left and not stopped():
         todo = {each.name for each in left}
         job = [step for step in steps if "cell" in step or step.get("exercise") in todo]
         size = max(each.ranks for each in left)

@@ -38,6 +38,10 @@ class NoTorch(Message):
     """The exercise is about torch.distributed, which is not installed."""
 
 
+class CannotTravel(Message):
+    """The learner's function uses something that stays in its process."""
+
+
 class NotAResult(Exception):
     """What a rank returned is not what was asked for; the text says why."""
 
@@ -100,7 +104,7 @@ def task(exercise: Exercise, made: Sequence[Argument], ranks: int) -> Task:
 
 
 def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
-    """Runs `fn` in a process a rank. Raises NoTorch."""
+    """Runs `fn` in a process a rank. Raises NoTorch, and CannotTravel if `fn` cannot be copied there."""
     try:
         import cloudpickle
         import torch  # noqa: F401
@@ -110,7 +114,10 @@ def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
 
     from . import on_ranks
 
-    job = cloudpickle.dumps(fn)
+    try:
+        job = cloudpickle.dumps(fn)
+    except Exception as error:  # pickling raises all kinds
+        raise CannotTravel(messages.cannot_travel(name_of(fn), str(error))) from error
 
     def at(case: Case, made: Sequence[Argument]) -> Outcome:
         ranks = ranks_of(case)
@@ -126,7 +133,10 @@ def examine(
     exercise: Exercise, fn: Any, reference: Reference, source: Source | None = None
 ) -> tuple[Part, ...]:
     """All parts. What happened comes from `source`; by default `fn` runs on this machine."""
-    source = source or on_this_machine(exercise, fn)
+    try:
+        source = source or on_this_machine(exercise, fn)
+    except CannotTravel as error:
+        return no_points(exercise, messages.no_result(), (Detail(str(error)),))
     traffic: dict[str, Traffic] = {}
     found = walk(exercise, lambda case: _at(exercise, case, fn, reference, source, traffic))
     if found.first is None:

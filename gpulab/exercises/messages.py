@@ -455,6 +455,13 @@ def on_rank(rank: int, said: str) -> str:
     return f"rank {rank}: {said}"
 
 
+def cannot_travel(name: str, why: str) -> str:
+    return (
+        f"`{name}` cannot be copied to the ranks ({why}): what it uses of the notebook must be values, tensors "
+        "and functions, not open files, locks or generators"
+    )
+
+
 def wrong_on(ranks: Sequence[int], size: int) -> str:
     if len(ranks) == size:
         return "It is wrong on every rank"

@@ -115,12 +115,19 @@ def main(connection: Any, job: bytes) -> None:
 
     threading.Thread(target=_end_with_the_server, args=(os.getppid(),), daemon=True).start()
     wire = Wire(socket.socket(fileno=os.dup(connection.fileno())))
-    fn = cloudpickle.loads(job)
+    fn: Any = None
+    trouble: Exception | None = None
+    try:
+        fn = cloudpickle.loads(job)
+    except Exception as error:  # said when the rank is asked, as what the function itself raises is
+        trouble = error
     lines = Lines(lambda said: wire.say({"op": "line", "text": said[1][:2000]}))
     sys.stdout = sys.stderr = lines
 
     def work(head: Head, payload: bytes) -> tuple[Head, bytes]:
         try:
+            if trouble:
+                raise trouble
             return work_of(fn)(head, payload)
         finally:
             lines.close()

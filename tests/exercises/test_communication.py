@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
+import sys
+import threading
+import types
 from collections.abc import Iterator
 
 import numpy as np
@@ -110,6 +114,32 @@ def test_what_ranks_print_is_shown_with_the_rank(capsys: pytest.CaptureFixture[s
 
     gpulab.check(dataclasses.replace(ALL_REDUCE, cases=ALL_REDUCE.cases[:1]), prints)
     assert {"[rank 0] sum 0", "[rank 1] sum 0"} <= set(capsys.readouterr().out.splitlines())
+
+
+def test_a_function_that_cannot_be_copied_is_told_of() -> None:
+    lock = threading.Lock()
+
+    def locks(x):
+        with lock:
+            return x
+
+    verdict = gpulab.check(NAME, locks)
+    assert verdict.points == 0
+    assert "`locks` cannot be copied to the ranks (cannot pickle '_thread.lock' object" in text(verdict)
+
+
+def test_a_function_of_a_module_that_ranks_do_not_have_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("here_only")
+    exec("def away(x):\n    return x", module.__dict__)
+    monkeypatch.setitem(sys.modules, "here_only", module)
+    verdict = gpulab.check(NAME, module.away)
+    assert "rank 0: ModuleNotFoundError: No module named 'here_only'" in text(verdict)
+
+
+def test_no_process_of_a_check_is_left_behind() -> None:
+    for fn in (all_reduce.ring, all_reduce.all_send_first, all_reduce.dies):
+        gpulab.check(NAME, fn)
+    assert not multiprocessing.active_children()
 
 
 def test_endless_ranks_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,6 +265,12 @@ def test_ranks_that_end_cost_their_own_exercise_only(ending: Played) -> None:
     assert not list(Path(tempfile.gettempdir()).glob("gpulab-rank-*"))
 
 
+def test_once_the_judge_is_stopped_no_rank_is_started() -> None:
+    asked = ranks.Asked(NAME, ALL_REDUCE, ALL_REDUCE.cases, (1, 1))
+    step = exercise_step(Question("check", NAME, "ring", 0), ALL_REDUCE, ALL_REDUCE.cases, [1, 1])
+    assert ranks.outcomes([step], [asked], job_bytes, LIMITS, stopped=lambda: True) == {}
+
+
 # ---------------------------------------------------------------- ways past the network
 
 TELL = Exercise(
