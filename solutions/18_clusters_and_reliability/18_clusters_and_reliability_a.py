@@ -160,7 +160,6 @@ def bisection(topology):
     return min((flow(half, others), half) for half, others in topology.halves())
 
 
-gpulab.need(max_flow)
 RATE = 50  # GB/s
 eight = {
     "ring": topologies.ring(8, RATE),
@@ -170,6 +169,7 @@ eight = {
     "dragonfly, 4 groups": topologies.dragonfly(4, 1, 2, RATE),
     "rails, 2 nodes of 4": topologies.rails(2, 4, 9 * RATE, RATE),
 }
+gpulab.need(max_flow)
 found = {name: bisection(topology) for name, topology in eight.items()}
 for name, (flow, half) in found.items():
     t = eight[name]
@@ -298,7 +298,6 @@ gpulab.check("cluster.all_reduce", all_reduce)
 # inputs of the model.
 
 # %%
-gpulab.need(all_reduce)
 fast = costs.Network(2e-6, float(hardware.link("NVLink 4").per_direction))
 slow = costs.Network(5e-6, float(hardware.link("InfiniBand NDR").per_direction))
 
@@ -323,6 +322,7 @@ def busiest_nic(plan, per_node):
 
 
 N, G = 4, 8
+gpulab.need(all_reduce)
 plans = {"ring over all": ring_over_all(N, G), "in levels": all_reduce(N, G)}
 gpulab.plot.panels(
     {

@@ -103,10 +103,8 @@ def interval(cost, restart, mtbf):
 # %% nbgrader={"grade": true, "grade_id": "interval-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("cluster.interval", interval)
 
+
 # %%
-gpulab.need(interval)
-
-
 def first_order(tau, cost, mtbf):
     """Time lost per second of work, in %."""
     return 100 * (cost / tau + tau / (2 * mtbf))
@@ -117,6 +115,7 @@ def exact(tau, cost, restart, mtbf):
 
 
 C, M = 60, 86_400
+gpulab.need(interval)
 best = interval(C, 0, M)
 for name, tau in (("every 10 minutes", 600), ("Young", sqrt(2 * C * M)), ("yours", best)):
     print(
@@ -124,7 +123,6 @@ for name, tau in (("every 10 minutes", 600), ("Young", sqrt(2 * C * M)), ("yours
     )
 
 # %%
-gpulab.need(interval)
 taus = [60 * 1.15**k for k in range(42)]
 gpulab.plot.lines(
     {
