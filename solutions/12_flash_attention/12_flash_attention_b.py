@@ -118,18 +118,21 @@ def eager(q, k, v):
     return torch.softmax(q @ k.t(), dim=1) @ v
 
 
-gpulab.need(flash)
 rng = np.random.default_rng(12)
+q, k, v = (rng.standard_normal((1024, D)).astype(np.float32) for _ in range(3))
+q /= math.sqrt(D)
+exact = eager(*(torch.from_numpy(x).double() for x in (q, k, v))).numpy()
 fake = FakeTensorMode()
+
+# %%
+gpulab.need(flash)
 sizes, kernels, operations = [256, 512, 1024], {}, {}
 for n in sizes:
-    q, k, v = (rng.standard_normal((n, D)).astype(np.float32) for _ in range(3))
-    q /= math.sqrt(D)
-    arrays = [cuda.to_device(x) for x in (q, k, v, np.zeros_like(q), np.zeros(n, np.float32))]
+    empty = np.zeros((n, D), np.float32), np.zeros(n, np.float32)
+    arrays = [cuda.to_device(x) for x in (q[:n], k[:n], v[:n], *empty)]
     kernels[n] = gpulab.profile(flash[-(-n // 128), 128], *arrays)
     with fake:
         operations[n] = gpulab.profile(eager, *(torch.empty(n, D) for _ in range(3)))
-exact = eager(*(torch.from_numpy(x).double() for x in (q, k, v))).numpy()
 print(f"n = 1,024: largest error {np.abs(arrays[3].copy_to_host() - exact).max():.0e}")
 print(
     f"bytes moved:  three operations {operations[1024].bytes:>12,}   flash {kernels[1024]['global_bytes']:>10,}"
@@ -212,9 +215,11 @@ def seldom(q, k, v, out, lse):
 n = m = 256
 some = [cuda.to_device(x[:n]) for x in (q, k, v)]
 results = [cuda.to_device(np.zeros((n, D), np.float32)), cuda.to_device(np.zeros(n, np.float32))]
-steps = {
-    name: gpulab.profile(f[2, 128], *some, *results) for name, f in (("flash", flash), ("seldom", seldom))
-}
+steps = {"seldom": gpulab.profile(seldom[2, 128], *some, *results)}
+
+# %%
+gpulab.need(flash)
+steps = {"flash": gpulab.profile(flash[2, 128], *some, *results), "seldom": steps["seldom"]}
 plot.panels(
     {
         "instructions per multiply-add": {
@@ -250,7 +255,8 @@ gpulab.predict("attention.registers", ...)
 # %% [markdown]
 # **Do.** Complete `cores`, non-causal; n and m (queries, keys) are multiples of 16, q, k, v are float16, q scaled, out and
 # lse float32. A block is one warp with 16 queries. Given: `mma(d, a, b)`; `pack(low, high)` rounds two floats into one
-# register; `stacked(upper, lower)` makes one of two halves that lie anywhere, as b[0] of v needs. **Budget:** q
+# register; `stacked(upper, lower)` makes one of two halves that lie anywhere, as b[0] of v needs. ∞ is `CUDART_INF_F`,
+# eˣ `__expf(x)`. **Budget:** q
 # loaded once; three tenths of the instructions that the float32 lanes would need at least. About 45 lines.
 
 
@@ -367,7 +373,9 @@ plot.bars(
 # ## 4 · In Triton, and causal
 #
 # Triton plans lanes, shared memory and `mma` itself: `tl.dot(a, b)` multiplies two blocks, of float16 with float32 sums;
-# `tl.trans(b)` turns one; `tl.max(x, 1)` and `tl.sum(x, 1)` reduce the rows of one. Blocks have sides of 16 at least.
+# `tl.trans(b)` turns one; `tl.max(x, 1)` and `tl.sum(x, 1)` reduce its rows. Blocks have sides of 16 at least.
+# `tl.full((64,), -float("inf"), tl.float32)` makes one; `tl.where`, `tl.maximum`, `tl.minimum` and `tl.exp` are what they
+# are in NumPy, and `x.to(tl.float16)` rounds.
 #
 # **Do.** Write `blocks(q, k, v, out, lse)`, which launches your kernel `blocks_kernel` with one program for 64
 # queries. Causal: query i of n sees keys j ≤ i + m − n; m ≥ n, any sizes. q (scaled), k and v are float16, out and lse
@@ -416,7 +424,7 @@ def blocks(q, k, v, out, lse):
 gpulab.check("attention.blocks", blocks)
 
 # %%
-gpulab.need(blocks)
+gpulab.need(cores, blocks)
 on_device = [cuda.to_device(x[:n].astype(np.float16)) for x in (q, k, v)]
 in_triton = gpulab.profile(blocks, *on_device, *results)
 all_pairs = 2 * (n * D + n // 64 * 2 * m * D)
@@ -437,7 +445,8 @@ for name, report, done in (("cores", steps["cores"], n * m), ("blocks", in_trito
 #
 # > dV = Pᵀ·dO, dP = dO·Vᵀ, dS = P ∘ (dP − δ), dQ = dS·K, dK = dSᵀ·Q
 #
-# δᵢ = Σ dOᵢ ∘ Oᵢ, one number for each query (∘ multiplies element by element). Everyone else keeps P from the forward
+# δᵢ = Σ dOᵢ ∘ Oᵢ, one number for each query (∘ multiplies element by element); it is there because a row of P keeps the
+# sum 1, whatever a score does. Everyone else keeps P from the forward
 # pass. FlashAttention keeps O and lse, and **computes S again**, tile by tile: five products instead of four.
 #
 # **Predict.** n = m = 1,024, d = 64, float32. Beyond q, k, v and out, what must be kept, in bytes?
@@ -473,12 +482,14 @@ def backward(q, k, v, out, lse, dout, tile):
 gpulab.check("attention.backward", backward)
 
 # %%
-gpulab.need(backward)
 leaves = [torch.from_numpy(x[:n]).requires_grad_() for x in (q, k, v)]
 scores = leaves[0] @ leaves[1].t()
 output, sums = torch.softmax(scores, dim=1) @ leaves[2], torch.logsumexp(scores, dim=1)
 slope = torch.randn(n, D)
 output.backward(slope)
+
+# %%
+gpulab.need(backward)
 with torch.no_grad():
     mine = gpulab.profile(backward, *leaves, output, sums, slope, 64)
     differences = [
@@ -543,7 +554,7 @@ plot.bars({name: r.peak / 1e6 for name, r in held.items()}, "MB held at most")
 # **FlashAttention (2022)** gave each head of each sequence to one block. **FlashAttention-2 (2023)** cuts the *sequence*
 # too: a block for each 128 queries of a head. Inside a block, version 1 cut the keys among four warps, which then had to
 # add up their outputs through shared memory (**split-K**); version 2 cuts the queries (**split-Q**), and warps need
-# nothing of each other. `cores` is split-Q.
+# nothing of each other, as those of `cores`.
 #
 # **Predict.** One sequence, 16 heads, 4,096 queries, 128 to a block. How many blocks does version 2 have?
 
