@@ -331,6 +331,8 @@ class Races(Observer):
 
     def _unordered(self, s: Shadow, role: int, who: Who, place: Array, kind: int) -> Array:
         """Lanes whose access nothing orders after the touch that is kept in `role`."""
+        if not s.touched[role]:
+            return np.zeros(len(place), bool)
         other = s.thread[role][place]
         unordered = (other != NOBODY) & (other != who.thread)
         if not unordered.any():

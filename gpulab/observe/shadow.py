@@ -30,6 +30,7 @@ class Shadow(Granules):
         super().__init__(granule, width)
         self.rows = rows
         self.alike = rows > 1
+        self.touched = [False] * ROLES  # whether anybody has been noted in a role
         self.thread = np.full((ROLES, width), NOBODY, np.int32)
         self.since = np.zeros((ROLES, width), np.int32)
         self.warp_since = np.zeros((ROLES, width), np.int32)
@@ -55,6 +56,7 @@ class Shadow(Granules):
 
     def note(self, role: int, place: Array, who: Who) -> None:
         """`who` touched `place`; where several did, the last one stays."""
+        self.touched[role] = True
         self.thread[role][place] = who.thread
         self.since[role][place] = who.now
         self.warp_since[role][place] = who.warp_now

@@ -77,9 +77,9 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
     if not found and not tools.order_may_matter():
         first.restore()
         return Findings(_name(run), [], ONE_ORDER)
-    differences = [d for order in ORDERS if (d := again(schedule=order))]
-    if differences:
-        found.append(_order(_name(run), differences[0], bool(found), tools.ordered_atomics()))
+    difference = next((d for order in ORDERS if (d := again(schedule=order))), "")
+    if difference:
+        found.append(_order(_name(run), difference, bool(found), tools.ordered_atomics()))
     first.restore()
     return Findings(
         _name(run), list({(f.kind, f.lines): f for f in reversed(found)}.values()), SEVERAL_ORDERS
