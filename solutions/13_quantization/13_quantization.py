@@ -101,7 +101,8 @@ plot.lines(curves, "x", "what is left of x", "Equal steps, flat ends, and a step
 # ## 2 · Who shares a scale
 #
 # A matrix can have one scale (**per tensor**), one for each row, that is, for each output (**per channel**),
-# or one for each few neighbours in a row (**per group**). We keep a scale and a zero point in 16 bits each.
+# or one for each few neighbours in a row (**per group**). We count 16 bits for a scale and 16 for a zero point.
+# (We leave the scales unrounded: FP16 would move a weight by at most 0.05 %.)
 #
 # **Predict.** Codes of 3 bits, 128 of them to a group: how many bits is that per weight?
 
@@ -110,8 +111,8 @@ gpulab.predict("quant.bits", ...)
 
 # %% [markdown]
 # **Do.** Write `grouped(weights, bits, group)`. `weights` is a list of rows. Read row after row, `group`
-# neighbours share a scale and a zero point, so `group` = 1 row is per channel, and `group` = all is per
-# tensor; it always divides. Return `[bits per weight, [rows of restored weights]]`. About 6 lines.
+# neighbours share a scale and a zero point: `group` = columns is per channel, `group` = rows · columns is per
+# tensor. It always divides. Return `[bits per weight, [rows of restored weights]]`. About 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "grouped", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -176,12 +177,12 @@ gpulab.need(grouped)
 curves = {"per tensor": [], "per row": [], "per 16": []}
 for bits in (2, 3, 4, 8):
     for name, points in curves.items():
-        size = {
+        group = {
             "per tensor": lambda w: len(w) * len(w[0]),
             "per row": lambda w: len(w[0]),
             "per 16": lambda w: 16,
         }
-        small = changed(model, lambda _, w, size=size[name], bits=bits: grouped(w, bits, size(w))[1])
+        small = changed(model, lambda _, w, group=group[name], bits=bits: grouped(w, bits, group(w))[1])
         points.append((bits, lost(small)))
         print(f"{bits} bits {name:10}: lost {points[-1][1]:7.3f}")
 plot.lines(
@@ -200,8 +201,8 @@ plot.lines(
 # ## 3 · Calibration
 #
 # Weights are known before the run. Activations are not. **Static** quantisation runs a few texts beforehand
-# (**calibration**), looks at the values, and fixes a limit for each tensor: everything from −limit to limit
-# gets a code. **Dynamic** quantisation takes the largest magnitude of the input at hand, per tensor or per
+# (**calibration**), looks at the values (with **observers**, in PyTorch's words), and fixes a limit for each
+# tensor: everything from −limit to limit gets a code. **Dynamic** quantisation takes the largest magnitude of the input at hand, per tensor or per
 # token; that costs a pass over the data at each call.
 #
 # Four ways to choose a static limit: the largest magnitude (**min-max**), a **percentile** such as 99.9 %, the
@@ -244,15 +245,10 @@ normal = np.random.default_rng(4).standard_normal(1500)
 curves = {}
 for bits in (3, 4, 6):
     last = 2 ** (bits - 1) - 1
-    curves[f"{bits} bits"] = [
-        (
-            limit,
-            float(
-                np.mean((np.clip(np.round(normal * last / limit), -last, last) * limit / last - normal) ** 2)
-            ),
-        )
-        for limit in np.linspace(0.5, np.abs(normal).max(), 80)
-    ]
+    curves[f"{bits} bits"] = []
+    for limit in np.linspace(0.5, np.abs(normal).max(), 80):
+        restored = np.clip(np.round(normal * last / limit), -last, last) * limit / last
+        curves[f"{bits} bits"].append((limit, float(np.mean((restored - normal) ** 2))))
 print("best limits:", {bits: round(clip(normal.tolist(), bits), 2) for bits in (3, 4, 6)})
 gpulab.predict("quant.limit", measured=clip(normal.tolist(), 4))
 plot.lines(
