@@ -26,7 +26,8 @@ from .frames import LARGEST_PAYLOAD, BadFrame, Head, Reader, encode
 MOST_MESSAGES = 50_000  # of one run, collectives with all that theirs take
 MOST_BYTES = 1 << 30  # delivered in one run
 MOST_PENDING = 256 << 20  # bytes that were sent and not taken yet
-TAG_BYTES = 8  # a tag tells something, too: it is counted
+EMPTY_BYTES = 1  # that there is a message, and its tag, tell something, too: they are counted
+TAG_BYTES = 8
 PATIENCE = 0.5  # seconds without a word until ranks that wait are believed to wait forever
 GRACE = 3.0  # seconds for the others to come to an end when one has failed
 
@@ -408,7 +409,7 @@ class Network:
             text = words.sizes(send.rank, send.size, recv.rank, recv.size)
             raise _Ends(Trouble("mismatch", text, recv.rank, self._line(recv)))
         step = max(send.clock, recv.clock) + 1
-        size = max(send.size, 1) + (TAG_BYTES if send.tag else 0)
+        size = max(send.size, EMPTY_BYTES) + (TAG_BYTES if send.tag else 0)
         self._count(Transfer(send.rank, recv.rank, size, step, "send", send.at, request.at))
         self._pending -= send.size
         recv.data, send.data = send.data, b""

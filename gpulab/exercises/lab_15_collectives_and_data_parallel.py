@@ -103,11 +103,15 @@ def everything(sizes: Sizes) -> int:
 # ---------------------------------------------------------------- what ranks are given
 
 
+# Whole numbers, so that every order of additions is exact: 8 × 2²¹ is a float32's 2²⁴. Large ones, so that
+# they cannot be sent as bytes.
+WHOLE = "integers:-2097151:2097152"
+
+
 def reduce_scatter_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
-    """Whole numbers, so that every order of additions is exact."""
     count = int(sizes["numbers"])
     return (
-        Array("x", (count,), fill="integers:-99:100"),
+        Array("x", (count,), fill=WHOLE),
         Array("out", (count,), role="out", placement="sharded"),
     )
 
@@ -115,7 +119,7 @@ def reduce_scatter_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 def all_reduce_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     count = int(sizes["numbers"])
     return (
-        Array("x", (count,), fill="integers:-99:100"),
+        Array("x", (count,), fill=WHOLE),
         Array("out", (count,), role="out", placement="replicated"),
     )
 

@@ -457,8 +457,8 @@ def on_rank(rank: int, said: str) -> str:
 
 def cannot_travel(name: str, why: str) -> str:
     return (
-        f"`{name}` cannot be copied to the ranks ({why}): what it uses of the notebook must be values, tensors "
-        "and functions, not open files, locks or generators"
+        f"`{name}` cannot be copied to the ranks ({why}): what it uses of the notebook must be values, "
+        "tensors and functions, not open files, locks or generators"
     )
 
 

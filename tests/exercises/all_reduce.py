@@ -24,7 +24,7 @@ ALL_REDUCE = Exercise(
         Case("4 ranks × 1023", {"ranks": 4, "n": 1023}),
     ),
     arguments=lambda s: (
-        Array("x", (int(s["n"]),), fill="integers:0:1000"),
+        Array("x", (int(s["n"]),), fill="integers:-2097151:2097152"),
         Array("out", (int(s["n"]),), role="out"),
     ),
     budgets=(
