@@ -61,6 +61,11 @@ class Modelled(Shown):
     traffic: tuple[Traffic, ...]
 
     @property
+    def parts(self) -> dict[str, float]:
+        """Seconds that each part would take alone, by name, as `gpulab.plot.time_breakdown` draws them."""
+        return {term.name: term.cycles / self.clock for term in self.terms}
+
+    @property
     def bound(self) -> Term:
         """The longest term."""
         return max(self.terms, key=lambda term: term.cycles)

@@ -38,6 +38,7 @@ from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
 from .tile_map import tile_map  # noqa: E402
 from .tile_order import tile_order  # noqa: E402
+from .time_breakdown import time_breakdown  # noqa: E402
 from .timeline import timeline  # noqa: E402
 from .timeline_ranks import timeline_ranks  # noqa: E402
 from .units import units  # noqa: E402
@@ -80,6 +81,7 @@ __all__ = [
     "stride_sweep",
     "tile_map",
     "tile_order",
+    "time_breakdown",
     "timeline",
     "timeline_ranks",
     "units",
