@@ -659,7 +659,7 @@ print(f"{most} directions of {len(parts)} hold 90 % of what enters 1.attention.v
 plot.bars(shares, "times the output error of rounding to nearest, 3 bits", budget=0.5)
 
 # %% [markdown]
-# **Why.** The inputs of a layer are far from independent: a few directions hold most of them. GPTQ uses that, and
+# **Why.** The inputs of a layer are far from independent: some directions hold most of them. GPTQ uses that, and
 # needs only inputs of some calibration text, no gradients and no training.
 #
 # ## 7 · AWQ: a finer grid where it counts
@@ -711,8 +711,8 @@ plot.bars({"FP32": lost(planted), **dict(sorted(losses.items()))}, "nats lost pe
 
 # %% [markdown]
 # **Why.** In the planted model two columns were divided by 50, so in a row's grid they are rounded to nearly
-# nothing, and they are the ones that count. AWQ gives them room. Where activations are even, α = 0 is best and
-# AWQ changes nothing.
+# nothing, and they are the ones that count. AWQ gives them room. Where activations are even, all factors are
+# about equal, and AWQ changes nothing.
 #
 # ## 8 · Four bits in a kernel
 #
