@@ -542,8 +542,8 @@ for name, window in (("causal", 1024), ("window of 256", 256), ("window of 64", 
 # **Grouped-query attention** (GQA; J. Ainslie et al., 2023) lets several query heads share one head of keys and
 # values; with a single one it is **multi-query attention** (MQA; N. Shazeer, 2019).
 #
-# **Predict.** Llama 3 8B has 32 layers, 32 query heads and 8 of keys, with 128 numbers of 16 bits each. After
-# 8,192 tokens, how many GB does a step read from the cache?
+# **Predict.** Llama 3 8B has 32 layers, 32 query heads and 8 of keys, with 128 numbers each (A. Grattafiori et al., 2024,
+# table 3), here of 16 bits. After 8,192 tokens, how many GB does a step read from the cache?
 
 # %%
 gpulab.predict("attention.cache", ...)
