@@ -107,6 +107,19 @@ def _contents(result: Path) -> list[str]:
     ]  # fmt: skip
 
 
+def _without_the_machine() -> list[str]:
+    """bubblewrap's arguments: nothing in /proc that tells what others on this machine do."""
+    hidden: list[str] = []
+    for path in sorted(Path("/proc").iterdir()):
+        if path.name.isdigit() or path.is_symlink() or path.name == "cpuinfo":
+            continue
+        if path.is_dir():
+            hidden += ["--tmpfs", str(path), "--remount-ro", str(path)]
+        else:
+            hidden += ["--ro-bind", os.devnull, str(path)]
+    return hidden
+
+
 def _environment(home: str, course: str) -> dict[str, str]:
     return {
         "HOME": home,
@@ -177,7 +190,10 @@ def rank(job: bytes, limits: Limits, *, unsafe: bool = False) -> Iterator[socket
 def _recorder(
     job: bytes, limits: Limits, unsafe: bool, folder: str, wire: socket.socket | None = None
 ) -> Iterator[_Process]:
-    """The recorder, which writes `record` in the folder; with a wire as a rank. It is killed at the end."""
+    """The recorder, which writes `record` in the folder; with a wire as a rank, whose record nobody needs.
+
+    It is killed at the end.
+    """
     if not unsafe and (why := obstacle() or (seccomp.obstacle() if wire else "")):
         raise SandboxError(f"{why}\nwithout a sandbox nothing is graded, unless you say --unsafe")
     result = Path(folder, "record")
@@ -189,12 +205,13 @@ def _recorder(
             command = [sys.executable, str(RECORDER), str(result), *numbers]
         else:
             environment = _environment("/home/learner", "/course")
-            command = [*_walls(limits), *_contents(result)]
+            command = [*_walls(limits), *_contents(Path(os.devnull) if wire else result)]
             if wire:
                 calls.write(seccomp.program())
                 calls.seek(0)
-                command += ["--seccomp", str(calls.fileno())]
-            command += ["--", sys.executable, "/course/recorder.py", "/out/record", *numbers]
+                command += [*_without_the_machine(), "--seccomp", str(calls.fileno())]
+            target = os.devnull if wire else "/out/record"
+            command += ["--", sys.executable, "/course/recorder.py", target, *numbers]
         passed = [wire.fileno(), calls.fileno()] if wire else []
         with _started([*_rlimits(limits), *command], environment, job, limits, folder, passed) as started:
             yield started

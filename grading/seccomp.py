@@ -2,8 +2,9 @@
 
 Namespaces hide files, processes and networks, but the same read-only files stand in all sandboxes: who locks
 one, watches one or asks which of its pages are in memory could tell others something. So could keys of the
-session and sockets that know no namespace. The filter is a program for the kernel's packet filter, as
-bubblewrap's ``--seccomp`` takes it (``linux/filter.h``, ``linux/seccomp.h``; the numbers of calls are from
+session, sockets that know no namespace, and what is counted for a user as a whole (locked memory, queues,
+pending signals, buffers of pipes) or for the machine. The filter is a program for the kernel's packet filter,
+as bubblewrap's ``--seccomp`` takes it (``linux/filter.h``, ``linux/seccomp.h``; the numbers of calls are from
 ``asm/unistd.h``).
 """
 
@@ -31,10 +32,11 @@ MACHINES = {
         fcntl=72,
         socket=41,
         refused={
-            "mincore": 27, "flock": 73, "fadvise64": 221, "add_key": 248, "request_key": 249, "keyctl": 250,
-            "inotify_init": 253, "inotify_add_watch": 254, "inotify_init1": 294, "perf_event_open": 298,
-            "fanotify_init": 300, "bpf": 321, "preadv2": 327, "io_uring_setup": 425, "io_uring_enter": 426,
-            "io_uring_register": 427, "cachestat": 451,
+            "mincore": 27, "flock": 73, "sysinfo": 99, "rt_sigqueueinfo": 129, "mlock": 149, "mlockall": 151,
+            "fadvise64": 221, "timer_create": 222, "mq_open": 240, "add_key": 248, "request_key": 249,
+            "keyctl": 250, "inotify_init": 253, "inotify_add_watch": 254, "inotify_init1": 294, "rt_tgsigqueueinfo": 297,
+            "perf_event_open": 298, "fanotify_init": 300, "bpf": 321, "mlock2": 325, "preadv2": 327,
+            "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "cachestat": 451,
         },
         highest=0x40000000,
     ),
@@ -43,15 +45,17 @@ MACHINES = {
         fcntl=25,
         socket=198,
         refused={
-            "inotify_init1": 26, "inotify_add_watch": 27, "flock": 32, "add_key": 217, "request_key": 218,
-            "keyctl": 219, "fadvise64": 223, "mincore": 232, "perf_event_open": 241, "fanotify_init": 262,
-            "bpf": 280, "preadv2": 286, "io_uring_setup": 425, "io_uring_enter": 426,
-            "io_uring_register": 427, "cachestat": 451,
+            "inotify_init1": 26, "inotify_add_watch": 27, "flock": 32, "timer_create": 107,
+            "rt_sigqueueinfo": 138, "sysinfo": 179, "mq_open": 180, "add_key": 217, "request_key": 218,
+            "keyctl": 219, "fadvise64": 223, "mlock": 228, "mlockall": 230, "mincore": 232,
+            "rt_tgsigqueueinfo": 240, "perf_event_open": 241, "fanotify_init": 262, "bpf": 280, "mlock2": 284,
+            "preadv2": 286, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
+            "cachestat": 451,
         },
     ),
 }  # fmt: skip
-# fcntl's F_GETLK, F_SETLK, F_SETLKW, the same of open files, then F_SETLEASE, F_GETLEASE, F_NOTIFY.
-LOCKS = (5, 6, 7, 36, 37, 38, 1024, 1025, 1026)
+# fcntl's F_GETLK, F_SETLK, F_SETLKW, the same of open files, F_SETLEASE, F_GETLEASE, F_NOTIFY, F_SETPIPE_SZ.
+COMMANDS = (5, 6, 7, 36, 37, 38, 1024, 1025, 1026, 1031)
 FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: each has a namespace
 
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
@@ -80,8 +84,8 @@ def program(machine: str | None = None) -> bytes:
         steps += [(AT_LEAST, 0, 1, calls.highest), (RETURN, 0, 0, REFUSE)]
     for number in calls.refused.values():
         steps += _answer(number, REFUSE)
-    locks = [step for command in LOCKS for step in _answer(command, REFUSE)]
-    steps += _where(calls.fcntl, SECOND, locks, ALLOW)
+    commands = [step for command in COMMANDS for step in _answer(command, REFUSE)]
+    steps += _where(calls.fcntl, SECOND, commands, ALLOW)
     families = [step for family in FAMILIES for step in _answer(family, ALLOW)]
     steps += _where(calls.socket, FIRST, families, REFUSE)
     steps.append((RETURN, 0, 0, ALLOW))

@@ -432,6 +432,12 @@ def tell(x):
     def listed(path):
         try: return sorted(os.listdir(path))
         except OSError as error: return type(error).__name__
+    def read(path):
+        try: return open(path).read()
+        except OSError as error: return type(error).__name__
+    def written(path):
+        try: return open(path, "w").write("x")
+        except OSError as error: return type(error).__name__
     def listed_links(path):
         for name in os.listdir(path):
             if os.path.islink(f"{path}/{name}"):
@@ -439,6 +445,9 @@ def tell(x):
     raise RuntimeError(json.dumps({
         "calls": {n: call(n, 0, 0, 0, 0, 0) for n in NUMBERS},
         "vsock": call(41, 40, 1, 0),
+        "machine": [read(f"/proc/{name}") for name in ("meminfo", "stat", "loadavg", "locks", "sys/fs/file-nr")],
+        "sys": listed("/proc/sys"),
+        "written": [written(path) for path in ("/out/record", "/proc/sys/x", "/course/x", "/usr/x")],
         "references": listed("/course/gpulab/exercises/references"),
         "grading": listed("/course/grading"),
                 "sockets": sum("socket" in name for name in listed_links("/proc/self/fd")),
@@ -484,6 +493,8 @@ def test_the_same_ways_are_open_without_a_sandbox(told: dict[str, Played], chann
 def test_calls_that_sandboxes_could_talk_through_are_refused(told: dict[str, Played]) -> None:
     found = json.loads(told["inside"].trouble("looks"))
     assert {tuple(answer) for answer in found["calls"].values()} == {(-1, 1)}  # EPERM
+    assert set(found["machine"]) <= {"PermissionError", "FileNotFoundError"} and found["sys"] == []
+    assert set(found["written"]) <= {"PermissionError", "OSError"}
     assert found["vsock"] == [-1, 1]
     assert found["references"] == [] and found["grading"] == "FileNotFoundError"
     assert found["sockets"] == 1  # the wire
@@ -522,7 +533,7 @@ def test_the_filter_refuses_what_is_listed_and_nothing_else(machine: str) -> Non
     for name, number in calls.refused.items():
         assert filtered(machine, number) == seccomp.REFUSE, name
     for command in range(1040):
-        answer = seccomp.REFUSE if command in seccomp.LOCKS else seccomp.ALLOW
+        answer = seccomp.REFUSE if command in seccomp.COMMANDS else seccomp.ALLOW
         assert filtered(machine, calls.fcntl, 3, command) == answer, command
     assert [n for n in range(50) if filtered(machine, calls.socket, n) == seccomp.ALLOW] == [1, 2, 10, 16]
     assert filtered(machine, 0, audit=0x40000003) == seccomp.REFUSE  # 32-bit calls of the same machine
