@@ -34,9 +34,10 @@ MACHINES = {
         refused={
             "mincore": 27, "flock": 73, "sysinfo": 99, "rt_sigqueueinfo": 129, "mlock": 149, "mlockall": 151,
             "fadvise64": 221, "timer_create": 222, "mq_open": 240, "add_key": 248, "request_key": 249,
-            "keyctl": 250, "inotify_init": 253, "inotify_add_watch": 254, "inotify_init1": 294, "rt_tgsigqueueinfo": 297,
-            "perf_event_open": 298, "fanotify_init": 300, "bpf": 321, "mlock2": 325, "preadv2": 327,
-            "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "cachestat": 451,
+            "keyctl": 250, "inotify_init": 253, "inotify_add_watch": 254, "inotify_init1": 294,
+            "rt_tgsigqueueinfo": 297, "perf_event_open": 298, "fanotify_init": 300, "bpf": 321, "mlock2": 325,
+            "preadv2": 327, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
+            "cachestat": 451,
         },
         highest=0x40000000,
     ),
