@@ -367,15 +367,31 @@ def no_torch(exercise: str) -> str:
 def needs_a_value() -> str:
     return (
         "your code asks for the value of a tensor, as `.item()`, `float()`, `.numpy()`, `print` and `if` do. "
-        "On a GPU the host would wait here until the device is done, and a graph could not be made of it: "
-        "there are shapes and no values while it is recorded. Let an operator choose: `torch.where`, `clamp`"
+        f"{_NO_VALUES}. Let an operator choose: `torch.where`, `clamp`"
     )
+
+
+def needs_a_place() -> str:
+    return (
+        "your code asks for the value of a tensor of whole numbers, as `a[k]` does where k is a tensor with "
+        f"one number, and as `.item()`, `int()`, `range()` and `if` do. {_NO_VALUES}. To pick by such "
+        "numbers, index with a tensor that holds them all: `a[places]` has an element of `a` for each place, in one "
+        "step. To choose between values, `torch.where`"
+    )
+
+
+_NO_VALUES = (
+    "On a GPU the host would wait here until the device is done, and a graph could not be made of it: there "
+    "are shapes and no values while it is recorded"
+)
 
 
 def shape_needs_values(name: str) -> str:
     return (
-        f"the shape of what `{name}` gives depends on values, as of `x[mask]`: on a GPU the host would wait "
-        "for it, and a graph could not be made of it. Keep the shape, and choose with `torch.where`"
+        f"the shape of what `{name}` gives depends on values, as of `x[mask]` with a mask of True and False: "
+        "on a GPU the host would wait for it, and a graph could not be made of it. Where the code knows how "
+        "many are wanted, index with their places, whole numbers: `x[scores.topk(count).indices]`. Where it "
+        "does not, keep the shape, and choose with `torch.where`"
     )
 
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
+import logging
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -124,7 +126,7 @@ def record(fn: Callable[..., Any], made: Sequence[Argument], allowed: frozenset[
     """
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    with FakeTensorMode() as fake:
+    with _torch_logs_nothing(), FakeTensorMode() as fake:
         given = {a.name: _fake(a) for a in made if a.role in ("in", "inout")}
         recorder = _Recorder(fake, list(given.values()), allowed, file_of(fn))
         try:
@@ -215,7 +217,8 @@ class _Recorder:
         """Refuse what is not on the list; real tensors become constants."""
         namespace, _, name = func._schema.name.partition("::")
         if name in ("_local_scalar_dense", "is_nonzero", "equal"):
-            raise NotAGraph(messages.needs_a_value(), self._line())
+            whole = name == "_local_scalar_dense" and _holds_whole_numbers(args[0])
+            raise NotAGraph(messages.needs_a_place() if whole else messages.needs_a_value(), self._line())
         if name in ("nonzero", "masked_select", "unique"):
             raise NotAGraph(messages.shape_needs_values(name), self._line())
         if namespace != "aten" or not operators.allowed(name, self.allowed):
@@ -332,6 +335,25 @@ class _Recorder:
                 return frame.f_lineno
             frame = frame.f_back
         return 0
+
+
+def _holds_whole_numbers(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or str(tensor.dtype) == "torch.bool")
+
+
+@contextlib.contextmanager
+def _torch_logs_nothing() -> Iterator[None]:
+    """What PyTorch logs about an operator that fails on fake tensors is raised as well, and told in words."""
+    known = dict(logging.root.manager.loggerDict)
+    torchs = [log for name, log in known.items() if name.partition(".")[0] == "torch"]
+    silenced = [log for log in torchs if isinstance(log, logging.Logger) and not log.disabled]
+    for log in silenced:
+        log.disabled = True
+    try:
+        yield
+    finally:
+        for log in silenced:
+            log.disabled = False
 
 
 def file_of(fn: Any) -> str:

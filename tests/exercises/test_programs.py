@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging.handlers
+import queue
 from collections.abc import Iterator
 from typing import Any
 
@@ -304,6 +306,11 @@ def masked(x, bias, factor):
     return x[x > 0]
 
 
+def by_one_place_each(x, bias, factor):
+    places = x.argmax(-1)
+    return torch.stack([x[places[i]] for i in range(3)])
+
+
 def huge_constant(x, bias, factor):
     return x * factor + bias + LARGE[:4]
 
@@ -370,6 +377,9 @@ def empty(x, bias, factor):
         (as_numpy, "asks for the value of a tensor"),
         (as_item, "asks for the value of a tensor"),
         (masked, "depends on values"),
+        (masked, "index with their places, whole numbers: `x[scores.topk(count).indices]`"),
+        (by_one_place_each, "asks for the value of a tensor of whole numbers, as `a[k]`"),
+        (by_one_place_each, "`a[places]` has an element of `a` for each place"),
         (huge_constant, "8,000 bytes; at most 4,096"),
         (fused, "operator `addcmul` is not on this exercise's list"),
         (random, "operator `rand` is not on this exercise's list"),
@@ -391,6 +401,19 @@ def test_what_is_wrong_is_said_in_words(fn, words):
     text = " ".join(str(verdict).split())
     assert words in text, str(verdict)
     assert "Traceback" not in text and "FakeTensor" not in text
+
+
+def test_pytorch_logs_nothing_about_code_that_fails_and_logs_again_afterwards():
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    heard = logging.handlers.QueueHandler(queue.SimpleQueue())
+    log.addHandler(heard)
+    try:
+        assert gpulab.check("toy.affine", mistake).points == 0
+        assert heard.queue.empty()
+        log.error("afterwards")
+        assert heard.queue.get_nowait().getMessage() == "afterwards"
+    finally:
+        log.removeHandler(heard)
 
 
 def test_what_nobody_wrote_must_not_matter_even_where_it_is_no_number():
