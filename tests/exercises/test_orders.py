@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numba import float32
 
 import gpulab
@@ -134,3 +136,37 @@ def test_nothing_is_added_where_the_doctor_sees_nothing() -> None:
     _, text = check(cuda.jit(sums_nothing))
     assert "should be" in text
     assert "Race" not in text
+
+
+TWO_SIZES = replace(
+    SUM,
+    name="toy.sums",
+    cases=(Case("32", {"n": 32}), Case("128", {"n": 128})),
+    arguments=lambda s: (Array("a", (int(s["n"]),), fill="uniform"), Array("out", (1,), role="out")),
+    shape=lambda sizes: Shape((1,), (int(sizes["n"]),)),
+)
+
+
+@cuda.jit
+def waits_for_its_warp_only(a, out):
+    s = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    s[t] = a[t]
+    cuda.syncwarp()
+    if t == 0:
+        total = float32(0)
+        for i in range(cuda.blockDim.x):
+            total += s[i]
+        out[0] = total
+
+
+def test_a_race_that_the_first_size_cannot_have_is_found_at_the_last() -> None:
+    registry.add(TWO_SIZES, lambda inputs, sizes: {"out": inputs["a"].sum(keepdims=True)})
+    try:
+        verdict = gpulab.check("toy.sums", waits_for_its_warp_only)
+    finally:
+        registry.remove("toy.sums")
+    text = verdict.card().text(200)
+    assert not verdict.passed
+    assert "Race in kernel waits_for_its_warp_only, shared array `s`" in text
+    assert "Usual cure: cuda.syncthreads()" in text
