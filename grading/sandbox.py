@@ -281,6 +281,10 @@ def describe() -> Iterator[tuple[str, bool, str]]:
     why = obstacle()
     yield "sandbox", not why, why or "bubblewrap: own network, processes and file system, read-only"
     why = seccomp.obstacle()
-    yield "calls of ranks", not why, why or "seccomp: none that two sandboxes could talk through"
+    yield (
+        "calls of ranks",
+        not why,
+        why or "seccomp: those that carry something from one sandbox to another are refused",
+    )
     why = cgroup.obstacle()
     yield "process limit", not why, why or "cgroup: processes and memory of a submission together"

@@ -79,10 +79,10 @@ def run(
     may be defined in a cell; what it uses from the notebook is copied to the ranks. Lines that ranks
     print come out as they are printed, with the rank in front (`show` gets them; None for silence).
 
-    Returns the results by rank. Raises RanksStopped, after all ranks have been ended: with the rank, the
-    line and the error if one failed, at once if one died, and after `timeout` seconds with the line at
-    which each rank waits. KeyboardInterrupt ends all ranks, too. Raises ValueError for a world size that
-    is none.
+    Returns the results by rank; `gpulab.plot.timeline_ranks` draws their calls. Raises RanksStopped, after
+    all ranks have been ended: with the rank, the line and the error if one failed, at once if one died, and
+    after `timeout` seconds with the line at which each rank waits. KeyboardInterrupt ends all ranks, too.
+    Raises ValueError for a world size that is none.
     """
     if not isinstance(world_size, int) or not 1 <= world_size <= MOST:
         raise ValueError(f"world_size is a whole number from 1 to {MOST}, not {world_size!r}")

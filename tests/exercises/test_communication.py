@@ -143,7 +143,7 @@ def test_no_process_of_a_check_is_left_behind() -> None:
 
 
 def test_endless_ranks_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(communication, "SECONDS", 1.0)
+    monkeypatch.setattr(communication, "SECONDS", 2.0)
 
     def endless(x):
         while dist.get_rank() == 0:
@@ -151,7 +151,7 @@ def test_endless_ranks_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
         return x
 
     verdict = gpulab.check(NAME, endless)
-    assert "after 1 s not all ranks have returned: rank 0 computes rank 1 has returned" in text(verdict)
+    assert "after 2 s not all ranks have returned: rank 0 computes rank 1" in text(verdict)
 
 
 # ---------------------------------------------------------------- all of torch.distributed
