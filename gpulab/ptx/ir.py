@@ -112,7 +112,8 @@ class Instruction:
     `opcode` is the whole dotted name (``ld.global.v4.f32``); `parts` is it split at the dots.
     `guard` is the predicate register of ``@%p``/``@!%p``; `line` is the line in the PTX text
     (from 1); `location` is what the nearest ``.loc`` before it says, None before the first. A ``.loc`` with
-    line 0 ("no line") changes nothing: the instruction keeps the last line that the function named.
+    line 0 ("no line") changes nothing: the instruction keeps the last line that the function named. Nor does
+    one within inline assembly: all of it is where the assembly stands.
     """
 
     opcode: str

@@ -10,7 +10,15 @@ from .functions import parse_body
 from .ir import Function, Module, Variable
 from .literals import starts_number
 from .operands import parse_integer
-from .text import blank_comments, error_at, found_at, parse_name, skip_blanks, skip_past
+from .text import (
+    blank_comments,
+    blank_locations_of_assembly,
+    error_at,
+    found_at,
+    parse_name,
+    skip_blanks,
+    skip_past,
+)
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"([^"\n]*)"', re.ASCII | re.MULTILINE)
 _VERSION = re.compile(r"(\d[\d.]*)", re.ASCII)
@@ -38,7 +46,7 @@ def parse(text: str) -> Module:
 
     The ``.version`` is taken as it is. Raises PtxError, with the line, for anything that cannot be read.
     """
-    source = blank_comments(text)
+    source = blank_comments(blank_locations_of_assembly(text))
     # A compiler may put `.file` after the functions that name it, so these come first.
     parts = _Parts({int(number): path for number, path in _FILE.findall(source)})
     position = skip_blanks(source, 0)

@@ -13,6 +13,10 @@ _NAME = re.compile(NAME, re.ASCII)
 _COMMENT_OR_STRING = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|/\*', re.DOTALL)
 _WORD_OR_CHARACTER = re.compile(r"[\w$%.]+|\S")
 _NOT_NEWLINE = re.compile(r"[^\n]")
+_INLINE_ASSEMBLY = re.compile(
+    r"^[ \t]*// begin inline asm$.*?^[ \t]*// end inline asm$", re.DOTALL | re.MULTILINE
+)
+_LOCATION_LINE = re.compile(r"^[ \t]*\.loc\b[^\n]*", re.MULTILINE)
 
 
 def error_at(source: str, position: int, message: str) -> PtxError:
@@ -29,6 +33,17 @@ def blank_comments(source: str) -> str:
     Raises PtxError for a comment without an end.
     """
     return _COMMENT_OR_STRING.sub(_blank_unless_string, source)
+
+
+def blank_locations_of_assembly(source: str) -> str:
+    """`source` with spaces in place of each ``.loc`` within inline assembly; its marks are comments.
+
+    LLVM numbers the lines of the assembly's text on from the source line that holds it, as if each were the
+    next line of the source; Triton's loads are such texts. The ``.loc`` before the assembly says where it is.
+    """
+    return _INLINE_ASSEMBLY.sub(
+        lambda block: _LOCATION_LINE.sub(lambda line: " " * len(line.group()), block.group()), source
+    )
 
 
 def _blank_unless_string(match: re.Match[str]) -> str:

@@ -112,6 +112,14 @@ def test_a_source_line_of_zero_leaves_the_line_before() -> None:
     assert lines == [None, None, 7, 7, 9, 9]
 
 
+def test_inline_assembly_stands_on_one_source_line_however_many_it_has_itself() -> None:
+    lines = (".loc 1 5 3", "neg;", "// begin inline asm", ".loc 1 5 3", "neg;", ".loc 1 6 3", "neg; not;")
+    more = ("// end inline asm", "// begin inline asm", "neg;", ".loc 1 7 3", "neg;", "// end inline asm")
+    body = parse_body(*lines, *more, "abs;", ".loc 1 8 1", "ret;")
+    found = [each.location and each.location.line for each in body.blocks[0].instructions]
+    assert found == [5, 5, 5, 5, 5, 5, 5, 8]
+
+
 def test_a_file_may_be_named_after_its_use() -> None:
     module = ptx.parse('.entry k() {\n.loc 3 5 1\nret;\n}\n.file 3 "/somewhere/a // b.py"')
     assert module.functions["k"].blocks[0].instructions[0].location == ptx.Location("/somewhere/a // b.py", 5)

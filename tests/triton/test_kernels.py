@@ -217,3 +217,25 @@ def test_elements_that_are_stored_in_one_place_of_an_array_are_a_race():
         lambda x, out: all_in_one_place[(1,)](x, out, BLOCK=128), torch.arange(128.0), torch.zeros(1)
     )
     assert found.of("race") and "out[0]" in str(found)
+
+
+@triton.jit
+def three_loads(x, y, z, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    a = tl.load(x + i, mask=inside)
+    b = tl.load(y + i, mask=inside, other=1.0)
+    c = tl.load(z + i)
+    tl.store(out + i, a * b + c, mask=inside)
+
+
+@pytest.mark.parametrize("n", [1024, 1023])
+@pytest.mark.parametrize("block", [32, 1024])
+def test_loads_and_stores_stand_on_their_own_lines(n, block):
+    """The texts that Triton's loads become have many lines themselves."""
+    x, y, z, out = (torch.zeros(1024) for _ in range(4))
+    report = gpulab.profile(three_loads[(triton.cdiv(n, block),)], x, y, z, out, n, BLOCK=block)
+    loading = [line.text for line in report.lines if line.metrics["global_load_requests"]]
+    assert sorted(text[:15] for text in loading) == ["a = tl.load(x +", "b = tl.load(y +", "c = tl.load(z +"]
+    storing = [line.text for line in report.lines if line.metrics["global_store_requests"]]
+    assert [text[:14] for text in storing] == ["tl.store(out +"]
