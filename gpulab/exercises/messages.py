@@ -375,8 +375,8 @@ def needs_a_place() -> str:
     return (
         "your code asks for the value of a tensor of whole numbers, as `a[k]` does where k is a tensor with "
         f"one number, and as `.item()`, `int()`, `range()` and `if` do. {_NO_VALUES}. To pick by such "
-        "numbers, index with a tensor that holds them all: `a[places]` has an element of `a` for each place, in one "
-        "step. To choose between values, `torch.where`"
+        "numbers, index with a tensor that holds them all: `a[places]` has an element of `a` for each place, "
+        "in one step. To choose between values, `torch.where`"
     )
 
 

@@ -16,6 +16,7 @@ import logging
 import math
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
@@ -136,7 +137,7 @@ def record(fn: Callable[..., Any], made: Sequence[Argument], allowed: frozenset[
             raise
         except Exception as error:
             if said := _said_about_fakes(error):
-                raise NotAGraph(said) from error
+                raise NotAGraph(said, _line_in(error, file_of(fn))) from error
             raise
         results = tuple(recorder.known(t) for t in outputs_of(made, given, returned))
     return Graph(len(given), tuple(recorder.constants), tuple(recorder.finished()), results)
@@ -335,6 +336,14 @@ class _Recorder:
                 return frame.f_lineno
             frame = frame.f_back
         return 0
+
+
+def _line_in(error: Exception, file: str) -> int:
+    """The innermost line of a file that an error came through; 0 if there is none."""
+    lines = [
+        line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file
+    ]
+    return lines[-1] if lines else 0
 
 
 def _holds_whole_numbers(tensor: torch.Tensor) -> bool:

@@ -377,6 +377,7 @@ def empty(x, bias, factor):
         (as_numpy, "asks for the value of a tensor"),
         (as_item, "asks for the value of a tensor"),
         (masked, "depends on values"),
+        (masked, "return x[x > 0]"),
         (masked, "index with their places, whole numbers: `x[scores.topk(count).indices]`"),
         (by_one_place_each, "asks for the value of a tensor of whole numbers, as `a[k]`"),
         (by_one_place_each, "`a[places]` has an element of `a` for each place"),
