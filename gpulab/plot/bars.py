@@ -18,12 +18,13 @@ def bars(
     budget: float | None = None,
     more_is_better: bool = False,
     log: bool = False,
+    caption: str = "",
 ) -> style.Picture:
     """Draw one bar per name. Bars that miss the budget are hatched; the budget is a dashed line.
 
     `unit` names the axis, for example ``sectors per request``. `log` suits counts that differ by 20 × or
-    more. Raises NothingToDraw without a count, or where one is None: a report's
-    word for what did not happen.
+    more. The caption says in one sentence what to see; without one it lists the counts. Raises
+    NothingToDraw without a count, or where one is None: a report's word for what did not happen.
     """
     if not counts:
         raise style.NothingToDraw("there is nothing to compare: no count was given")
@@ -71,7 +72,7 @@ def bars(
             f"; {' and '.join(missed)} {miss} the budget of {limit}" if missed else "; all within budget"
         )
     said = ", ".join(f"{name} {style.number(value)}" for name, value in counts.items())
-    return style.finish(ax, f"{_as_start(unit)}: {said}{verdict}.", given)
+    return style.finish(ax, caption or f"{_as_start(unit)}: {said}{verdict}.", given)
 
 
 def _as_start(unit: str) -> str:

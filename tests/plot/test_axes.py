@@ -17,6 +17,11 @@ def test_an_axis_of_counts_has_whole_numbers_only():
     assert any(not float(text).is_integer() for text in labels(halves.axes))
 
 
+def test_bars_are_captioned_with_what_to_see_or_with_their_counts():
+    assert plot.bars({"kept": 3, "not": 0}, "bytes").caption == "Bytes: kept 3, not 0."
+    assert plot.bars({"kept": 3, "not": 0}, "bytes", caption="Some stay.").caption == "Some stay."
+
+
 def test_large_numbers_at_an_axis_of_bars_have_separators():
     assert "100,000" in labels(plot.bars({"kept": 131_072, "not": 0}, "bytes kept").axes)
 
