@@ -7,7 +7,6 @@ docs/time_model.md for where each term comes from and what it leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from gpulab.compile.versions import supported_capabilities
 from gpulab.hardware.gpu import GPU
 from gpulab.observe import Counters, Counts
 from gpulab.profile.display import Card, Heading, Note, Shown, Span, Table
+from gpulab.profile.matrix import matrix_dtype
 from gpulab.profile.onto_simulator import arrays_there, onto_simulator
 from gpulab.profile.watch import NothingLaunched
 
@@ -204,27 +204,13 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
     return terms
 
 
-TENSOR_TYPES: Mapping[str, str] = {
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "tf32": "tfloat32",
-    "f64": "float64",
-    "s8": "int8",
-    "u8": "int8",
-    "e4m3": "float8",
-    "e5m2": "float8",
-}
-
-
 def _tensor(gpu: GPU, counts: Counts) -> float:
     """Cycles of all matrix products on one SM."""
     total = 0.0
     for instruction, flops in zip(counts.instructions, counts.table["flops"], strict=True):
-        if instruction.parts[0] not in ("mma", "wmma") or not flops:
-            continue
-        types = [TENSOR_TYPES[part] for part in instruction.parts if part in TENSOR_TYPES]
-        rates = [float(gpu.tensor_fma[t]) for t in types if t in gpu.tensor_fma]
-        total += float(flops) / 2 / (min(rates) if rates else float(gpu.fp32_lanes))
+        dtype = matrix_dtype(instruction)
+        if dtype is not None:
+            total += float(flops) / 2 / float(gpu.tensor_fma.get(dtype, gpu.fp32_lanes))
     return total
 
 

@@ -45,7 +45,8 @@ class Roofline:
     """Where the run lies under the roofline of a GPU for a dtype.
 
     `intensity` and `ridge` are in FLOP/B of requested global memory, `ceiling` in FLOP/s: the most that the
-    data sheet allows at this intensity. `bound` is ``memory`` or ``compute``.
+    data sheet allows at this intensity. `bound` is ``memory`` or ``compute``; `tensor` says that the rate is
+    that of the tensor cores.
     """
 
     intensity: float
@@ -53,6 +54,7 @@ class Roofline:
     ridge: float
     ceiling: float
     bound: str
+    tensor: bool = False
 
 
 @dataclass(frozen=True)

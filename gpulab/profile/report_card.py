@@ -228,8 +228,9 @@ def _roofline(report: Report) -> Row | None:
     if r is None:
         return None
     side = "left" if r.bound == "memory" else "right"
+    arithmetic = f"{r.dtype}, tensor cores" if r.tensor else r.dtype
     words = (
-        f"{side} of the ridge at {number(r.ridge)} FLOP/B ({r.dtype}): {r.bound} bound, "
+        f"{side} of the ridge at {number(r.ridge)} FLOP/B ({arithmetic}): {r.bound} bound, "
         f"at most {_rate(r.ceiling)} without help of the caches"
     )
     return Row("roofline", words, Span("modelled", "dim"))

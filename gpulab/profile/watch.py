@@ -18,6 +18,7 @@ from gpulab.simt import Observer
 from gpulab.simt.errors import source_text
 
 from .ledger import ledger
+from .matrix import matrix_dtype
 from .metrics import value
 from .onto_simulator import arrays_there, onto_simulator
 from .report import Launch, Occupancy, Report, Roofline
@@ -127,16 +128,25 @@ class Watch:
         intensity = value("arithmetic_intensity", tally, {})
         if not intensity:
             return None
-        roof = roofline(self.device.gpu, self._dtype())
-        return Roofline(intensity, roof.dtype, roof.ridge, roof.attainable(intensity), roof.bound(intensity))
+        dtype, tensor = self._arithmetic()
+        roof = roofline(self.device.gpu, dtype, tensor=tensor)
+        return Roofline(
+            intensity, dtype, roof.ridge, roof.attainable(intensity), roof.bound(intensity), tensor
+        )
 
-    def _dtype(self) -> str:
-        """The type of most floating-point operations: float64 or, by default, float32."""
-        flops = {True: 0, False: 0}
+    def _arithmetic(self) -> tuple[str, bool]:
+        """The dtype of most floating-point operations, and whether the tensor cores do them; float32 on the
+        lanes by default, and where the GPU's tensor cores have no rate for the dtype."""
+        flops: dict[tuple[str, bool], float] = {("float32", False): 0.0}
         for seen in self.seen:
             for instruction, n in zip(seen.counts.instructions, seen.counts.table["flops"], strict=True):
-                flops["f64" in instruction.parts] += int(n)
-        return "float64" if flops[True] > flops[False] else "float32"
+                matrix = matrix_dtype(instruction)
+                if matrix is not None and matrix in self.device.gpu.tensor_fma:
+                    by = (matrix, True)
+                else:
+                    by = ("float64" if "f64" in instruction.parts else "float32", False)
+                flops[by] = flops.get(by, 0.0) + float(n)
+        return max(flops, key=lambda by: flops[by])
 
 
 class NothingLaunched(Message):

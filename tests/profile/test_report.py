@@ -51,6 +51,12 @@ def test_a_roofline_position_is_modelled_and_says_what_binds() -> None:
     assert "left of the ridge at 9.56 FLOP/B (float32): memory bound, at most 1.02 TFLOP/s" in text
 
 
+def test_a_roofline_of_tensor_cores_says_so() -> None:
+    there = replace(ROOFLINE, dtype="float16", ridge=153.0, tensor=True)
+    text = replace(report(), roofline=there).card().text(150)
+    assert "left of the ridge at 153.0 FLOP/B (float16, tensor cores): memory bound" in text
+
+
 def test_several_launches_are_listed_by_shape() -> None:
     text = str(report(launch(), launch(), launch(SHARED, "tiled"), name="both"))
     assert text.startswith("both   3 launches   A100 simulated")

@@ -239,3 +239,22 @@ def test_loads_and_stores_stand_on_their_own_lines(n, block):
     assert sorted(text[:15] for text in loading) == ["a = tl.load(x +", "b = tl.load(y +", "c = tl.load(z +"]
     storing = [line.text for line in report.lines if line.metrics["global_store_requests"]]
     assert [text[:14] for text in storing] == ["tl.store(out +"]
+
+
+@pytest.mark.parametrize("dtype, name", [(torch.float16, "float16"), (torch.bfloat16, "bfloat16")])
+def test_the_roofline_of_a_product_is_that_of_the_tensor_cores(dtype, name):
+    a, b, c = (torch.ones(64, 64, dtype=dtype) for _ in range(3))
+    report = gpulab.profile(matmul[(4,)], a, b, c, 64, 64, 64, GROUP=2, BM=32, BN=32, BK=32)
+    assert report.roofline is not None
+    assert (report.roofline.dtype, report.roofline.tensor) == (name, True)
+    assert report.roofline.ridge == gpulab.hardware.roofline(report.gpu, name).ridge
+    # 2 · 64³ operations; each element of a and b is loaded twice, each of c stored once.
+    assert report.roofline.intensity == pytest.approx(2 * 64**3 / (5 * 64**2 * 2))
+    assert report.roofline.bound == "memory"
+
+
+def test_the_roofline_of_lanes_that_do_most_is_that_of_the_lanes():
+    x = torch.ones(64, 64)
+    report = gpulab.profile(softmax_rows[(64,)], x, torch.empty_like(x), 64, 64, BLOCK=64)
+    assert report.roofline is not None
+    assert (report.roofline.dtype, report.roofline.tensor) == ("float32", False)
