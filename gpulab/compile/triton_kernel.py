@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from .kernel import Capability, CompiledKernel, CompileError
 
 NEWEST = (8, 9)  # above, Triton uses instructions of Hopper and Blackwell that the simulator does not know
 STAND_IN = (8, 0)
+# In what Triton says of an index that it does not know; of a pointer it says nothing.
+_OF_AN_INDEX = ("`_semantic` argument", "unsupported tensor index", "__setitem__")
 
 
 @dataclass(frozen=True)
@@ -53,18 +56,31 @@ def triton_kernel(
     try:
         made = triton.compile(source, target=target, options={"enable_fp_fusion": True, **options})
     except CompilationError as error:
-        raise _in_words(function, error) from None
+        pointers = {name for name, kind in signature.items() if kind.startswith("*")}
+        raise _in_words(function, error, pointers) from None
     kernel = CompiledKernel(
         function.__name__, made.metadata.name, made.asm["ptx"], cc, f"Triton {triton.__version__}"
     )
     return TritonKernel(kernel, made.metadata.shared, made.metadata.num_warps * 32)
 
 
-def _in_words(function: Any, error: Any) -> CompileError:
-    """Triton's error with the line of the learner's own file."""
+def _in_words(function: Any, error: Any, pointers: Set[str]) -> CompileError:
+    """Triton's error with the line of the learner's own file; with the cure where a pointer is indexed."""
     relative = getattr(error.node, "lineno", 0)
     lines = (error.src or "").splitlines()
     text = lines[relative - 1].strip() if 0 < relative <= len(lines) else ""
     line = function.starting_line_number + relative - 1 if relative else 0
     why = (error.error_message or str(error.__cause__ or "Triton refused this line.")).strip()
+    if any(words in why for words in _OF_AN_INDEX) and (name := _indexed(error.node, pointers)):
+        why = (
+            f"`{name}` is a pointer, which has no elements to index. Load with `tl.load({name} + i)`, store "
+            f"with `tl.store({name} + i, values)`. (Triton says: {why})"
+        )
     return CompileError(function.__name__, why, line=line, text=text)
+
+
+def _indexed(node: Any, pointers: Set[str]) -> str:
+    """The first of `pointers` that the refused piece of source indexes; empty where none is."""
+    inside = ast.walk(node) if isinstance(node, ast.AST) else ()
+    names = (n.value.id for n in inside if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name))
+    return next((name for name in names if name in pointers), "")

@@ -40,6 +40,22 @@ def unknown_name(x, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def reads_by_index(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, x[i])
+
+
+@triton.jit
+def reads_the_first(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), x[0])
+
+
+@triton.jit
+def writes_by_index(x, BLOCK: tl.constexpr):
+    x[tl.arange(0, BLOCK)] = 1.0
+
+
+@triton.jit
 def step_through(x, out, n, STEP: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0) * BLOCK
     for start in range(0, BLOCK, STEP):
@@ -183,6 +199,15 @@ def test_a_mistake_is_answered_in_words(launch, kind, words):
     with pytest.raises(kind) as caught:
         launch()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", [reads_by_index, reads_the_first, writes_by_index])
+def test_a_pointer_that_is_indexed_is_answered_with_load_and_store(kernel):
+    with pytest.raises(CompileError) as caught:
+        kernel[(1,)](torch.zeros(16), BLOCK=16)
+    words = str(caught.value)
+    assert "`x` is a pointer, which has no elements to index. Load with `tl.load(x + i)`" in words
+    assert "x[" in words.splitlines()[1]  # the line that does it
 
 
 def test_what_a_kernel_wrote_before_a_fault_shows():
