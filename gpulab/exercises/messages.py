@@ -395,6 +395,13 @@ def shape_needs_values(name: str) -> str:
     )
 
 
+def where_nan_comes_from() -> str:
+    return (
+        "nan comes of 0 · inf, inf − inf, 0 / 0 and roots or logarithms of negative numbers. `exp` of a "
+        "large number is inf; a probability can round to 0, and its logarithm is −inf"
+    )
+
+
 def operator_not_listed(name: str) -> str:
     return f"the operator `{name}` is not on this exercise's list"
 
@@ -426,8 +433,19 @@ def other_results(got: int, names: Sequence[str]) -> str:
     return f"your function returns {some(got, 'tensor')}; it should return {should}"
 
 
+def changed_input(name: str) -> str:
+    return f"your function changed the input `{name}`, which is its caller's: work on a copy"
+
+
 def no_gradient(name: str) -> str:
     return f"`{name}.grad` is None: no backward pass reached `{name}`"
+
+
+def no_gradient_on_rank(name: str) -> str:
+    return (
+        f"`{name}.grad` is None: the loss of this rank did not use `{name}`. Other ranks may have, and every "
+        "rank needs the result"
+    )
 
 
 def not_a_tensor(name: str, kind: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gpulab.messages import Message
 from gpulab.profile.tensors import TensorReport
 
@@ -95,7 +97,7 @@ def _at(
     if details := _changed(made, outcome):
         return _Failure(case, details)
     expected = cases.expected(reference, made, case)
-    if details := _wrong(exercise, made, outcome, expected):
+    if details := _wrong(exercise, made, outcome, expected, not graph.uninitialised):
         return _Failure(case, details)
     if graph.uninitialised:  # what was never written must not matter
         made = cases.arguments(exercise, case)
@@ -122,9 +124,13 @@ def _changed(made: Sequence[Argument], outcome: Replay) -> tuple[Detail, ...]:
 
 
 def _wrong(
-    exercise: Exercise, made: Sequence[Argument], outcome: Replay, expected: dict[str, Any]
+    exercise: Exercise,
+    made: Sequence[Argument],
+    outcome: Replay,
+    expected: dict[str, Any],
+    written: bool = False,
 ) -> tuple[Detail, ...]:
-    """The first output that is not as it should be."""
+    """The first output that is not as it should be. Where all memory was `written`, a nan was computed."""
     results = iter(outcome.results)
     for argument in made:
         if argument.role not in ("out", "inout"):
@@ -143,6 +149,8 @@ def _wrong(
             )
             if found.count > 1:
                 sentence += f" · {messages.more_elements(found.count - 1, where(found.wrong))}"
+            if written and np.isnan(value) and not np.isnan(wanted):
+                return (Detail(sentence), Detail(messages.where_nan_comes_from()))
             return (Detail(sentence),)
     return ()
 

@@ -311,6 +311,11 @@ def by_one_place_each(x, bias, factor):
     return torch.stack([x[places[i]] for i in range(3)])
 
 
+def infinite(x, bias, factor):
+    large = torch.exp(1000 + 0 * x)
+    return x * factor + bias + large - large
+
+
 def huge_constant(x, bias, factor):
     return x * factor + bias + LARGE[:4]
 
@@ -391,6 +396,7 @@ def empty(x, bias, factor):
         (changes_input, "your code changed"),
         (wrong, "`y[0, 0]` is"),
         (unwritten, "`y[0, 0]` is nan"),
+        (infinite, "nan comes of 0 · inf, inf − inf"),
         (other_index, "`index` stopped on real data"),
         (mistake, "RuntimeError in line"),
         (empty, "`empty` is still empty"),
@@ -415,6 +421,10 @@ def test_pytorch_logs_nothing_about_code_that_fails_and_logs_again_afterwards():
         assert heard.queue.get_nowait().getMessage() == "afterwards"
     finally:
         log.removeHandler(heard)
+
+
+def test_a_nan_that_was_there_before_is_not_explained_by_arithmetic():
+    assert "nan comes of" not in str(gpulab.check("toy.affine", unwritten))
 
 
 def test_what_nobody_wrote_must_not_matter_even_where_it_is_no_number():
