@@ -533,7 +533,8 @@ class Network:
         return Trouble("deadlock", words.deadlock(self._where()), first, self._world[first].line)
 
     def _left(self) -> Trouble | None:
-        """All have returned: is there a message that nobody took, or that never came?"""
+        """All have returned: is there a message that nobody took, or that never came, or a call that nobody
+        waited for?"""
         for (kind, sender, receiver, _), queue in self._queues.items():
             if queue:
                 text = words.left(kind, sender, receiver, len(queue))
@@ -542,6 +543,10 @@ class Network:
         for meeting in self._meetings.values():
             text = words.left_in(meeting[0].call["name"], [r.rank for r in meeting])
             return Trouble("left", text, meeting[0].rank, self._line(meeting[0]))
+        for request in (first for each in self._world for first in each.requests.values()):
+            name = request.call["name"] if request.kind == "collective" else f"i{request.kind}"
+            text = words.never_waited_for(request.rank, name, self._line(request))
+            return Trouble("left", text, request.rank, self._line(request))
         return None
 
 

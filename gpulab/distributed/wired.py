@@ -9,12 +9,14 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+import zlib
 from types import FrameType
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from . import words
 from .collectives import OPERATIONS
 from .frames import Head, encode, read
 from .group import Group
@@ -24,6 +26,10 @@ NAME = "wired"
 
 class Aborted(BaseException):
     """The run is over for all ranks. No Exception, so that `except Exception` lets it pass."""
+
+
+class TensorChanged(Exception):
+    """A tensor was changed while it was sent or received: chance decides what arrives in a real network."""
 
 
 class Gone(BaseException):
@@ -116,8 +122,12 @@ class _Work(dist._Work):
         self.wire, self.number, self.into, self.result = wire, number, into, result
         self.done = False
 
+    def unchanged(self) -> None:
+        """Raises TensorChanged if something that this call needs was changed since it was started."""
+
     def _ask(self, op: str) -> bool:
         if not self.done and (data := self.wire.ask(op, self.number)) is not None:
+            self.unchanged()
             fill(self.into, data)
             self.done = True
         return self.done
@@ -139,6 +149,21 @@ class _Work(dist._Work):
         return future
 
 
+class _Message(_Work):
+    """A send or a receive. Its `tensors` are the network's until it is waited for."""
+
+    def __init__(self, wire: Wire, head: Head, tensors: list[torch.Tensor]) -> None:
+        data = b"".join(map(contents, tensors))
+        self.call, self.line = f"i{head['op']}", wire.line()
+        self.tensors, self.sum = list(tensors), zlib.crc32(data)
+        sends = head["op"] == "send"
+        super().__init__(wire, wire.post(head, data if sends else b""), [] if sends else self.tensors)
+
+    def unchanged(self) -> None:
+        if zlib.crc32(b"".join(map(contents, self.tensors))) != self.sum:
+            raise TensorChanged(words.changed(self.call, self.line))
+
+
 class Wired(Group):
     """Ranks `members` of the world, joined by the network at the other end of `wire`."""
 
@@ -151,13 +176,11 @@ class Wired(Group):
     # ------------------------------------------------------------ point to point
 
     def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Any:
-        data = b"".join(map(contents, tensors))
-        number = self.wire.post({"op": "send", "peer": self.members[to], "tag": tag}, data)
-        return _Work(self.wire, number, [])
+        return _Message(self.wire, {"op": "send", "peer": self.members[to], "tag": tag}, tensors)
 
     def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Any:
         head = {"op": "recv", "peer": self.members[source], "tag": tag, "bytes": sum(_bytes(tensors))}
-        return _Work(self.wire, self.wire.post(head), list(tensors))
+        return _Message(self.wire, head, tensors)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
         raise NotImplementedError(

@@ -108,5 +108,19 @@ def left(kind: str, sender: int, receiver: int, count: int) -> str:
     return f"rank {receiver} asked rank {sender} for {many} that never came"
 
 
+def never_waited_for(rank: int, call: str, line: int) -> str:
+    return (
+        f"rank {rank} returned while its {call}{_in_line(line)} was never waited for: nothing says that it "
+        "was over by then. Keep what the call returns, and call its `.wait()`"
+    )
+
+
+def changed(call: str, line: int) -> str:
+    return (
+        f"the tensor of the {call}{_in_line(line)} was changed before its wait(): until then the other rank "
+        "may get the old numbers or the new ones. Change it after wait(), or take a copy"
+    )
+
+
 def left_in(name: str, came: Sequence[int]) -> str:
     return f"all ranks have returned, but only {ranks(sorted(came))} called {name}"

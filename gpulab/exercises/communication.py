@@ -205,6 +205,10 @@ def results(
 
     The head and the payload come from `on_ranks`, or from whoever pretends to be it.
     """
+    changed = head.get("changed")
+    for argument in made:
+        if argument.role == "in" and isinstance(changed, list) and argument.name in changed:
+            raise NotAResult(messages.on_rank(rank, messages.changed_input(argument.name)))
     outputs = [a for a in made if a.role == "out"]
     gradients = [a for a in outputs if a.name.endswith(".grad")]
     wanted = [a for a in outputs if a not in gradients]
@@ -222,7 +226,7 @@ def results(
         if len(entry) == 1:
             missing = argument in gradients and entry == ["NoneType"]
             said = (
-                messages.no_gradient(argument.name.removesuffix(".grad"))
+                messages.no_gradient_on_rank(argument.name.removesuffix(".grad"))
                 if missing
                 else messages.not_a_tensor(argument.name, entry[0])
             )

@@ -23,7 +23,7 @@ def work_of(fn: Callable[..., Any]) -> Callable[[Head, bytes], tuple[Head, bytes
     A task's head lists "arguments": arrays with "name", "dtype", "shape", "role" and "grad", whose contents
     are the payload (none for ``out``), and scalars with "name" and "value". The result's head has as entries
     what the function "returned", and "named" arrays: those that are ``inout``, then gradients that are asked
-    for.
+    for. "changed" names the inputs that are not what they were.
     """
 
     def work(head: Head, payload: bytes) -> tuple[Head, bytes]:
@@ -32,7 +32,8 @@ def work_of(fn: Callable[..., Any]) -> Callable[[Head, bytes], tuple[Head, bytes
         named = [given[a["name"]] for a in head["arguments"] if a.get("role") == "inout"]
         named += [given[name].grad for name in _gradients(head["arguments"])]
         entries, data = _entries(returned + named)
-        return {"returned": entries[: len(returned)], "named": entries[len(returned) :]}, data
+        said = {"returned": entries[: len(returned)], "named": entries[len(returned) :]}
+        return {**said, "changed": _changed(head["arguments"], payload, given)}, data
 
     return work
 
@@ -59,6 +60,16 @@ def _tensors(arguments: list[Head], payload: bytes) -> dict[str, Any]:
         at += size
         found[argument["name"]] = tensor.requires_grad_() if argument["grad"] else tensor
     return found
+
+
+def _changed(arguments: list[Head], payload: bytes, tensors: dict[str, Any]) -> list[str]:
+    """The ``in`` arrays that differ from the task's."""
+    before = _tensors(arguments, payload)
+    return [
+        a["name"]
+        for a in arguments
+        if a.get("role") == "in" and _entries([tensors[a["name"]]]) != _entries([before[a["name"]]])
+    ]
 
 
 def _arguments(arguments: list[Head], tensors: dict[str, Any]) -> list[Any]:

@@ -77,8 +77,9 @@ def naive(x):
             dist.send(total, other)
         return total
     dist.send(x, 0)
-    dist.recv(x, 0)
-    return x
+    total = torch.empty_like(x)
+    dist.recv(total, 0)
+    return total
 
 
 def pairwise(x):
@@ -94,8 +95,49 @@ def pairwise(x):
 
 
 def library(x):
-    dist.all_reduce(x)
-    return x
+    total = x.clone()
+    dist.all_reduce(total)
+    return total
+
+
+def never_waits(x):
+    """Right by the numbers, and with real messages it may end before they are out."""
+    size = dist.get_world_size()
+    total, came = x.clone(), torch.empty_like(x)
+    for step in range(1, size):
+        dist.isend(x, (dist.get_rank() + step) % size)
+        dist.recv(came, (dist.get_rank() - step) % size)
+        total += came
+    return total
+
+
+def waits_late(x):
+    """Adds to what is still on its way."""
+    total, came = x.clone(), torch.empty_like(x)
+    sending = dist.isend(total, 1 - dist.get_rank())
+    dist.recv(came, 1 - dist.get_rank())
+    total += came
+    sending.wait()
+    return total
+
+
+def writes_where_it_receives(x):
+    came = torch.zeros_like(x)
+    coming = dist.irecv(came, 1 - dist.get_rank())
+    came += x
+    dist.send(x, 1 - dist.get_rank())
+    coming.wait()
+    return x + came
+
+
+def never_waits_for_the_library(x):
+    total = x.clone()
+    dist.all_reduce(total, async_op=True)
+    return total
+
+
+def in_place(x):
+    return x.copy_(ring(x))
 
 
 def off_by_one(x):

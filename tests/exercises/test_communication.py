@@ -61,7 +61,7 @@ def test_a_collective_is_used_where_the_exercise_lists_it_and_refused_elsewhere(
     verdict = gpulab.check(NAME, all_reduce.library)
     assert verdict.points == 0
     assert "calls all_reduce, which this exercise does not allow" in text(verdict)
-    assert "dist.all_reduce(x)" in text(verdict)
+    assert "dist.all_reduce(total)" in text(verdict)
     allowed = dataclasses.replace(
         ALL_REDUCE,
         calls=frozenset({"all_reduce"}),
@@ -70,6 +70,8 @@ def test_a_collective_is_used_where_the_exercise_lists_it_and_refused_elsewhere(
     verdict = gpulab.check(allowed, all_reduce.library)
     assert verdict.passed, str(verdict)
     assert [part.measured for part in verdict.parts] == [None, 6140, 6, 1]
+    verdict = gpulab.check(allowed, all_reduce.never_waits_for_the_library)
+    assert "rank 0 returned while its all_reduce in line " in text(verdict)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +83,13 @@ def test_a_collective_is_used_where_the_exercise_lists_it_and_refused_elsewhere(
         (all_reduce.all_send_first, "for rank 1 to receive rank 1 waits in line"),
         (all_reduce.other_size, "rank 0 sends 20 bytes to rank 1, which waits for 24"),
         (all_reduce.never_taken, "rank 0 sent a message to rank 1, which never took it"),
+        (all_reduce.never_waits, "rank 0 returned while its isend in line "),
+        (all_reduce.never_waits, "was never waited for"),
+        (all_reduce.never_waits, "dist.isend(x, (dist.get_rank() + step) % size)"),
+        (all_reduce.waits_late, "the tensor of the isend in line "),
+        (all_reduce.waits_late, "was changed before its wait()"),
+        (all_reduce.writes_where_it_receives, "the tensor of the irecv in line "),
+        (all_reduce.in_place, "rank 0: your function changed the input `x`"),
         (all_reduce.fails, "rank 1: IndexError in line"),
         (all_reduce.fails, "return x[5000]"),
         (all_reduce.dies, "rank 1 of 2 ended before it returned anything"),
@@ -296,7 +305,9 @@ def test_arrays_are_sharded_replicated_or_each_ranks_own_and_come_back_so() -> N
             with torch.no_grad():
                 return factor * rows @ weights[0]
 
-        assert "no backward pass reached `weights[0]`" in text(gpulab.check("toy.placed", without_slopes))
+        assert "the loss of this rank did not use `weights[0]`" in text(
+            gpulab.check("toy.placed", without_slopes)
+        )
 
         def counts_all(rows, weights, factor, seen):
             seen += 7
