@@ -163,6 +163,35 @@ def test_steps_are_the_longest_chain_of_messages_that_waited_for_one_another() -
     assert {(t.sender, t.receiver): t.step for t in traffic.transfers} == {(0, 1): 1, (0, 2): 1, (1, 2): 2}
 
 
+def test_a_message_waits_for_its_receiver_too_and_a_collective_for_all() -> None:
+    def first(a: Actor) -> None:
+        a.wait(a.send(1, b"x"))
+        a.wait(a.collective("broadcast", b"z", ranks=[0, 1, 2]))
+        a.wait(a.send(1, b"x"))
+
+    def second(a: Actor) -> None:
+        a.receive(0, 1)
+        a.receive(2, 1)
+        a.wait(a.collective("broadcast", b"", bytes=1, ranks=[0, 1, 2]))
+        a.receive(0, 1)
+
+    def third(a: Actor) -> None:
+        a.wait(a.send(1, b"y"))
+        a.wait(a.collective("broadcast", b"", bytes=1, ranks=[0, 1, 2]))
+
+    traffic = played(first, second, third, calls=frozenset({"broadcast"})).traffic
+    sent = [(t.operation, t.sender, t.step) for t in traffic.transfers]
+    # Two rounds of a broadcast among three begin when the last has come.
+    assert sent == [
+        ("send", 0, 1),
+        ("send", 2, 2),
+        ("broadcast", 0, 3),
+        ("broadcast", 0, 4),
+        ("send", 0, 5),
+    ]
+    assert traffic["calls of broadcast"] == 1
+
+
 def test_what_is_not_waited_for_is_not_delivered_and_a_test_says_so() -> None:
     said: list[str] = []
 
@@ -295,15 +324,31 @@ def test_time_messages_and_bytes_are_limited(monkeypatch: pytest.MonkeyPatch) ->
         while True:
             a.send(1, bytes(1000))
 
-    monkeypatch.setattr(network, "MOST_PENDING", 10_000)
-    outcome = played(floods, lambda a: a.receive(0, 999) and None)
-    assert outcome.trouble is not None and outcome.trouble.kind in ("too much", "mismatch")
-    monkeypatch.setattr(network, "MOST_MESSAGES", 100)
-    outcome = played(floods, lambda a: time.sleep(1))
-    assert outcome.trouble is not None and outcome.trouble.kind == "too much"
+    def takes(a: Actor) -> None:
+        while True:
+            a.receive(0, 1000)
+
+    def much(receiver: Play, limit: str, value: int) -> bool:
+        with monkeypatch.context() as patch:
+            patch.setattr(network, limit, value)
+            outcome = played(floods, receiver)
+        assert outcome.traffic["bytes"] < 120_000  # of 1,000 a message: it ends where the limit is
+        return outcome.trouble is not None and outcome.trouble.kind == "too much"
+
+    assert much(lambda a: time.sleep(1), "MOST_PENDING", 10_000)
+    assert much(lambda a: time.sleep(1), "MOST_MESSAGES", 100)
+    assert much(takes, "MOST_BYTES", 10_000)
+    assert much(takes, "MOST_MESSAGES", 100)
 
 
 # ---------------------------------------------------------------- what is no frame
+
+
+def barrier(**more: Any) -> bytes:
+    """A frame that is well but for what is told."""
+    head = {"op": "collective", "name": "barrier", "id": 1, "ranks": [0, 1], "cuts": [], "bytes": 0}
+    return encode({**head, "root": 0, "dtype": "uint8", "operation": "", **more})
+
 
 FORGED: dict[str, bytes] = {
     "no lengths": b"\xff" * 200,
@@ -323,15 +368,14 @@ FORGED: dict[str, bytes] = {
     "a fraction": encode({"op": "recv", "id": 1, "peer": 1, "bytes": 0.5}),
     "no size": encode({"op": "recv", "id": 1, "peer": 1}),
     "a wait for nothing": encode({"op": "wait", "id": 9}),
-    "a group that is none": encode(
-        {"op": "collective", "name": "barrier", "id": 1, "ranks": [0, 0], "cuts": [], "bytes": 0}
-    ),
-    "a group of others": encode(
-        {"op": "collective", "name": "barrier", "id": 1, "ranks": [1], "cuts": [], "bytes": 0}
-    ),
-    "pieces that do not fit": encode(
-        {"op": "collective", "name": "barrier", "id": 1, "ranks": [0, 1], "cuts": [9, 9], "bytes": 0}
-    ),
+    "a group that is none": barrier(ranks=[0, 0]),
+    "a group of others": barrier(ranks=[1]),
+    "a group of strangers": barrier(ranks=[0, 7]),
+    "pieces that do not fit": barrier(cuts=[9, 9]),
+    "too few pieces": barrier(cuts=[0]),
+    "a root that is none": barrier(root=2),
+    "a type that is none": barrier(dtype=7),
+    "bytes that are none": barrier(bytes=-1),
     "a collective that is none": encode({"op": "collective", "name": "system", "id": 1}),
     "two results": encode(RESULT) * 2,
 }
@@ -443,6 +487,19 @@ def test_the_messages_of_a_ring_carry_each_share_all_the_way(ranks: int, each: i
     total = collectives.messages("all_reduce", contributions("all_reduce", ranks, each), itemsize=4)
     assert collectives.steps(total) == 2 * (ranks - 1)
     assert sum(m.bytes for m in total) == 2 * (ranks - 1) * 4 * each
+
+
+@given(st.lists(st.integers(1, 1000), min_size=2, max_size=6, unique=True))
+def test_each_share_goes_round_the_ring_to_the_rank_that_keeps_it(share: list[int]) -> None:
+    """Shares are told apart by their sizes."""
+    ranks = len(share)
+    each = [Contribution(bytes(sum(share)), tuple(share))] * ranks
+    sent = collectives.messages("reduce_scatter", each)
+    for owner, size in enumerate(share):
+        path = sorted((m for m in sent if m.bytes == size), key=lambda m: m.step)
+        assert [m.step for m in path] == list(range(ranks - 1))
+        assert [m.receiver for m in path][:-1] == [m.sender for m in path][1:]
+        assert path[-1].receiver == owner
 
 
 @given(st.integers(2, 9), st.data())
