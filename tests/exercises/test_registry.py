@@ -44,6 +44,8 @@ def test_without_references_nothing_can_be_checked_and_that_is_said() -> None:
 
 
 def test_every_exercise_of_the_labs_has_a_reference_hints_and_valid_budgets() -> None:
+    from gpulab.distributed.collectives import NAMES
+    from gpulab.distributed.network import COUNTS
     from gpulab.profile import METRICS
 
     for exercise in registry.exercises():
@@ -54,9 +56,14 @@ def test_every_exercise_of_the_labs_has_a_reference_hints_and_valid_budgets() ->
         assert exercise.section, exercise.name
         names = [case.name for case in exercise.cases]
         assert len(set(names)) == len(names), exercise.name
+        if exercise.evidence == "communication":
+            assert exercise.calls <= set(NAMES), exercise.name
+            assert all(int(case.sizes["ranks"]) >= 1 for case in exercise.cases), exercise.name
         assert exercise.race_case in (None, *names), exercise.name
         for budget in exercise.budgets:
             known = budget.metric in METRICS or exercise.measured or exercise.evidence == "tensor graph"
+            if exercise.evidence == "communication":
+                known = budget.metric in COUNTS or budget.metric.removeprefix("calls of ") in NAMES
             assert known, (exercise.name, budget.metric)
             assert budget.case in (None, *names), exercise.name
             assert budget.advice, exercise.name
