@@ -6,7 +6,6 @@
 | amounts | amounts(sparsities), a detective's answer | shares of what remains | answers | – | – | 3 |
 | shrink | shrink(x, up, …, count) | a mask saves nothing | matrix FLOPs | 4·n·w·h | 4·n·w·count | 4 |
 | pack24 | pack24(weights) | 2:4: mask search, storage | magnitude | 0.7 | 1 | 5 |
-| | | | bytes for four weights | 8 | 4.5 | |
 | sparse24 | kernel sparse24(values, meta, x, out) | half the bytes, gather | load sectors | 1,408 | 512 | 5 |
 | distill | distill(student, teacher, labels, T, alpha) | T², KL(teacher ‖ student) | answers | – | – | 3 |
 | serve | serve(x, weight, a, b, adapter, scale) | many adapters, one base | launches | 3·n | 7 | 5 |
@@ -20,16 +19,18 @@ Derivations:
 costs the same; matrices that hold only the `count` neurons that stay cost count / h of it.
 
 **pack24**: four FP16 numbers are 8 bytes. Two of them and two indices of 2 bits are 4 + 0.5 bytes: 4.5 / 8
-= 0.5625. With a byte for each group's two indices 5 / 8 = 0.625, with a byte for each index 6 / 8 = 0.75.
-The two largest of four are the best of the six masks; the first two keep 0.68 of their magnitude on normal
-numbers (2 · 0.798 / (2 · 1.171), by order statistics).
+= 0.5625. A kernel reads what was packed, so any other form, such as a byte for each group's two indices (5 /
+8 = 0.625), is not right. The two largest of four are the best of the six masks; the first two keep 0.68 of
+their magnitude on normal numbers (2 · 0.798 / (2 · 1.171), by order statistics).
 
 **sparse24**: a block of 8 warps makes 8 rows. Per row of c columns: c/2 values of 2 bytes are c/32 sectors.
 If neighbouring lanes take neighbouring values, 32 of them share 8 bytes of metadata: a sector for every 32
 values, c/64. x is c · 4/32 = c/8 sectors, once per block if it is staged in shared memory. For c = 1,024: 8
-· (32 + 16) + 128 = 512 sectors a block. Read from global memory where it is needed, x costs 32 lanes' 64
-columns, 8 sectors, for every 32 values: 128 a row, and the block 8 · (32 + 16 + 128) = 1,408. A dense FP16
-product with x staged would move 8 · 64 + 128 = 640.
+· (32 + 16) + 128 = 512 sectors a block. Some sizes join a block of few rows with many columns (13 × 264: 5
+warps have a row, 160 threads for 264 columns): there a warp without a row must help to stage. Races are
+looked for where several warps stage and several read. Read from global memory where it is needed, x costs
+32 lanes' 64 columns, 8 sectors, for every 32 values: 128 a row, and the block 8 · (32 + 16 + 128) = 1,408.
+A dense FP16 product with x staged would move 8 · 64 + 128 = 640.
 
 **serve**: n rows, each with one of k adapters of rank r. Two gathers, three products, a factor and a sum
 are 7 launches for any n. A loop over rows has three products a row. A merged matrix for each adapter and
@@ -311,10 +312,12 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         hints=(
-            "A score for each neuron first: `up.norm(dim=1) * down.norm(dim=0)`.",
+            "A score for each neuron first: `norm(dim=…)` gives all lengths along an axis at once. Along "
+            "which axis of `up`, and along which of `down`, do the numbers of one neuron lie?",
             "`scores.topk(count).indices` are the places of the neurons that stay. Rows of `up`, places of "
             "`up_bias`, columns of `down` belong to them.",
-            "`up[stay]`, `up_bias[stay]` and `down[:, stay]` are smaller matrices; `down_bias` stays whole.",
+            "With `stay` for these places, `up[stay]` and `down[:, stay]` are smaller matrices; `down_bias` "
+            "stays whole.",
         ),
         section="3 · Whole neurons, whole heads",
     ),
@@ -323,9 +326,9 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence="answered cases",
         measured=True,
-        correct_points=1,
+        correct_points=3,
         cases=(
-            _case("one group of two", kind="any", rows=1, columns=8),
+            _case("two groups of four", kind="any", rows=1, columns=8),
             _case("zeros", kind="zeros", rows=2, columns=8),
             _case("all equal", kind="all equal", rows=2, columns=16),
             _case("sparse already", kind="at most two of four", rows=4, columns=24),
@@ -344,16 +347,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Which two of four keep most?",
                 unit="of what the best masks keep",
             ),
-            Budget(
-                "bytes",
-                4.5,
-                2,
-                "bytes",
-                naive=8,
-                why="two FP16 numbers and two indices of 2 bits",
-                advice="How many bits does an index from 0 to 3 need, and how many of them fit into a byte?",
-                unit="B for four weights",
-            ),
         ),
         hints=(
             "For each group of four: the places of its two largest magnitudes, in rising order.",
@@ -369,10 +362,11 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=2,
         cases=(
             _case("1 × 8", rows=1, columns=8),
-            _case("13 × 40", rows=13, columns=40),
             _case("8 × 264", rows=8, columns=264),
+            _case("13 × 264", rows=13, columns=264),
             _case("16 × 1024", rows=16, columns=1024),
         ),
+        race_case="13 × 264",
         arguments=sparse_arguments,
         shape=sparse_shape,
         rtol=1e-4,
@@ -393,7 +387,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "Let neighbouring lanes take neighbouring values: value v of a row belongs to group v // 2, and "
             "its two bits lie in byte v // 4, from bit 2 · (v % 4) on.",
             "All 8 warps of a block need all of x: copy it to a shared array of 1,024 float32 first, all "
-            "threads together, and wait once, before any row is left out.",
+            "256 threads together, those without a row, too, and wait once for the whole block.",
             "Each lane adds up its own products; `cuda.shfl_down_sync(0xffffffff, total, d)` for d = 16, 8, "
             "4, 2, 1 adds the lanes.",
         ),
@@ -417,10 +411,10 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=2e-4,
         atol=1e-5,
         hints=(
-            "`F.log_softmax(x / temperature, -1)` of both, and KL is the sum over the vocabulary of p · "
-            "(log p − log q), with p the teacher's.",
-            "`F.kl_div(log_q, log_p, log_target=True, reduction='batchmean')` divides by the rows. Its "
-            "default divides by rows · vocabulary.",
+            "KL is the sum over the vocabulary of p · (log p − log q). Which of both is the teacher? And "
+            "what is the logarithm of a probability that has become 0, as with logits of hundreds?",
+            "`F.log_softmax` gives logarithms without going through probabilities. `F.kl_div` takes log q "
+            "first; its default divides by rows · vocabulary, `reduction='batchmean'` by the rows.",
             "The soft part is multiplied by temperature² and 1 − alpha, the cross-entropy of the student at "
             "temperature 1 by alpha.",
         ),
@@ -467,7 +461,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "y = W x + scale · B (A x), with the parentheses like this: first down to r numbers, then up.",
             "`a[adapter]` has the shape (n, r, d). `torch.bmm` multiplies n matrices by n matrices; a "
             "vector is a matrix with one column.",
-            "`(b[adapter] @ (a[adapter] @ x[:, :, None]))[:, :, 0]` is the adapters' part.",
+            "`x[:, :, None]` is (n, in, 1). With `a[adapter]` it becomes (n, r, 1), with `b[adapter]` "
+            "(n, out, 1); the last axis goes away at the end.",
         ),
         section="8 · Many adapters, one model",
     ),
@@ -502,10 +497,10 @@ EXERCISES: tuple[Exercise, ...] = (
         questions=workload_questions,
         rtol=1e-12,
         hints=(
-            "Two numbers first: the parameters of all layers, 12 · width² each, and those of all adapters, "
-            "18 · width · rank each.",
-            "What is trained costs 16 bytes and 6 FLOPs per token; what is frozen costs 2 bytes (NF4: 4 "
-            "bits, 1 byte for 64, 4 bytes for 16,384) and 4 FLOPs per token.",
+            "Two numbers first: how many parameters a layer has, and how many its six adapters have. One at "
+            "a matrix of i × o has a pair of rank × i and o × rank numbers.",
+            "A layer has 12 · width² parameters. What is trained costs 16 bytes and 6 FLOPs per token; what "
+            "is frozen costs 2 bytes (NF4: 4 bits, 1 byte for 64, 4 bytes for 16,384) and 4 FLOPs per token.",
             "With `full` all parameters are trained and there are no adapters.",
         ),
         section="9 · Fine-tuning as a workload",
@@ -525,8 +520,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Sparsity at which the loss per story has risen by 1 nat, without further training",
         "%",
         None,
-        "Small weights contribute little, and a trained network has many of them. From some sparsity on they "
-        "are no longer small.",
+        "What a weight adds to an output varies with its square. The smaller half of the weights has few "
+        "percent of all squares; the share of the squares grows much faster than that of the weights.",
         0.25,
     ),
     _prediction(
@@ -549,7 +544,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "×",
         None,
         "One factor 1/T from the softmax's argument, another because the two softened distributions differ "
-        "by about 1/T as much. Some is left over from what is not small.",
+        "by about 1/T as much: T² = 64. That holds for logits / T well below 1; at T = 1 these are not, so "
+        "the ratio is not exactly T².",
         0.25,
     ),
     _prediction(

@@ -28,6 +28,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _case("12 × 72", kind="any", rows=12, columns=72),
     ),
     "compress.sparse24": (
+        _case(rows=11, columns=232),  # races are looked for here: 8 warps stage, 3 of them for others as well
         _case(rows=3, columns=16),
         _case(rows=17, columns=72),
         _case(rows=9, columns=520),

@@ -13,8 +13,9 @@
 # %% [markdown]
 # # 14 · Compression and fine-tuning
 #
-# **About four hours.** You need lab 05 for the one kernel (shared memory, shuffles), lab 08 for launches and
-# FLOPs of PyTorch code, and lab 13 for quantisation.
+# **About four hours.** You need lab 01 (a GPT and its training), lab 05 for the one kernel (shared memory,
+# barriers, shuffles), lab 08 for launches and FLOPs of PyTorch code, and lab 13 for quantisation, which builds
+# on lab 09.
 #
 # A trained model is larger than its task needs, and its task changes. So weights are left out, a smaller
 # model learns from a large one, and a few new numbers adapt millions of old ones. Each of these can save
@@ -125,6 +126,10 @@ curves = {
 }
 start = nats(model)
 rises = next(s for s in range(40, 100) if nats(masked(model, smallest(model, s / 100))) > start + 1)
+squares = torch.cat([layer.weight.detach().flatten() for layer in layers(model)]).square().sort().values
+for share in (0.5, 0.8):
+    part = float(squares[: round(share * len(squares))].sum() / squares.sum())
+    print(f"the smallest {share:.0%} of the weights have {part:.0%} of the sum of all squares")
 gpulab.predict("compress.free", measured=rises)
 
 # %%
@@ -132,14 +137,15 @@ plot.lines(
     curves,
     "sparsity, %",
     "loss per story, nats",
-    "About half of the smallest weights can go at no cost; of random weights or of whole rows, next to none.",
+    "The smaller half of the weights can go at no cost that shows here; a fifth of the rows cannot, nor a fifth "
+    "of all weights at random.",
     limits={"trained model": start},
     log_y=True,
 )
 
 # %% [markdown]
-# **Why.** A trained network has many weights near zero, and together they do little. The score matters more
-# than the number.
+# **Why.** What a weight adds to an output varies with its square, and the smaller half has few percent of all
+# squares. Which weights go matters more than how many.
 #
 # What was lost can be learnt again: prune, train on with the mask in force (**fine-tuning**), and more can
 # go. **Iterative pruning** does it in rounds. A usual schedule prunes much at first and little at the end
@@ -237,11 +243,15 @@ for name, start_from, masks in (
     sparse = masked(start_from, masks)
     train(sparse, text.Stories(0), 100, 6e-3, masks)
     found[name] = nats(sparse)
-plot.bars(found, "loss per story after 100 steps, nats")
+plot.bars(
+    {name: round(loss, 1) for name, loss in found.items()},
+    "loss per story after 100 steps, nats",
+    caption="With its own values and in its own places, the sparse network learns fastest of the three.",
+)
 
 # %% [markdown]
-# One run each, and other seeds move these bars. The ticket is the best of the three sparse ones here, and not
-# as good as dense. In large networks the values have to come from a little *after* the
+# One run each, and other seeds move these bars by some nats. The ticket is the best of the three sparse ones
+# here, and not as good as dense. In large networks the values have to come from a little *after* the
 # start (Frankle et al., 2020).
 #
 # ## 3 · Whole neurons, whole heads
@@ -260,7 +270,8 @@ gpulab.predict("compress.masked_flops", ...)
 # **Do.** Write `shrink(x, up, up_bias, down, down_bias, count)`: the layer's output, F.gelu(x upᵀ + up_bias)
 # downᵀ + down_bias, with only the `count` neurons that have the highest scores. `x` is (rows, width), `up`
 # (hidden, width), `down` (width, hidden). **Budget:** the matrix FLOPs of `count` neurons, 4 · rows · width ·
-# count. About 4 lines; `topk` and indexing by a tensor are allowed.
+# count. About 4 lines. `topk(count).indices` are places, and a tensor of places can be an index: `up[places]`.
+# A mask of True and False cannot: how large `up[mask]` is, nobody knows before the values are known.
 
 
 # %% nbgrader={"grade": false, "grade_id": "shrink", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -277,8 +288,9 @@ gpulab.check("compress.shrink", shrink)
 
 # %% [markdown]
 # In a model one does it once, and keeps the small matrices. **Heads** can go the same way: a head is some
-# rows of the query, key and value matrices and as many columns of the output matrix. Which one can go is best
-# asked of the loss.
+# rows of the query, key and value matrices and as many columns of the output matrix.
+#
+# **See.** Each head goes alone, and the loss says what it was worth.
 
 # %%
 without = {}
@@ -289,19 +301,23 @@ for number, block in enumerate(model.blocks):
         with torch.no_grad():
             pruned.blocks[number].attention.out.weight[:, here] = 0
         without[f"layer {number}, head {head}"] = nats(pruned) - start
-plot.bars(without, "nats per story more without this head")
+plot.bars(
+    {name: round(more, 2) for name, more in without.items()},
+    "nats per story more without this head",
+    caption="Heads of one model differ much in what they are worth.",
+)
 
 # %% [markdown]
-# **Why.** Some heads can go for a fraction of a nat each, others carry the story's memory. Michel et al.
-# (2019) found the same in translation models. Structured pruning costs more accuracy for the same number of
-# weights, and all of what it saves is real on any hardware.
+# **Why.** Heads learn different jobs, and a few are worth little. Michel et al. (2019) found the same in
+# translation models; which head does what, such a test does not tell. Structured pruning costs more accuracy
+# for the same number of weights, and all of what it saves is real on any hardware.
 #
 # ## 4 · Two of four
 #
-# Half of the weights zero at random places save no time on a GPU: their indices cost as much as the weights
-# saved, and tensor cores multiply full tiles. So there is a pattern between random and structured: **2:4**, in every four neighbours
-# along a row *at most two* are not zero (one of the patterns **N:M**). Tensor cores since Ampere multiply
-# such matrices at twice the dense rate (Mishra et al., 2021).
+# Half of the weights zero at random places save no time on a GPU: a 16-bit index for each FP16 weight that
+# stays costs what the others save, and tensor cores multiply full tiles. So there is a pattern between random
+# and structured: **2:4**, in every four neighbours along a row *at most two* are not zero (one of the patterns
+# **N:M**). Tensor cores since Ampere multiply such matrices at twice the dense rate (Mishra et al., 2021).
 #
 # In memory a 2:4 matrix is two arrays: the **values**, two for each group of four, and the **metadata**, two
 # **indices** of 2 bits each that say where in the group they stand.
@@ -315,8 +331,8 @@ gpulab.predict("compress.bytes24", ...)
 # **Do.** Write `pack24(weights)`. `weights` is a list of rows; their length is a multiple of 8. Return
 # `[values, metadata]`, each a list of rows. For every group: its two weights of largest magnitude, in the
 # order of the row, are values. Its four bits are first index + 4 · second index, first < second. A byte of
-# metadata has the even group in its lower and the odd group in its upper four bits. **Budget:** the most
-# magnitude that 2:4 can keep, and 4.5 bytes for four weights (values count 2 bytes each). About 10 lines.
+# metadata has the even group in its lower and the odd group in its upper four bits (groups count from 0).
+# **Budget:** the most magnitude that 2:4 can keep. About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pack24", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -406,8 +422,9 @@ for name in ("A100", "H100"):
 # **Do.** Write the kernel `sparse24(values, meta, x, out)`: out = W x, with W packed as above. `values` is
 # float16, (rows, columns / 2); `meta` uint8, (rows, columns / 8); `x` float32 with at most 1,024 columns. A
 # block has 256 threads: 8 warps, one for each row. **Budget:** 512 load sectors a block for 1,024 columns
-# plus 10 %, while a dense FP16 matrix would cost 640. About 14 lines. `np.float32(values[row, v])` converts;
-# the number of rows need not be a multiple of 8.
+# plus 10 % (the check counts two blocks), while a dense FP16 matrix would cost 640. About 14 lines.
+# `np.float32(values[row, v])` converts. The number of rows need not be a multiple of 8: the last block may have
+# fewer rows than warps.
 
 
 # %% nbgrader={"grade": false, "grade_id": "sparse24", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -449,10 +466,12 @@ print(f"largest difference from the masked product: {np.abs(out.copy_to_host() -
 report
 
 # %% [markdown]
-# **Why.** Neighbouring lanes read neighbouring values and share bytes of metadata. What does not shrink is x:
-# each row gathers half of it, at places that the metadata tell, so it is staged in shared memory once for
-# eight rows. The gather meets bank conflicts, which the report counts; shared memory stands them better than
-# DRAM stands wasted sectors.
+# **Why.** 56 % of the bytes, and yet 80 % of the sectors. Of the 512, x has 128, values have 256, metadata 128:
+# one load of a warp uses 8 bytes of a sector's 32, so each sector is asked for four times; a cache can answer
+# three of them. x does not shrink: each row gathers half of it, at places that the metadata tell, so it is
+# staged once for eight rows, and warps without a row help. The gather meets bank conflicts, which the report
+# counts. A conflict costs one more pass of shared memory; from DRAM, each gathered number of 4 bytes could cost
+# a sector of 32.
 #
 # ## 6 · Learning from a teacher
 #
@@ -462,8 +481,8 @@ report
 #
 # α · cross-entropy(labels, student) + (1 − α) · T² · KL(teacher at T ‖ student at T),
 #
-# where KL(p ‖ q) is the sum of p · (log p − log q) over the vocabulary, and both terms are means over the
-# rows. The T² is easily forgotten.
+# where α, from 0 to 1, is the weight of the labels, KL(p ‖ q) is the sum of p · (log p − log q) over the
+# vocabulary, and both terms are means over the rows. The T² is easily forgotten.
 #
 # **Predict.** How many times smaller is the gradient of KL at T = 8 than at T = 1?
 
@@ -541,20 +560,27 @@ def learn(alpha, temperature, count=180):
     return student, path
 
 
-students = {"labels": learn(1.0, 1.0), "teacher, T = 4": learn(0.0, 4.0)}
+students = {
+    "labels": learn(1.0, 1.0),
+    "teacher, T = 1": learn(0.0, 1.0),
+    "teacher, T = 4": learn(0.0, 4.0),
+}
 for name, (student, path) in students.items():
-    print(f"{name:15}{gpt.parameters(student):,} parameters, {nats(student, (tokens, present)):5.1f} nats on "
+    print(f"{name:16}{gpt.parameters(student):,} parameters, {nats(student, (tokens, present)):5.1f} nats on "
           f"the 48 stories, {path[-1][1]:5.1f} on others")  # fmt: skip
 plot.lines(
     {name: path for name, (_, path) in students.items()},
     "training step",
     "loss per story drawn anew, nats",
     "From labels the student ends up learning 48 stories by heart; from the teacher it goes on learning what "
-    "stories are like.",
+    "stories are like, at T = 4 more slowly at first.",
 )
 
 # %% [markdown]
-# **Why.** At a place where any of eight names may stand, the label knows one and the teacher knows eight.
+# **Why.** At a place where any of eight names may stand, the label knows one and the teacher knows eight. At T =
+# 4 much of the loss is about how unlikely the unlikely is. We measure at T = 1, and this teacher is nearly
+# perfect, so the higher temperature only delays. T and α are to be tried out; this is one run each.
+#
 # Other forms give the student more to match: **features** of inner layers (FitNets, Romero et al., 2015),
 # **attention maps** (Zagoruyko and Komodakis, 2017), or a chain of ever smaller teachers (**progressive**).
 #
@@ -565,7 +591,8 @@ plot.lines(
 #
 # W + (α / r) · B A, with A of shape (r, in), random, and B of shape (out, r), zero at the start.
 #
-# So the model starts unchanged. The sum differs from W by a matrix of **rank** at most r, however long you
+# So the model starts unchanged. This α is not that of section 6: α / r is a constant that you choose, like the
+# rate, and that fixes how strongly the product counts. In code it is one number, `scale`. The sum differs from W by a matrix of **rank** at most r, however long you
 # train.
 #
 # **Predict.** W is 4,096 × 4,096 and r is 8. How many percent of W's parameters does the adapter have?
@@ -584,7 +611,7 @@ class News(text.Stories):
 
 
 class Adapter(nn.Module):
-    """A frozen linear layer with a low-rank addition."""
+    """A frozen linear layer with a low-rank addition; `scale` is α / r."""
 
     def __init__(self, layer, rank, scale=2.0):
         super().__init__()
@@ -632,22 +659,23 @@ plot.lines(
     paths,
     "training step",
     "loss per new story, nats",
-    "Adapters of rank 8 come close to training all weights; of rank 1 they learn more slowly.",
+    "Adapters of rank 8 follow training all weights at some distance; of rank 1 they learn much more slowly.",
     limits={"least possible": text.STORY_NATS},
     log_y=True,
 )
 
 # %% [markdown]
 # LoRA does not keep "full expressivity": what it adds has rank r at most. It often learns less and forgets
-# less than training everything (Biderman et al., 2024). Here that is so for rank 1; with rank 8 the old
-# stories are lost as they are with all weights.
+# less than training everything (Biderman et al., 2024). Here rank 1 learns least and forgets least, and loses
+# the old stories all the same; rank 8 loses them as all weights do. These are single runs: other seeds move the
+# loss on new stories by a nat or two, at rank 1 by some nats, and keep this order.
 #
 # **DoRA** (Liu et al., 2024) gives each row of the sum a length of its own, `magnitude`, and lets A and B
 # turn its direction. For use, both are **merged**: one matrix, no extra work. (To save memory in training,
 # the paper lets no gradient through the length that it divides by.)
 #
-# **Do.** Write `merge(weight, a, b, scale, magnitude)`: weight + scale · b a, each row (one output) scaled to
-# the length that `magnitude` has for it. About 2 lines.
+# **Do.** Write `merge(weight, a, b, scale, magnitude)`: weight + scale · b a, with scale = α / r, and each row
+# (one output) scaled to the length that `magnitude` has for it. About 2 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -685,8 +713,12 @@ print(
 )
 
 # %% [markdown]
+# One number more for each row brings rank 1 well below LoRA of rank 1 and not near rank 8, with these seeds and
+# with three others.
+#
 # **QLoRA** (Dettmers et al., 2023) keeps the frozen weights in 4 bits and the adapters in 16. The paper's
-# format is NF4 (lab 13); here it is MXFP4 from lab 09, which shows the same. There is a trap in the merge:
+# format is NF4 (lab 13); here it is MXFP4 (lab 09): numbers of 4 bits, 32 of which share a scale. What does it
+# cost, and what when the adapter is merged and the sum rounded to four bits again?
 
 # %%
 from gpulab import numerics
@@ -716,7 +748,10 @@ print(f"new stories: {nats(tuned, news):.2f} with the adapter beside the four bi
       f"{nats(in_four_bits(merged), news):.2f} merged and rounded to four bits again")  # fmt: skip
 
 # %% [markdown]
-# The adapter has learnt to work with *these* rounded weights. Merged and rounded again, they are others.
+# Rounding again costs: the adapter has learnt to work with *these* rounded weights, and now they are others. It
+# is one to two nats, with three other seeds as well; a coarser format or a larger model can lose more or less.
+# That four bits come out below the LoRA run in FP32 is no merit of theirs: seeds move either as much.
+#
 # Relatives: **AdaLoRA** (Zhang et al., 2023) moves rank from matrices that need little to those that need
 # more.
 #
@@ -730,7 +765,8 @@ print(f"new stories: {nats(tuned, news):.2f} with the adapter beside the four bi
 # (a_k · x_i) with k = adapter[i]. `x` is (n, in), `weight` (out, in), `a` (adapters, r, in), `b` (adapters,
 # out, r), `adapter` (n,). **Budget:** at most 9 launches whatever n is; the FLOPs of the base and of one
 # adapter a row, plus 10 %. About 4 lines. `torch.bmm` multiplies n matrices by n matrices; a vector is a
-# matrix with one column.
+# matrix with one column. A whole tensor can be an index, as in `a[adapter]`; a single value, as in
+# `a[adapter[i]]`, cannot, because code is recorded without values, nor can a mask.
 
 
 # %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -805,14 +841,20 @@ memory = {}
 for name, shape in sizes.items():
     for way in ("full", "LoRA", "QLoRA"):
         learning, held, flops = workload(*shape, way)
-        memory[f"{name}, {way}"] = held / 1e9
+        memory[f"{name}, {way}"] = round(held / 1e9, 1)
         print(
             f"{name:12}{way:6}{learning / 1e6:9,.0f} million learn{held / 1e9:9,.1f} GB{flops / 1e9:8,.0f} GFLOP/token"
         )
-plot.bars(memory, "GB for weights, gradients and optimiser", budget=room, log=True)
+plot.bars(
+    memory,
+    "GB for weights, gradients and optimiser",
+    budget=room,
+    log=True,
+    caption=f"The budget is the memory of one A100, {room:.0f} GB; hatched bars do not fit into it.",
+)
 
 # %% [markdown]
-# The line is one A100. **Activations** come on top, and grow with batch and length; checkpoints (lab 08) make
+# **Activations** come on top, and grow with batch and length; checkpoints (lab 08) make
 # them small, for a third more FLOPs.
 #
 # ### Recipes that join sharding and adapters

@@ -1,4 +1,4 @@
-"""Expected results of lab 14's exercises, in float64, and what its packed matrices cost."""
+"""Expected results of lab 14's exercises, in float64, and what its packed matrices keep."""
 
 from __future__ import annotations
 
@@ -43,60 +43,60 @@ def shrink(inputs: Arrays, sizes: Sizes) -> Expected:
 
 
 def pack24(answer: Any, weights: list[list[float]]) -> dict[str, float]:
-    """Unpacks what was packed, and counts its bytes and the magnitude that it keeps."""
+    """Unpacks what was packed, and says which share of the most magnitude of 2:4 it keeps."""
     if not isinstance(answer, list) or len(answer) != 2:
         raise WrongAnswer("it should be a list of two: the values and the metadata")
     values, metadata = answer
     for name, part in (("values", values), ("metadata", metadata)):
         if not isinstance(part, list) or len(part) != len(weights):
             raise WrongAnswer(f"{name} should be a list of {len(weights)} rows, as the weights are")
-    dense = np.array(weights)
-    groups = dense.shape[1] // 4
-    widths = {len(row) for row in metadata}
-    if len(widths) != 1 or not widths <= {groups // 2, groups, 2 * groups}:
-        raise WrongAnswer(
-            f"a row of metadata has {' or '.join(map(str, sorted(widths)))} bytes; {groups} groups need "
-            f"{groups // 2}, with two groups in a byte ({groups} or {2 * groups} with less in each)"
-        )
-    width = widths.pop()
     kept = best = 0.0
-    for row in range(len(weights)):
-        places = [place for byte in metadata[row] for place in _places(byte, 4 * groups // width, row)]
-        if len(values[row]) != 2 * groups:
+    for row, dense in enumerate(weights):
+        groups = [dense[i : i + 4] for i in range(0, len(dense), 4)]
+        places = _unpacked(metadata[row], len(groups), row)
+        if len(values[row]) != 2 * len(groups):
             raise WrongAnswer(
-                f"row {row} has {len(values[row])} values; 2 of 4 for {groups} groups are {2 * groups}"
+                f"row {row} has {len(values[row])} values; 2 of 4 for {len(groups)} groups are "
+                f"{2 * len(groups)}"
             )
-        for g in range(groups):
-            group = dense[row, 4 * g : 4 * g + 4]
-            first, second = places[2 * g : 2 * g + 2]
+        for g, group in enumerate(groups):
+            first, second = places[g]
             if first >= second:
                 raise WrongAnswer(
                     f"group {g} of row {row}, counted from 0, has the indices {first} and {second}; the "
                     "first should be smaller"
                 )
-            for k, place in ((2 * g, first), (2 * g + 1, second)):
-                if values[row][k] != group[place]:
+            pair = values[row][2 * g : 2 * g + 2]
+            for k, place in enumerate((first, second)):
+                if pair[k] != group[place]:
+                    other = [group[i] for i in places[g ^ 1]] == pair
                     raise WrongAnswer(
-                        f"value {k} of row {row} is {values[row][k]!r}; by its index it stands for column "
-                        f"{4 * g + place}, which is {group[place]!r}"
+                        f"value {2 * g + k} of row {row} is {pair[k]!r}; by its index it stands for column "
+                        f"{4 * g + place}, which is {group[place]!r}" + (EXCHANGED if other else "")
                     )
-            sizes = np.abs(group)
-            kept += sizes[first] + sizes[second]
-            best += max(sizes[i] + sizes[k] for i, k in PAIRS)
-    bytes_packed = len(weights) * (2 * 2 * groups + width)
-    return {
-        "magnitude": 1.0 if best == 0 else min(1.0, round(kept / best, 12)),
-        "bytes": 4 * bytes_packed / dense.size,
-    }
+            kept += abs(group[first]) + abs(group[second])
+            best += max(abs(group[i]) + abs(group[k]) for i, k in PAIRS)
+    return {"magnitude": 1.0 if best == 0 else min(1.0, round(kept / best, 12))}
 
 
-def _places(byte: Any, bits: int, row: int) -> list[int]:
-    """The indices in a byte of metadata that uses so many bits."""
-    if isinstance(byte, bool) or not isinstance(byte, int) or not 0 <= byte < 1 << bits:
+EXCHANGED = (
+    ". With the indices of the other group in its byte it would be right: the even group's are the lower "
+    "four bits"
+)
+
+
+def _unpacked(metadata: list[Any], groups: int, row: int) -> list[tuple[int, int]]:
+    """The two indices of each group, from bytes that hold two groups each."""
+    if len(metadata) != groups // 2:
         raise WrongAnswer(
-            f"row {row} has {byte!r} among its metadata; that is no whole number of {bits} bits"
+            f"row {row} has {len(metadata)} bytes of metadata; {groups} groups need {groups // 2}, two "
+            "groups in a byte: the even one's four bits below, the odd one's above"
         )
-    return [byte >> shift & 3 for shift in range(0, bits, 2)]
+    for byte in metadata:
+        if isinstance(byte, bool) or not isinstance(byte, int) or not 0 <= byte < 256:
+            raise WrongAnswer(f"row {row} has {byte!r} among its metadata; that is no whole number of 8 bits")
+    nibbles = [byte >> shift & 15 for byte in metadata for shift in (0, 4)]
+    return [(nibble & 3, nibble >> 2) for nibble in nibbles]
 
 
 def sparse24(inputs: Arrays, sizes: Sizes) -> Expected:

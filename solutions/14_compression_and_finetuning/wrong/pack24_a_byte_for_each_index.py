@@ -1,4 +1,4 @@
-# exercise: compress.pack24  fails: bytes  says: naive 8
+# exercise: compress.pack24  fails: right  says: two groups in a byte
 def pack24(weights):
     values, metadata = [], []
     for row in weights:
