@@ -591,9 +591,9 @@ plot.lines(
 #
 # W + (α / r) · B A, with A of shape (r, in), random, and B of shape (out, r), zero at the start.
 #
-# So the model starts unchanged. This α is not that of section 6: α / r is a constant that you choose, like the
-# rate, and that fixes how strongly the product counts. In code it is one number, `scale`. The sum differs from W by a matrix of **rank** at most r, however long you
-# train.
+# So the model starts unchanged. This α is not that of section 6: α / r is a constant that you choose, like
+# the rate, and that fixes how strongly the product counts. In code it is one number, `scale`. The sum differs
+# from W by a matrix of **rank** at most r, however long you train.
 #
 # **Predict.** W is 4,096 × 4,096 and r is 8. How many percent of W's parameters does the adapter have?
 
