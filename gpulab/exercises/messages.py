@@ -230,7 +230,7 @@ def wrong_plan(call: str, got: str, said: str) -> str:
 
 
 def not_a_plan() -> str:
-    return "that has not the form that is asked for"
+    return "that is not of the form that is asked for"
 
 
 def more_answers(count: int, total: int) -> str:

@@ -63,7 +63,9 @@ def messages(
     said = (
         f"{style.plural(count, 'message')} in {style.plural(len(rounds), 'round')}, from the sender's line "
     )
-    said += "to the receiver's"
+    said += "to the receiver's: blue to a higher rank, amber to a lower one"
+    if len({size for sent in rounds for *_, size in sent}) > 1:
+        said += "; the more is sent, the wider"
     if unit:
         sizes = [max(size for *_, size in sent) if sent else 0 for sent in rounds]
         said += f"; the largest of each round, in {unit}: {', '.join(map(style.number, sizes))}"

@@ -11,10 +11,13 @@ from . import style
 from .records import Span
 
 
-def timeline(spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None) -> style.Picture:
+def timeline(
+    spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None, *, caption: str = ""
+) -> style.Picture:
     """Draw spans of time. Rows stand in the order in which they first occur, each kind has its colour.
 
     Spans of kind ``wait`` are hollow and dashed: time in which nothing useful happens.
+    The caption says in one sentence what to see; without one it names the row that is busy longest.
     Raises NothingToDraw without a span.
     """
     if not spans:
@@ -38,6 +41,8 @@ def timeline(spans: Sequence[Span], unit: str = "µs", ax: Axes | None = None) -
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(f"time, {unit}", color=style.INK)
+    if caption:
+        return style.finish(ax, caption, given)
     busy = {row: sum(s.stop - s.start for s in spans if s.row == row and s.kind != "wait") for row in rows}
     return style.finish(ax, f"{', '.join(rows)} over {_amount(end, unit)}: {_busiest(busy, unit)}.", given)
 

@@ -57,7 +57,7 @@ def test_what_has_not_the_form_of_a_plan_is_refused_with_a_message(answer):
     verdict = gpulab.check("toy.route", lambda stops: answer)
     assert verdict.points == 0
     said = " ".join(str(verdict).split())
-    assert "not the form that is asked for" in said or "not each of the 3 once" in said
+    assert "not of the form that is asked for" in said or "not each of the 3 once" in said
 
 
 def test_a_plan_of_nothing_says_that_a_return_is_missing():

@@ -415,9 +415,7 @@ CHANNELS: dict[str, tuple[str, str, bool]] = {
         False,
     ),
 }
-HONEST = (
-    "def tell(x):\n    (dist.recv if dist.get_rank() else dist.send)(x, 1 - dist.get_rank())\n    return x"
-)
+HONEST = "def tell(x):\n    x = x.clone()\n    (dist.recv if dist.get_rank() else dist.send)(x, 1 - dist.get_rank())\n    return x"
 
 
 def around(put: str, get: str) -> str:

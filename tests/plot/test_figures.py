@@ -334,6 +334,7 @@ def test_each_message_of_ranks_is_an_arrow_from_its_send_to_its_receive() -> Non
 def test_a_timeline_names_the_busiest_row_only_where_there_is_one(ends: tuple[int, int], said: str) -> None:
     spans = [Span(f"warp {row}", 0, end, "", "load") for row, end in enumerate(ends)]
     assert plot.timeline(spans).caption.endswith(said)
+    assert plot.timeline(spans, caption="Look at warp 1.").caption == "Look at warp 1."
 
 
 def test_a_count_that_is_missing_is_named_in_one_line() -> None:
@@ -415,6 +416,8 @@ def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
 def test_messages_are_counted_and_no_arrow_of_a_round_lies_over_another() -> None:
     ring = [(rank, (rank + 1) % 4, 1) for rank in range(4)]
     picture = plot.messages([ring, [(0, 3, 2)], []], 4, "shares")
+    assert "the more is sent, the wider" in picture.caption
+    assert "wider" not in plot.messages([ring], 4, "shares").caption
     assert "5 messages in 3 rounds" in picture.caption and "in shares: 1, 2, 0." in picture.caption
     places = [line.get_xdata()[0] for line in picture.axes.lines if line.get_marker() == "o"]
     assert len(places) == 5 and len(set(places[:4])) >= 3, "0→1 and 2→3 may share a lane, no others"
