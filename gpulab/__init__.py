@@ -13,9 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import cuda, cupy, cupyx, hardware, plot, profile
-    from .exercises.checking import check
-    from .exercises.face import predict, show
-    from .exercises.hints import hint
+    from .exercises.face import check, hint, predict, show
     from .exercises.need import need
     from .exercises.predictions import recap
     from .exercises.start import start
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
 
 _MODULES = ("cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
-    "check": "exercises.checking",
-    "hint": "exercises.hints",
+    "check": "exercises.face",
+    "hint": "exercises.face",
     "need": "exercises.need",
     "predict": "exercises.face",
     "recap": "exercises.predictions",

@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpulab.profile.display import present
+from gpulab.profile.display import notebook, present
 
-from . import predictions, showing
+from . import checking, hints, predictions, showing
+from .hints import Hint
+from .spec import Exercise
+from .verdict import Verdict
+
+
+def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True) -> Verdict:
+    """Check a learner's function against an exercise: ``gpulab.check("basics.saxpy", saxpy)``.
+
+    A notebook shows the verdict at once, once, wherever the call stands in its cell. ``attempt=False`` is for
+    a function that the lab gives: nothing is recorded. Whatever the function does wrong, raises or breaks is
+    said in the verdict. Raises UnknownExercise for a name that does not exist, NoReference where the expected
+    results are not installed, Stopped on Ctrl-C; then nothing is recorded.
+    """
+    verdict = checking.check(exercise, fn, attempt)
+    if notebook() is not None:
+        present(verdict)
+    return verdict
+
+
+def hint(name: str) -> Hint:
+    """The hints of an exercise: the first at once, each later one after another failed check.
+
+    A notebook shows them at once. After the last one the next call names the section to read again; so does
+    any call once the exercise is passed, with all steps. Raises UnknownExercise.
+    """
+    steps = hints.hint(name)
+    if notebook() is not None:
+        present(steps)
+    return steps
 
 
 def predict(name: str, value: Any = None, *, measured: float | None = None) -> None:

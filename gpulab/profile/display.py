@@ -145,6 +145,8 @@ class Card:
 class Shown:
     """Base of what shows itself: a subclass says what in `card()`."""
 
+    _shown_in = 0  # the notebook's cell, by its execution count, that has shown it with `present`
+
     def card(self) -> Card:
         raise NotImplementedError
 
@@ -167,16 +169,34 @@ class Shown:
         card = self.card()
         return {"text/plain": card.text(), "text/html": card.html()}
 
+    def _ipython_display_(self) -> None:
+        """Nothing where this cell has shown it already and merely ends in it."""
+        shell = notebook()
+        if shell is None or self._shown_in != shell.execution_count:
+            from IPython.display import display
+
+            display(self._repr_mimebundle_(), raw=True)
+
+
+def notebook() -> Any:
+    """IPython's shell, in a notebook or a terminal; None where Python runs without it."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
 
 def present(thing: Any) -> None:
-    """Show a thing now, wherever the call stands in a cell: rich in a notebook, as text elsewhere."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    """Show a thing now, wherever the call stands in a cell: rich in a notebook, as text elsewhere.
+
+    What is `Shown` is not shown again by the same cell.
+    """
+    shell = notebook()
     if shell is None:
         print(thing)
-    else:
-        from IPython.display import display
+        return
+    from IPython.display import display
 
-        display(thing)
+    display(thing)
+    if isinstance(thing, Shown):
+        object.__setattr__(thing, "_shown_in", shell.execution_count)  # records are frozen
 
 
 # ---------------------------------------------------------------- words
