@@ -52,7 +52,7 @@ class Results(list[Any]):
 
     @property
     def bytes_sent(self) -> list[int]:
-        """Bytes that each rank sent to others by `send`."""
+        """Bytes that each rank sent by `send` and `isend`. Those of collectives are not known."""
         return [sum(n for (a, _), n in self.links.items() if a == rank) for rank in range(len(self))]
 
 

@@ -482,9 +482,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 "waiting",
                 naive=3,
                 unit="times",
-                why="of the least possible, after the end of backward",
-                advice="When does your first bucket start, and what does the network do between two? What "
-                "must be in the last bucket, and what need not be?",
+                why="the least possible after backward; naive are buckets of 25 MB",
+                advice="One bucket for all starts when backward has ended; one for each gradient pays the "
+                "latency every time. When does your first bucket start, and what does the network do between "
+                "two? What must be in the last bucket, and what need not be?",
             ),
         ),
         hints=(
@@ -521,7 +522,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 sense="==",
                 unit="calls",
                 why="one a bucket",
-                advice="How many of these weights fit into one bucket?",
+                advice="How many bytes has each of these gradients? How many of them fit into one bucket?",
             ),
             Budget(
                 "busiest sender",
@@ -618,8 +619,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Bytes that the busiest of 4 ranks sends in the best all-reduce of 1,023 numbers of 4 bytes",
         "bytes",
         6140,
-        "2 · 3/4 of 4,092 bytes: 0.75 arrays in reduce-scatter, 0.75 in all-gather; shares of 256 numbers "
-        "make it 6,140.",
+        "0.75 arrays in reduce-scatter and 0.75 in all-gather are 6,138 bytes on average. Shares have 256, "
+        "256, 256 and 255 numbers, and the busiest rank sends five long ones and the short one: 6,140.",
         0.005,
     ),
     _prediction(
@@ -636,14 +637,6 @@ PREDICTIONS: tuple[Prediction, ...] = (
         None,
         "Sums in another order are rounded otherwise; most of the sums differ in their last bits.",
         0.5,
-    ),
-    _prediction(
-        "parallel.means",
-        "How far the mean of means lies below the mean of all samples",
-        "%",
-        25,
-        "(1 + 5) / 2 = 3, but (2 · 1 + 6 · 5) / 8 = 4.",
-        0.01,
     ),
     _prediction(
         "parallel.padded",
@@ -682,10 +675,12 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "While one computes its gradient, each of the others delivers one.",
     ),
     _prediction(
-        "parallel.bits",
-        "Bytes of 32-bit numbers over bytes of signs",
+        "parallel.topk",
+        "Bytes of all 1,669 numbers over bytes of the 17 largest with their indices",
         "times",
-        32,
-        "One bit instead of 32; the scale is one number for all.",
+        49.1,
+        "6,676 bytes over 17 · 8 = 136: an index takes as much as a number, so 1 % of the numbers are 2 % of "
+        "the bytes.",
+        0.02,
     ),
 )

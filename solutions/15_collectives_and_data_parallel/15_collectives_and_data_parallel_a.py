@@ -19,7 +19,7 @@
 # step. That takes one operation: add up an array over all processes, and give everybody the sum. How it is
 # done decides whether eight GPUs are almost eight times as fast as one, or slower.
 #
-# In this lab every process is a real one, on this machine, and every message is counted.
+# In this lab every process is a real one, on this machine, and every message that you send is counted.
 #
 # When you are through, you can
 #
@@ -42,8 +42,8 @@ gpulab.start("15")
 # ## A1 · Ranks and messages
 #
 # A program of several processes runs the same function in each. A process is a **rank**; ranks are numbered
-# from 0, and how many there are is the **world size**. They share no variable. All that joins them are
-# messages.
+# from 0, and how many there are is the **world size**. They share no variable: what the function uses of the
+# notebook is copied to each rank, and what a rank changes does not come back. All that joins them are messages.
 #
 # `distributed.run(fn, 4)` starts four ranks, calls `fn` in each, and returns a list of what each returned; what
 # stands behind the 4 is handed to `fn`. On a cluster `torchrun` starts them (part B). Inside `fn`,
@@ -51,7 +51,11 @@ gpulab.start("15")
 #
 # - `dist.send(x, to)` sends the contents of a tensor, and waits until the other rank takes them;
 # - `dist.recv(x, from_)` waits for a message and writes it into `x`;
-# - `dist.isend(x, to)` comes back at once. `x` must stay as it is until `.wait()` of what it returned.
+# - `dist.isend(x, to)` comes back at once. `x` must stay as it is until `.wait()` of what it returned, and
+#   every `isend` needs that `.wait()`: a rank that goes on without it may never get its message out.
+#
+# Both ends need the same number of elements and the same type. `distributed.run` does not tell you if they
+# differ; checks do.
 
 
 # %%
@@ -115,7 +119,8 @@ print(distributed.run(pass_on, 4))
 # ## A2 · One to all
 #
 # An operation in which all ranks take part is a **collective**. All must call it, in the same order. The
-# simplest is **broadcast**: one rank, the *root*, has an array; in the end all have it.
+# simplest is **broadcast**: one rank, the *root*, has an array; in the end all have it. Everybody else receives
+# it once.
 #
 # Count in **rounds**. In a round each rank sends at most one message and receives at most one; what it
 # receives it can send on in the next round.
@@ -183,8 +188,8 @@ print("bytes that each rank sent:", results.bytes_sent)
 # %% [markdown]
 # ## A3 · Shares of a sum
 #
-# Each rank has an array of S numbers, and what is wanted is their sum. In **reduce-scatter** each rank gets
-# one *share* of the sum: rank r the r-th of p pieces.
+# Each of p ranks has an array of S numbers, and what is wanted is their sum. In **reduce-scatter** each rank
+# gets one *share* of the sum: rank r the r-th of p pieces.
 #
 # One way: all send their whole array to all others, and each adds up what it needs. Then every rank sends
 # (p − 1) · S numbers. But nobody needs more of rank 2 than its own share.
@@ -194,14 +199,14 @@ print("bytes that each rank sent:", results.bytes_sent)
 # share r − s, receives share r − s − 1 and adds its own to it. All numbers are modulo p. After p − 1 steps the
 # share that arrives is r, and it has all addends.
 #
-# **Predict.** With 4 ranks, how many arrays' worth does each rank send in all? (1 is one whole array.)
+# **Predict.** In a ring of 4 ranks, how many arrays' worth does each rank send in all? (1 is one whole array.)
 
 # %%
 gpulab.predict("collective.share", ...)
 
 # %% [markdown]
-# **Do.** Write `reduce_scatter(x)`: `x` is one-dimensional, of the same length on all ranks. Return the
-# rank's share of the sum: of the same length as `x.tensor_split(size)[rank]`.
+# **Do.** Write `reduce_scatter(x)`: `x` is one-dimensional, of the same length on all ranks, and stays as it is.
+# Return the rank's share of the sum: of the same length as `x.tensor_split(size)[rank]`.
 # **Budget:** no rank sends more than (p − 1) · ⌈S / p⌉ numbers. About 10 lines; `torch.empty_like` makes room for
 # a message.
 
@@ -317,9 +322,11 @@ def through_rank_0(x):
     return total
 
 
-def trial(way, length):
+def trial(way, length, whole=True):
     numbers = torch.Generator().manual_seed(dist.get_rank())
-    return way(torch.randint(-9, 9, (length,), generator=numbers).float())
+    if whole:  # sums of small whole numbers are exact in any order
+        return way(torch.randint(-9, 9, (length,), generator=numbers).float())
+    return way(torch.randn(length, generator=numbers))
 
 
 gpulab.need(reduce_scatter, all_reduce)
@@ -330,6 +337,9 @@ for name, way in (("to everybody", to_everybody), ("through rank 0", through_ran
     assert all(torch.equal(results[0], other) for other in results)
     sent[name] = max(results.bytes_sent) / (4 * LENGTH)
     print(f"{name:15} bytes sent by rank: {results.bytes_sent}")
+for name, way in (("to everybody", to_everybody), ("yours", all_reduce)):
+    first, *others = distributed.run(trial, 4, way, LENGTH, False)
+    print(f"{name:15} all ranks have the same bits: {all(torch.equal(first, other) for other in others)}")
 plot.bars(sent, "arrays sent by the busiest rank")
 
 # %% [markdown]
@@ -337,8 +347,17 @@ plot.bars(sent, "arrays sent by the busiest rank")
 # model ten times as large takes ten times as long to add up; ten times as many GPUs hardly longer. That is
 # why data parallel training scales.
 #
+# And the bits? Those lines are of random numbers, whose sums are rounded. To everybody, each rank adds in another
+# order, so ranks differ in last bits. In a ring each share is added up on one rank, and copied from there.
+#
 # ## A5 · Few messages and few bytes
 #
+# **Predict.** A ring all-reduce of 64 ranks: how many messages follow one another?
+
+# %%
+gpulab.predict("collective.in_a_row", ...)
+
+# %% [markdown]
 # A message of n bytes takes about α + n / β seconds: a **latency** α, however short it is, and its bytes over
 # the **bandwidth** β. (This is the α–β model, the time modelled and not measured.) For an all-reduce of S
 # bytes over p ranks (Thakur et al., 2005):
@@ -348,11 +367,6 @@ plot.bars(sent, "arrays sent by the busiest rank")
 # | ring | 2 (p − 1) | 2 (p − 1) / p · S |
 # | tree, up and down | 2 ⌈log2 p⌉ | 2 ⌈log2 p⌉ · S |
 # | halving and doubling | 2 log2 p | 2 (p − 1) / p · S |
-#
-# **Predict.** A ring of 64 ranks: how many messages follow one another?
-
-# %%
-gpulab.predict("collective.in_a_row", ...)
 
 # %%
 from gpulab import hardware
@@ -435,6 +449,9 @@ levels = costs.hierarchical_all_reduce(inside, between, per_node=8, nodes=8, siz
 print(f"1 GB, 8 machines of 8 GPUs, modelled: one ring {1e3 * flat:.1f} ms, in levels {1e3 * levels:.1f} ms")
 
 # %% [markdown]
+# **Why.** The flat ring leaves each machine through one link, and all S bytes pass it about twice. In levels all
+# 8 GPUs of a machine send between machines at once, each over its own link, and each an eighth of the array.
+#
 # ## A7 · Who carries the messages
 #
 # `dist.init_process_group(backend)` chooses a **back end**:
@@ -542,15 +559,18 @@ print([round(weight, 4) for weight in distributed.run(mended, 4, 4, timeout=10)]
 #
 # ## Beyond · Two machines
 #
-# Open-ended and ungraded. Eight ranks, four in each of two machines. A message between machines costs ten times
-# as much for each share as one inside. The figure of merit is the cost of a schedule: the sum over its rounds
-# of the dearest message.
+# Open-ended and ungraded. Eight ranks, four in each of two machines. Each share of a message costs 1 inside a
+# machine and 10 between machines, and each message a latency besides. The figure of merit is the cost of a
+# schedule: the sum over its rounds of the dearest message. Which one is best for a latency of 0, of 10, of 100?
 
 
 # %%
-def cost(rounds, per_machine=4):
+def cost(rounds, latency=0, per_machine=4):
     return sum(
-        max(len(shares) * (1 if a // per_machine == b // per_machine else 10) for a, b, shares, _ in messages)
+        latency
+        + max(
+            len(shares) * (1 if a // per_machine == b // per_machine else 10) for a, b, shares, _ in messages
+        )
         for messages in rounds
     )
 
@@ -562,19 +582,24 @@ def ring(ranks):
 
 
 gpulab.need(halving)
-print(f"ring {cost(ring(8))}, halving as above {cost(halving(8))}")
+for latency in (0, 10, 100):
+    print(f"latency {latency}: ring {cost(ring(8), latency)}, halving as above {cost(halving(8), latency)}")
 
 # %% [markdown]
-# | schedule | cost |
-# |---|---|
-# | ring | the cell above |
-# | halving | the cell above |
-# | yours | … |
-# | in levels, as in A5 | 32 |
-# | bound | 20: for each of 8 shares a part sum must cross and the sum must come back, 2 messages a rank |
+# | schedule | latency 0 | 10 | 100 |
+# |---|---|---|---|
+# | ring | the cell above | | |
+# | halving | the cell above | | |
+# | reference: in levels, as at the end of A6 | 32 | 92 | 632 |
+# | yours | … | … | … |
+# | bound | 32 | not known | not known |
+#
+# Why 32: crossing costs at least 20, because 8 shares must cross each way, 4 ranks a round. Then no rank is free in
+# these rounds for what each must send inside, 6 shares to add and 6 to gather.
 
 # %%
-# Your schedule and its cost. If it is right for all powers of two, `gpulab.check("collective.halving", …)` says so.
+# Your schedule and its costs. The first part of `gpulab.check("collective.halving", …)` says whether it is right
+# for all powers of two, whatever it costs.
 
 # %% [markdown]
 # ## Recap of part A

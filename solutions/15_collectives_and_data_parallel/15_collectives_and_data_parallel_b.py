@@ -21,7 +21,7 @@
 #
 # When you are through, you can
 #
-# 1. say when p ranks compute the gradient of one, to the last bit or at all;
+# 1. say when p ranks compute the same gradient as one process, and when to the last bit;
 # 2. give every rank its samples, each once, in a new order each epoch;
 # 3. put gradients into buckets so that sending them hides behind the backward pass;
 # 4. say what tied, frozen and unused parameters and accumulation ask of the exchange;
@@ -44,11 +44,11 @@ gpulab.start("15")
 # ## B1 · One gradient, many ranks
 #
 # A step of every rank: forward and backward on its own samples; all-reduce of the gradient; the optimizer's step.
-# For it speaks that the model's code stays as it is, and that one array is exchanged per step. Against it: model
-# and optimizer must fit on one GPU (lab 16 shares them out), and the batch grows with the ranks.
+# In its favour: the model's code stays as it is, and one array is exchanged per step. Against it: model and
+# optimizer must fit on one GPU (lab 16 shares them out), and the batch grows with the ranks.
 #
-# The loss of a batch is a mean over its samples, so its gradient is a mean as well. If every rank has the same
-# number of samples, the mean of the ranks' means is the mean over all of them: a global batch B = p · b.
+# The loss of a batch is a mean over its samples, so its gradient is a mean as well. With b samples on each rank, the
+# mean of the ranks' gradients is that of a global batch B = p · b.
 #
 # The next cell computes the gradient of 64 samples, once in this process and once on four ranks with 16 each.
 #
@@ -119,19 +119,12 @@ print("whole numbers: four ranks and one process agree to the last bit:", same)
 
 # %% [markdown]
 # *Among ranks* every bit must agree always, or the replicas drift apart. It does: each number of the sum is added up
-# in one place and copied from there.
+# in one place and copied from there (in part A `to_everybody` does not, and its ranks differ).
 #
 # Four ranks are **not** one process with a larger batch where a layer looks at the batch (batch norm computes
-# statistics per rank; `SyncBatchNorm` over all), where random numbers are drawn (dropout), or where ranks count
-# different numbers of samples or tokens.
+# statistics per rank; `SyncBatchNorm` over all), or where random numbers are drawn (dropout). The detective meets
+# a third case.
 #
-# **Predict.** Rank 0 has 2 samples with a mean loss of 1, rank 1 has 6 with a mean of 5. By how many percent is
-# the mean of the means below the mean of all eight?
-
-# %%
-gpulab.predict("parallel.means", ...)
-
-# %% [markdown]
 # ## B2 · Who gets which sample
 #
 # In each epoch every sample should be used once, by one rank, in a new random order. No rank must run out
@@ -202,7 +195,7 @@ plt.show()
 # Without `set_epoch` two samples meet always or never: the batches are the same 20 times.
 #
 # Three more duties that one process did not have. The **loss** that you log is one rank's; average it over ranks
-# (all of them call the all-reduce, lab A's detective). **Checkpoints** are written by rank 0 alone, since all have
+# (all of them call the all-reduce, part A's detective). **Checkpoints** are written by rank 0 alone, since all have
 # the same weights; others wait at a barrier if they read them next. For **evaluation** padded samples count
 # twice: divide sums by sums.
 #
@@ -214,7 +207,7 @@ plt.show()
 #
 # An all-reduce costs a latency whatever its size, so gradients are sent together, in **buckets**. A large bucket
 # starts late, because it waits for its last gradient; many small ones pay the latency often. PyTorch's DDP fills
-# buckets of 25 MiB (the first of 1 MiB) in the reverse order of registration.
+# buckets of 25 MiB (the first of 1 MiB) in the reverse order of registration (Li et al., 2020).
 #
 # **Predict.** Backward takes 100 ms. The embedding's gradient comes last and is a tenth of all bytes. An all-reduce
 # of everything takes 40 ms, the latency is negligible. How many ms must one wait after backward, at least?
@@ -227,7 +220,7 @@ gpulab.predict("parallel.exposed", ...)
 #
 # - `sizes`: bytes of each parameter that needs a gradient, by name. Frozen ones are not in it.
 # - `log`: what happens in backward, a list of `[ms, name]`: at that time something was added to that gradient. A
-#   **tied** parameter is used twice and stands there twice. An **unused** one is not there: its gradient is zero,
+#   **tied** parameter is used twice and stands there twice; its gradient is complete with the second. An **unused** one is not there: its gradient is zero,
 #   known from the start, and must be sent all the same, because other ranks may have used it.
 # - An all-reduce takes `latency` + bytes / `rate` ms. They run one after the other, in your order.
 #
@@ -280,16 +273,20 @@ def play(plan, label):
 
 
 passes = [
-    plot.Span("backward", start, stop, "", "compute")
-    for start, stop in zip([0, *(ms for ms, _ in log)], (ms for ms, _ in log), strict=False)
+    plot.Span("backward", start, stop, name.replace("layer ", "L").replace("embedding", "emb."), "compute")
+    for start, (stop, name) in zip([0, *(ms for ms, _ in log)], log, strict=False)
 ]
 plans = {
     "one bucket": [list(sizes)],
     "one for each": [[name] for name in sorted(sizes, key=ready.get)],
     "yours": buckets(sizes, log, LATENCY, RATE),
 }
-picture = plot.timeline([*passes, *(span for name, plan in plans.items() for span in play(plan, name))], "ms")
-picture.say_first("Each amber bar is an all-reduce; what lies right of backward is waiting.")
+picture = plot.timeline(
+    [*passes, *(span for name, plan in plans.items() for span in play(plan, name))],
+    "ms",
+    caption="Each amber bar is an all-reduce; what lies right of the line, the end of backward, is waiting.",
+)
+picture.axes.axvline(log[-1][0], color="#767676", linestyle="--", linewidth=1)
 picture
 
 # %% [markdown]
@@ -297,7 +294,7 @@ picture
 #
 # PyTorch's wrapper for data parallel training is **DDP**, `torch.nn.parallel.DistributedDataParallel`. At the start
 # it broadcasts rank 0's weights; after that the replicas stay equal, because all take the same steps. What it
-# must bear with:
+# must cope with:
 #
 # - a **frozen** parameter has no gradient and is in no bucket;
 # - a **tied** one is one tensor that the model uses twice, and has one gradient, the sum of both;
@@ -317,11 +314,13 @@ def loss(weights, x):
 
 
 # %% [markdown]
-# **Do.** Write `exchange(weights, x, capacity)`. `x` is this rank's part of the batch. Run the backward pass of
-# `loss(weights, x)`, and leave in each weight's `.grad` the mean over all ranks; unused counts as zeros. Fill
+# **Do.** Write `exchange(weights, x, capacity)`. `x` is this rank's part of the batch; all of `weights` need
+# gradients. Run the backward pass of `loss(weights, x)`, and leave in each weight's `.grad` the mean over all ranks;
+# unused counts as zeros. Fill
 # buckets in the reverse order of `weights`, with at most `capacity` bytes of gradients each (a larger one is alone
 # in its bucket). Start a new bucket only when the next gradient would not fit. Call `dist.all_reduce` once for
-# each bucket. **Budget:** as many all-reduces as buckets, every gradient sent once. About 15 lines.
+# each bucket. **Budget:** as many all-reduces as buckets, every gradient sent once. About 15 lines. (After backward
+# any order of buckets costs the same, and the check cannot tell; B5 needs the reverse one.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "exchange", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -349,7 +348,8 @@ gpulab.check("parallel.exchange", exchange)
 # %% [markdown]
 # ## B5 · Hooks and overlap
 #
-# What is missing is the overlap. Autograd calls a **hook** of a parameter when its gradient is complete:
+# What is missing is the overlap. Autograd calls a **hook** of a parameter when its gradient is complete (once, for a
+# tied one after its last addend):
 # `parameter.register_post_accumulate_grad_hook(fn)`. The class below sends a bucket as soon as its last hook was
 # called, with `async_op=True`: the call comes back at once, and `.wait()` waits for its end.
 
@@ -516,25 +516,32 @@ def one_step(overlap):
 spans = []
 for overlap, name in ((False, "afterwards"), (True, "by hooks")):
     found = distributed.run(one_step, 2, overlap)[0]
-    spans += [plot.Span(f"{row}, {name}", a, b, "", row) for row, a, b in sorted(found, key=lambda s: s[0])]
+    spans += [plot.Span(f"{name}: {row}", a, b, "", row) for row, a, b in sorted(found, key=lambda s: s[0])]
     print(f"sending {name}: {max(b for _, _, b in found):.0f} ms from the start of backward (measured)")
-picture = plot.timeline(spans, "ms")
-picture.say_first("Above all gradients are sent after backward, below each when its hook is called.")
-picture
+plot.timeline(
+    spans,
+    "ms",
+    caption="Above all gradients are sent after backward, below each when its hook is called. The first "
+    "all-reduce of each run also waits for the other rank's gradient.",
+)
 
 # %% [markdown]
 # ## B6 · Larger batches, larger steps
 #
 # Eight times as many ranks make the batch eight times as large, and an epoch has an eighth of the steps. If the
-# learning rate stays, training gets an eighth as far. For SGD, eight steps of size η on slowly changing gradients
-# are one step of 8 η on their mean: the **linear rule**, with a **warm-up** over the first epochs, while gradients
-# change quickly (Goyal et al., 2017). For **Adam** and others that divide by the gradient's root mean square, the
-# **square-root rule** fits: η · √8 (Malladi et al., 2022). Both hold up to a largest batch only.
+# learning rate stays, training gets an eighth as far.
 #
-# **Predict.** SGD with a batch of 16 and learning rate 0.05. Which rate for a batch of 128?
+# **Predict.** SGD with a batch of 16 and learning rate 0.05. Which rate for a batch of 128 gets as far in an epoch,
+# if gradients hardly change from step to step?
 
 # %%
 gpulab.predict("parallel.rate", ...)
+
+# %% [markdown]
+# For SGD, eight steps of size η on slowly changing gradients are one step of 8 η on their mean: the **linear
+# rule**, with a **warm-up** over the first epochs, while gradients change quickly (Goyal et al., 2017). For **Adam**
+# and others that divide by the gradient's root mean square, the **square-root rule** fits: η · √8 (Malladi et al.,
+# 2022). Both hold up to a largest batch only.
 
 # %%
 numbers = np.random.default_rng(0)
@@ -625,12 +632,14 @@ plot.lines(
 #
 # Where the network is slow, gradients can be **compressed**. Two ways: send only the k largest numbers of each
 # gradient (**top-k**), or only the signs and one scale (**1-bit**). Either way something is not sent. **Error
-# feedback** keeps it: the rest goes into a memory, and the memory is added to the next gradient.
+# feedback** keeps it: the rest goes into a memory, and the memory is added to the next gradient (Karimireddy et al.,
+# 2019).
 #
-# **Predict.** How many times fewer bytes has a sign than a 32-bit number?
+# **Predict.** Of a gradient of 1,669 float32 numbers a rank sends the 17 largest, about 1 %, each with its index as an
+# int32. How many times fewer bytes are that?
 
 # %%
-gpulab.predict("parallel.bits", ...)
+gpulab.predict("parallel.topk", ...)
 
 # %% [markdown]
 # **Do.** Write `compress(gradient, memory, k)` for top-k with error feedback; all are lists of floats. Return
@@ -715,7 +724,7 @@ plot.lines(
 # **Why.** A number that is small in every step adds up in the memory until it is among the largest. Compressed
 # gradients cannot be all-reduced as they are: sums of signs need more bits, and each rank has other indices. For
 # Adam the second moments must be kept exact for a while: **1-bit Adam** runs plain Adam first, then freezes them
-# (Tang et al., 2021; up to 5 × less communication in all; 0/1 Adam up to 26 ×). All of this pays between machines on
+# (Tang et al., 2021; up to 5 × less communication in all; 0/1 Adam up to 26 ×, Lu et al., 2022). All of this pays between machines on
 # slow networks, less over NVLink.
 #
 # ## B9 · How ranks start
@@ -754,8 +763,8 @@ print(list(distributed.run(who, 2)))
 # ## Detective · The run that four ranks made worse
 #
 # A colleague trains a language model on four ranks. Sequences are padded to one length, and labels of padding are
-# ignored (`ignore_index=-100`), so `cross_entropy` is the mean over the real labels. "The loss falls, the replicas
-# agree, the sampler is right. But it learns worse than one process with the same global batch."
+# -100, which `cross_entropy` ignores. "The loss falls, the replicas agree, every rank gets four sequences. But it
+# learns worse than one process with the same global batch."
 
 
 # %%
@@ -788,12 +797,17 @@ error = (together - alone).norm() / alone.norm()
 print(f"four ranks against one process: the gradients differ by {100 * error:.0f} %")
 
 # %% [markdown]
-# **Do.** Find the cause; the first cell is free. Then write `factors(counts)`: `counts[r]` is how many real
-# labels rank r has in this step, and may be 0. Return the list of numbers by which each rank must multiply its own
-# mean gradient before the *average over ranks*, so that the result is the mean over all labels. About 2 lines.
+# That is no rounding. **Do.** Find the cause in this cell before you read on. What could you change in `batch`,
+# one thing at a time, so that the difference goes away?
 
 # %%
 # Your experiment.
+
+# %% [markdown]
+# **Mend it.** Write `factors(counts)`: `counts[r]` is how many labels other than -100 rank r has in this step. Return
+# the list of numbers by which each rank must multiply its own gradient before the *average over ranks*, so that the
+# result is the gradient of one process. A rank may have no labels (its loss is NaN then, but its gradient here is 0);
+# not all have none. About 2 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "factors", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -846,9 +860,23 @@ print(f"mended: the gradients differ by {100 * error:.5f} %")
 # Open-ended and ungraded. Put it together: your sampler, `Replica` with a copy of your own all-reduce from part A in
 # the place of `dist.all_reduce` (send after backward; yours has no `async_op`), factors, two micro-batches a step, a
 # warm-up. Train `small_model` on four ranks for two epochs of `samples(500)`. The figure of merit is the bytes that the
-# busiest rank sends in a step (`results.bytes_sent`, over the steps), with weights that agree with one process to six
-# digits.
-#
+# busiest rank sends in a step, with weights that agree with one process to six digits. `results.bytes_sent` counts
+# your own messages only; the function below charges `dist.all_reduce` with what a ring sends.
+
+
+# %%
+def busiest(results, steps):
+    """Bytes that the busiest rank sends in a step."""
+    size, charged = len(results), list(results.bytes_sent)
+    for call in results.calls:
+        if call.operation == "all_reduce":
+            charged[call.rank] += 2 * (size - 1) / size * call.bytes
+    return max(charged) / steps
+
+
+print(f"one dist.all_reduce of the gradient: {busiest(distributed.run(averaged, 4, 64), 1):,.0f} bytes")
+
+# %% [markdown]
 # | version | bytes per step |
 # |---|---|
 # | to everybody, in every micro-batch | 2 · 3 · 6,676 |
@@ -932,6 +960,9 @@ gpulab.recap("15")
 # 5. P. Goyal et al., "Accurate, Large Minibatch SGD", 2017. https://arxiv.org/abs/1706.02677
 # 6. S. Malladi et al., "On the SDEs and Scaling Rules for Adaptive Gradient Algorithms", 2022.
 #    https://arxiv.org/abs/2205.10287
-# 7. S. P. Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient Compression Schemes", 2019.
+# 7. B. Levin, R. May, "A note on difference-delay equations", Theoretical Population Biology, 1976.
+# 8. S. P. Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient Compression Schemes", 2019.
 #    https://arxiv.org/abs/1901.09847
-# 8. H. Tang et al., "1-bit Adam", 2021. https://arxiv.org/abs/2102.02888
+# 9. H. Tang et al., "1-bit Adam", 2021. https://arxiv.org/abs/2102.02888
+# 10. Y. Lu et al., "Maximizing Communication Efficiency for Large-scale Training via 0/1 Adam", 2022.
+#     https://arxiv.org/abs/2202.06009

@@ -117,6 +117,7 @@ def test_what_the_walk_accepts_is_an_all_reduce(solved, ranks, data):
         ([[[0, 3]]], "there is no rank 3"),
         ([[[0, 0]]], "sends to itself"),
         ([[[0, 1]]], "rank 2 has nothing"),
+        ([[[0, 1]], [[1, 0], [0, 2]]], "which has the data already"),
         ([[[0, True]]], "no whole number"),
     ],
 )
@@ -126,9 +127,10 @@ def test_a_broadcast_that_breaks_a_rule_is_told_which(rounds, says):
 
 
 def test_the_costs_of_schedules_on_two_machines_are_those_of_the_notebook(solved):
-    def cost(rounds):
+    def cost(rounds, latency=0):
         return sum(
-            max(len(s) * (1 if a // 4 == b // 4 else 10) for a, b, s, _ in messages) for messages in rounds
+            latency + max(len(s) * (1 if a // 4 == b // 4 else 10) for a, b, s, _ in messages)
+            for messages in rounds
         )
 
     near_first = [2, 1, 0]  # the bits of a rank in the order of distances 4, 2, 1 → 1, 2, 4
@@ -138,7 +140,8 @@ def test_the_costs_of_schedules_on_two_machines_are_those_of_the_notebook(solved
         for messages in solved["halving"](8)
     ]
     assert expected.halving(levels, 8)["rounds"] == 6
-    assert (cost(solved["halving"](8)), cost(levels)) == (86, 32)
+    assert cost(solved["halving"](8)) == 86
+    assert [cost(levels, latency) for latency in (0, 10, 100)] == [32, 92, 632]
 
 
 # ---------------------------------------------------------------- data parallel

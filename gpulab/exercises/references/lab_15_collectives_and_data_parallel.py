@@ -48,6 +48,8 @@ def broadcast(answer: Sequence[Sequence[Sequence[int]]], ranks: int, root: int) 
         for a, b in pairs:
             if a not in have:
                 raise WrongAnswer(f"{where}: rank {a} sends to rank {b} but does not have the data yet.")
+            if b in have:
+                raise WrongAnswer(f"{where}: rank {a} sends to rank {b}, which has the data already.")
         have |= {b for _, b in pairs}
     missing = sorted(set(range(ranks)) - have)
     if missing:
