@@ -405,7 +405,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "Change `master`, `momentum` and `variance` in place (`mul_`, `add_`, `addcmul_`), gather "
             "`master.half()`, and not `master`.",
         ),
-        section="4 · ZeRO-2: less memory, the same traffic",
+        section="4 · ZeRO-2: the optimizer in between",
     ),
     Exercise(
         name="shard.gather_layers",
@@ -602,17 +602,17 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "traffic",
-        "Bytes that the busiest rank sends in a ZeRO-2 step, relative to DDP",
-        "×",
-        1,
-        "A reduce-scatter of gradients and an all-gather of weights: an all-reduce is no less.",
+        "Bytes a parameter that each of 4 ranks sends in a ZeRO-2 step, in 16 bits",
+        "B",
+        3,
+        "3/4 · 2 for the reduce-scatter, 3/4 · 2 for the all-gather: DDP's all-reduce takes as much.",
     ),
     _prediction(
         "again",
-        "Bytes that the busiest rank sends in a ZeRO-3 step, relative to DDP",
-        "×",
-        1.5,
-        "All-gather, all-gather, reduce-scatter instead of reduce-scatter and all-gather.",
+        "Bytes a parameter that each of 4 ranks sends in a ZeRO-3 step, in 16 bits",
+        "B",
+        4.5,
+        "3/4 · 2 each for an all-gather forward, one backward, a reduce-scatter: 1.5 times DDP.",
     ),
     _prediction(
         "fsdp",

@@ -155,10 +155,10 @@ gpulab.check("shard.memory", memory)
 # **See.** The example of the ZeRO paper, 7.5 billion parameters, on more and more ranks:
 
 # %%
-gpulab.need(memory)
-
 RANKS = [2**k for k in range(11)]
 NAMES = ("DDP", "ZeRO-1", "ZeRO-2", "ZeRO-3")
+gpulab.need(memory)
+
 curves = {
     name: [(n, memory(7_500_000_000 // n * n, n, stage) / 1e9) for n in RANKS]
     for stage, name in enumerate(NAMES)
@@ -212,7 +212,7 @@ def split(sizes, ranks):
 gpulab.check("shard.split", split)
 
 # %% [markdown]
-# ## 4 · ZeRO-2: less memory, the same traffic
+# ## 4 · ZeRO-2: the optimizer in between
 #
 # A DDP step all-reduces gradients, and each rank updates all weights. Lab 15 showed what a ring all-reduce is: a
 # reduce-scatter, after which each rank has the sum of one share, and an all-gather of the shares. ZeRO-2 puts the
@@ -220,7 +220,7 @@ gpulab.check("shard.split", split)
 #
 #     reduce-scatter gradients → Adam on the own shard → all-gather 16-bit weights
 #
-# **Predict.** How many bytes does the busiest rank send, relative to DDP?
+# **Predict.** On four ranks, how many bytes does a rank send in such a step, for each parameter? Collectives are rings.
 
 # %%
 gpulab.predict("shard.traffic", ...)
@@ -339,7 +339,7 @@ gpulab.plot.bars(
 # backward they are gathered again. The gradient is reduce-scattered, and each rank keeps its rows. No more than one
 # layer is whole at a time (two, if the next is fetched ahead).
 #
-# **Predict.** How many bytes does the busiest rank send in a step, relative to DDP?
+# **Predict.** Weights and gradients in 16 bits, four ranks: how many bytes a parameter does a rank send in a step?
 
 # %%
 gpulab.predict("shard.again", ...)
@@ -431,7 +431,7 @@ def with_fsdp(reshard):
         after = alive()
         adam.step()
     weight = layers[0].weight
-    words = f"{type(weight).__name__} of {tuple(weight.shape)}, {weight.placements}, here {tuple(weight._local_tensor.shape)}"
+    words = f"{type(weight).__name__} of {tuple(weight.shape)}, {weight.placements}, here {tuple(weight.to_local().shape)}"
     return after / model_size(), [n / model_size() for n in seen], words
 
 
@@ -553,7 +553,7 @@ gpulab.predict("shard.fetches", ...)
 # %% [markdown]
 # **Do.** Write `offload(layers, fetch, compute, room)`: a plan, a list of such events, that does all forwards 0 … L − 1
 # and then all backwards L − 1 … 0. `room` is at least 1; layers that stay at the end are fine. **Budget:** as short as
-# the best plan, and as few fetches: with 12 layers and room for 4, 20. About 20 lines.
+# the best plan, with as few fetches as there can be. About 20 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "offload", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -667,7 +667,7 @@ print(f"{2 / pcie * rate:,.0f} operations: {rate / pcie:,.0f} tokens a fetch hid
 # What backward needs from forward is not divided by ZeRO: each rank has its own samples. For a transformer layer with
 # sequence s, micro-batch b, width h and a heads, in 16 bits, nothing recomputed (V. Korthikanti et al., 2022):
 #
-#     bytes = s · b · h · (34 + 5 · a · s / h)
+#     bytes of a layer = s · b · h · (34 + 5 · a · s / h)
 #
 # The second term are the scores and what softmax and dropout make of them; FlashAttention (lab 12) does not store
 # them. "Batch × sequence × width × layers" is far off: it counts one number a token and layer.
@@ -865,8 +865,10 @@ for gpus in (4, 8):
 
 # %% [markdown]
 # **Why.** A file with all three numbers is good for one number of GPUs only; leave one out. DeepSpeed refuses wrong
-# scheduler keys and a false identity; it accepts small buckets, and every message then pays its latency.
-#
+# scheduler keys, a false identity, and two formats at once. `offload_param` is documented for stage 3 only. Small
+# buckets are accepted, and every message pays its latency.
+
+# %% [markdown]
 # ### What else DeepSpeed has
 #
 # | feature | what | at most, by its makers |
@@ -877,7 +879,8 @@ for gpus in (4, 8):
 # | DeepSpeed-Chat | RLHF: a model that trains and generates in turn | – |
 #
 # (deepspeed.ai tutorials on 1-bit Adam, 1-bit LAMB and 0/1 Adam; August 2026.)
-#
+
+# %% [markdown]
 # ### Megatron and DeepSpeed together
 #
 # Megatron-LM brings tensor and pipeline parallelism (lab 17), DeepSpeed ZeRO and offload; the fork **Megatron-DeepSpeed**
@@ -889,7 +892,8 @@ for gpus in (4, 8):
 # Pipelines go with ZeRO-1, hardly with 2 and 3: a schedule has many backwards before a step, and each would
 # reduce-scatter its gradients or gather its weights again. Megatron-LM by itself divides optimizer states with
 # `--use-distributed-optimizer`, which is ZeRO-1.
-#
+
+# %% [markdown]
 # ### NeMo: configuration in Python
 #
 # NeMo 1.0 was configured in YAML; **NeMo 2.0** (2024) in Python, and everything below it is Megatron Core:
@@ -903,7 +907,8 @@ for gpus in (4, 8):
 # Hugging Face models unconverted, with FSDP2. This is dated: by 2026 the repository has no language models any more, and
 # NVIDIA's guide leads to *Megatron Bridge*, with the same ideas in one `ConfigContainer`. (NeMo Framework User Guide
 # 25.02; "NeMo 2.0 to Megatron Bridge Migration Guide", 2026.)
-#
+
+# %% [markdown]
 # ## 10 · Which framework, which recipe
 #
 # | you have | take |
@@ -1054,16 +1059,17 @@ gpulab.check("shard.clip", clip)
 # %% [markdown]
 # ## Beyond · How far to shard
 #
-# Open-ended and ungraded. 32 GPUs in 4 nodes, a model of 7 billion parameters in 16 bits. Weights can be sharded over
-# groups of any size that divides 32 (hybrid sharding): a group gathers inside itself, and then gradients' shards are
-# all-reduced between groups. The figure of merit is the communication of a step, modelled, within 80 GB a GPU.
+# Open-ended and ungraded. 32 GPUs in 4 nodes, 7 billion parameters, 14 GB in 16 bits. In **hybrid sharding** a group of
+# GPUs shares one copy of the states: weights are gathered inside the group, gradients reduce-scattered there, and their
+# shards are all-reduced between groups. Links inside a node and between nodes can work at the same time. Model a step
+# of your own, as `hybrid` does; states must fit into 80 GB. The figure of merit is its communication.
 #
 # | way | ms |
 # |---|---|
 # | shard over all 32 | printed below |
 # | shard over a node, all-reduce between | printed below |
 # | yours | yours |
-# | bound | three collectives inside a node, all between hidden behind them, printed below |
+# | bound | three collectives inside a node, everything between hidden behind them; printed below |
 
 # %%
 nodes = {
@@ -1140,6 +1146,9 @@ gpulab.recap("16")
 #   rounded up.
 # - *Switch FSDP between DDP, ZeRO-1 and ZeRO-2.* It has `FULL_SHARD`, `SHARD_GRAD_OP`, `NO_SHARD`, `HYBRID_SHARD`.
 # - *FairScale for production.* Its FSDP lives on in PyTorch.
+# - *`warmup_max_lr` for WarmupCosineLR.* That scheduler takes ratios of the optimizer's rate.
+# - *Global batch = micro-batch × GPUs.* Times accumulation, and data-parallel ranks instead of GPUs.
+# - *Activations are batch × sequence × width × layers.* Times 34 bytes and more: 275 GB for GPT-3, and not 5.
 # - *1-bit Adam: up to 26 × within a node.* 5 × between nodes; 26 × is 0/1 Adam's.
 #
 # ### References
