@@ -47,8 +47,8 @@ bytes; all but what attention makes of scores, 34 s b h, for 4 b s² h FLOPs aga
 24 b s h² + 4 b s² h again. Layers are alike, so counts are enough, and trying all is short. Counted in
 percent of a forward pass over the least.
 
-**config**: DeepSpeed's rules (its documentation "DeepSpeed Configuration JSON", `lr_schedules.py` and
-`config.py` in August 2026), those that are listed in the notebook.
+**config**: DeepSpeed's rules (its documentation "DeepSpeed Configuration JSON", `lr_schedules.py`,
+`config.py` and `pipe/engine.py` in August 2026), those that are listed in the notebook.
 """
 
 from __future__ import annotations

@@ -816,6 +816,7 @@ SCHEDULERS = {  # the keys that each takes: deepspeed/runtime/lr_schedules.py, A
 # | `fp16 and bf16` | both have `enabled` true |
 # | `offload_param` | its `device` is other than `none`, and the `stage` (0 if not given) is below 3 |
 # | `offload_optimizer` | its `device` is other than `none`, and the stage is 0 |
+# | `pipeline` | `pipeline` is above 1, and the stage is 2 or 3 |
 # | `reduce_bucket_size`, `allgather_bucket_size` | given, and below 5,000,000, a hundredth of the default (a rule of ours) |
 # | a key of the scheduler's `params` | its `type` does not take it |
 #
@@ -843,6 +844,8 @@ def config(settings, gpus, tensor, pipeline):
     for what, least in (("offload_param", 3), ("offload_optimizer", 1)):
         if zero.get(what, {}).get("device", "none") != "none" and zero.get("stage", 0) < least:
             problems.append(what)
+    if pipeline > 1 and zero.get("stage", 0) >= 2:
+        problems.append("pipeline")
     for bucket in ("reduce_bucket_size", "allgather_bucket_size"):
         if bucket in zero and zero[bucket] < 5_000_000:
             problems.append(bucket)
@@ -865,7 +868,7 @@ for gpus in (4, 8):
 
 # %% [markdown]
 # **Why.** A file with all three numbers is good for one number of GPUs only; leave one out. DeepSpeed refuses wrong
-# scheduler keys, a false identity, and two formats at once. `offload_param` is documented for stage 3 only. Small
+# scheduler keys, a false identity, two formats at once, and pipelines with stage 2 or 3. `offload_param` is documented for stage 3 only. Small
 # buckets are accepted, and every message pays its latency.
 
 # %% [markdown]
@@ -889,9 +892,9 @@ for gpus in (4, 8):
 #     deepspeed pretrain_gpt.py --tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 \
 #         --micro-batch-size 1 --global-batch-size 1536 --deepspeed --deepspeed_config ds.json --zero-stage 1
 #
-# Pipelines go with ZeRO-1, hardly with 2 and 3: a schedule has many backwards before a step, and each would
-# reduce-scatter its gradients or gather its weights again. Megatron-LM by itself divides optimizer states with
-# `--use-distributed-optimizer`, which is ZeRO-1.
+# (Flags as in its `examples_deepspeed`, July 2025.) Pipelines go with ZeRO-1: a schedule has many backwards before a
+# step, and each would reduce-scatter its gradients or gather its weights again. DeepSpeed's pipeline engine refuses
+# stages 2 and 3. Megatron-LM by itself divides optimizer states with `--use-distributed-optimizer`, its ZeRO-1.
 
 # %% [markdown]
 # ### NeMo: configuration in Python

@@ -201,6 +201,8 @@ def config(settings: Mapping[str, Any], gpus: int, tensor: int, pipeline: int) -
     for what, least in (("offload_param", 3), ("offload_optimizer", 1)):
         if zero.get(what, {}).get("device", "none") != "none" and zero.get("stage", 0) < least:
             problems.append(what)
+    if pipeline > 1 and zero.get("stage", 0) >= 2:
+        problems.append("pipeline")
     problems += [k for k in ("reduce_bucket_size", "allgather_bucket_size") if zero.get(k, 5e8) < 5e6]
     if scheduler := settings.get("scheduler"):
         problems += [key for key in scheduler["params"] if key not in SCHEDULERS[scheduler["type"]]]

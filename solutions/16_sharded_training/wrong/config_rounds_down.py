@@ -31,6 +31,8 @@ def config(settings, gpus, tensor, pipeline):
     for what, least in (("offload_param", 3), ("offload_optimizer", 1)):
         if zero.get(what, {}).get("device", "none") != "none" and zero.get("stage", 0) < least:
             problems.append(what)
+    if pipeline > 1 and zero.get("stage", 0) >= 2:
+        problems.append("pipeline")
     for bucket in ("reduce_bucket_size", "allgather_bucket_size"):
         if bucket in zero and zero[bucket] < 5_000_000:
             problems.append(bucket)
