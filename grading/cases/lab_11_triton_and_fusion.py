@@ -18,7 +18,15 @@ def _matrices(*sizes: tuple[int, int], seed: int = 1) -> tuple[Case, ...]:
 
 
 DROPOUT = _matrices((5, 7), (1, 200), (31, 65), (48, 512), seed=77)
-GRAPHS = ("log-softmax", "two results", "gated", "norm before a product", "centre columns")
+GRAPHS = (
+    "log-softmax",
+    "two results",
+    "gated",
+    "centre columns",
+    "rows between products",
+    "a gate beside a norm",
+    "norm before a product",
+)
 
 CASES: dict[str, tuple[Case, ...]] = {
     "triton.momentum": _vectors(700, 2, 1025, 6144),
@@ -29,7 +37,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "triton.gelu_dropout_back": DROPOUT,
     "triton.linear": tuple(
         Case(f"{m} × {n} × {k}", {"m": m, "n": n, "k": k})
-        for m, n, k in ((40, 64, 30), (65, 17, 100), (2, 1, 3), (128, 192, 256))
+        for m, n, k in ((40, 64, 30), (65, 17, 100), (2, 1, 3), (128, 64, 192))
     ),
     "triton.order": tuple(tiles(*grid) for grid in ((3, 5, 4), (7, 10, 8), (1, 6, 5), (48, 80, WAVE))),
     "triton.fuse": (*map(graphs, GRAPHS), graphs(*GRAPHS)),

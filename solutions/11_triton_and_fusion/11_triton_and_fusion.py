@@ -13,8 +13,9 @@
 # %% [markdown]
 # # 11 · Triton and fusion
 #
-# **About five hours.** You need lab 04 (sectors, tiles) and lab 08 (what a line of PyTorch costs). You need no
-# GPU: Triton itself compiles your kernels for an A100, and the simulator runs and counts them.
+# **About five hours.** You need labs 04 (sectors), 05 (softmax, numbers that cancel), 06 (products in tiles) and 08
+# (what a line of PyTorch costs); two remarks lean on lab 07. You need no GPU: Triton itself compiles your kernels for
+# an A100, and the simulator runs and counts them.
 #
 # Most of what a network does is small arithmetic between large arrays. Written as array operations, each step
 # goes to memory and back. Here you write kernels that do several steps at once, and then the program that
@@ -55,8 +56,8 @@ gpulab.start("11")
 # | shared memory, barriers | the compiler's |
 #
 # A pointer plus a block of indices is a block of addresses. Where the **mask** is false, nothing is loaded (the
-# element gets `other`, or is undefined) and nothing is stored. Names marked `tl.constexpr` are known when the kernel is
-# compiled; a block's length must be.
+# element gets `other`; without it, today's compiler leaves a 0, which nothing promises) and nothing is stored. Names marked
+# `tl.constexpr` are known when the kernel is compiled; a block's length must be.
 
 
 # %%
@@ -95,8 +96,8 @@ plot.panels(
         "load requests": {b: r["global_load_requests"] for b, r in by_block.items()},
         "warp instructions\nper 32 elements": {b: 32 * r["instructions"] / N for b, r in by_block.items()},
     },
-    "A block with fewer elements than the program has threads is loaded several times; from there on, longer "
-    "blocks cost fewer requests and instructions.",
+    "A block with fewer elements than the program has threads is loaded several times. From 512 on the requests stay "
+    "as few as they can be; instructions fall further.",
 )
 
 # %% [markdown]
@@ -125,13 +126,15 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 
 types = {"x": "*fp32", "out": "*fp32", "n": "i32", "factor": "fp32", "BLOCK": "constexpr"}
-by_16 = {(place,): [["tt.divisibility", 16]] for place in (0, 1, 2)}  # x, out and n
+# What the launcher tells the compiler: the parameters in these places, x, out and n, divide by 16.
+by_16 = {(place,): [["tt.divisibility", 16]] for place in (0, 1, 2)}
 source = ASTSource(scale, types, {"BLOCK": 1024}, by_16)
-stages = compile(source, target=GPUTarget("cuda", 80, 32), options={"enable_fp_fusion": True}).asm
-for stage in ("ttir", "ttgir", "llir", "ptx"):
+options = {"enable_fp_fusion": True}  # a · b + c may become one instruction, Triton's default
+stages = compile(source, target=GPUTarget("cuda", 80, 32), options=options).asm
+for stage, what in {"ttir": "tt.load", "ttgir": "tt.load", "llir": "ld.global", "ptx": "ld.global"}.items():
     lines = stages[stage].splitlines()
-    loads = [line.strip() for line in lines if "tt.load" in line or "ld.global" in line]
-    print(f"{stage:6}{len(lines):4} lines   {loads[0][:84] if loads else ''}")
+    load = next(line for line in lines if what in line)
+    print(f"{stage:6}{len(lines):4} lines   {load[load.index(what) :][:76]}")
 layout = next(line for line in stages["ttgir"].splitlines() if line.startswith("#blocked"))
 print(layout)
 
@@ -252,7 +255,7 @@ plot.panels(
         },
         "launches": {"five operations": unfused.launches, "yours": fused["launches"]},
     },
-    "One kernel moves a quarter of the elements, and no number goes to memory that is not a result.",
+    "What is gone are the numbers between the steps: each was written once and read at least once.",
 )
 
 # %% [markdown]
@@ -299,8 +302,8 @@ print(
 # again, `[:, None]` does so for rows. Masks are joined with `&`, and compared parts stand in parentheses:
 # `(i[:, None] < rows) & (j[None, :] < columns)`.
 #
-# **Do.** Write `softmax_columns(x, out)`. Up to 300 rows and any number of columns. **Budget:** no sector moved
-# twice: n/8 loaded and n/8 stored. About 12 lines.
+# **Do.** Write `softmax_columns(x, out)`; WIDTH is for the columns of a program. Up to 300 rows, any number of columns.
+# **Budget:** no sector moved twice: n/8 loaded and n/8 stored. About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "softmax-columns", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -414,8 +417,8 @@ print(
 # After a linear layer often come a bias, an **activation** and **dropout**, which sets a share p of the elements to 0
 # and divides the others by 1 − p. GELU is z · (1 + erf(z / √2)) / 2.
 #
-# **Predict.** Six operations: the sum, GELU, random numbers, the comparison (a byte per element), the product with it,
-# the division. How many bytes per element in float32? Leave the bias out, it is small.
+# **Predict.** Six operations: the sum, GELU, random numbers (made from nothing), the comparison (a byte per element),
+# the product with it, the division. How many bytes per element in float32? Leave the bias out, it is small.
 
 # %%
 gpulab.predict("triton.dropout_bytes", ...)
@@ -526,6 +529,8 @@ def back_by_operators(grad, keep, z, p):
     return torch.ops.aten.gelu_backward(grad * keep / (1 - p), z)
 
 
+kept_by_operators = logits.element_size() + (logits > 0).element_size()  # z, and the mask
+
 gpulab.need(gelu_dropout, gelu_dropout_back)
 given = cuda.to_device(rng.standard_normal((M, COLUMNS)).astype(np.float32))
 biases = cuda.to_device(rng.standard_normal(COLUMNS).astype(np.float32))
@@ -536,7 +541,7 @@ plot.panels(
     {
         "bytes moved per element,\nforward": {"operations": by_operators.bytes / logits.numel(), "yours": forward["global_bytes"] / logits.numel()},
         "bytes moved per element,\nbackward": {"operations": eager_back.bytes / logits.numel(), "yours": backward["global_bytes"] / logits.numel()},
-        "bytes kept per element\nbeside x": {"operations": 5, "yours": 0},
+        "bytes kept per element\nbeside x": {"operations": kept_by_operators, "yours": 0},
     },
     "Fused, both directions move fewer bytes and nothing is kept between them but the seed.",
 )  # fmt: skip
@@ -572,7 +577,8 @@ gpulab.predict("triton.tile_bytes", ...)
 # %% [markdown]
 # **Do.** Write `linear(x, w, bias, out)`: out = max(x · w + bias, 0) with x of m × k, w of k × n, all float16, sums in
 # float32. What comes after the loop while the tile is still in registers is the **epilogue**. The grid may be two
-# numbers, `(tiles of rows, tiles of columns)`; `tl.program_id(1)` is the second. `.to(tl.float16)` converts. **Budget:**
+# numbers, `(tiles of rows, tiles of columns)`; `tl.program_id(1)` is the second. `.to(tl.float16)` converts.
+# `tl.maximum(a, b)` takes the larger element by element, where `tl.max(a, axis)` reduces. **Budget:**
 # bytes loaded as tiles of 64 × 64 load them, one launch. About 18 lines. Sizes include 70 × 45 × 33 and 1 × 3 × 2.
 
 
@@ -650,77 +656,13 @@ gpulab.profile(tuned[grid_of], *layer.values(), S, S, S)
 # GPU; that is why one tunes.
 
 # %% [markdown]
-# ## 8 · Who runs beside whom
-#
-# A GPU runs as many programs at once as it has room for, as a rule in the order of their numbers: a **wave**. Take one program on
-# each of an A100's 108 SMs. What two of them read is fetched from DRAM once, if L2 keeps it: so it matters which tiles
-# are in a wave together. Call a row of tiles of x or a column of tiles of w a **panel**. (This is a model: programs do
-# not start and end in step, but close to it.)
-#
-# **Predict.** 64 × 64 tiles, row after row. How many panels do the first 108 programs read?
-
-# %%
-gpulab.predict("triton.panels", ...)
-
-# %% [markdown]
-# **Do.** Write `order(tiles_m, tiles_n, wave)`: the list of tiles `[row, column]`, the tile of program 0 first. Every
-# tile once. The judge cuts it into waves of `wave` programs and counts each wave's panels. **Budget:** at most 15 % more
-# than if each wave could be the best rectangle. About 8 lines. `tiles_m` need not be a multiple of anything.
-
-
-# %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def order(tiles_m, tiles_n, wave):
-    ### BEGIN SOLUTION
-    group = max(1, min(tiles_m, round(wave**0.5)))
-    tiles = []
-    for first in range(0, tiles_m, group):
-        for n in range(tiles_n):
-            for m in range(first, min(first + group, tiles_m)):
-                tiles.append([m, n])
-    return tiles
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "order-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-gpulab.check("triton.order", order)
-
-# %%
-gpulab.need(order)
-from gpulab.exercises.lab_11_triton_and_fusion import panels
-
-a100 = hardware.find("A100")
-by_rows = [(m, n) for m in range(64) for n in range(64)]
-yours = [tuple(tile) for tile in order(64, 64, 108)]
-panel_bytes = 128 * 4096 * 2  # 128 rows of 4,096 float16 numbers
-for name, tiles in (("row after row", by_rows), ("yours", yours)):
-    first, every = panels(tiles[:108], 108), panels(tiles, 108)
-    print(
-        f"{name:14} first wave {first:3} panels = {first * panel_bytes / 1e6:3.0f} MB, all waves "
-        f"{every * panel_bytes / 1e9:.2f} GB"
-    )
-print(f"L2 of an A100: {float(a100.l2_bytes) / 1e6:.0f} MB")
-small = order(16, 16, 16)
-plot.tile_order(
-    {
-        "row after row": [(m, n) for m in range(16) for n in range(16)],
-        "yours": [tuple(tile) for tile in small],
-    },
-    (16, 16),
-    16,
-    "16 × 16 tiles in waves of 16 (neighbouring waves differ in colour, the first has dots): row after row a "
-    "wave spans 1 row and 16 columns, 17 panels; a square one needs 8.",
-)
-
-# %% [markdown]
-# **Why.** The result is the same, only the programs' numbers are dealt out otherwise, and no program knows more than
-# its number. With tiles of 128 × 128 and k = 4,096 the panels of a wave, row after row, do not even fit into L2.
-
-# %% [markdown]
 # ## Detective · The product that was tested
 #
-# A colleague puts this order into a kernel: groups of GROUP rows of tiles, down each column of a group first. It is
-# tested at 256 × 256, 512 × 512 and 512 × 128, against the plain product, and agrees. In production the layer has 384
-# rows. Nothing crashes, the loss goes down, and "half of the outputs are 0, as one expects after a ReLU".
+# In section 7 neighbouring programs compute neighbouring tiles. A colleague numbers the tiles otherwise, so that
+# programs that run together share more (section 8): GROUP rows of tiles are a group, and within it the programs go
+# down the tiles of the first column, then of the next. It is tested at 256 × 256, 512 × 512 and 512 × 128, against the
+# plain product, and agrees. In production the layer has 384 rows. Nothing crashes, the loss goes down, and "half of the
+# outputs are 0, as one expects after a ReLU".
 
 
 # %%
@@ -811,6 +753,72 @@ plot.tile_order(
 )  # fmt: skip
 
 # %% [markdown]
+# ## 8 · Who runs beside whom
+#
+# Why would one number tiles otherwise? A GPU runs as many programs at once as it has room for, as a rule in the order of their numbers: a **wave**. Take one program on
+# each of an A100's 108 SMs. What two of them read is fetched from DRAM once, if L2 keeps it: so it matters which tiles
+# are in a wave together. Call a row of tiles of x or a column of tiles of w a **panel**. (This is a model: programs do
+# not start and end in step, but close to it.)
+#
+# **Predict.** The result has 64 × 64 tiles, row after row. How many panels do the first 108 programs read?
+
+# %%
+gpulab.predict("triton.panels", ...)
+
+# %% [markdown]
+# **Do.** Write `order(tiles_m, tiles_n, wave)`: the list of tiles `[row, column]`, the tile of program 0 first. Every
+# tile once. The judge cuts it into waves of `wave` programs and counts each wave's panels. **Budget:** at most 15 % more
+# than if each wave could be the best rectangle. About 8 lines. `tiles_m` need not be a multiple of anything.
+
+
+# %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def order(tiles_m, tiles_n, wave):
+    ### BEGIN SOLUTION
+    group = max(1, min(tiles_m, round(wave**0.5)))
+    tiles = []
+    for first in range(0, tiles_m, group):
+        for n in range(tiles_n):
+            for m in range(first, min(first + group, tiles_m)):
+                tiles.append([m, n])
+    return tiles
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "order-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("triton.order", order)
+
+# %%
+gpulab.need(order)
+from gpulab.exercises.lab_11_triton_and_fusion import panels
+
+a100 = hardware.find("A100")
+by_rows = [(m, n) for m in range(64) for n in range(64)]
+yours = [tuple(tile) for tile in order(64, 64, 108)]
+panel_bytes = 128 * 4096 * 2  # 128 rows of 4,096 float16 numbers
+for name, tiles in (("row after row", by_rows), ("yours", yours)):
+    first, every = panels(tiles[:108], 108), panels(tiles, 108)
+    print(
+        f"{name:14} first wave {first:3} panels = {first * panel_bytes / 1e6:3.0f} MB, all waves "
+        f"{every * panel_bytes / 1e9:.2f} GB"
+    )
+print(f"L2 of an A100: {float(a100.l2_bytes) / 1e6:.0f} MB")
+small = order(16, 16, 16)
+plot.tile_order(
+    {
+        "row after row": [(m, n) for m in range(16) for n in range(16)],
+        "yours": [tuple(tile) for tile in small],
+    },
+    (16, 16),
+    16,
+    "16 × 16 tiles in waves of 16 (neighbouring waves differ in colour, the first has dots): row after row a "
+    "wave spans 1 row and 16 columns, 17 panels; a square one needs 8.",
+)
+
+# %% [markdown]
+# **Why.** The result is the same, only the programs' numbers are dealt out otherwise, and no program knows more than
+# its number. With tiles of 128 × 128 and k = 4,096 the panels of a wave, row after row, do not even fit into L2.
+
+# %% [markdown]
 # ## 9 · Kinds of fusion
 #
 # | kind | what goes together | saves |
@@ -868,14 +876,15 @@ with torch.no_grad():
 #
 # A kernel reads each tensor that others computed once, and writes each that another kernel or `outputs` needs. Kernels
 # run in the order of your list, operations of a kernel in the order of theirs, and each needs its inputs computed before.
+# Two operations with no tensor in common may share a kernel; it saves no bytes, and no graph here needs it.
 #
 # **Do.** Write `fuse(operations, outputs)`: a list of kernels, each a list of names. **Budget:** the fewest bytes and
-# launches of any legal plan. About 22 lines. The first graph of the cell below is the softmax of section 2.
+# launches of any legal plan (one plan has both). About 22 lines. The first graph below is the softmax of section 2.
 
 # %%
 from gpulab.exercises.lab_11_triton_and_fusion import GRAPHS
 
-for name in ("softmax", "around a product"):
+for name in ("softmax", "around a product", "rows beside a product"):
     operations, outputs = GRAPHS[name]
     print(name, "→", ", ".join(outputs))
     for operation in operations:
@@ -960,15 +969,11 @@ reports = {
     "yours": gpulab.profile(softmax, given, by_yours),
 }
 print("same result:", np.allclose(by_theirs.copy_to_host(), by_yours.copy_to_host(), atol=1e-6))
-plot.panels(
-    {
-        "elements moved, in MN": {k: r["global_bytes"] / 4 / (M * 781) for k, r in reports.items()},
-        "launches": {k: r["launches"] for k, r in reports.items()},
-        "warp instructions\nper 32 elements": {
-            k: 32 * r["instructions"] / (M * 781) for k, r in reports.items()
-        },
-    },
-    "The compiler's kernel moves what yours moves; it takes more instructions.",
+for name, r in reports.items():
+    print(f"{name:10}{r['launches']} launch, {r['global_bytes'] / 4 / (M * 781):.2f} MN elements moved")
+plot.bars(
+    {name: 32 * r["instructions"] / (M * 781) for name, r in reports.items()},
+    "warp instructions per 32 elements",
 )
 
 # %% [markdown]
