@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import budgets, cases, messages
-from .compare import NotAnAnswer, answer_words, normal, same_answer
+from .compare import NotAnAnswer, answer_words, first_difference, normal, same_answer
 from .every_case import walk
 from .registry import Reference
 from .run import explain, name_of
@@ -68,13 +68,25 @@ def _at(
         else:
             expected = normal(reference(*deepcopy(arguments)))
             if not same_answer(got, expected, exercise.rtol, exercise.atol):
-                said = messages.wrong_answer(call, answer_words(got), answer_words(expected))
-                wrong.append((said, arguments))
+                wrong.append((_difference(exercise, call, got, expected), arguments))
     if not wrong:
         return None
     (first, asked), more = wrong[0], len(wrong) - 1
     rest = (Detail(messages.more_answers(more, len(questions))),) if more else ()
     return _Failure(case, (Detail(first), *_in_full(fn, asked), *rest), silent=silent)
+
+
+def _difference(exercise: Exercise, call: str, got: Any, expected: Any) -> str:
+    """Both answers, and where they differ if what they are shortened to does not show it."""
+    words = answer_words(got), answer_words(expected)
+    said = messages.wrong_answer(call, *words)
+    if words == (repr(got), repr(expected)):
+        return said
+    found = first_difference(got, expected, exercise.rtol, exercise.atol)
+    if found is None:
+        return said
+    place, *items = found
+    return messages.and_differs_at(said, place, *map(answer_words, items))
 
 
 LONGEST_QUESTION = 600  # characters: a page of numbers helps nobody

@@ -226,6 +226,24 @@ def same_answer(got: Any, expected: Any, rtol: float = 0.0, atol: float = 0.0) -
     )
 
 
+def first_difference(
+    got: Any, expected: Any, rtol: float = 0.0, atol: float = 0.0
+) -> tuple[tuple[int, ...], Any, Any] | None:
+    """Where two lists within lists differ first: the indices, and both items there.
+
+    None where they are of different lengths somewhere before, or no lists.
+    """
+    if not (isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected)):
+        return None
+    for place, (g, e) in enumerate(zip(got, expected, strict=True)):
+        if not same_answer(g, e, rtol, atol):
+            if not isinstance(e, list | dict) and not isinstance(g, list | dict):
+                return (place,), g, e
+            deeper = first_difference(g, e, rtol, atol)
+            return None if deeper is None else ((place, *deeper[0]), *deeper[1:])
+    return None
+
+
 def answer_words(answer: Any, width: int = 60) -> str:
     """An answer or an argument in one short line."""
     text = repr(answer)

@@ -221,6 +221,12 @@ def wrong_answer(call: str, got: str, expected: str) -> str:
     return f"`{call}` gives {got}, should be {expected}"
 
 
+def and_differs_at(said: str, place: Sequence[int], got: str, expected: str) -> str:
+    """``… . First difference: place [1][3] of the answer is 0.5, should be 0.0``."""
+    where = "".join(f"[{index}]" for index in place)
+    return f"{said}. First difference: `answer{where}` is {got}, should be {expected}"
+
+
 def question_in_full(call: str) -> str:
     return f"in full: {call}"
 
@@ -501,6 +507,18 @@ def wrong_on(ranks: Sequence[int], size: int) -> str:
         return "It is wrong on every rank"
     names = listed([str(rank) for rank in ranks], "and")
     return f"It is wrong on {'rank' if len(ranks) == 1 else 'ranks'} {names} of {size}"
+
+
+def addends(missing: Sequence[int], twice: Sequence[int]) -> str:
+    """What a sum over ranks is made of instead of one addend of each."""
+
+    def of(ranks: Sequence[int]) -> str:
+        names = listed([str(rank) for rank in ranks], "and")
+        return f"{'addend of rank' if len(ranks) == 1 else 'addends of ranks'} {names}"
+
+    lacks = f"the {of(missing)} {'is' if len(missing) == 1 else 'are'} missing" if missing else ""
+    more = f"the {of(twice)} {'counts' if len(twice) == 1 else 'count'} twice" if twice else ""
+    return " and ".join(said for said in (lacks, more) if said)
 
 
 def busiest(rank: int, totals: Sequence[int], links: Sequence[tuple[int, int]], receives: bool) -> str:

@@ -81,3 +81,17 @@ def test_a_question_that_was_cut_short_is_given_in_full_to_be_tried_again():
         assert f"in full: stay({asked})" in " ".join(str(gpulab.check(many.name, stay)).split())
     finally:
         registry.remove(many.name)
+
+
+def test_a_long_answer_is_told_where_it_first_differs():
+    lists = replace(
+        ROUTE, name="toy.lists", measured=False, budgets=(), questions=lambda sizes, numbers: [([0.5] * 40,)]
+    )
+    registry.add(lists, lambda values: [values, [0.0] * 40])
+    try:
+        said = " ".join(str(gpulab.check(lists.name, lambda v: [v, [*[0.0] * 31, 7.5, *[0.0] * 8]])).split())
+        assert "`answer[1][31]` is 7.5, should be 0.0" in said
+        said = str(gpulab.check(lists.name, lambda v: [v, [0.0] * 39]))
+        assert "First difference" not in said and "should be" in said, "lists of other lengths have no place"
+    finally:
+        registry.remove(lists.name)
