@@ -6,8 +6,10 @@ outcomes in. Either way a rank has its part of the inputs, and the network of `g
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +33,7 @@ from .verdict import Detail, Part, no_points
 # How the ranks fared at a case.
 Source = Callable[[Case, Sequence[Argument]], Outcome]
 SECONDS = 60.0  # of one case in a notebook
+MOST_ADDENDS = 4  # of a wrong sum that is explained: three ways for each
 SHOWN = 3  # links that a missed budget names
 
 
@@ -299,11 +302,40 @@ def _wrong(
         )
         if first.count > 1:
             sentence += f" · {messages.more_elements(first.count - 1, where(first.wrong))}"
+        if said := _addends(made, argument, first.got[first.first], first.first, rank, len(got)):
+            sentence += f" · {said}"
         details = [Detail(messages.on_rank(rank, sentence))]
         if len(got) > 1:
             details.append(Detail(messages.wrong_on(list(wrong), len(got))))
         return tuple(details)
     return ()
+
+
+def _addends(
+    made: Sequence[Argument],
+    output: Argument,
+    got: Any,
+    index: tuple[int, ...],
+    rank: int,
+    ranks: int,
+) -> str:
+    """Of which ranks' elements `got` is the sum, if it is one: where an output is the sum of one whole input.
+
+    Told of whole numbers alone: where sums are rounded, another choice could come as near.
+    """
+    given = [a for a in made if a.role == "in" and not isinstance(a.spec, Scalar)]
+    if len(given) != 1 or ranks > MOST_ADDENDS:
+        return ""
+    whole, should = given[0].value, output.value
+    own = isinstance(output.spec, Array) and output.spec.placement == "own"
+    if whole.shape != (should.shape if own else (ranks, *should.shape)) or (whole != np.rint(whole)).any():
+        return ""
+    each = [float((x if own else part(output, x, rank, ranks))[index]) for x in whole]
+    for times in itertools.product((1, 0, 2), repeat=ranks):
+        if any(n != 1 for n in times) and sum(map(operator.mul, times, each)) == got:
+            missing, twice = ([r for r in range(ranks) if times[r] == n] for n in (0, 2))
+            return messages.addends(missing, twice) if len(missing) < ranks else ""
+    return ""
 
 
 # ---------------------------------------------------------------- what it costs

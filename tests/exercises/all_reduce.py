@@ -100,6 +100,14 @@ def library(x):
     return total
 
 
+def forgets_its_own(x):
+    return ring(x) - x
+
+
+def counts_its_own_twice(x):
+    return ring(x) + x
+
+
 def never_waits(x):
     """Right by the numbers, and with real messages it may end before they are out."""
     size = dist.get_world_size()

@@ -78,6 +78,8 @@ def test_a_collective_is_used_where_the_exercise_lists_it_and_refused_elsewhere(
     ("fn", "words"),
     [
         (all_reduce.off_by_one, "rank 1: `out[3]` is "),
+        (all_reduce.forgets_its_own, "the addend of rank 0 is missing"),
+        (all_reduce.counts_its_own_twice, "the addend of rank 0 counts twice"),
         (all_reduce.off_by_one, "It is wrong on rank 1 of 2"),
         (all_reduce.all_send_first, "the ranks wait for one another, and none can go on"),
         (all_reduce.all_send_first, "for rank 1 to receive rank 1 waits in line"),

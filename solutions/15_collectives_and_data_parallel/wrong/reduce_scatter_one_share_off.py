@@ -1,4 +1,4 @@
-# exercise: collective.reduce_scatter  fails: right  says: should be
+# exercise: collective.reduce_scatter  fails: right  says: of rank 1 is missing
 import torch
 import torch.distributed as dist
 
