@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
@@ -58,10 +59,22 @@ def triton_kernel(
     except CompilationError as error:
         pointers = {name for name, kind in signature.items() if kind.startswith("*")}
         raise _in_words(function, error, pointers) from None
-    kernel = CompiledKernel(
-        function.__name__, made.metadata.name, made.asm["ptx"], cc, f"Triton {triton.__version__}"
-    )
+    ptx = _in_its_file(made.asm["ptx"], function.fn.__code__.co_filename)
+    kernel = CompiledKernel(function.__name__, made.metadata.name, ptx, cc, f"Triton {triton.__version__}")
     return TritonKernel(kernel, made.metadata.shared, made.metadata.num_warps * 32)
+
+
+def _in_its_file(ptx: str, path: str) -> str:
+    """The PTX with the kernel in the file that it is in now.
+
+    Triton keeps what it compiled, by the kernel's text and first line. The file is then that of the first
+    compilation: a notebook's cell of another day, whose lines nobody can read any more.
+    """
+    own = re.compile(r"^\s*\.loc\s+(\d+)\s", re.MULTILINE).search(ptx, ptx.index(".entry"))
+    if own is None:
+        return ptx
+    named = re.compile(rf'^(\s*\.file\s+{own[1]}\s+)"[^"\n]*"', re.MULTILINE)
+    return named.sub(lambda match: f'{match[1]}"{path}"', ptx)
 
 
 def _in_words(function: Any, error: Any, pointers: Set[str]) -> CompileError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import numpy as np
 import pytest
 
@@ -208,6 +210,24 @@ def test_a_pointer_that_is_indexed_is_answered_with_load_and_store(kernel):
     words = str(caught.value)
     assert "`x` is a pointer, which has no elements to index. Load with `tl.load(x + i)`" in words
     assert "x[" in words.splitlines()[1]  # the line that does it
+
+
+CELL = """
+@triton.jit
+def shifted(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, 0x5EED + i)
+"""
+
+
+@pytest.mark.parametrize("session", ["first", "second"])
+def test_a_kernel_that_triton_has_compiled_in_another_notebook_has_the_lines_of_this_one(session):
+    file, names = f"/tmp/{session}/cell.py", {"triton": triton, "tl": tl}
+    linecache.cache[file] = (len(CELL), None, CELL.splitlines(keepends=True), file)
+    exec(compile(CELL, file, "exec"), names)
+    report = gpulab.profile(names["shifted"][(1,)], torch.zeros(16), BLOCK=16)
+    line = report.lines.costliest("global_sectors")
+    assert (line.file, line.text) == (file, "tl.store(x + i, 0x5EED + i)")
 
 
 def test_what_a_kernel_wrote_before_a_fault_shows():
