@@ -211,7 +211,19 @@ def split(sizes, ranks):
 # %% nbgrader={"grade": true, "grade_id": "split-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("shard.split", split)
 
+# %%
+gpulab.need(split)
+
+tensors = [
+    4096 * 64,
+    *4 * [64 * 192, 192, 64 * 64, 64, 64 * 256, 256, 256 * 64, 64],
+]  # an embedding, four blocks
+shares = {f"rank {r}": sum(b - a for _, a, b in share) for r, share in enumerate(split(tensors, 4))}
+gpulab.plot.bars({"the embedding alone": tensors[0], **shares}, "numbers")
+
 # %% [markdown]
+# **Why.** The rank with the most memory decides what fits, so an even cut is worth a tensor that lies on two ranks.
+#
 # ## 4 · ZeRO-2: the optimizer in between
 #
 # A DDP step all-reduces gradients, and each rank updates all weights. Lab 15 showed what a ring all-reduce is: a
