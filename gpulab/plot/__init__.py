@@ -10,6 +10,7 @@ import warnings
 warnings.filterwarnings("ignore", message="'gpulab.plot.* found in sys.modules", category=RuntimeWarning)
 
 from .accesses import accesses  # noqa: E402
+from .attempts import attempts  # noqa: E402
 from .bank_grid import bank_grid  # noqa: E402
 from .bars import bars  # noqa: E402
 from .bit_fields import Bits, bit_fields  # noqa: E402
@@ -55,6 +56,7 @@ __all__ = [
     "Span",
     "Steps",
     "accesses",
+    "attempts",
     "bank_grid",
     "bars",
     "bit_fields",

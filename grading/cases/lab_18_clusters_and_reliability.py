@@ -12,7 +12,9 @@ def _kinds(*names: str) -> tuple[Case, ...]:
 
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "cluster.max_flow": _kinds("one way", "several cables", "cut off", "a way back", "leaves and spines"),
+    "cluster.max_flow": _kinds(
+        "a chain", "several cables", "cut off", "a way back", "two halves", "leaves and spines"
+    ),
     "cluster.all_reduce": _clusters((2, 3), (1, 4), (5, 1), (3, 3), (1, 1), (3, 4)),
     "cluster.spread": (
         _fabric("two leaves", 2, 4, 4),
@@ -21,8 +23,10 @@ CASES: dict[str, tuple[Case, ...]] = {
         _fabric("one spine", 3, 3, 1),
         _fabric("full", 14, 7, 7),
     ),
-    "cluster.serve": _kinds("plain", "quantised", "many users", "few key heads", "odd heads"),
-    "cluster.train": _kinds("20 tokens a parameter", "fine-tuning", "long", "mixture"),
+    "cluster.serve": _kinds(
+        "plain", "quantised", "many users", "few key heads", "odd heads", "odd key heads"
+    ),
+    "cluster.train": _kinds("20 tokens a parameter", "fine-tuning", "long", "mixture", "idle experts"),
     "cluster.interval": (Case("24 h", {"kind": "24 h"}), *_kinds("rare", "often")),
     "cluster.replay": _kinds("none", "one", "while saving", "while restarting", "to the second", "many"),
     "cluster.save": (
@@ -31,6 +35,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _folder("left behind", 2, 3),
         _folder("too many", 3, 2),
         _folder("more digits", 3, 2),
+        _folder("the same step", 3, 1),
         _folder("six shards", 6, 3, "plain"),
     ),
     "cluster.reshard": _kinds("halved", "the same", "uneven", "few elements"),

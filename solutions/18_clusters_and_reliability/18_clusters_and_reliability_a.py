@@ -13,9 +13,9 @@
 # %% [markdown]
 # # 18 A · Clusters: links, networks, and how many GPUs
 #
-# **About three hours.** You need lab 15 (ring all-reduce, reduce-scatter, all-gather) and lab 16 (16 bytes per
-# parameter). Part A runs on one processor: networks are graphs here, and their times are modelled. Part B is about
-# failures, with real processes.
+# **About three hours.** You need lab 15 (ring and tree all-reduce, reduce-scatter, all-gather), lab 16 (16 bytes per
+# parameter) and lab 17 (tensor parallelism). Part A runs on one processor: networks are graphs here, and their times
+# are modelled. Part B is about failures, with real processes.
 #
 # When you are through, you can
 #
@@ -44,7 +44,8 @@ gpulab.start("18")
 #
 # - **NVLink** is stated as the sum of *both directions* over *all links* of a GPU. NVLink 4 is 18 links of 25 GB/s
 #   each way: 450 GB/s one way, 900 GB/s on the sheet.
-# - **PCIe** is stated per lane in transfers per second, or for 16 lanes in one direction.
+# - **PCIe** is stated per lane in transfers per second, or for 16 lanes in one direction. A transfer is one bit: PCIe
+#   5.0's 32 GT/s are 4 GB/s a lane, of which its encoding takes 2 in 130 bits.
 # - **InfiniBand** and Ethernet are stated in *bits* per second and one direction: NDR's 400 Gbit/s are 50 GB/s.
 #
 # Below all are bytes per second in one direction, from `gpulab.hardware`, which has a source for each.
@@ -67,6 +68,7 @@ for name, link in hardware.LINKS.items():
 gpulab.plot.bars(
     {name: float(link.per_direction) / 1e9 for name, link in hardware.LINKS.items()},
     "GB/s in one direction",
+    caption="In one direction NVLink is several times as fast as the PCIe of its time and any network card.",
 )
 
 # %% [markdown]
@@ -83,16 +85,17 @@ gpulab.plot.bars(
 #
 # ## 2 · What a network lets through
 #
-# A network is a graph: hosts, switches, and links with a rate each way. The most that A can send to B along all
-# ways together is the **maximum flow**. It equals the narrowest **cut**: the least rate of links that part A from B
-# (L. Ford and D. Fulkerson, 1956). So a flow proves that a rate is possible, and a cut that no more is.
+# A network is a graph: hosts, switches, and links, each with a direction and a rate. A cable that works both ways is two
+# links. The most that A can send to B along all ways together is the **maximum flow**. It equals the narrowest **cut**:
+# the least rate of the links that lead from A's part to B's (L. Ford and D. Fulkerson, 1956). So a flow proves that a
+# rate is possible, and a cut that no more is.
 #
-# To compute it, find a way on which every link has something left, send what its narrowest link takes, repeat. One
-# addition makes it exact: what was sent over a link may be **sent back**, when a later way has a better use for it.
+# To compute it, find a way on which every link has something left, send what its narrowest link takes, repeat. That may
+# end too early: a way through the link s → t can block two better ones, of which one needs only t and the other only s.
+# One addition makes it exact: what was sent over a link may be **sent back**, from t to s, by a later way.
 #
-# **Do.** Write `max_flow(links, source, sink)`. `links` has lists `[node, node, rate]`: a cable with that rate in each
-# direction, rates whole numbers. Two nodes may share several cables. Returns the flow, 0 if there is no way.
-# About 22 lines.
+# **Do.** Write `max_flow(links, source, sink)`. `links` has lists `[from, to, rate]`, one way, rates whole numbers.
+# Several links may lead from one node to the same other. Returns the flow, 0 if there is no way. About 22 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "max_flow", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -100,9 +103,8 @@ def max_flow(links, source, sink):
     ### BEGIN SOLUTION
     left = {source: {}, sink: {}}
     for a, b, rate in links:
-        for x, y in ((a, b), (b, a)):
-            there = left.setdefault(x, {})
-            there[y] = there.get(y, 0) + rate
+        left.setdefault(a, {})[b] = left.get(a, {}).get(b, 0) + rate
+        left.setdefault(b, {}).setdefault(a, 0)  # to send back
     total = 0
     while True:
         came, queue = {source: None}, deque([source])
@@ -132,7 +134,8 @@ gpulab.check("cluster.max_flow", max_flow)
 # %% [markdown]
 # Now whole clusters. Part the hosts into two halves and let one send to the other: the flow depends on the halves.
 # The smallest over all halves is the **bisection bandwidth**. A network has **full** bisection if that is half of
-# the hosts times a host's rate: then no half waits for the network.
+# the hosts times the rate at which one host sends: then no half waits for the network. Below a host counts with 50
+# GB/s, one link. Hosts of a ring or torus have more, and pass on what others send; hosts on rails have NVLink, too.
 #
 # The usual shapes:
 #
@@ -153,9 +156,11 @@ gpulab.predict("cluster.ring_cut", ...)
 def bisection(topology):
     """The smallest flow between two halves of the hosts, and a half that has it."""
 
+    both_ways = [link for a, b, rate in topology.links for link in ((a, b, rate), (b, a, rate))]
+
     def flow(half, others):
         ends = [("from", h, 10**6) for h in half] + [(h, "to", 10**6) for h in others]
-        return max_flow([*topology.links, *ends], "from", "to")
+        return max_flow([*both_ways, *ends], "from", "to")
 
     return min((flow(half, others), half) for half, others in topology.halves())
 
@@ -175,7 +180,7 @@ for name, (flow, half) in found.items():
     t = eight[name]
     print(
         f"{name:26}{t.cables:4} cables {len(t.switches):3} switches   bisection {flow:4} GB/s   "
-        f"{100 * flow / (4 * RATE):4.0f} % of full"
+        f"{100 * flow / (4 * RATE):4.0f} % of 4 × {RATE}"
     )
 
 # %%
@@ -238,8 +243,9 @@ for ports in (64, 128):
 # N nodes of G GPUs: fast links inside, one network card (**NIC**) per GPU to the outside. A ring over all p = N·G GPUs
 # ignores that. Each step waits for the slowest message, and most of the array passes through every node's last NIC.
 #
-# In **levels** only sums leave a node: reduce-scatter inside each node, all-reduce of the parts between GPUs of the same
-# number, all-gather inside. Those GPUs hang on the same switch if the network has rails: one hop, no spine.
+# In **levels** all NICs share the work: reduce-scatter inside each node, so that each GPU holds its node's sum of one
+# part; all-reduce of the parts between GPUs of the same number; all-gather inside. Those GPUs hang on the same switch if
+# the network has rails: one hop, no spine.
 #
 # A plan is a list of steps, a step a list of messages `[from, to, chunks, how]`. Ranks are numbered node by node: rank
 # r is GPU r mod G of node r // G. The array has p chunks, 0 … p − 1; each rank starts with its own numbers in all of
@@ -295,7 +301,8 @@ gpulab.check("cluster.all_reduce", all_reduce)
 # %% [markdown]
 # **See.** What a plan's messages put on each NIC, and how long it takes by the α–β model: a step lasts as long as its
 # slowest message, and a message latency + bytes ÷ rate. The rates are NVLink 4 and NDR; the latencies, 2 and 5 µs, are
-# inputs of the model.
+# inputs of the model. The second figure also has lab 15's tree: whole arrays up to one rank and down again, 2 log₂ p
+# messages one after the other.
 
 # %%
 fast = costs.Network(2e-6, float(hardware.link("NVLink 4").per_direction))
@@ -354,8 +361,9 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** A node has to give its sum of everything and get the others': 2(N − 1)/N of the array through G NICs, whatever
-# the plan. The ring over all sends G times more, because each GPU's numbers travel alone. NCCL (lab 15) builds its rings and
+# **Why.** A node has to give its sum of everything and get the others': 2(N − 1)/N of the array must leave it, whatever
+# the plan. The ring over all sends little more than that per node, 62 chunks against 48 here, but all of it through *one*
+# NIC; the levels spread it over all eight, 6 chunks each. That is the factor of ten. NCCL (lab 15) builds its rings and
 # trees on this knowledge of the machine; SHARP goes one step further and adds inside the switch.
 # The same gap places the parallelisms of lab 17: tensor parallelism, which talks in every layer, inside a node; pipeline and
 # data parallelism between nodes.
@@ -482,16 +490,22 @@ gpulab.plot.lines(
 #
 # ## 6 · How many GPUs?
 #
-# **To serve** a model, its weights and its **KV cache** must fit: keys and values of all tokens of all users (lab 19).
-# Per token these are 2 × layers × KV heads × head_dim numbers. Weights may be quantised: 4.25 bits each in MXFP4, with
+# **To serve** a model, its weights and its **KV cache** must fit. The cache keeps the keys and values of all tokens of
+# all users, so that attention finds them when the next token comes (lab 19 builds one). Per token these are 2 × layers ×
+# KV heads × head_dim numbers, head_dim for each head. **KV heads** are heads of keys and values; models have fewer of
+# them than heads of queries, and several query heads share one. Weights may be quantised: 4.25 bits each in MXFP4, with
 # the scale of each block of 32. Tensor parallelism over g GPUs shares the weights evenly, and the cache by whole heads:
 # with more GPUs than KV heads, several GPUs hold copies of the same head. "Parameters × bytes" alone, and a division
 # without rounding up, both come out too small.
 #
 # **Do.** Write `serve(model, memory, users, context)`. `model` has `parameters`, `weight_bits`, `layers`, `heads`,
 # `kv_heads`, `head_dim`, and `cache_bytes` per number; `memory` is bytes of a GPU, of which 90 % may be used. Return
-# [bytes of all weights, bytes of the cache without copies, GPUs]. GPUs is the first of 1, 2, 4, 8, 16 that divides
-# `heads`, divides `kv_heads` or is a multiple of it, and has room; None if none. About 10 lines.
+# [bytes of all weights, bytes of the cache without copies, GPUs]. About 10 lines. GPUs is the first of 1, 2, 4, 8, 16
+# for which all three hold, None if there is none:
+#
+# 1. it divides `heads`;
+# 2. it divides `kv_heads`, or is a multiple of it;
+# 3. each GPU has room for its share.
 
 
 # %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -541,8 +555,8 @@ for name, shape in shapes.items():
 # over all GPUs if it is sharded. Work: 6 operations per active parameter and token, 2 forward and 4 backward (J. Kaplan
 # et al., 2020). The share of the peak that becomes such operations is **MFU**, model FLOP/s utilisation.
 #
-# **Predict.** GPT-3 has 175 billion parameters. How many H100s hold its training state, with 20 % of their memory kept for
-# activations?
+# **Predict.** GPT-3 has 175 billion parameters, an H100 80 GB. How many H100s hold its training state, with 20 % of their
+# memory kept for activations?
 
 # %%
 gpulab.predict("cluster.h100s", ...)
@@ -563,7 +577,8 @@ print(
 # **Do.** Write `train(model, gpu, days, lost)`. `model` has `parameters`, `active` parameters per token (fewer in a
 # mixture of experts), `tokens`, `bytes_per_parameter`; `gpu` has `memory`, of which 80 % hold state, `peak` in FLOP/s,
 # `utilisation`, `per_node`. `lost` is the share of time lost to failures and saving. Return [GPUs, "memory" or "time",
-# days]: GPUs in whole nodes, what needed more of them, and the days that those GPUs take. About 7 lines.
+# days]: GPUs in whole nodes; which of the two needed more GPUs before rounding (no case has a tie); and the days that
+# those GPUs take. About 7 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -603,7 +618,9 @@ for name, (active, tokens, hours, gpu) in published.items():
         f"{name:21}{work:.2e} FLOP   {work / hours / 3600 / 1e12:4.0f} TFLOP/s per {gpu}   {share[name]:3.0f} %"
     )
 gpulab.plot.bars(
-    {name: round(value) for name, value in share.items()}, "% of the dense bfloat16 peak, over all hours"
+    {name: round(value) for name, value in share.items()},
+    "% of the dense bfloat16 peak, over all hours",
+    caption="These published runs turned a third to less than half of the peak into useful work.",
 )
 
 # %% [markdown]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
+from collections import Counter
 from functools import cache
+from itertools import product
 from math import exp, sqrt
 from random import Random
 
@@ -87,6 +90,89 @@ def test_the_simulator_agrees_with_dalys_model_of_an_expected_stretch():
     assert np.mean(ends) == pytest.approx(expected, rel=0.03)
 
 
+# ---------------------------------------------------------------- flows
+
+KINDS = ("a chain", "several cables", "cut off", "a way back", "two halves", "leaves and spines")
+
+
+def wrong(name: str):
+    names: dict = {}
+    source = notebooks.ROOT / "solutions" / LAB / "wrong" / f"{name}.py"
+    exec(source.read_text(), names)
+    return names["max_flow"]
+
+
+def without_sending_back(takes: int, turned: bool):
+    """Ways found from a stack or a queue, neighbours in the order of the links or turned round."""
+
+    def max_flow(links, source, sink):
+        left: dict = {source: {}, sink: {}}
+        for a, b, rate in links:
+            left.setdefault(a, {})[b] = left.get(a, {}).get(b, 0) + rate
+            left.setdefault(b, {})
+        total = 0
+        while True:
+            came, waiting = {source: None}, [source]
+            while waiting and sink not in came:
+                here = waiting.pop(takes)
+                for node in list(left[here])[:: -1 if turned else 1]:
+                    if left[here][node] and node not in came:
+                        came[node] = here
+                        waiting.append(node)
+            if sink not in came:
+                return total
+            way, node = [], sink
+            while came[node] is not None:
+                way.append((came[node], node))
+                node = came[node]
+            most = min(left[a][b] for a, b in way)
+            for a, b in way:
+                left[a][b] -= most
+            total += most
+
+    return max_flow
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32))
+def test_no_search_that_never_sends_back_gets_through(seed):
+    searches = [without_sending_back(*how) for how in product((0, -1), (False, True))]
+    searches.append(wrong("max_flow_depth_first_never_sends_back"))
+    questions = asked.flow_questions({"kind": "a way back"}, np.random.default_rng(seed))
+    right = [references.max_flow(*question) for question in questions]
+    for search in searches:
+        assert [search(*question) for question in questions] != right
+
+
+@given(st.integers(0, 2**32), st.sampled_from(KINDS))
+def test_a_flow_is_as_large_as_the_narrowest_cut(seed, kind):
+    links, source, sink = asked.flow_questions({"kind": kind}, np.random.default_rng(seed))[0]
+    inner = sorted({node for link in links for node in link[:2]} - {source, sink})
+    flow = solutions()["max_flow"](links, source, sink)
+    draws, parts = Random(seed), [set()]
+    if len(inner) < 9:
+        parts = [{n for i, n in enumerate(inner) if bits >> i & 1} for bits in range(2 ** len(inner))]
+    else:
+        parts += [set(draws.sample(inner, draws.randrange(len(inner) + 1))) for _ in range(50)]
+    cuts = [
+        sum(rate for a, b, rate in links if a in part | {source} and b not in part | {source})
+        for part in parts
+    ]
+    assert min(cuts) == flow if len(inner) < 9 else min(cuts) >= flow
+    assert flow == references.max_flow(links, source, sink)
+
+
+def test_a_ring_sends_as_much_per_node_but_through_one_nic():
+    plans = {"ring": ring_over_all(4, 8), "levels": solutions()["all_reduce"](4, 8)}
+    sent = {
+        name: Counter(a for step in plan for a, b, chunks, _ in step for _ in chunks if a // 8 != b // 8)
+        for name, plan in plans.items()
+    }
+    assert {n: count for n, count in sent["ring"].items() if n < 8} == {7: 62}
+    assert {n: count for n, count in sent["levels"].items() if n < 8} == dict.fromkeys(range(8), 6)
+    assert "62 chunks against 48" in text()
+
+
 # ---------------------------------------------------------------- plans
 
 
@@ -127,7 +213,9 @@ def test_flows_can_always_be_spread_to_the_least(seed, leaves, degree, spines):
             assert references.spread(solutions()["spread"](flows, count), flows, count)["share"] == 1
 
 
-@pytest.mark.parametrize("kind", ["plain", "first", "left behind", "too many", "more digits"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "first", "left behind", "the same step", "too many", "more digits"]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_save_with_any_operation_left_out_is_refused_unless_it_was_a_cleaning(kind, seed):
     sizes = {"kind": kind, "shards": 2, "keep": 2}
@@ -144,6 +232,20 @@ def test_a_save_must_not_delete_before_the_new_name_is_there():
     assert plan[-1] == ["delete", "step-200"]
     with pytest.raises(WrongAnswer, match="no folder"):
         references.save([plan[-1], *plan[:-1]], 300, ["step-200"], 2, 1)
+
+
+def test_files_that_a_save_of_more_ranks_left_must_not_come_into_the_new_one():
+    there, plan = ["step-2", "step-3.tmp"], solutions()["save"](3, ["step-2", "step-3.tmp"], 2, 2)
+    assert plan[0] == ["delete", "step-3.tmp"]
+    with pytest.raises(WrongAnswer, match=r"`step-3/2` is there"):
+        references.save(plan[1:], 3, there, 2, 2)
+
+
+def test_a_save_that_deletes_itself_is_told_so():
+    there = ["step-70", "step-80", "step-90"]
+    plan = [*solutions()["save"](100, there[1:], 2, 3), ["delete", "step-100"]]
+    with pytest.raises(WrongAnswer, match="in the end `step-100` is missing"):
+        references.save(plan, 100, there, 2, 3)
 
 
 def test_syncing_a_file_before_its_last_write_does_not_count():
@@ -177,26 +279,49 @@ def trainer() -> dict:
 
 def test_a_run_that_was_killed_goes_on_with_the_same_bits(tmp_path):
     names = trainer()
-    killed, quiet = tmp_path / "killed", tmp_path / "quiet"
+    killed, quiet, odd = (tmp_path / name for name in ("killed", "quiet", "odd"))
     killed.mkdir(), quiet.mkdir()
     with pytest.raises(distributed.RanksStopped, match="SIGKILL"):
-        distributed.run(names["train"], 2, killed, 10**6, 5, False, (1, 1.0), show=None)
+        distributed.run(names["train"], 2, killed, 10**6, 5, False, (1, 0.5), show=None)
+    shutil.copytree(killed, odd)
     reached = names["newest"](killed)
-    resumed = distributed.run(names["train"], 2, killed, reached + 10, 5, show=None)
-    straight = distributed.run(names["train"], 2, quiet, reached + 10, 5, show=None)
-    for (after, _), (without, _) in zip(resumed, straight, strict=True):
-        assert after.tobytes() == without.tobytes()
+    assert reached, "the run was killed after its first save"
+    after, straight = (
+        distributed.run(names["train"], 2, folder, reached + 10, 5, show=None) for folder in (killed, quiet)
+    )
+    for (resumed, _), (without, _) in zip(after, straight, strict=True):
+        assert resumed.tobytes() == without.tobytes()
     assert sorted(path.name for path in killed.iterdir()) == sorted(path.name for path in quiet.iterdir())
     # The generator that draws dropout is part of the state: with another one the bits differ.
-    step = killed / f"step-{reached + 10}"
-    for file in step.iterdir():
+    for file in (odd / f"step-{reached}").iterdir():
         torch.save(torch.load(file) | {"dropout": torch.Generator().manual_seed(99).get_state()}, file)
-    odd = distributed.run(names["train"], 2, killed, reached + 20, 5, show=None)
-    straight = distributed.run(names["train"], 2, quiet, reached + 20, 5, show=None)
-    assert odd[0][0].tobytes() != straight[0][0].tobytes()
+    other = distributed.run(names["train"], 2, odd, reached + 10, 5, show=None)
+    assert other[0][0].tobytes() != straight[0][0].tobytes()
 
 
 # ---------------------------------------------------------------- questions
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_idle_experts_are_held_and_odd_key_heads_are_not_cut(seed):
+    for model, gpu, days, lost in asked.train_questions(
+        {"kind": "idle experts"}, np.random.default_rng(seed)
+    ):
+        by_memory, by_time = asked.train_needs(model, gpu, days, lost)
+        assert by_memory > by_time and by_memory - 8 > by_memory * model["active"] / model["parameters"]
+    answers = [
+        references.serve(*question)[2]
+        for question in asked.serve_questions({"kind": "odd key heads"}, np.random.default_rng(seed))
+    ]
+    assert None in answers and any(answers)
+
+
+def test_eight_flows_by_chance_make_heaps_as_the_prediction_says():
+    draws = np.random.default_rng(5).integers(0, 8, (4000, 12, 8))
+    most = (draws[..., None] == np.arange(8)).sum(axis=2).max(axis=(1, 2))
+    assert np.mean(most >= 4) == pytest.approx(2 / 3, abs=0.03) and np.mean(most) == pytest.approx(
+        3.8, abs=0.1
+    )
 
 
 @pytest.mark.parametrize("exercise", [e for e in registry.of_lab(LAB) if e.questions], ids=lambda e: e.name)
@@ -239,6 +364,24 @@ def test_the_lucky_run_is_as_the_sample_answer_says():
     assert f"{held[0]:.2f} against {held[1]:.2f}" in text()
     last = [np.mean([run[1][s] for s in range(80, 100)]) for run in (crashed, smooth)]
     assert last[0] < last[1]
+
+
+def test_two_places_for_checkpoints_lose_what_beyond_says():
+    draws, mtbf = Random(1), 3.1 * 3600
+    clock = saved = on_disk = 0.0  # work that a node's failure leaves, and any failure
+    failure = draws.expovariate(1 / mtbf)
+    while saved < 2e8:
+        disk = saved + 360 - on_disk >= 3600
+        end = clock + 360 + 5 + 60 * disk
+        if failure < end:
+            clock = failure + 120
+            saved = saved if draws.random() < 0.9 else on_disk
+            failure = clock + draws.expovariate(1 / mtbf)
+        else:
+            clock, saved = end, saved + 360
+            on_disk = saved if disk else on_disk
+    assert 100 * (clock / saved - 1) == pytest.approx(7.5, abs=0.1)
+    assert "| ours: memory every 6 minutes, disk every hour | 7.5 |" in text()
 
 
 def test_rules_of_thumb_in_the_recap():

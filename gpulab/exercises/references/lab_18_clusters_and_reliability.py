@@ -16,8 +16,9 @@ def max_flow(links: Sequence[tuple[str, str, int]], source: str, sink: str) -> i
     """Shortest ways with something left, one after the other (J. Edmonds and R. Karp, 1972)."""
     left: dict[str, dict[str, int]] = {source: {}, sink: {}}
     for a, b, rate in links:
-        for x, y in ((a, b), (b, a)):
-            left.setdefault(x, {})[y] = left.get(x, {}).get(y, 0) + rate
+        there = left.setdefault(a, {})
+        there[b] = there.get(b, 0) + rate
+        left.setdefault(b, {}).setdefault(a, 0)  # what is sent may be sent back
     total = 0
     while True:
         before: dict[str, str] = {source: source}
@@ -192,7 +193,11 @@ def save(
     Of what happened to names, any first part that holds all before the last synchronisation of ``.`` is on
     the disk (a journal keeps their order); of contents, what was synchronised after it was last written.
     """
-    names = {f"{folder}/{i}": n * shards + i for n, folder in enumerate(there) for i in range(shards)}
+    new = f"step-{step}"
+    # What is left of the same step is of more ranks: two files more than the new save writes.
+    files = {folder: shards + 2 * (folder == f"{new}.tmp") for folder in there}
+    held = [f"{folder}/{i}" for folder in there for i in range(files[folder])]
+    names = {name: number for number, name in enumerate(held)}
     durable = frozenset(names.values())
     old = _newest(names)
     moments = [(dict(names), durable, 0)]  # names, contents on the disk, first part that is surely there
@@ -242,8 +247,20 @@ def save(
                 )
         moments.append((dict(names), durable, floor))
         most = max(most, len({name.split("/")[0] for name in names}))
+    wanted = _kept(step, there, keep)
+    kept = {name.split("/")[0] for name in names}
+    if missing := [name for name in wanted if name not in kept]:
+        raise WrongAnswer(f"in the end `{missing[0]}` is missing; to keep {keep}: {', '.join(wanted)}.")
     _survives(moments, plan, old, step, shards)
-    _tidy(names, step, there, keep)
+    if surplus := sorted(kept - {*wanted}):
+        raise WrongAnswer(
+            f"in the end `{surplus[0]}` is still there; to keep {keep}: {', '.join(wanted)}, nothing else."
+        )
+    if odd := sorted(n for n in names if n.startswith(f"{new}/") and int(n.split("/")[1]) >= shards):
+        raise WrongAnswer(
+            f"in the end `{odd[0]}` is there, and a save has the shards 0 to {shards - 1}: it was in "
+            f"`{new}.tmp` at the start. A loader that counts files reads it."
+        )
     return {"copies": most, "synchronisations": synced}
 
 
@@ -276,16 +293,10 @@ def _survives(
                 )
 
 
-def _tidy(names: dict[str, int], step: int, there: Sequence[str], keep: int) -> None:
-    folders = {name.split("/")[0] for name in names}
-    old = sorted((int(m[1]) for f in there if (m := _STEP.fullmatch(f))), reverse=True)
-    wanted = {f"step-{n}" for n in [step, *old][:keep]}
-    for what, which in (("is still there", folders - wanted), ("is gone", wanted - folders)):
-        if which:
-            raise WrongAnswer(
-                f"in the end `{min(which)}` {what}; to keep {keep}: {', '.join(sorted(wanted))}, nothing "
-                "else."
-            )
+def _kept(step: int, there: Sequence[str], keep: int) -> list[str]:
+    """The folders that a save leaves, the newest first."""
+    old = sorted((int(m[1]) for folder in there if (m := _STEP.fullmatch(folder))), reverse=True)
+    return [f"step-{n}" for n in [step, *old][:keep]]
 
 
 def reshard(elements: int, old: int, new: int) -> list[list[list[int]]]:

@@ -1,4 +1,4 @@
-# exercise: cluster.all_reduce  fails: NIC traffic  says: before it leaves
+# exercise: cluster.all_reduce  fails: NIC traffic  says: NICs send
 
 
 def all_reduce(nodes, per_node):

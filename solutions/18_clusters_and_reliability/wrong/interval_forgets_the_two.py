@@ -1,4 +1,4 @@
-# exercise: cluster.interval  fails: lost time, 24 h  says: above the least
+# exercise: cluster.interval  fails: lost time, 24 h  says: more loss than the least
 
 
 def interval(cost, restart, mtbf):

@@ -1,8 +1,5 @@
-# exercise: cluster.max_flow  fails: right  says: first wrong at one way
+# exercise: cluster.max_flow  fails: right  says: first wrong at
 
 
 def max_flow(links, source, sink):
-    def rate(node):
-        return sum(link[2] for link in links if node in link[:2])
-
-    return min(rate(source), rate(sink))
+    return min(sum(r for a, b, r in links if a == source), sum(r for a, b, r in links if b == sink))

@@ -6,7 +6,7 @@ def max_flow(links, source, sink):
     left = {source: {}, sink: {}}
     for a, b, rate in links:
         left.setdefault(a, {})[b] = rate
-        left.setdefault(b, {})[a] = rate
+        left.setdefault(b, {}).setdefault(a, 0)
     total = 0
     while True:
         came, queue = {source: None}, deque([source])

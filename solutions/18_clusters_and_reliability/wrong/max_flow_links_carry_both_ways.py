@@ -1,4 +1,4 @@
-# exercise: cluster.max_flow  fails: right  says: a way back
+# exercise: cluster.max_flow  fails: right  says: first wrong at a chain
 from collections import deque
 
 
@@ -25,5 +25,5 @@ def max_flow(links, source, sink):
         most = min(left[a][b] for a, b in way)
         for a, b in way:
             left[a][b] -= most
-            left[b][a] -= min(most, left[b][a])
+            left[b][a] += most
         total += most
