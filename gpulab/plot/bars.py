@@ -23,7 +23,8 @@ def bars(
     """Draw one bar per name. Bars that miss the budget are hatched; the budget is a dashed line.
 
     `unit` names the axis, for example ``sectors per request``. `log` suits counts that differ by 20 × or
-    more. The caption says in one sentence what to see; without one it lists the counts. Raises
+    more: it draws dots, crosses where the budget is missed, because the length of a bar means nothing there.
+    The caption says in one sentence what to see; without one it lists the counts. Raises
     NothingToDraw without a count, or where one is None: a report's word for what did not happen.
     """
     if not counts:
@@ -45,11 +46,16 @@ def bars(
         if misses:
             missed.append(name)
         fill = style.BAD if misses else style.GOOD
-        style.cell(ax, start, row - 0.3, "", fill, width=max(value - start, 0), height=0.6, wrong=misses)
+        if log:  # a bar's length would depend on where the axis happens to start
+            ax.plot((start, max(value, start)), (row, row), color=style.FAINT, linewidth=1, zorder=1)
+            if value > 0:
+                ax.plot(value, row, marker="X" if misses else "o", color=fill, markersize=7, zorder=2)
+        else:
+            style.cell(ax, start, row - 0.3, "", fill, width=max(value - start, 0), height=0.6, wrong=misses)
         where = _label_at(max(value, start), budget, start, highest, log)
         ax.annotate(
-            style.number(value), (where, row), xytext=(5, 0), textcoords="offset points", va="center",
-            fontsize=style.TEXT, color=style.INK,
+            style.number(value), (where, row), xytext=(8 if log else 5, 0), textcoords="offset points",
+            va="center", fontsize=style.TEXT, color=style.INK,
         )  # fmt: skip
     ax.set_xlim(start, highest * (1.6 if log else 1.12))
     ax.set_ylim(len(counts) - 0.5, -0.75 if budget is not None else -0.5)

@@ -850,7 +850,7 @@ plot.bars(
     "GB for weights, gradients and optimiser",
     budget=room,
     log=True,
-    caption=f"The budget is the memory of one A100, {room:.0f} GB; hatched bars do not fit into it.",
+    caption=f"The budget is the memory of one A100, {room:.0f} GB; crosses do not fit into it.",
 )
 
 # %% [markdown]

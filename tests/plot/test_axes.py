@@ -27,6 +27,13 @@ def test_large_numbers_at_an_axis_of_bars_have_separators():
 
 
 @pytest.mark.parametrize(("smallest", "start"), [(9, 1), (10, 1), (1000, 100), (0.02, 0.01)])
-def test_logarithmic_bars_start_at_the_power_of_ten_below_the_smallest(smallest, start):
+def test_logarithmic_counts_start_at_the_power_of_ten_below_the_smallest(smallest, start):
     picture = plot.bars({"few": smallest, "many": 1e9}, "parameters", log=True)
     assert picture.axes.get_xlim()[0] == pytest.approx(start)
+
+
+def test_logarithmic_counts_are_dots_without_a_length_and_crosses_where_they_miss():
+    axes = plot.bars({"none": 0, "few": 9, "many": 1e9}, "parameters", log=True, budget=100).axes
+    assert not axes.patches
+    marks = {line.get_marker(): line.get_xdata()[0] for line in axes.lines if line.get_marker() in "oX"}
+    assert marks == {"o": 9, "X": 1e9}
