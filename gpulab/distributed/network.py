@@ -11,6 +11,7 @@ limited. Imports no PyTorch, and unpickles nothing.
 
 from __future__ import annotations
 
+import itertools
 import selectors
 import socket
 import time
@@ -439,6 +440,10 @@ class Network:
             raise BadFrame("a group that is none")
         if cuts and (len(cuts) != len(ranks) or sum(cuts) != len(payload)):
             raise BadFrame("pieces that do not fit")
+        call["wants"] = tuple(_whole(n) for n in _list(call.get("wants", []), size))
+        if call["wants"] and len(call["wants"]) != len(ranks):
+            raise BadFrame("pieces that do not fit")
+        _whole(call.get("row", 0))
         _whole(call["bytes"])
         if not isinstance(call["dtype"], str) or not isinstance(call["operation"], str):
             raise BadFrame("a type that is none")
@@ -462,6 +467,8 @@ class Network:
         call = meeting[0].call
         name, root = call["name"], call["root"]
         given = [Contribution(r.data, r.call["cuts"]) for r in meeting]
+        if name == "all_to_all":
+            self._same_pieces(meeting)
         try:
             results = collectives.results(name, given, root, call["operation"], call["dtype"])
             sent = collectives.messages(name, given, root, collectives.itemsize(call["dtype"]))
@@ -489,6 +496,15 @@ class Network:
             self._pending -= len(request.data)
             request.data, request.after = result, after
         self._answer_all()
+
+    def _same_pieces(self, meeting: list[_Request]) -> None:
+        """Does each rank of an all-to-all expect what each other sends to it? `wants` may be left out."""
+        for (a, sender), (b, receiver) in itertools.product(enumerate(meeting), repeat=2):
+            sent, wanted = sender.call["cuts"], receiver.call["wants"]
+            if sent and wanted and sent[b] != wanted[a]:
+                row = _whole(sender.call.get("row", 0))
+                text = words.other_piece(sender.rank, sent[b], receiver.rank, wanted[a], row)
+                raise _Ends(Trouble("mismatch", text, receiver.rank, self._line(receiver)))
 
     # ------------------------------------------------------------ those who wait
 

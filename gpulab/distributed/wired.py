@@ -6,6 +6,7 @@ without knowing. Calls return at once, and what they bring is fetched when it is
 
 from __future__ import annotations
 
+import math
 import socket
 import sys
 import threading
@@ -114,6 +115,11 @@ def _bytes(tensors: list[torch.Tensor]) -> list[int]:
     return [t.numel() * t.element_size() for t in tensors]
 
 
+def _row(tensor: torch.Tensor) -> int:
+    """Bytes of a row."""
+    return math.prod(tensor.shape[1:]) * tensor.element_size()
+
+
 class _Work(dist._Work):
     """A call that was started. What it brings is written into `into` when somebody waits for it."""
 
@@ -176,11 +182,17 @@ class Wired(Group):
     # ------------------------------------------------------------ point to point
 
     def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Any:
+        self._another(to, sends=True)
         return _Message(self.wire, {"op": "send", "peer": self.members[to], "tag": tag}, tensors)
 
     def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Any:
+        self._another(source, sends=False)
         head = {"op": "recv", "peer": self.members[source], "tag": tag, "bytes": sum(_bytes(tensors))}
         return _Message(self.wire, head, tensors)
+
+    def _another(self, place: int, *, sends: bool) -> None:
+        if place == self.place:
+            raise ValueError(words.to_itself(self.members[place], sends))
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
         raise NotImplementedError(
@@ -198,7 +210,11 @@ class Wired(Group):
         root: int = 0,
         cuts: list[int] | None = None,
         result: Any = None,
+        wants: list[int] | None = None,
+        row: int = 0,
     ) -> Any:
+        """Post a collective. `cuts` are the bytes for each rank, `wants` those expected from each, `row`
+        those of a row, all where the collective has them."""
         reduces = name in ("all_reduce", "reduce", "reduce_scatter")
         sample = (given or into or [torch.empty(0, dtype=torch.uint8)])[0]
         head = {
@@ -207,6 +223,8 @@ class Wired(Group):
             "ranks": self.members,
             "root": root,
             "cuts": cuts or [],
+            "wants": wants or [],
+            "row": row,
             "bytes": sum(_bytes(into)),
             "dtype": str(sample.dtype).removeprefix("torch.") if reduces else "uint8",
             "operation": _operation(opts.reduceOp) if reduces else "",
@@ -249,7 +267,7 @@ class Wired(Group):
     reduce_scatter_single = _reduce_scatter_base
 
     def alltoall(self, into: list[torch.Tensor], given: list[torch.Tensor], opts: Any = None) -> Any:
-        return self._call("all_to_all", given, into, cuts=_bytes(given))
+        return self._call("all_to_all", given, into, cuts=_bytes(given), wants=_bytes(into))
 
     def alltoall_base(
         self,
@@ -259,10 +277,22 @@ class Wired(Group):
         rows: list[int],
         opts: Any = None,
     ) -> Any:
-        """`rows` of `given` go to each rank; nothing said means as many to each."""
-        row = given[0].numel() * given.element_size() if len(given) else 0
-        cuts = [n * row for n in rows] if rows else self._even(given)
-        return self._call("all_to_all", [given], [into], cuts=cuts)
+        """`rows` of `given` go to each rank, `rows_in` of `into` come from each; nothing said means as many
+        to each."""
+        cuts, wants = self._pieces("input", given, rows), self._pieces("output", into, rows_in)
+        return self._call("all_to_all", [given], [into], cuts=cuts, wants=wants, row=_row(given))
+
+    def _pieces(self, which: str, tensor: torch.Tensor, rows: Any) -> list[int]:
+        """Bytes of a tensor's parts, of so many rows each."""
+        if isinstance(rows, list | tuple) and not rows:
+            return self._even(tensor)
+        if not isinstance(rows, list | tuple) or not all(type(n) is int for n in rows):
+            some = rows[0] if isinstance(rows, list | tuple) else rows
+            inside = "" if some is rows else "a list of "
+            raise TypeError(words.not_counts(f"{inside}{type(some).__name__}"))
+        if sum(rows) != len(tensor):
+            raise ValueError(words.other_rows(which, sum(rows), len(tensor)))
+        return [n * _row(tensor) for n in rows]
 
     all_to_all_single = alltoall_base
 

@@ -76,6 +76,30 @@ def other_sizes(name: str, given: dict[int, int]) -> str:
     return f"the tensors of this {name} do not fit together: {said} go in"
 
 
+def other_piece(sender: int, sent: int, receiver: int, wanted: int, row: int) -> str:
+    """`sent` and `wanted` are bytes; `row` those of a row of the sender's tensor, 0 where it has none."""
+    rows = row > 0 and sent % row == wanted % row == 0
+    have, want = (n // row if rows else n for n in (sent, wanted))
+    unit = "row" if rows else "byte"
+    return (
+        f"in all_to_all rank {sender} sends {have:,} {unit}{'s' * (have != 1)} to rank {receiver}, which "
+        f"expects {want:,} from it"
+    )
+
+
+def not_counts(what: object) -> str:
+    return f"the numbers of rows are lists of whole numbers, not {what}: `.tolist()` makes one of a tensor"
+
+
+def other_rows(which: str, asked: int, there: int) -> str:
+    return f"the numbers of rows for `{which}` add up to {asked:,}; the tensor has {there:,}"
+
+
+def to_itself(rank: int, sends: bool) -> str:
+    what = "sends to" if sends else "waits for a message from"
+    return f"rank {rank} {what} itself; messages go to other ranks, and a single rank has none to send"
+
+
 def other_call(first: int, one: str, second: int, other: str, place: int) -> str:
     return (
         f"collective {place} of the group is {one} on rank {first} and {other} on rank {second}: all "

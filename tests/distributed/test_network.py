@@ -240,6 +240,12 @@ def test_a_collective_that_not_all_call_names_who_is_missing() -> None:
 
 
 MISMATCHES: list[tuple[Play, Play, str, str]] = [
+    (  # as many bytes altogether, but not from each
+        lambda a: a.wait(a.collective("all_to_all", b"abcd", cuts=[2, 2], wants=[2, 2], row=2)) and None,
+        lambda a: a.wait(a.collective("all_to_all", b"abcd", cuts=[2, 2], wants=[4, 0], row=2)) and None,
+        "mismatch",
+        "rank 0 sends 1 row to rank 1, which expects 2 from it",
+    ),
     (
         lambda a: a.wait(a.collective("all_gather", b"ab", bytes=4)) and None,
         lambda a: a.wait(a.collective("broadcast", b"", bytes=2)) and None,
@@ -294,7 +300,7 @@ MISMATCHES: list[tuple[Play, Play, str, str]] = [
 
 @pytest.mark.parametrize(("one", "other", "kind", "words"), MISMATCHES)
 def test_calls_that_do_not_fit_together_end_the_run(one: Play, other: Play, kind: str, words: str) -> None:
-    allowed = frozenset({"all_reduce", "broadcast", "all_gather", "barrier"})
+    allowed = frozenset({"all_reduce", "broadcast", "all_gather", "all_to_all", "barrier"})
     outcome = played(one, other, calls=allowed)
     assert outcome.trouble is not None and outcome.trouble.kind == kind
     assert words in outcome.trouble.text, outcome.trouble.text

@@ -259,6 +259,42 @@ def test_what_torch_distributed_offers_works_through_the_network(fn) -> None:
         registry.remove("toy.step")
 
 
+def counts_as_a_tensor(x, w):
+    each = torch.tensor([1, 1, 1, 0])
+    dist.all_to_all_single(torch.empty(3), torch.zeros(3), each, each)
+
+
+def counts_of_another_tensor(x, w):
+    dist.all_to_all_single(torch.empty(3), torch.zeros(3), [1, 1, 1, 1], [1, 1, 1, 0])
+
+
+def counts_that_nobody_expects(x, w):
+    rank = dist.get_rank()
+    leaving = [1 if to != rank else 0 for to in range(4)]
+    dist.all_to_all_single(torch.empty(3), torch.zeros(3), [1, 1, 1, 0], leaving)
+
+
+def to_itself(x, w):
+    dist.isend(x, dist.get_rank())
+
+
+@pytest.mark.parametrize(
+    ("fn", "said"),
+    [
+        (counts_as_a_tensor, "are lists of whole numbers, not Tensor"),
+        (counts_of_another_tensor, "for `output` add up to 4; the tensor has 3"),
+        (counts_that_nobody_expects, "rank 0 sends 0 rows to rank 0, which expects 1 from it"),
+        (to_itself, "rank 0 sends to itself"),
+    ],
+)
+def test_messages_name_the_numbers_that_do_not_fit(fn, said) -> None:
+    registry.add(STEP, lambda x, sizes: {"slope": x["x"].sum((0, 1))})
+    try:
+        assert said in text(gpulab.check("toy.step", fn))
+    finally:
+        registry.remove("toy.step")
+
+
 # ---------------------------------------------------------------- who has what
 
 PLACED = Exercise(
