@@ -43,6 +43,7 @@ row. 16 + 2 + 4 = 22; the limit is 24. Words read by the warp together and all e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 
 import numpy as np
@@ -90,7 +91,7 @@ def clear(values: np.ndarray, bits: int) -> np.ndarray:
 
 def affine_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     match sizes["what"]:
-        case "by hand":
+        case "easy numbers":
             return [([-1.0, -0.3, 0.0, 0.9, 3.0], 8), ([-1.0, -0.45, 0.1, 0.5], 2), ([-1.5, 0.3, 1.5], 2)]
         case "one sign":
             x = np.abs(numbers.standard_normal((2, 12))) + 2
@@ -106,9 +107,17 @@ def affine_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             ]
 
 
+GROUPS: dict[str, Callable[[int, int], int]] = {
+    "one scale for 4 × 32": lambda rows, columns: rows * columns,
+    "a scale per row": lambda rows, columns: columns,
+    "groups of 8": lambda rows, columns: 8,
+    "groups of 16": lambda rows, columns: 16,
+}
+
+
 def grouped_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     rows, columns = 4, 32
-    group = {"tensor": rows * columns, "row": columns, "8": 8, "16": 16}[str(sizes["what"])]
+    group = GROUPS[str(sizes["what"])](rows, columns)
     w = numbers.standard_normal((rows, columns)) * 2.0 ** numbers.integers(-3, 3, (rows, 1))
     return [
         (_floats(clear(w.reshape(-1, group), bits).reshape(rows, columns)), bits, group) for bits in (2, 3, 4)
@@ -133,9 +142,9 @@ def clip_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
 def fake_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     gradients = _floats(numbers.standard_normal(16))
     match sizes["what"]:
-        case "inside":
+        case "numbers inside the range":
             return [(_floats(_off_ties(numbers, 16, -7, 7) * 0.25), gradients, 0.25, 8, 4)]
-        case "beyond":
+        case "numbers beyond the range":
             return [(_floats(_off_ties(numbers, 16, -30, 30) * 0.1), gradients, 0.1, 2, 3)]
         case _:  # what rounds to the last code is inside, what rounds to the one after it is not
             x = np.array([-4.4, -4.6, -5.4, -5.6, 10.4, 10.6, 11.4, 0.0, -5.0, 10.0, 11.0, -6.0])
@@ -200,9 +209,9 @@ def size_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     """Entries of a state: [name, shape, dtype, number of its storage]."""
     wide, tall = (int(n) for n in numbers.integers(2, 9, 2) * 8)
     match sizes["what"]:
-        case "plain":
+        case "a plain model":
             return [([["a.weight", [tall, wide], "float32", 0], ["a.bias", [tall], "float32", 1]],)]
-        case "tied":
+        case "tied weights":
             entries: list = [
                 ["embed.weight", [tall, wide], "float16", 4],
                 ["norm.weight", [wide], "float32", 2],
@@ -261,7 +270,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence="answered cases",
         correct_points=3,
-        cases=_cases("by hand", "numbers", "one sign", "zeros", "one number"),
+        cases=_cases("easy numbers", "numbers", "one sign", "zeros", "one number"),
         questions=affine_questions,
         rtol=1e-9,
         hints=(
@@ -279,7 +288,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence="answered cases",
         correct_points=2,
-        cases=_cases("tensor", "row", "8", "16"),
+        cases=_cases(*GROUPS),
         questions=grouped_questions,
         rtol=1e-9,
         atol=1e-12,
@@ -309,15 +318,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1.5,
                 unit="times the least",
                 why="at the worst of four sets of values",
-                advice="Does your limit depend on the number of bits? Compare the errors of several "
-                "limits on these values.",
+                advice="Compare the errors of several limits between 0 and the largest magnitude, on these "
+                "values and with the codes −(2^(bits − 1) − 1) … 2^(bits − 1) − 1: how far is yours from the "
+                "best?",
             ),
         ),
         hints=(
             "Write the round trip first: scale = limit / (2^(bits − 1) − 1), round, cut, times scale. Then "
             "the mean square error of one limit.",
             "Try many limits between 0 and the largest magnitude, and keep the best.",
-            "A hundred limits, evenly spaced, are nearly enough. Look closer around the best of them.",
+            "A hundred limits, evenly spaced up to the largest magnitude, are enough.",
         ),
         section="3 · Calibration",
     ),
@@ -326,7 +336,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence="answered cases",
         correct_points=2,
-        cases=_cases("inside", "beyond", "edges"),
+        cases=_cases("numbers inside the range", "numbers beyond the range", "the edges"),
         questions=fake_questions,
         rtol=1e-9,
         atol=1e-12,
@@ -391,8 +401,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1,
                 unit="times that of rounding to nearest",
                 why="at 3.25 bits",
-                advice="After a column is rounded, do all the columns behind it move? And do they move "
-                "by what the matrix says about the columns that are left?",
+                advice="Near 1: do the columns behind a rounded one move at all (is U upper triangular)? Above 1, "
+                "worse than to nearest: do they move the right way (the sign)? Else: is each column rounded "
+                "as it is after the moves before it?",
             ),
         ),
         hints=(
@@ -474,7 +485,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence="answered cases",
         correct_points=2,
-        cases=_cases("plain", "tied", "nothing", "a quantised model"),
+        cases=_cases("a plain model", "tied weights", "nothing", "a quantised model"),
         questions=size_questions,
         detective=True,
         hints=(
@@ -519,19 +530,18 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "codes_left",
-        "8-bit codes that ordinary channels use when one is 50 times as large",
+        "Most 8-bit codes that a channel can use when another is 50 times as large",
         "codes",
-        5,
-        "127/50 = 2.54 steps on either side of 0: −2 … 2, and ±3 for the very largest.",
-        0.4,
+        7,
+        "127/50 = 2.54, and its code is 3: −3 … 3. Most of its numbers are smaller and have −2 … 2.",
     ),
     _prediction(
         "gptq_error",
         "Error of GPTQ over that of rounding to nearest, in this layer at 3 bits",
         "",
         None,
-        "Errors of channels that go together are made to cancel. How much that gives depends on how "
-        "strongly they do.",
+        "A quarter of the directions hold 90 % of the inputs. Errors are pushed into the others, where they "
+        "cost little.",
         0.3,
     ),
     _prediction(

@@ -15,13 +15,13 @@ def _matrices(*shapes: tuple[int, int]) -> tuple[Case, ...]:
 
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "quant.affine": _what("one number", "zeros", "numbers", "one sign", "by hand"),
-    "quant.grouped": _what("8", "row", "16", "tensor"),
+    "quant.affine": _what("one number", "zeros", "numbers", "one sign", "easy numbers"),
+    "quant.grouped": _what("groups of 8", "a scale per row", "groups of 16", "one scale for 4 × 32"),
     "quant.clip": _what("a few far out", "one magnitude", "normal", "all shapes"),
-    "quant.fake": _what("edges", "inside", "beyond"),
+    "quant.fake": _what("the edges", "numbers inside the range", "numbers beyond the range"),
     "quant.smooth": _what("a silent channel", "no outliers", "weights made up for it", "outliers"),
     "quant.gptq": (gptq_case(3, 12, 3), gptq_case(5, 48, 2, dead=1), gptq_case(8, 128, 3)),
     "quant.awq": _what("a silent channel", "no outliers", "outliers"),
     "quant.multiply": _matrices((33, 256), (0, 512), (7, 1536), (64, 1024)),
-    "quant.size": _what("nothing", "tied", "a quantised model", "plain"),
+    "quant.size": _what("nothing", "tied weights", "a quantised model", "a plain model"),
 }

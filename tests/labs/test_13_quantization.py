@@ -65,8 +65,7 @@ def test_predictions_follow_from_the_rules(solved):
     assert solved["affine"]([-1.0, 3.0], 8)[1] == answers["quant.zero_point"]
     assert solved["grouped"](np.eye(2, 128).tolist(), 3, 128)[0] == answers["quant.bits"]
     assert answers["quant.kernel_bytes"] == pytest.approx(16 / 4.5)
-    steps = round(127 / 50)  # 127 is the outlier's code: ±2.54, and 3 is rarely reached
-    assert answers["quant.codes_left"] in (2 * steps + 1, 2 * (steps - 1) + 1)
+    assert answers["quant.codes_left"] == 2 * round(127 / 50) + 1  # 127 is the outlier's code
 
 
 @given(
@@ -150,7 +149,7 @@ def test_nf4_is_the_published_table():
 
 
 def lost(model) -> float:
-    return story_nats(model, *fresh(200)) - text.STORY_NATS
+    return story_nats(model, *fresh(500)) - text.STORY_NATS
 
 
 def layers(model):
