@@ -138,7 +138,7 @@ def _advice(
         accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
         alike = cause.terms[0].column == "requests"  # each costs the same
         if accesses and (said := _pattern(exercise, case, fn, line.line, accesses, alike)):
-            sentences.append(said + ".")
+            sentences.append((said[:1].upper() + said[1:] if sentences else said) + ".")
     sentences.append(budgets.question(budget, got))
     details += [Detail(" ".join(s for s in sentences if s))] if any(sentences) else []
     return tuple(details)

@@ -127,6 +127,8 @@ class Race:
             if not self.repeated:
                 return lead, "Usual cure: let one thread write the element, or use an atomic."
             again = f"Usual cure: {cure} at the end of each pass through the loop, outside any branch; "
+            if READ not in (self.first.kind, self.second.kind):
+                again = f"Usual cure: let one thread write the element; {again.removeprefix('Usual cure: ')}"
             return lead, again + "or an atomic, if threads add to one element."
         if not self.place:
             usual = (

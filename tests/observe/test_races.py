@@ -10,6 +10,7 @@ import pytest
 
 from gpulab import cuda, device, simt
 from gpulab.observe import Race, Races
+from gpulab.observe.race import WRITE, Touch
 from gpulab.simt.errors import source_text
 from tests.simt.launching import element, kernel, launch
 
@@ -569,3 +570,9 @@ def test_threads_that_add_to_one_element_need_an_atomic(in_loop, schedule):
     assert all("an atomic" in cure(race) for race in own)
     if not in_loop:
         assert all("sync" not in cure(race) for race in own)
+
+
+def test_of_threads_that_all_write_one_element_in_a_loop_one_should():
+    one, other = (Touch(None, (0, 0, 0), (lane, 0, 0), lane, WRITE) for lane in (0, 1))
+    race = Race("sum_rows", "global", one, other, (0,), 4, "out", repeated=True)
+    assert cure(race).startswith("Usual cure: let one thread write the element")
