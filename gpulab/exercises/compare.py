@@ -15,7 +15,7 @@ import numpy as np
 class Mismatch:
     """The wrong elements of one array. `wrong` is a boolean array of its shape.
 
-    `rtol` and `atol` are the tolerance that they missed.
+    `rtol` and `atol` are the tolerance that they missed. `right` names the other outputs that are right.
     """
 
     array: str
@@ -24,6 +24,7 @@ class Mismatch:
     expected: np.ndarray
     rtol: float = 0.0
     atol: float = 0.0
+    right: tuple[str, ...] = ()
 
     @property
     def relative(self) -> tuple[float, float]:

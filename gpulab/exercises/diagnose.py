@@ -43,6 +43,8 @@ def wrong_result(
     if mismatch.count > 1:
         sentence += f" · {messages.more_elements(mismatch.count - 1, where(mismatch.wrong))}"
     details = [Detail(sentence)]
+    if mismatch.right:
+        details.append(Detail(messages.right_outputs(mismatch.right)))
     if writers is not None and writer is None:
         alike = mismatch.wrong & ~writers.written(name).reshape(mismatch.wrong.shape)
         details.append(

@@ -176,6 +176,11 @@ def more_elements(count: int, where: str) -> str:
     return f"{count:,} more{', ' + where if where else ''}"
 
 
+def right_outputs(names: Sequence[str]) -> str:
+    listed = " and ".join(f"`{name}`" for name in names)
+    return f"{listed} {'are' if len(names) > 1 else 'is'} right"
+
+
 def written_by(thread: str, line: int) -> str:
     return f"{thread} wrote it" + (f" in line {line}" if line else "")
 
