@@ -91,6 +91,7 @@ POINTWISE = frozenset(
         "logical_not",
         "logical_or",
         "lt",
+        "masked_fill",
         "maximum",
         "minimum",
         "mul",
