@@ -157,9 +157,9 @@ EXERCISES: tuple[Exercise, ...] = (
             kernel_case(20, 17),
             kernel_case(130, 19),
             kernel_case(3, 1),
-            kernel_case(16, 30, 1000),
+            kernel_case(9, 20, 1000),
             kernel_case(5, 0),
-            kernel_case(256, 48),
+            kernel_case(256, 32),
         ),
         arguments=kernel_arguments,
         shape=lambda sizes: Shape((-(-_n(sizes, "n") // BLOCK),), (BLOCK,)),
@@ -215,7 +215,7 @@ EXERCISES: tuple[Exercise, ...] = (
             kernel_case(16, 16),
             kernel_case(32, 48),
             kernel_case(16, 64, 100),
-            kernel_case(32, 128),
+            kernel_case(32, 96),
         ),
         arguments=cores_arguments,
         shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT,), (32,)),
@@ -262,7 +262,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="attention.blocks",
         lab=LAB,
         correct_points=2,
-        cases=(kernel_case(20, 40), kernel_case(70, 100), kernel_case(192, 192)),
+        cases=(kernel_case(20, 40), kernel_case(70, 100, 100), kernel_case(128, 128)),
         arguments=half_arguments,
         budgets=(
             Budget(
@@ -297,7 +297,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence="tensor graph",
         correct_points=2,
-        cases=(backward_case(5, 7, 4, 4), backward_case(12, 5, 8, 8), backward_case(256, 192, 32, 64)),
+        cases=(backward_case(5, 7, 4, 4), backward_case(12, 5, 8, 8), backward_case(192, 128, 32, 64)),
         arguments=backward_arguments,
         operators=COMMON,
         rtol=1e-3,
@@ -392,7 +392,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "on the tensor cores in float16,",
         "%",
         100 * (1 / 16) / (2 * 128 / int(H100.tensor_fma["float16"])),
-        "16 exponentials a clock and SM make 1/16 clock; 256 multiply-adds at the tensor cores' rate 1/8.",
+        "16 exponentials a clock and SM: one takes 1/16 clock. An H100's SM makes 2,048 float16 "
+        "multiply-adds a clock: 256 of them take 1/8.",
         0.05,
     ),
 )

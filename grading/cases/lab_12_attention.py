@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_12_attention import heads_case, merge_case, pairs_case, window_case
+from gpulab.exercises.lab_12_attention import heads_case, merge_case, others_case, pairs_case, window_case
 from gpulab.exercises.spec import Case
 
 CASES: dict[str, tuple[Case, ...]] = {
@@ -17,15 +17,15 @@ CASES: dict[str, tuple[Case, ...]] = {
         pairs_case(6, 4, 4, 4),
         pairs_case(1, 1, 8, 2),
         pairs_case(19, 30, 4, 8),
-        pairs_case(16, 80, 8, 16, 1000),
+        pairs_case(16, 50, 8, 16, 1000),
         pairs_case(5, 0, 8, 4),
-        pairs_case(448, 128, 32, 64),
+        pairs_case(384, 128, 32, 64),
     ),
     "attention.steady": (
-        pairs_case(6, 8, 4, 2),
-        pairs_case(20, 70, 8, 16, 100),
-        pairs_case(18, 50, 8, 16, 1000),
-        pairs_case(80, 64, 16, 32),
+        others_case(3, 5, 4),
+        others_case(6, 10, 4, "one outweighs"),
+        others_case(5, 7, 8, "±1,000"),
+        others_case(8, 24, 128),
     ),
     "attention.causal": (
         window_case(8, 8, 4, 4),
@@ -33,8 +33,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         window_case(13, 4, 4, 4),
         window_case(30, 21, 8, 8, 7),
         window_case(9, 33, 8, 8, 1),
-        window_case(128, 128, 32, 32),
-        window_case(128, 128, 32, 32, 20),
+        window_case(96, 96, 32, 32),
+        window_case(96, 96, 32, 32, 20),
     ),
     "attention.grouped": (
         heads_case(6, 3, 2, 9, 4),

@@ -10,9 +10,9 @@ CASES: dict[str, tuple[Case, ...]] = {
         kernel_case(12, 20),
         kernel_case(135, 18),
         kernel_case(1, 1),
-        kernel_case(9, 37, 1000),
+        kernel_case(7, 21, 1000),
         kernel_case(7, 0),
-        kernel_case(384, 32),
+        kernel_case(384, 16),
     ),
     "attention.cores": (
         kernel_case(16, 32),
@@ -22,12 +22,12 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "attention.blocks": (
         kernel_case(10, 50),
-        kernel_case(90, 90),
-        kernel_case(192, 256),
+        kernel_case(90, 90, 100),
+        kernel_case(128, 192),
     ),
     "attention.backward": (
         backward_case(6, 4, 4, 4),
         backward_case(9, 21, 8, 8),
-        backward_case(192, 256, 32, 64),
+        backward_case(128, 192, 32, 64),
     ),
 }

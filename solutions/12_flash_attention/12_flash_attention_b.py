@@ -241,9 +241,21 @@ plot.panels(
 #
 # ## 3 · On tensor cores
 #
-# `mma.sync` m16n8k16 (lab 06 B): lane l, g = l / 4, t = l % 4. The accumulator holds, of 16 × 8 scores, the columns 2t
-# and 2t + 1 of the rows g and g + 8. As the *left factor*, 16 × 16, a lane holds columns 2t, 2t + 1 and
-# 2t + 8, 2t + 9 of the same rows. So **two accumulators side by side are a left factor**, once rounded to float16:
+# `mma.sync` m16n8k16 (lab 06 B): lane l, g = l / 4, t = l % 4. A lane holds
+#
+# | of | register | row | columns |
+# |---|---|---|---|
+# | d, 16 × 8, float32 | d[0], d[1] | g | 2t, 2t + 1 |
+# | | d[2], d[3] | g + 8 | 2t, 2t + 1 |
+# | a, 16 × 16, two float16 in one | a[0] | g | 2t, 2t + 1 |
+# | | a[1] | g + 8 | 2t, 2t + 1 |
+# | | a[2] | g | 2t + 8, 2t + 9 |
+# | | a[3] | g + 8 | 2t + 8, 2t + 9 |
+# | b, 16 × 8, two float16 in one | b[0] | 2t, 2t + 1 | g |
+# | | b[1] | 2t + 8, 2t + 9 | g |
+#
+# For the scores b is Kᵀ: its column g is a key, and its pairs lie side by side in memory. For the output b is V: its
+# column g is a number of the output, and a pair comes from two keys. And **two accumulators side by side are a left factor**, once rounded to float16:
 # the weights of 16 × 16 scores go into the second product where they are. Only a row's maximum and sum cross lanes, the
 # four of its g.
 #
@@ -254,10 +266,11 @@ gpulab.predict("attention.registers", ...)
 
 # %% [markdown]
 # **Do.** Complete `cores`, non-causal; n and m (queries, keys) are multiples of 16, q, k, v are float16, q scaled, out and
-# lse float32. A block is one warp with 16 queries. Given: `mma(d, a, b)`; `pack(low, high)` rounds two floats into one
-# register; `stacked(upper, lower)` makes one of two halves that lie anywhere, as b[0] of v needs. ∞ is `CUDART_INF_F`,
-# eˣ `__expf(x)`. **Budget:** q
-# loaded once; three tenths of the instructions that the float32 lanes would need at least. About 45 lines.
+# lse float32; logits reach ±100s. A block is one warp with 16 queries. Given: `mma(d, a, b)`; `pack(low, high)` rounds
+# two floats into one register; `stacked(upper, lower)` makes one of two halves that lie anywhere. ∞ is `CUDART_INF_F`, eˣ
+# `__expf(x)`; `__shfl_xor_sync(0xffffffff, x, 1)` is x of the lane whose number differs in bit 0 (2: in bit 1).
+# **Budget:** q loaded once; three tenths of the instructions that the float32 lanes would need at least. About 45
+# lines. If lse is right, so are the scores, and what is wrong is the second product.
 
 
 # %% nbgrader={"grade": false, "grade_id": "cores", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -363,6 +376,7 @@ steps["cores"] = gpulab.profile(cores, (n // 16,), (32,), (*halves, out, lse, np
 plot.bars(
     {name: 32 * r["instructions"] / (n * m * 2 * D) for name, r in steps.items()},
     "warp instructions per 32 multiply-adds",
+    caption="On tensor cores fewer instructions than multiply-adds remain.",
 )
 
 # %% [markdown]
@@ -374,13 +388,14 @@ plot.bars(
 #
 # Triton plans lanes, shared memory and `mma` itself: `tl.dot(a, b)` multiplies two blocks, of float16 with float32 sums;
 # `tl.trans(b)` turns one; `tl.max(x, 1)` and `tl.sum(x, 1)` reduce its rows. Blocks have sides of 16 at least.
-# `tl.full((64,), -float("inf"), tl.float32)` makes one; `tl.where`, `tl.maximum`, `tl.minimum` and `tl.exp` are what they
-# are in NumPy, and `x.to(tl.float16)` rounds.
+# `tl.full((64,), -float("inf"), tl.float32)` makes one; `tl.where`, `tl.maximum`, `tl.minimum`, `tl.exp` and `tl.log` are
+# what they are in NumPy, and `x.to(tl.float16)` rounds.
 #
 # **Do.** Write `blocks(q, k, v, out, lse)`, which launches your kernel `blocks_kernel` with one program for 64
 # queries. Causal: query i of n sees keys j ≤ i + m − n; m ≥ n, any sizes. q (scaled), k and v are float16, out and lse
-# float32. `q.shape` can be asked for. **Budget:** for each program the keys up to its last query, no more, so no masked
-# tile beyond the diagonal. About 30 lines.
+# float32; logits reach ±100s. `q.shape` can be asked for. ROWS is the queries of a program, COLUMNS the keys of one turn
+# of its loop, a divisor of 64. **Budget:** for each program the keys up to its last query, no more, so no masked tile
+# beyond the diagonal. About 30 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -424,13 +439,14 @@ def blocks(q, k, v, out, lse):
 gpulab.check("attention.blocks", blocks)
 
 # %%
-gpulab.need(cores, blocks)
+gpulab.need(blocks)
 on_device = [cuda.to_device(x[:n].astype(np.float16)) for x in (q, k, v)]
 in_triton = gpulab.profile(blocks, *on_device, *results)
 all_pairs = 2 * (n * D + n // 64 * 2 * m * D)
 print(f"loaded {in_triton['global_load_bytes']:,} bytes; all keys for all programs would be {all_pairs:,}")
 pairs = n * (n + 1) // 2
-for name, report, done in (("cores", steps["cores"], n * m), ("blocks", in_triton, pairs)):
+compared = [("cores", steps["cores"], n * m)] if "cores" in steps else []
+for name, report, done in (*compared, ("blocks", in_triton, pairs)):
     each = 32 * report["instructions"] / (done * 2 * D)
     print(f"{name:7} {each:.2f} instructions per 32 multiply-adds that count")
 
@@ -446,8 +462,8 @@ for name, report, done in (("cores", steps["cores"], n * m), ("blocks", in_trito
 # > dV = Pᵀ·dO, dP = dO·Vᵀ, dS = P ∘ (dP − δ), dQ = dS·K, dK = dSᵀ·Q
 #
 # δᵢ = Σ dOᵢ ∘ Oᵢ, one number for each query (∘ multiplies element by element); it is there because a row of P keeps the
-# sum 1, whatever a score does. Everyone else keeps P from the forward
-# pass. FlashAttention keeps O and lse, and **computes S again**, tile by tile: five products instead of four.
+# sum 1, whatever a score does. Plain attention keeps P from the forward pass. FlashAttention **computes S again**, tile
+# by tile: five products instead of four.
 #
 # **Predict.** n = m = 1,024, d = 64, float32. Beyond q, k, v and out, what must be kept, in bytes?
 
@@ -540,7 +556,11 @@ def step(layer):
 held = {f.__name__: gpulab.profile(step, f) for f in (plain, checkpointed, fused)}
 for name in ("plain", "checkpointed"):
     print(f"{name:13}{held[name]['matrix_flops'] / 1e6:6.0f} MFLOP of products")
-plot.bars({name: r.peak / 1e6 for name, r in held.items()}, "MB held at most")
+plot.bars(
+    {name: r.peak / 1e6 for name, r in held.items()},
+    "MB held at most",
+    caption="Checkpoints leave the scores of one layer, a fused kernel none.",
+)
 
 # %% [markdown]
 # (The ledger has no formula for the FLOPs of the fused operator on a CPU.)
@@ -579,12 +599,13 @@ plot.lines(
     },
     "heads × sequences, of 4,096 tokens",
     "SMs of an A100 at work, % (modelled)",
-    "A block for each head leaves SMs idle unless there are many heads; cutting the sequence fills them.",
+    "A block for each head leaves SMs idle; the 109th head needs a second round. Cutting the sequence fills them.",
 )
 
 # %% [markdown]
-# **FlashAttention-3 (2024)** is for the H100. Its tensor cores are twice as fast for each SM and its exponentials are
-# not: 16 in a clock and SM on both (CUDA Programming Guide, "Arithmetic Instructions").
+# **FlashAttention-3 (2024)** is for the H100. An SM's tensor cores are twice as fast, 2,048 float16 multiply-adds in a
+# clock where an A100's make 1,024 (`gpulab.hardware`), and its exponentials are not: 16 in a clock on both (CUDA
+# Programming Guide, "Arithmetic Instructions").
 #
 # **Predict.** Heads of 128 numbers, float16, H100: how long does a score's exponential take, in percent of the time of
 # its 256 multiply-adds?
@@ -597,7 +618,11 @@ shares = {}
 for name, gpu, dtype in (("A100", a100, "float16"), ("H100", h100, "float16"), ("H100", h100, "float8")):
     products = 2 * 128 / int(gpu.tensor_fma[dtype])  # clocks of an SM for a score
     shares[f"{name}, {dtype}"] = 100 * (1 / 16) / products
-plot.bars(shares, "% of the products' time that exponentials take")
+plot.bars(
+    shares,
+    "% of the products' time that exponentials take",
+    caption="The faster the products are, the more the exponentials weigh (derived from the data sheets).",
+)
 
 # %% [markdown]
 # **Why.** If a warp waits for one and then for the other, the times add up. Version 3 lets two groups of four warps take
@@ -696,6 +721,7 @@ def best(q, k, v, out, lse):
     pass  # your kernel
 
 
+results = [cuda.to_device(np.zeros((n, D), np.float32)), cuda.to_device(np.zeros(n, np.float32))]
 measured = gpulab.profile(best[2, 128], *some, *results)
 error = np.abs(results[0].copy_to_host() - output.detach().numpy()).max()
 print(

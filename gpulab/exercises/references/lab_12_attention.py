@@ -47,6 +47,16 @@ def merge(inputs: Arrays, sizes: Sizes) -> Expected:
     return {"out": (weights[:, :, None] * inputs["outs"]).sum(axis=0), "lse": lse}
 
 
+def steady(inputs: Arrays, sizes: Sizes) -> Expected:
+    """Each part's others merged, one part after the other."""
+    outs, lses = inputs["outs"], inputs["lses"]
+    rest = [
+        merge({"outs": np.delete(outs, p, axis=0), "lses": np.delete(lses, p, axis=0)}, sizes)
+        for p in range(len(outs))
+    ]
+    return {name: np.stack([r[name] for r in rest]) for name in ("out", "lse")}
+
+
 def grouped(inputs: Arrays, sizes: Sizes) -> Expected:
     each = int(sizes["query_heads"]) // int(sizes["key_heads"])
     k, v = (np.repeat(inputs[name], each, axis=0) for name in ("k", "v"))
@@ -56,7 +66,7 @@ def grouped(inputs: Arrays, sizes: Sizes) -> Expected:
 REFERENCES: dict[str, Callable[..., Any]] = {
     "attention.merge": merge,
     "attention.tiled": tiled,
-    "attention.steady": tiled,
+    "attention.steady": steady,
     "attention.causal": causal,
     "attention.grouped": grouped,
 }
