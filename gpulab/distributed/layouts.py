@@ -1,10 +1,7 @@
 """What a training step costs when tensor, pipeline and data parallelism are combined. Modelled, not measured.
 
 A layout says into how many parts each of the three cuts, how many sequences a micro-batch has, and in which
-order ranks are dealt out. Sources of the formulas: D. Narayanan et al., "Efficient Large-Scale Language
-Model Training on GPU Clusters Using Megatron-LM", 2021 (pipelines, all-reduces per layer, FLOPs); V.
-Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022 (activations); S.
-Rajbhandari et al., "ZeRO", 2020 (bytes per parameter).
+order ranks are dealt out. `cost` has the formulas and their sources.
 """
 
 from __future__ import annotations
@@ -78,9 +75,24 @@ def cost(model: Mapping[str, Any], cluster: Mapping[str, Any], layout: Mapping[s
     `layout`: ``tensor``, ``pipeline``, ``data`` (parts), ``micro`` (sequences in a micro-batch), ``order``
     (of these three names, the first varies fastest from rank to rank).
 
-    That small matrices are slow is a stand-in of our own: rate · x / (x + half). Left out: embedding and
-    head, the products of attention's scores, any overlap. A group with neighbours on two nodes runs at the
-    speed between nodes. Raises NoLayout where a number does not divide another.
+    With t, p, d parts, m = batch / (d · micro) micro-batches and x = sequence · micro tokens in each:
+
+    - parameters P = 12 · layers · width²; activations A = 2 · x · width bytes, in 16 bits [1]
+    - compute: 6 · P · x · m / (t · p) FLOP at rate · y / (y + half) with y = x / t; this slope for small
+      matrices is a stand-in of our own
+    - bubble: compute · (p − 1) / m [1]
+    - tensor: (m + p − 1) · layers / p · 4 ring all-reduces of A over t ranks [1]
+    - pipeline: (m + p − 1) · 2 messages of A / t bytes, none where p is 1 [1]
+    - data: one ring all-reduce of 2 · P / (t · p) bytes over d ranks
+    - memory: 16 · P / (t · p) bytes [3], and 34 · x · width · layers / (t · p) bytes [2] for each of the
+      min(p, m) micro-batches that the first stage has under way
+
+    Left out: embedding and head, the products of attention's scores, any overlap. A group with neighbours on
+    two nodes runs at the speed between nodes. Raises NoLayout where a number does not divide another.
+
+    Sources: [1] D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+    Megatron-LM", 2021. [2] V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer
+    Models", 2022. [3] S. Rajbhandari et al., "ZeRO", 2020.
     """
     t, p, d, micro = (_whole(layout, key) for key in (*WAYS, "micro"))
     order: tuple[Any, ...] = tuple(layout.get("order", ()))

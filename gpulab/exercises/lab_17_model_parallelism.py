@@ -37,7 +37,9 @@ receiver, even ranks first, take 2 (p − 1) steps; a round too many sends p blo
 **biased**: as mlp's forward, 1.5 S; a second all-reduce for the bias, 3 S in all.
 
 **dispatch**: N bytes of tokens go to their experts and back, 2 N at most, and a table of counts. All tokens
-to all experts and a sum back is (p − 1) N + (p − 1) N = 6 N.
+to all experts and a sum back is (p − 1) N + (p − 1) N = 6 N. Cases with a budget have no more tokens than an
+expert has columns, so that experts that come to the tokens cost more still: p (p − 1) weights of w² are
+12 N where w = tokens.
 
 Derivations of part B (p devices, m micro-batches, each operation one step; figures at p = 4, m = 8):
 
@@ -56,7 +58,9 @@ that have nothing else left: 3 m + 2 (p − 1) = 30. ZB-H1 (P. Qi et al., 2023) 
 micro-batches; every device then holds p.
 
 **layout**: the reference tries all layouts. The naive one has tensor parallelism over the whole node, the
-rest of the memory's need by pipeline, micro-batches of one sequence: 59 % above the best at the last case.
+rest of the memory's need by pipeline, micro-batches of one sequence: 59 % above the best for the large
+model. The last case has several clusters, and its worst answer counts: on one of them each shorter search
+loses (micro-batches of one sequence 127 %, one fixed order 28 to 31 %).
 """
 
 from __future__ import annotations
@@ -238,6 +242,7 @@ MODELS = {
     "small": {"layers": 32, "width": 4096, "heads": 32, "sequence": 2048, "batch": 128},
     "middle": {"layers": 40, "width": 5120, "heads": 40, "sequence": 2048, "batch": 64},
     "large": {"layers": 48, "width": 8192, "heads": 64, "sequence": 4096, "batch": 128},
+    "long": {"layers": 24, "width": 2048, "heads": 16, "sequence": 8192, "batch": 256},
 }
 CLUSTER = {
     "nodes": 4,
@@ -251,8 +256,27 @@ CLUSTER = {
 }
 
 
+# On each of these clusters another shorter search loses: tensor parallelism over the node, micro-batches of
+# one sequence, data always before pipeline, pipeline always before data.
+SEVERAL: tuple[tuple[str, dict[str, float]], ...] = (
+    ("large", {}),
+    ("small", {"nodes": 1, "memory": 160e9, "half": 4000}),
+    ("long", {"nodes": 2, "memory": 24e9, "between": 2e9}),
+    ("small", {"nodes": 2, "between": 2e9}),
+)
+OTHERS: tuple[tuple[str, dict[str, float]], ...] = (
+    ("large", {}),
+    ("small", {"half": 4000}),
+    ("long", {"memory": 24e9, "between": 2e9}),
+    ("small", {"nodes": 2, "between": 3e9}),
+)
+
+
 def layout_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
-    """A model and a cluster; the speeds differ from call to call."""
+    """Models and clusters; the speeds differ from call to call where sizes say so."""
+    if "clusters" in sizes:
+        several = OTHERS if sizes["clusters"] == "others" else SEVERAL
+        return [(dict(MODELS[model]), CLUSTER | changes) for model, changes in several]
     changed = {
         key: float(value)
         for key, value in CLUSTER.items()
@@ -416,7 +440,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "busiest sender",
                 naive=lambda sizes: 2 * all_reduce(sizes),
                 unit="B",
-                why="one all-reduce",
+                why="the budget is one all-reduce",
                 advice="Every rank has the whole of `b_bias`: need it travel at all?",
             ),
         ),
@@ -445,7 +469,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "steps",
                 naive=lambda sizes: 2 * math.prod(_p_m(sizes)),
                 unit="steps",
-                why="2 (m + p − 1)",
+                why="the budget is 2 (m + p − 1)",
                 advice="Which device waits although its next input is there?",
             ),
             Budget(
@@ -455,7 +479,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "peak micro-batches",
                 naive=lambda sizes: _p_m(sizes)[1],
                 unit="micro-batches",
-                why="the number of devices",
+                why="the budget is the number of devices",
                 advice="A backward frees what its forward kept. When is the first one possible?",
             ),
         ),
@@ -484,7 +508,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "slowest stage",
                 naive=10,
                 unit="units",
-                why="above the least possible",
+                why="counted above the least possible",
                 advice="The head takes as long as some layers. Which stage should have fewer of them?",
             ),
         ),
@@ -513,8 +537,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 "steps",
                 naive=lambda sizes: steps_in_three(sizes) + _p_m(sizes)[0] - 1,
                 unit="steps",
-                why="3 m + p − 1",
-                advice="Who waits for W of a micro-batch, and who for its B? Look at your schedule's end.",
+                why="the budget is 3 m + p − 1",
+                advice="Draw your schedule: where does a device idle although a W of its own is open? Who "
+                "waits for a W, and who for a B?",
             ),
             Budget(
                 "peak micro-batches",
@@ -547,7 +572,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "4 ranks, all tokens to one expert",
                 {"ranks": 4, "tokens": 16, "width": 8, "favourite": 2},
             ),
-            _ranks(4, tokens=128, width=32),
+            _ranks(4, tokens=64, width=64),
         ),
         arguments=dispatch_arguments,
         calls=frozenset({"all_to_all", "all_gather", "all_reduce", "reduce_scatter"}),
@@ -560,7 +585,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 2 * _others(sizes) * activations(sizes),
                 unit="B",
                 why="each token there and back, and counts",
-                advice="How many ranks need a token? Which collective sends other rows to each rank?",
+                advice="How many ranks need a token? Which collective sends other rows to each rank? "
+                "An expert is larger than a rank's tokens.",
             ),
         ),
         rtol=1e-4,
@@ -585,7 +611,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _layout("small", 1, 8, 80),
             _layout("small", 4, 8, 40, vary=True),
             _layout("middle", 16, 4, 80, vary=True),
-            _layout("large", 4, 8, 80),
+            Case("four clusters", {"clusters": "several"}),
         ),
         questions=layout_questions,
         budgets=(
@@ -597,7 +623,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=50,
                 unit="%",
                 why="more than with the best layout",
-                advice="Print the parts of your layout's cost. Which is largest, and what would shrink it?",
+                advice="The worst of four clusters counts. Print the parts of your layout's cost where a link is "
+                "slow, where `half` is large. Which part is largest, and what would shrink it?",
             ),
         ),
         hints=(
@@ -623,15 +650,16 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "All-reduces of one transformer layer, forward and backward together",
         "all-reduces",
         4,
-        "Attention has one forward and one backward, and so has the MLP.",
+        "Attention has one forward and one backward, and so has the MLP. Q, K and V are products with the "
+        "same X: a rank adds their three gradients of X up before one all-reduce.",
     ),
     _prediction(
         "across",
         "How many times as long an all-reduce takes over 16 GPUs on two nodes as over 8 on one",
         "×",
         None,
-        "A ring is as slow as its slowest link, 50 GB/s instead of 450, and 15/16 of the data go there "
-        "instead of 7/8.",
+        "A ring is as slow as its slowest link: 2 · 15/16 · 100 MB at 50 GB/s are 3.75 ms instead of 2 · 7/8 "
+        "at 450 GB/s, 0.39 ms: 9.6 times. With 30 and 14 messages of 5 µs each it is 3.90 ms and 0.46 ms.",
         0.25,
     ),
     _prediction(
@@ -679,7 +707,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "How many times the mean load has the busiest of 8 experts, by this router",
         "×",
         None,
-        "A fresh router has favourites: some directions are common in the data.",
+        "A fresh router sends all tokens of a direction much the same way, and the most common direction of "
+        "twelve has a third of them: 1 / (1 + 1/2 + … + 1/12) is 0.32, 2.6 times an eighth. Others join it.",
         0.3,
     ),
     _prediction(
@@ -687,8 +716,9 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "How many times as long a step takes when only the order of the ranks is a bad one",
         "×",
         None,
-        "The tensor groups then have a neighbour on another node, and all their all-reduces run at that "
-        "link's speed.",
+        "The tensor groups then have a neighbour on another node, and a ring is as slow as its slowest link: "
+        "the tensor part of the line above takes 450 / 50 = 9 times as long. The rest hardly changes, so the "
+        "step grows by eight times that part.",
         0.25,
     ),
     _prediction(

@@ -28,7 +28,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(
             "4 ranks, all tokens to the last expert", {"ranks": 4, "tokens": 12, "width": 16, "favourite": 3}
         ),
-        _ranks(4, tokens=96, width=24),
+        _ranks(4, tokens=48, width=48),
     ),
     "parallel.schedule": tuple(_pipeline(*pm) for pm in ((1, 1), (2, 3), (5, 2), (3, 8), (4, 8))),
     "parallel.stages": _whats("any", "one stage", "one layer each", "all alike", "a large head"),
@@ -37,6 +37,6 @@ CASES: dict[str, tuple[Case, ...]] = {
         _layout("small", 2, 8, 80, vary=True),
         _layout("middle", 8, 4, 40, vary=True),
         _layout("large", 16, 4, 80, vary=True),
-        _layout("large", 4, 8, 80),
+        Case("four other clusters", {"clusters": "others"}),
     ),
 }

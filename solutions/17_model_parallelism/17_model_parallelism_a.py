@@ -86,7 +86,7 @@ for name, part, whole in (("columns", parts[0][0], side_by_side), ("rows", parts
 # columns of the matrices for Q, K and V, and the matching rows of the output matrix.
 #
 # **Predict.** How many all-reduces has one transformer layer (attention and MLP), forward and backward
-# together?
+# together? A rank may add gradients of one X up before they travel.
 
 # %%
 gpulab.predict("parallel.reduces", ...)
@@ -165,7 +165,8 @@ gpulab.plot.bars(held, "weights that a rank holds")
 # hidden on purpose (part B, Domino). So the link decides.
 #
 # **Predict.** An all-reduce of 100 MB over the GPUs of nodes with 8 H100: how many times as long does it take
-# over 16 GPUs on two nodes as over 8 on one? Take 450 GB/s inside and 50 GB/s between, per GPU and direction.
+# over 16 GPUs on two nodes as over 8 on one? Take 450 GB/s inside and 50 GB/s between, per GPU and direction,
+# and 5 µs of latency a message.
 
 # %%
 gpulab.predict("parallel.across", ...)
@@ -262,8 +263,8 @@ gpulab.check("parallel.loss", loss)
 # %% [markdown]
 # **Why.** For one sequence of 8,192 tokens and 128,256 words (Llama 3's vocabulary) the logits in float32 are
 # 4.2 GB. Cut, no rank ever holds more than its share of them, and what travels is three numbers a token, 98
-# KB. Vocabularies are padded so that the ranks divide them, and to a multiple of 128 rows a rank besides in
-# Megatron-LM.
+# KB. Vocabularies are padded until each rank has as many rows; Megatron-LM pads to 128 rows a rank, or a
+# multiple.
 #
 # ## 5 · Splitting the sequence
 #
@@ -499,12 +500,20 @@ def causal_ring(q, k, v):
     return ring(q, k, v)  # yours: with the mask, and with fewer messages
 
 
+def tokens_of(rank):
+    numbers = torch.Generator().manual_seed(rank)
+    return [torch.randn(16, 16, generator=numbers) for _ in range(3)]
+
+
 def causal_run():
-    numbers = torch.Generator().manual_seed(dist.get_rank())
-    return causal_ring(*(torch.randn(16, 16, generator=numbers) for _ in range(3)))
+    return causal_ring(*tokens_of(dist.get_rank()))
 
 
-print(f"{sum(distributed.run(causal_run, 4).bytes_sent):,} B")
+q, k, v = (torch.cat(parts)[None] for parts in zip(*map(tokens_of, range(4)), strict=True))
+masked = F.scaled_dot_product_attention(q, k, v, is_causal=True)[0]
+ran = distributed.run(causal_run, 4)
+off = float((torch.cat(list(ran)) - masked).abs().max())
+print(f"{sum(ran.bytes_sent):,} B; off by {off:.1g} from masked attention (the full ring has no mask)")
 
 # %% [markdown]
 # ## Recap
@@ -559,8 +568,8 @@ gpulab.recap("17")
 #
 # - *Tensor parallelism splits the model's layers across GPUs.* It splits each layer; pipelines split the
 #   list.
-# - *Dropout(Y B) needs the full hidden layer Y on each rank.* Only the sum of the parts Y_i B_i is needed; Y
-#   is never gathered.
+# - *Dropout behind the MLP needs the full hidden layer on each rank.* It needs the full output Y, the sum of
+#   the parts. The hidden layer gelu(X A) is never gathered.
 # - *Data parallelism replicates weights and activations.* Weights, yes; activations are of different samples.
 # - *Sequence parallelism reduces communication.* It reduces memory, at the same traffic.
 #

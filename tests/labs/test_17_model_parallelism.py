@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from gpulab import distributed, hardware
 from gpulab.distributed import costs
+from gpulab.distributed.layouts import WAYS, NoLayout, cost
 from gpulab.distributed.pipelines import Run, Work, simulate
-from gpulab.exercises.lab_17_model_parallelism import CLUSTER, MODELS
+from gpulab.exercises.lab_17_model_parallelism import CLUSTER, MODELS, OTHERS, SEVERAL
 from gpulab.exercises.references.lab_17_model_parallelism import best, gelu, least, mlp, schedule, zero_bubble
 from gpulab.exercises.references.lab_17_model_parallelism import layout as judged
 from tests.labs import notebooks
@@ -122,6 +123,66 @@ def test_the_best_layout_depends_on_memory_and_model():
         for memory in (40e9, 80e9)
     }
     assert found["small", 40e9] > found["small", 80e9] and found["large", 40e9] > found["large", 80e9]
+
+
+@pytest.mark.parametrize("clusters", [SEVERAL, OTHERS])
+def test_no_shorter_search_finds_all_of_the_best_layouts(clusters):
+    def worst(**fixed):
+        return max(100 * (searched(*asked, **fixed) / searched(*asked) - 1) for asked in clusters)
+
+    assert worst(micros=(1,)) > 50
+    for order in itertools.permutations(WAYS):
+        assert worst(orders=(order,)) > 20, order
+
+
+def searched(name, changes, micros=None, orders=None):
+    """The least seconds of a step among layouts with these micro-batches and orders only."""
+    model, cluster = MODELS[name], CLUSTER | changes
+    gpus, found = cluster["nodes"] * cluster["per_node"], []
+    parts = [n for n in range(1, gpus + 1) if gpus % n == 0]
+    powers = tuple(2**k for k in range(9))
+    for t, p, micro in itertools.product(parts, parts, micros or powers):
+        for order in orders or itertools.permutations(WAYS):
+            choice = {"tensor": t, "pipeline": p, "data": gpus // (t * p), "micro": micro, "order": order}
+            try:
+                costs = cost(model, cluster, choice)
+            except NoLayout:
+                continue
+            if costs.memory <= cluster["memory"]:
+                found.append(costs.seconds)
+    return min(found)
+
+
+@pytest.fixture
+def real_cluster():
+    h100, between = hardware.find("H100"), hardware.link("InfiniBand NDR")
+    return CLUSTER | {
+        "memory": float(h100.dram_bytes),
+        "rate": 0.6 * float(h100.peak("float16", tensor=True)),
+        "inside": float(hardware.link("NVLink 4").per_direction),
+        "between": float(between.per_direction),
+    }
+
+
+def test_what_the_text_says_of_other_clusters_is_what_the_search_finds(solved, real_cluster):
+    def found(model=MODELS["large"], **changes):
+        best_one = solved["layout"](model, real_cluster | changes)
+        return tuple(best_one[key] for key in (*WAYS, "micro")), best_one["order"]
+
+    data_first = ("tensor", "data", "pipeline")
+    assert found() == found(nodes=8, per_node=4) == ((2, 8, 2, 1), data_first)
+    assert found(memory=40e9)[0] == (4, 8, 1, 1)
+    assert found(memory=float(hardware.find("H200").dram_bytes))[0] == (1, 8, 4, 1)
+    assert found(between=5e9) == ((4, 4, 2, 2), data_first)
+    assert found(MODELS["long"], between=5e9) == ((1, 8, 4, 1), ("tensor", "pipeline", "data"))
+
+
+def test_stages_of_the_good_layout_send_fewer_bytes_than_replicas_and_take_longer(real_cluster):
+    good = {"tensor": 4, "pipeline": 4, "data": 2, "micro": 1, "order": ("tensor", "data", "pipeline")}
+    parts = cost(MODELS["large"], real_cluster | {"latency": 0.0}, good).parts
+    stages = parts["pipeline"] * real_cluster["between"]
+    replicas = parts["data"] * real_cluster["inside"]
+    assert stages / replicas == pytest.approx(0.5, abs=0.05) and parts["pipeline"] > parts["data"]
 
 
 # ---------------------------------------------------------------- inside a layer

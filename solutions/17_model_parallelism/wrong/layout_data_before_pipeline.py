@@ -1,0 +1,20 @@
+# exercise: parallel.layout  fails: time of a step  says: more than with the best layout
+import itertools
+
+from gpulab.distributed import layouts
+
+
+def layout(model, cluster):
+    gpus, found = cluster["nodes"] * cluster["per_node"], []
+    parts = [n for n in range(1, gpus + 1) if gpus % n == 0]
+    choices = itertools.product(parts, parts, (2**k for k in range(9)))
+    for tensor, pipeline, micro in choices:
+        this = {"tensor": tensor, "pipeline": pipeline, "data": gpus // (tensor * pipeline)}
+        this |= {"micro": micro, "order": ("tensor", "data", "pipeline")}
+        try:
+            cost = layouts.cost(model, cluster, this)
+        except layouts.NoLayout:
+            continue
+        if cost.memory <= cluster["memory"]:
+            found.append((cost.seconds, len(found), this))
+    return min(found)[2]
