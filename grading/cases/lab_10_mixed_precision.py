@@ -11,7 +11,7 @@ def _what(*names: str) -> tuple[Case, ...]:
 
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "mixed.static": _what("zeros", "one large", "exactly at the end", "too large already", "small gradients"),
+    "mixed.static": _what("zeros", "one large", "exactly at the end", "too large already", "packed"),
     "mixed.recipe": _what("60 iterations"),
     "mixed.scaler": _what("interval 1", "above a limit", "always", "never", "other settings", "now and then"),
     "mixed.clip": _what("short enough", "not finite", "long"),

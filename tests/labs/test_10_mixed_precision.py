@@ -9,13 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+import gpulab
 from gpulab import numerics
-from gpulab.exercises.lab_10_mixed_precision import LONG, SAME, SHORT, STEPS, WIDEST
-from gpulab.exercises.references.lab_10_mixed_precision import dtypes, recipe, states, static
+from gpulab.exercises.lab_10_mixed_precision import (
+    IN_PLACE,
+    LONG,
+    SAME,
+    SHORT,
+    STEPS,
+    WIDEST,
+    packed,
+)
+from gpulab.exercises.references.lab_10_mixed_precision import dtypes, recipe, scaler, states, static
+from gpulab.exercises.spec import WrongAnswer
 from gpulab.models.emulate import emulate, rounded
 from tests.labs import notebooks
 
 LAB = "10_mixed_precision"
+
+
+@pytest.fixture(autouse=True)
+def progress(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
 
 
 @pytest.fixture(scope="module")
@@ -47,22 +62,58 @@ def test_the_states_of_a_scaler_are_those_of_torch(overflows, scale, factors, in
     assert states(overflows, scale, growth, backoff, interval) == found
 
 
-def test_only_orders_that_unscale_check_and_clip_in_time_are_right(solved):
-    assert recipe(solved["recipe"]())["wrong updates"] == 0
-    order = list(STEPS)
-    early = [*order[:4], "check", "unscale", "clip", *order[7:]]  # infinities are there before unscaling, too
-    assert recipe(early)["wrong updates"] == 0
-    clipped = [*order[:4], "clip", "unscale", "check", *order[7:]]
-    assert recipe(clipped)["wrong updates"] >= 57  # all but those that are skipped
-    late = [*order[:5], "clip", "update weights", "check", "update scale"]
-    assert recipe(late)["wrong updates"] > 0
+START, END = list(STEPS[:4]), list(STEPS[7:])  # zero, forward, scale, backward; both updates
 
 
-def test_the_best_static_scale_loses_least():
-    gradients = [3.0, 2.0**-30, 2.0**-41]
-    assert static(2.0**14, gradients)["lost beyond the least"] == 0
-    assert static(2.0**4, gradients)["lost beyond the least"] == 1  # 2^-41 is lost at best, too
-    assert float(np.float16(3.0 * 2.0**15)) == np.inf
+@pytest.mark.parametrize(
+    "order",
+    [
+        STEPS,
+        [*START, "check", "unscale", "clip", *END],  # infinities are there before unscaling, too
+        [*START, "unscale", "check", "update scale", "clip", "update weights"],
+        [*START[:2], "update scale", *START[2:], "unscale", "check", "clip", "update weights"],
+    ],
+)
+def test_an_order_whose_weights_are_right_is_accepted(order):
+    assert recipe(order) == {}
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [
+        ([*START, "clip", "unscale", "check", *END], 0),
+        ([*START, "check", "update scale", "unscale", "clip", "update weights"], 4),
+        ([*START, "unscale", "clip", "update weights", "check", "update scale"], 11),
+        ([*START, "unscale", "update scale", "check", "clip", "update weights"], 31),
+    ],
+)
+def test_a_wrong_order_is_told_its_first_wrong_iteration(order, first):
+    with pytest.raises(WrongAnswer, match=f"iteration {first}, counted from 0"):
+        recipe(order)
+
+
+def test_a_wrong_scaler_is_told_its_first_wrong_state():
+    script = [False, False, True, False], 8.0, 2.0, 0.5, 2
+    assert scaler(states(*script), *script) == {}
+    with pytest.raises(WrongAnswer, match=r"after iteration 1.*\[8\.0, 2\].*\[16\.0, 0\].*a good step"):
+        scaler([[8.0, 1], [8.0, 2], [4.0, 0], [4.0, 1]], *script)
+
+
+@pytest.mark.parametrize(("times", "lost"), [(1, 0), (2, 100), (4, 200), (32, 400)])
+def test_every_power_of_two_below_the_best_static_scale_loses_a_quarter(times, lost):
+    for largest in (65519.0 * 2.0**-12, 3.0):
+        gradients = packed(np.random.default_rng(0), largest)
+        best = next(2.0**k for k in range(40, -40, -1) if np.isfinite(np.float16(largest * 2.0**k)))
+        assert static(best / times, gradients)["lost beyond the least"] == lost
+
+
+@pytest.mark.parametrize("name", ["mixed.clip", "mixed.delayed"])
+def test_results_in_float32_are_accepted(name, solved):
+    def short(*arguments):
+        found = solved[name.removeprefix("mixed.")](*arguments)
+        return None if found is None else np.array(found, np.float32)
+
+    assert gpulab.check(name, short).passed
 
 
 def test_fp16_rounds_to_zero_and_infinity_where_the_lab_says():
@@ -110,17 +161,27 @@ def operation(name: str, inputs: list[torch.Tensor]) -> torch.Tensor:
         "gelu": lambda: F.gelu(x),
         "dropout": lambda: F.dropout(x),
         "reshape": lambda: x.reshape(-1),
+        "add_": lambda: x.clone().add_(y),
+        "mul_": lambda: x.clone().mul_(y),
     }
     return functions.get(name, lambda: getattr(torch, name)(*inputs))()
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", (*SHORT, *LONG, *WIDEST, *SAME))
+@pytest.mark.parametrize("name", (*SHORT, *LONG, *WIDEST, *SAME, *IN_PLACE))
 @pytest.mark.parametrize("given", [("float16", "float16"), ("float32", "float16"), ("float16", "float32")])
 def test_autocast_runs_each_operation_in_the_type_that_the_lab_says(name, given):
     inputs = [torch.ones(4, 4, device="cuda", dtype=getattr(torch, g)) for g in given]
-    if name not in (*SHORT, *WIDEST):
+    if name not in (*SHORT, *WIDEST, *IN_PLACE):
         inputs = inputs[:1]
     with torch.amp.autocast("cuda", dtype=torch.float16):
         result = operation(name, inputs)
     assert str(result.dtype) == f"torch.{dtypes([[name, list(given[: len(inputs)])]])[0]}"
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_autocast_leaves_the_type_of_what_is_written_in_place(name):
+    x, y = torch.ones(4, 4, dtype=torch.bfloat16), torch.ones(4, 4)
+    with torch.amp.autocast("cpu", dtype=torch.bfloat16):
+        assert operation(name, [x, y]).dtype == torch.bfloat16
+        assert operation(name, [y, x]).dtype == torch.float32

@@ -17,7 +17,7 @@ BEYOND = 65520.0  # and from here on to infinity
 
 
 def static(factor: float, gradients: Sequence[float]) -> dict[str, float]:
-    """How many more gradients become zero than with the best power of two."""
+    """Counts how many more gradients become zero than with the best power of two."""
     if not isinstance(factor, int | float) or isinstance(factor, bool):
         raise WrongAnswer("the answer is one number.")
     if factor <= 0 or math.frexp(factor)[0] != 0.5:
@@ -39,28 +39,41 @@ def static(factor: float, gradients: Sequence[float]) -> dict[str, float]:
 # ---------------------------------------------------------------- an iteration, as a recipe
 
 
+GROWS_AFTER = 5  # good steps, so that the scale grows a few times in 60 iterations
+
+
+def steepness(iteration: int) -> float:
+    """How much steeper than usual a batch is: some are clipped, single ones and a row of four overflow."""
+    if 30 <= iteration < 34:
+        return 60.0
+    return 4e4 if iteration % 17 == 11 else 5.0 if iteration % 7 == 3 else 1.0
+
+
 @dataclass
 class Training:
     """Two weights of a quadratic, gradients in FP16, and all that a mixed-precision iteration has in hand."""
 
-    weights: np.ndarray = field(default_factory=lambda: np.array([3.0, -2.0]))
+    weights: np.ndarray = field(default_factory=lambda: np.array([1.2, -2.0]))
     scale: float = 1024.0
     good: int = 0
-    iteration: int = 0
     slope: np.ndarray | None = None
     factor: float = 1.0
     gradients: np.ndarray = field(default_factory=lambda: np.zeros(2))
     overflow: bool = False
 
-    def do(self, step: str) -> None:
-        """One step. Raises WrongAnswer where it has nothing to work on."""
+    def iterate(self, order: Sequence[str], iteration: int) -> None:
+        """All steps of an iteration. Raises WrongAnswer where one has nothing to work on."""
+        self.slope = None
+        for step in order:
+            self._do(step, iteration)
+
+    def _do(self, step: str, iteration: int) -> None:
         match step:
             case "zero":
                 self.gradients = np.zeros(2)
             case "forward":
-                noise = np.random.default_rng(self.iteration).standard_normal(2)
-                steep = 4e4 if self.iteration % 17 == 11 else 1.0  # now and then a batch that overflows
-                self.slope = steep * (np.array([1.0, 0.1]) * self.weights + 0.1 * noise)
+                noise = np.random.default_rng(iteration).standard_normal(2)
+                self.slope = steepness(iteration) * (np.array([1.0, 0.1]) * self.weights + 0.1 * noise)
                 self.factor = 1.0
             case "scale":
                 if self.slope is None:
@@ -88,36 +101,39 @@ class Training:
                 self.good = 0 if self.overflow else self.good + 1
                 if self.overflow:
                     self.scale *= 0.5
-                elif self.good == 20:
+                elif self.good == GROWS_AFTER:
                     self.scale, self.good = 2 * self.scale, 0
 
 
-ORDER = STEPS
-
-
 def recipe(order: Sequence[str]) -> dict[str, float]:
-    """In how many iterations the weights change otherwise than with the right order."""
+    """Trains by the learner's order and by the right one side by side; WrongAnswer at the first difference.
+
+    What counts are the weights: an order that gives the same ones is as right.
+    """
     for step in STEPS:
         if list(order).count(step) != 1:
             raise WrongAnswer(f"`{step}` is there {list(order).count(step)} times; each step is needed once.")
     if len(order) != len(STEPS):
         raise WrongAnswer(f"it has {len(order)} steps, {len(STEPS)} are known.")
-    mine, wrong = Training(), 0
+    mine, right = Training(), Training()
     for iteration in range(ITERATIONS):
-        right = Training(mine.weights, mine.scale, mine.good, iteration)
-        for step in ORDER:
-            right.do(step)
-        before = mine.scale, mine.good
-        mine.iteration, mine.slope = iteration, None
-        for step in order:
-            mine.do(step)
-        same = np.allclose(mine.weights, right.weights, rtol=1e-9, atol=0)
-        wrong += not (same and (mine.scale, mine.good) == (right.scale, right.good))
-        if not np.isfinite(mine.weights).all():
-            return {"wrong updates": float(ITERATIONS)}
-        if (right.scale, right.good) != (mine.scale, mine.good):
-            mine.scale, mine.good = before[0], right.good
-    return {"wrong updates": float(wrong)}
+        before = right.weights
+        mine.iterate(order, iteration)
+        right.iterate(STEPS, iteration)
+        if not np.allclose(mine.weights, right.weights, rtol=1e-9, atol=0):
+            raise WrongAnswer(_first_wrong(iteration, mine.weights - before, right.weights - before, right))
+    return {}
+
+
+def _first_wrong(iteration: int, got: np.ndarray, expected: np.ndarray, right: Training) -> str:
+    """What happened in the first iteration whose update is wrong: all before it were right."""
+    happened = "overflow" if right.overflow else "do not overflow"
+    moved, should = (f"({', '.join(f'{v:.3g}' for v in update)})" for update in (got, expected))
+    return (
+        f"iteration {iteration}, counted from 0, is the first with a wrong update. By the right order its "
+        f"gradients {happened}. The weights change by {moved}, "
+        f"{f'should by {should}' if expected.any() else 'and should stay'}."
+    )
 
 
 def states(
@@ -136,17 +152,22 @@ def states(
     return found
 
 
-def scaler(answer: Sequence[Sequence[float]], *script: Any) -> dict[str, float]:
-    right = states(*script)
+def scaler(answer: Sequence[Sequence[float]], overflows: Sequence[bool], *settings: Any) -> dict[str, float]:
+    """WrongAnswer at the first state that is not GradScaler's."""
+    right = states(overflows, *settings)
     if len(answer) != len(right):
         raise WrongAnswer(f"it has {len(answer)} states; there are {len(right)} iterations.")
-    for state in answer:
-        if len(state) != 2:
+    for iteration, (got, expected) in enumerate(zip(answer, right, strict=True)):
+        if len(got) != 2:
             raise WrongAnswer("each state is two numbers: the scale and the counter.")
-    differing = [
-        a for a, b in zip(answer, right, strict=True) if [float(x) for x in a] != [float(x) for x in b]
-    ]
-    return {"differing states": float(len(differing))}
+        if [float(x) for x in got] != expected:
+            before = right[iteration - 1] if iteration else [settings[0], 0]
+            happened = "an overflow" if overflows[iteration] else "a good step"
+            raise WrongAnswer(
+                f"the state after iteration {iteration}, counted from 0, is {list(got)}; GradScaler's is "
+                f"{expected}. Before it was {before}, and the iteration is {happened}."
+            )
+    return {}
 
 
 def clip(gradients: Sequence[float], scale: float, limit: float) -> list[float] | None:
@@ -185,11 +206,12 @@ def footprint(parameters: int, choice: str) -> int:
 
 
 def delayed(amaxes: Sequence[float], length: int, largest: float) -> list[float]:
-    scales = []
+    scales, scale = [], 1.0
     for k in range(len(amaxes)):
         known = amaxes[max(0, k - length) : k]
-        usable = bool(known) and all(map(math.isfinite, known)) and max(known) > 0
-        scales.append(largest / max(known) if usable else 1.0)
+        if known and all(map(math.isfinite, known)) and max(known) > 0:
+            scale = largest / max(known)
+        scales.append(scale)
     return scales
 
 

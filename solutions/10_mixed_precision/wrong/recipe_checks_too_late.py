@@ -1,4 +1,4 @@
-# exercise: mixed.recipe  fails: wrong updates  says: of 60
+# exercise: mixed.recipe  fails: right  says: iteration 11
 def recipe():
     return [
         "zero",

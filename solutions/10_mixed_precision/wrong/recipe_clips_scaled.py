@@ -1,4 +1,4 @@
-# exercise: mixed.recipe  fails: wrong updates  says: naive
+# exercise: mixed.recipe  fails: right  says: iteration 0
 def recipe():
     return [
         "zero",

@@ -1,4 +1,4 @@
-# exercise: mixed.scaler  fails: differing states  says: GradScaler
+# exercise: mixed.scaler  fails: right  says: GradScaler
 def scaler(overflows, scale, growth, backoff, interval):
     states, good = [], 0
     for overflow in overflows:

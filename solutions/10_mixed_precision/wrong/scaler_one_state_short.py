@@ -1,3 +1,3 @@
-# exercise: mixed.scaler  fails: right  says: there are 300 iterations
+# exercise: mixed.scaler  fails: right  says: states; there are
 def scaler(overflows, scale, growth, backoff, interval):
     return [[scale, 0] for _ in overflows[1:]]

@@ -1,0 +1,7 @@
+# exercise: mixed.static  fails: lost values  says: 65,504
+import math
+
+
+def static(gradients):
+    largest = max(abs(g) for g in gradients)
+    return 2.0 ** math.floor(math.log2(65504 / largest)) if largest else 1.0
