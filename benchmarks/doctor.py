@@ -6,7 +6,6 @@ public case. Both times are of the processor, the best of several runs of the sa
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -42,11 +41,7 @@ def best(call: Callable[[], Any], around: Callable[[], AbstractContextManager]) 
 
 def launches(exercise: Exercise, fn: Any) -> Iterator[tuple[Case, Callable[[], Any]]]:
     """The smallest and the largest case with anything to do, and what launches them."""
-    sized = [case for case in exercise.cases if 0 not in case.sizes.values()] or list(exercise.cases)
-    sized = [
-        case for case in sized if all(not isinstance(size, str) for size in case.sizes.values())
-    ] or sized
-    sized.sort(key=lambda case: math.prod(n for n in case.sizes.values() if not isinstance(n, str)))
+    sized = notebooks.by_size(exercise)
     for case in dict.fromkeys((sized[0].name, sized[-1].name)):
         chosen = next(c for c in sized if c.name == case)
         given = [

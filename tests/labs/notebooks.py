@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import math
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
+from gpulab.exercises.spec import Array, Case, Exercise
 from grading.course import sources
 from grading.graft import cells_to_run
 from grading.preprocessors import StableIds
@@ -108,3 +110,15 @@ def _without_calls(source: str) -> str:
 def parts(verdict: Any) -> Iterator[tuple[str, str]]:
     """The labels of a verdict with their states."""
     return ((part.label, part.state) for part in verdict.parts)
+
+
+def by_size(exercise: Exercise) -> list[Case]:
+    """The cases with anything to do, the one with the fewest elements in its arrays first."""
+    assert exercise.arguments is not None
+
+    def elements(case: Case) -> list[int]:
+        return [math.prod(a.shape) for a in exercise.arguments(case.sizes) if isinstance(a, Array)]
+
+    return sorted(
+        (case for case in exercise.cases if all(elements(case))), key=lambda case: sum(elements(case))
+    )
