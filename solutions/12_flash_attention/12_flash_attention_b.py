@@ -255,9 +255,9 @@ plot.panels(
 # | | b[1] | 2t + 8, 2t + 9 | g |
 #
 # For the scores b is Kᵀ: its column g is a key, and its pairs lie side by side in memory. For the output b is V: its
-# column g is a number of the output, and a pair comes from two keys. And **two accumulators side by side are a left factor**, once rounded to float16:
-# the weights of 16 × 16 scores go into the second product where they are. Only a row's maximum and sum cross lanes, the
-# four of its g.
+# column g is a number of the output, and a pair comes from two keys. And **two accumulators side by side are a left
+# factor**, once rounded to float16: the weights of 16 × 16 scores go into the second product where they are. Only a
+# row's maximum and sum cross lanes, the four of its g.
 #
 # **Predict.** A warp has 16 queries. How many registers does the unfinished output take in each lane?
 
