@@ -112,11 +112,13 @@ def _small_transformer(ranks: int) -> Case:
 
 
 def _ranks(ranks: int, **sizes: int) -> Case:
-    said = ", ".join(f"{n} {name}" for name, n in sizes.items() if name not in ("step", "times"))
+    said = ", ".join(f"{n} {name}" for name, n in sizes.items() if name not in ("step", "times", "zero"))
     if "step" in sizes:
         said += f", step {sizes['step']}"
     if sizes.get("times") == 0:
         said += ", all zero"
+    if "zero" in sizes:
+        said += f", rank {sizes['zero']}'s all zero"
     return Case(f"{ranks} rank{'s' * (ranks > 1)}, {said}", {"ranks": ranks, **sizes})
 
 
@@ -126,9 +128,12 @@ def _small(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray
 
 
 def _steep(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
-    """Gradients of which some ranks' are much longer than others'; all zero for `times` 0."""
+    """Gradients of which some ranks' are much longer than others'; zero for `times` 0, and on rank `zero`."""
     slope = np.linspace(0.1, 3, int(np.prod(shape))).reshape(shape)
-    return numbers.standard_normal(shape) * slope * int(sizes.get("times", 1))
+    found = numbers.standard_normal(shape) * slope * int(sizes.get("times", 1))
+    if "zero" in sizes:
+        np.split(found, int(sizes["ranks"]))[int(sizes["zero"])][:] = 0
+    return found
 
 
 def zero2_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
@@ -281,7 +286,36 @@ def config_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             zero = {kind: {"device": "none"} for kind in ("offload_param", "offload_optimizer")}
             fp16 = {"fp16": {"enabled": False}, "bf16": {"enabled": True}}
             return [({TRIPLE[1]: 1, TRIPLE[2]: 8, **fp16, "zero_optimization": zero}, 2, 1, 1)]
+        case "offload and stage":
+            return [
+                ({**_batches(numbers), "zero_optimization": {**stage, what: {"device": device}}}, 4, 1, 1)
+                for what in ("offload_optimizer", "offload_param")
+                for stage in ({}, *({"stage": number} for number in range(4)))
+                for device in ("cpu", "nvme")
+            ]
+        case "pipeline and stage":
+            return [
+                ({**_batches(numbers), "zero_optimization": stage}, 8, 1, pipeline)
+                for stage in ({}, *({"stage": number} for number in range(4)))
+                for pipeline in (2, 1)
+            ]
+        case "every scheduler":
+            keys = sorted({key for taken in SCHEDULERS.values() for key in taken})
+            params = {key: int(numbers.integers(1, 100)) for key in keys}
+            return [
+                ({**_batches(numbers), "scheduler": {"type": kind, "params": params}}, 2, 1, 1)
+                for kind in SCHEDULERS
+            ]
+        case "GPUs left over":
+            whole = _batches(numbers)
+            triple = {**whole, TRIPLE[0]: 2 * whole[TRIPLE[1]] * whole[TRIPLE[2]]}
+            return [({k: v for k, v in triple.items() if k != left}, 10, 4, 1) for left in (*TRIPLE, "")]
     return [_some_settings(numbers) for _ in range(12)]
+
+
+def _batches(numbers: Numbers) -> dict[str, Any]:
+    """A micro-batch and accumulation steps: the batch is what they make."""
+    return {key: int(numbers.integers(1, 9)) for key in TRIPLE[1:]}
 
 
 def _some_settings(numbers: Numbers) -> tuple[dict[str, Any], int, int, int]:
@@ -464,6 +498,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _ranks(1, parameters=9),
             _ranks(3, parameters=10),
             _ranks(2, parameters=8, times=0),
+            _ranks(3, parameters=12, zero=1),
             _ranks(4, parameters=1000),
         ),
         arguments=clip_arguments,
@@ -563,12 +598,21 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence="answered cases",
         correct_points=3,
         cases=_whats(
-            "a good one", "two of three", "does not divide", "common mistakes", "nothing offloaded", "any"
+            "a good one",
+            "two of three",
+            "does not divide",
+            "GPUs left over",
+            "common mistakes",
+            "nothing offloaded",
+            "offload and stage",
+            "pipeline and stage",
+            "every scheduler",
+            "any",
         ),
         questions=config_questions,
         hints=(
-            "Data-parallel ranks are gpus // (tensor · pipeline). Two of the three batch numbers give the "
-            "third; multiply all again to see whether they fit.",
+            "Data-parallel ranks are gpus / (tensor · pipeline), if that is a whole number. Two of the three "
+            "batch numbers give the third; multiply all again to see whether they fit.",
             "`settings.get('zero_optimization', {})` helps where a part is missing. The stage is then 0.",
             "`device` of an offload may be 'none': then nothing is offloaded. `enabled` may be False.",
         ),

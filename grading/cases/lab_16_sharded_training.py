@@ -24,9 +24,20 @@ CASES: dict[str, tuple[Case, ...]] = {
     "shard.clip": (
         _ranks(2, parameters=7),
         _ranks(3, parameters=6, times=0),
+        _ranks(2, parameters=10, zero=0),
         _ranks(4, parameters=802),
     ),
     "shard.offload": _whats("any", "room for one", "one layer", "room for all", "12 layers, room for 4"),
     "shard.recompute": _whats("any", "one layer", "room for inputs", "room for all", "GPT-3 in 60 GB"),
-    "shard.config": _whats("any", "common mistakes", "nothing offloaded", "does not divide", "two of three"),
+    "shard.config": _whats(
+        "any",
+        "common mistakes",
+        "nothing offloaded",
+        "offload and stage",
+        "pipeline and stage",
+        "every scheduler",
+        "does not divide",
+        "GPUs left over",
+        "two of three",
+    ),
 }

@@ -817,10 +817,11 @@ SCHEDULERS = {  # the keys that each takes: deepspeed/runtime/lr_schedules.py, A
 
 # %% [markdown]
 # **Do.** Write `config(settings, gpus, tensor, pipeline)`. `settings` is such a dictionary; any part may be missing, but
-# two of the three batch numbers are there. Return `{"batch": […], "problems": […]}`.
+# two of the three batch numbers are there. A scheduler has a `type` of the three, an offload has a `device`, and there
+# are at least tensor × pipeline GPUs. Return `{"batch": […], "problems": […]}`.
 #
 # `batch` is the list of the three numbers in the order of the identity, the missing one worked out; or `None` if whole
-# numbers cannot make it true. `problems` is a sorted list of these words:
+# numbers cannot make it true, data-parallel ranks among them. `problems` is a sorted list of these words:
 #
 # | word | when |
 # |---|---|
@@ -848,7 +849,7 @@ def config(settings, gpus, tensor, pipeline):
         micro = train // (steps * ranks)
     elif steps is None:
         steps = train // (micro * ranks)
-    holds = train == micro * steps * ranks
+    holds = gpus % (tensor * pipeline) == 0 and train == micro * steps * ranks
     problems = [] if holds else ["batch"]
     if all(settings.get(kind, {}).get("enabled", False) for kind in ("fp16", "bf16")):
         problems.append("fp16 and bf16")

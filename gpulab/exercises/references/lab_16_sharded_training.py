@@ -192,7 +192,7 @@ def config(settings: Mapping[str, Any], gpus: int, tensor: int, pipeline: int) -
         micro = train // (steps * data)
     elif not steps:
         steps = train // (micro * data)
-    fits = train == micro * steps * data
+    fits = train == micro * steps * data and gpus % (tensor * pipeline) == 0
     if not fits:
         problems.append("batch")
     if all(settings.get(kind, {}).get("enabled") for kind in ("fp16", "bf16")):

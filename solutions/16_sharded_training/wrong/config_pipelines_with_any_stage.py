@@ -23,7 +23,7 @@ def config(settings, gpus, tensor, pipeline):
         micro = train // (steps * ranks)
     elif steps is None:
         steps = train // (micro * ranks)
-    holds = train == micro * steps * ranks
+    holds = gpus % (tensor * pipeline) == 0 and train == micro * steps * ranks
     problems = [] if holds else ["batch"]
     if all(settings.get(kind, {}).get("enabled", False) for kind in ("fp16", "bf16")):
         problems.append("fp16 and bf16")
