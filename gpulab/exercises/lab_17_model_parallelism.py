@@ -623,8 +623,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=50,
                 unit="%",
                 why="more than with the best layout",
-                advice="The worst of four clusters counts. Print the parts of your layout's cost where a link is "
-                "slow, where `half` is large. Which part is largest, and what would shrink it?",
+                advice="The worst of four clusters counts. Print the parts of your layout's cost where a "
+                "link is slow, where `half` is large. Which part is largest, and what would shrink it?",
             ),
         ),
         hints=(
@@ -717,8 +717,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "×",
         None,
         "The tensor groups then have a neighbour on another node, and a ring is as slow as its slowest link: "
-        "the tensor part of the line above takes 450 / 50 = 9 times as long. The rest hardly changes, so the "
-        "step grows by eight times that part.",
+        "the tensor part of the line above takes 450 / 50 = 9 times as long, a little less with the latency "
+        "that both have. The rest hardly changes, so the step grows by about eight times that part.",
         0.25,
     ),
     _prediction(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from . import style
 
@@ -49,6 +50,7 @@ def schedule(
         )  # fmt: skip
     ax.set_xlim(0, wide)
     ax.set_ylim(devices - 0.5, -0.5)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))  # a step has no halves
     ax.set_yticks(range(devices), [f"device {d}" for d in range(devices)])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

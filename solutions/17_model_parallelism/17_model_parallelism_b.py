@@ -91,7 +91,7 @@ gpulab.predict("parallel.idle", measured=100 * theirs.bubble)
 gpulab.plot.schedule(theirs.slots, peaks=theirs.peak)
 
 # %% [markdown]
-# **See.** White is the **bubble**. The pipeline fills at the left and drains at the right. In the middle
+# **See.** The gaps are the **bubble**. The pipeline fills at the left and drains at the right. In the middle
 # forwards drain and backwards fill: device 0 waits there for its first gradient, its only idle time.
 #
 # **Why.** With p devices and m micro-batches each device works 2 m steps, and all are through after 2 (m + p
@@ -496,7 +496,7 @@ gpulab.plot.panels(
         f"{name}: tokens": {f"expert {e}": int(count) for e, count in enumerate(counts)}
         for name, counts in (("fresh", fresh), ("balanced", trained))
     },
-    "The same tokens by the fresh router and after 200 steps that trained it for balance.",
+    "The same tokens, fresh and after 200 steps for balance. Each half has a scale of its own.",
 )
 
 # %% [markdown]

@@ -17,6 +17,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from gpulab import distributed, hardware, plot
+from gpulab.distributed.pipelines import Work, simulate
 from gpulab.plot import Coverage, Pass, Picture, Point, Request, Span, style
 
 MODULES = (
@@ -434,6 +435,8 @@ def test_a_schedule_says_how_long_devices_idle_and_what_they_hold() -> None:
     assert [t.get_text() for t in picture.axes.texts].count("0") == 4  # F0 and B0 of two devices
     with pytest.raises(style.NothingToDraw):
         plot.schedule([])
+    long = plot.schedule(simulate([[Work(kind, i) for kind in "FB" for i in range(11)]]).slots)
+    assert all(tick == int(tick) for tick in long.axes.get_xticks()), "a step has no halves"
 
 
 def test_the_numbers_of_a_panel_are_rounded_alike() -> None:
