@@ -45,7 +45,8 @@ tests/labs/test_16 compares the reference with all plans of small cases.
 **recompute**: three choices a layer (V. Korthikanti et al., arXiv:2205.05198): keep all, s b h (34 + 5 a s/h)
 bytes; all but what attention makes of scores, 34 s b h, for 4 b s² h FLOPs again; the input, 2 s b h, for
 24 b s h² + 4 b s² h again. Layers are alike, so counts are enough, and trying all is short. Counted in
-percent of a forward pass over the least.
+percent of a forward pass over the least. Dropping scores everywhere before any whole layer is not always the
+least: of L layers with s = 16 h and room for L − 1 whole ones and an input it drops the scores of two.
 
 **config**: DeepSpeed's rules (its documentation "DeepSpeed Configuration JSON", `lr_schedules.py`,
 `config.py` and `pipe/engine.py` in August 2026), those that are listed in the notebook.
@@ -217,7 +218,16 @@ def recompute_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             return [(1, 1, 512, 256, 8, 34 * 512 * 256)]
         case "any":
             return [_some_model(numbers) for _ in range(8)]
-    return [(96, 1, 2048, 12288, 96, 60 * 10**9)]  # GPT-3's shape
+    return [(96, 1, 2048, 12288, 96, 60 * 10**9), _long_sequence(numbers)]  # GPT-3's shape
+
+
+def _long_sequence(numbers: Numbers) -> tuple[int, ...]:
+    """16 times as long as wide: scores are most of a layer's work, and to drop them first is not the least."""
+    layers, batch = int(numbers.integers(3, 9)), int(numbers.integers(1, 4))
+    sequence, width, heads = 4096, 256, 2
+    unit = sequence * batch * width
+    every = unit * (34 + 5 * heads * sequence // width)
+    return layers, batch, sequence, width, heads, (layers - 1) * every + 3 * unit
 
 
 def _some_model(numbers: Numbers) -> tuple[int, ...]:
@@ -571,7 +581,9 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence="answered cases",
         measured=True,
         correct_points=1,
-        cases=_whats("room for all", "room for inputs", "one layer", "any", "GPT-3 in 60 GB"),
+        cases=_whats(
+            "room for all", "room for inputs", "one layer", "any", "GPT-3 in 60 GB, a long sequence"
+        ),
         questions=recompute_questions,
         budgets=(
             Budget(
@@ -582,7 +594,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=68.9,
                 unit="% of a forward",
                 why="over the least that fits",
-                advice="What do you get per byte: dropping scores, or dropping a whole layer?",
+                advice="What do you get per byte: dropping scores, or dropping a whole layer? Is that the "
+                "same for every shape, and is a remainder left over?",
             ),
         ),
         hints=(

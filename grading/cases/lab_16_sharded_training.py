@@ -28,7 +28,9 @@ CASES: dict[str, tuple[Case, ...]] = {
         _ranks(4, parameters=802),
     ),
     "shard.offload": _whats("any", "room for one", "one layer", "room for all", "12 layers, room for 4"),
-    "shard.recompute": _whats("any", "one layer", "room for inputs", "room for all", "GPT-3 in 60 GB"),
+    "shard.recompute": _whats(
+        "any", "one layer", "room for inputs", "room for all", "GPT-3 in 60 GB, a long sequence"
+    ),
     "shard.config": _whats(
         "any",
         "common mistakes",
