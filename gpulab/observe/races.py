@@ -300,7 +300,7 @@ class Races(Observer):
         here = rest & (address >= start) & (address < start + extent)
         if here.any():
             if start not in self._global:
-                granule = min(granule_of(size, start), self._finest)
+                granule = min(granule_of(size, start), max(self._finest, 4))
                 self._global[start] = Shadow(granule, extent // granule + 1)
             shadow = self._global[start]
             shadow.fit(extent, size)
