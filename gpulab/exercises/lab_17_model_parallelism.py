@@ -380,7 +380,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=(
             _ranks(1, tokens=5, width=4),
             _ranks(2, tokens=6, width=4),
-            _ranks(3, tokens=9, width=8, times=30),
+            _ranks(3, tokens=9, width=8, times=10),
             _ranks(4, tokens=64, width=16),
         ),
         arguments=ring_arguments,
