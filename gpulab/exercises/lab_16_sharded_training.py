@@ -222,7 +222,7 @@ def recompute_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
 
 
 def _long_sequence(numbers: Numbers) -> tuple[int, ...]:
-    """16 times as long as wide: scores are most of a layer's work, and to drop them first is not the least."""
+    """16 times as long as wide: scores are most of a layer's work, to drop them first is not the least."""
     layers, batch = int(numbers.integers(3, 9)), int(numbers.integers(1, 4))
     sequence, width, heads = 4096, 256, 2
     unit = sequence * batch * width
@@ -443,7 +443,7 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-3,
         hints=(
             "Three steps: this rank's share of the summed gradient; Adam on the share; the new 16-bit "
-            "weights of all.",
+            "weights of all. A `master` that is still the input was not changed in place.",
             "`dist.reduce_scatter(share, list(gradient.chunk(ranks)))`, share as long as `master`. Then "
             "`share.float() / ranks` is the mean.",
             "Change `master`, `momentum` and `variance` in place (`mul_`, `add_`, `addcmul_`), gather "

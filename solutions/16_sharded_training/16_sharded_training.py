@@ -13,7 +13,8 @@
 # %% [markdown]
 # # 16 · Sharded training
 #
-# **About five hours.** You know labs 10 and 15: mixed precision, collectives, `distributed.run`. No GPU needed.
+# **About five hours.** You know labs 10 and 15: mixed precision, collectives, `distributed.run`, `costs`. Section 8 uses
+# recomputation (lab 08) and attention's scores (lab 12), the table of recipes LoRA (lab 14). No GPU needed.
 #
 # In data parallel training every rank keeps the same weights, the same gradients and the same optimizer states. It
 # is the same sixteen bytes a parameter on each. Sharded training keeps each of them once, and fetches what it needs.
@@ -240,7 +241,8 @@ gpulab.predict("shard.traffic", ...)
 # %% [markdown]
 # **Do.** Write `zero2_step(gradient, master, momentum, variance, step)`. `gradient` is this rank's, float16, of all
 # parameters. The other tensors are float32 and hold this rank's shard only: rank r has the r-th of equal parts. Change
-# them **in place** and return the new weights of all parameters, float16. Adam on the mean gradient g, at step t:
+# them **in place** (`master = …` only names a new tensor, and the caller's stays as it was) and return the new weights
+# of all parameters, float16. Adam on the mean gradient g, at step t:
 #
 #     m ← 0.9 m + 0.1 g         v ← 0.999 v + 0.001 g²
 #     master ← master − 0.01 · (m / (1 − 0.9^t)) / (√(v / (1 − 0.999^t)) + 1e-8)
@@ -341,7 +343,7 @@ gpulab.plot.bars(
 # `reduce_bucket_size` is 5e8 numbers by default. A bucket is alive besides the shards, so larger ones cost memory, and
 # smaller ones cost messages.
 #
-# The network counted what the check showed: not a byte more than DDP. If all-reduce is replaced by nothing but its two
+# The check's network counted what was sent: not a byte more than DDP. If all-reduce is replaced by nothing but its two
 # halves, ZeRO-2 is free. What it costs is overlap: the all-gather comes after the optimizer, where there is no backward
 # to hide it behind.
 #
@@ -398,8 +400,8 @@ def gather_layers(x, slope, parts):
 gpulab.check("shard.gather_layers", gather_layers)
 
 # %% [markdown]
-# The check sees messages, not memory. A layer that is gathered twice was not kept; whether it was freed in between
-# only a count on the rank can say, and section 6 makes one.
+# The check sees messages, not memory. Who gathers a layer again has no need to keep it; whether it was freed in
+# between only a count on the rank can say, and section 6 makes one.
 #
 # **Why.** Half more traffic than DDP buys 16/N bytes. Whether it is hidden depends on the batch: a layer's gather
 # takes the same time for one sample as for a thousand, its products do not. So ZeRO-3 wants much work a gather:
@@ -468,6 +470,9 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
+# Both curves hold 3 B of shards (weight, two moments) and half a byte of the last all-gather's output, which FSDP2
+# frees at the next gather. What is kept comes on top, half a byte a layer.
+#
 # And what travelled, in the second step, by rank 0's calls. An all-gather of n bytes a rank makes it send (N − 1) n; a
 # reduce-scatter of n bytes (N − 1)/N · n, with ring algorithms.
 
@@ -775,7 +780,8 @@ gpulab.plot.lines(
 #
 #     train_batch_size = train_micro_batch_size_per_gpu × gradient_accumulation_steps × data-parallel ranks
 #
-# Data-parallel ranks are all GPUs over tensor × pipeline. Two numbers give the third; three may contradict each other.
+# Tensor and pipeline parallelism (lab 17) cut one copy of the model, inside layers and between them, over tensor ×
+# pipeline GPUs. Data-parallel ranks are all GPUs over that. Two numbers give the third; three may contradict each other.
 #
 # **Predict.** Batch 1,536, micro-batch 1, 1,024 GPUs, tensor 8, pipeline 8: how many accumulation steps?
 
@@ -833,7 +839,8 @@ SCHEDULERS = {  # the keys that each takes: deepspeed/runtime/lr_schedules.py, A
 # | `reduce_bucket_size`, `allgather_bucket_size` | given, and below 5,000,000, a hundredth of the default (a rule of ours) |
 # | a key of the scheduler's `params` | its `type` does not take it |
 #
-# All answers must be right. About 25 lines.
+# What `params` lacks is not among the words, although WarmupCosineLR also needs `total_num_steps`. All answers must be
+# right. About 25 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "config", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -892,7 +899,7 @@ for gpus in (4, 8):
 # | 1-bit Adam, 1-bit LAMB, 0/1 Adam | momentum is sent in a bit, errors kept (lab 15), between nodes | 5 ×, 4.6 ×, 26 × fewer bytes |
 # | 3-D parallelism | ZeRO-1 with tensor and pipeline parallelism | – |
 # | progressive layer dropping | layers are skipped at random, more often later | – |
-# | DeepSpeed-Chat | RLHF: a model that trains and generates in turn | – |
+# | DeepSpeed-Chat | reinforcement learning from human feedback (RLHF): a model that trains and generates in turn | – |
 #
 # (deepspeed.ai tutorials on 1-bit Adam, 1-bit LAMB and 0/1 Adam; August 2026.)
 
@@ -935,6 +942,9 @@ for gpus in (4, 8):
 # | hundreds of GPUs, a standard transformer | Megatron Core: tensor × pipeline × data, ZeRO-1 |
 # | code that uses FairScale | move it to FSDP2 |
 #
+# **LoRA** (lab 14) freezes the weights and trains small low-rank matrices beside them, its adapters; **QLoRA** does so
+# with frozen weights in 4 bits. What is frozen has neither gradient nor states: 2 bytes or half a byte a parameter.
+#
 # **Predict.** All 70 billion parameters are trained. How many GPUs of 80 GB do the states alone take?
 
 # %%
@@ -961,7 +971,8 @@ gpulab.plot.bars(
 # **Why.** A published recipe reads "ZeRO-2 for 70B": that works only because its weights are in 4 bits. ZeRO-2 divides
 # no weights, and 140 GB of 16-bit ones fit on no GPU of 80 GB. FSDP can cut 4-bit weights if they are *stored* in a
 # float format (`bnb_4bit_quant_storage=torch.bfloat16`), the same as all other tensors of the group; so two GPUs of 24
-# GB tune 70B. (bitsandbytes documentation, "FSDP-QLoRA".)
+# GB tune 70B. (bitsandbytes documentation, "FSDP-QLoRA".) By the figure that is 46.2 / 2 = 23.1 GB each: 0.9 GB is
+# left, so activations must be recomputed, for short sequences, or some states offloaded.
 #
 # **Decide.** Ungraded. Write a line for each, with a number, then open the answers.
 #
@@ -1034,8 +1045,9 @@ gpulab.plot.lines(
 # **Do.** Find the cause with your own numbers: run `their_step` from zero weights on one and on four ranks, and compare
 # how far each weight moved with RATE times its gradient. Then write `clip(gradient, limit)`: `gradient` is this rank's
 # shard of the mean gradient, shards may differ in length; return the shard of the gradient clipped to a norm of
-# `limit` over all ranks. A gradient of zeros stays one. **Budget:** 16 bytes from the busiest rank. About 5 lines. The
-# first cell is free.
+# `limit` over all ranks, as a new tensor. A gradient of zeros stays one. **Budget:** 16 bytes from the busiest rank.
+# About 5 lines. The first cell is for your experiment, ungraded; `gradient_of` and `their_step` run inside
+# `distributed.run`.
 
 # %%
 # Your experiment.
@@ -1058,8 +1070,8 @@ gpulab.check("shard.clip", clip)
 # ### Your answer
 #
 # In three to five sentences: what was wrong, why did it not show without clipping, and which numbers of your own
-# experiment show it? Does the step still go in the gradient's direction? A person reads this: 1 point for the cause, 1
-# point for a number that you measured.
+# experiment show it? Does the step still go in the gradient's direction? It is worth 2 points that no check gives; a
+# person reads it: 1 point for the cause, 1 point for a number that you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "clip-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** Each rank clips by the norm of its own shard, not of the whole gradient. Without clipping no norm is used,
@@ -1085,7 +1097,9 @@ gpulab.check("shard.clip", clip)
 # | shard over all 32 | printed below |
 # | shard over a node, all-reduce between | printed below |
 # | yours | yours |
-# | bound | three collectives inside a node, everything between hidden behind them; printed below |
+# | a reference | three collectives inside a node, everything between hidden behind them; printed below |
+#
+# The reference is no bound: with fewer collectives inside a node, or smaller groups, a step can be shorter.
 
 # %%
 nodes = {
@@ -1102,7 +1116,7 @@ def hybrid(group, size=14e9):
 
 
 print(f"over all 32: {1e3 * hybrid(32):.0f} ms; over a node: {1e3 * hybrid(8):.0f} ms")
-print(f"bound: {1e3 * 3 * costs.ring_all_gather(nodes['inside'], 8, 14e9):.0f} ms")
+print(f"reference: {1e3 * 3 * costs.ring_all_gather(nodes['inside'], 8, 14e9):.0f} ms")
 
 # %% [markdown]
 # ## Recap
