@@ -401,9 +401,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1,
                 unit="times that of rounding to nearest",
                 why="at 3.25 bits",
-                advice="Near 1: do the columns behind a rounded one move at all (is U upper triangular)? Above "
-                "1, worse than to nearest: do they move the right way (the sign)? Else: is each column rounded "
-                "as it is after the moves before it?",
+                advice="Near 1: do the columns behind a rounded one move at all (is U upper triangular)? "
+                "Above 1, worse than to nearest: do they move the right way (the sign)? Else: is each column "
+                "rounded as it is after the moves before it?",
             ),
         ),
         hints=(
