@@ -6,11 +6,13 @@ import ast
 import gc
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
 
 from gpulab import distributed, hardware
+from gpulab.distributed import costs
 from gpulab.distributed.offload import carry_out
 from gpulab.exercises import lab_16_sharded_training as lab
 from gpulab.exercises.references import lab_16_sharded_training as references
@@ -96,6 +98,14 @@ def test_the_table_of_recomputation_is_what_trying_all_says(solved):
     assert references.recompute(solved["recompute"](*GPT_3, memory), *GPT_3, memory) == {"over the least": 0}
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_dropping_scores_first_is_not_the_least_for_a_long_sequence(seed, solved):
+    layers, *shape, memory = lab._long_sequence(np.random.default_rng(seed))
+    assert solved["recompute"](layers, *shape, memory) == [layers - 1, 0, 1]
+    scores_first = references.recompute([layers - 2, 2, 0], layers, *shape, memory)
+    assert scores_first["over the least"] > 5
+
+
 def test_activations_of_gpt_3_are_as_the_text_says(solved):
     every, some, inputs = references.choices(*GPT_3[1:])
     assert round(96 * every[0] / 1e9) == 275 and round(96 * some[0] / 1e9) == 82
@@ -133,6 +143,17 @@ def test_the_answers_of_the_decisions_add_up(solved):
 def test_a_weight_over_pcie_takes_as_long_as_thousands_of_tokens():
     rate = float(hardware.find("H100").peak("float16", tensor=True))
     assert rate / float(hardware.link("PCIe 5.0 ×16").per_direction) > 10_000
+
+
+def test_beyond_has_steps_that_are_shorter_than_its_reference():
+    inside, between = (
+        costs.Network(5e-6, float(hardware.link(name).per_direction))
+        for name in ("NVLink 4", "InfiniBand NDR")
+    )
+    gather = costs.ring_all_gather(inside, 8, 14e9)
+    hidden = costs.ring_all_reduce(between, 4, 14e9 / 8)
+    assert max(2 * gather, hidden) < 3 * gather  # weights are kept from forward to backward
+    assert (7 * 16 / 8 + 7 * 2 * 7 / 8) < 80  # GB: shards, and the other seven eighths of 16-bit weights
 
 
 # ---------------------------------------------------------------- the detective
