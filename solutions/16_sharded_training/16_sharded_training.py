@@ -1038,7 +1038,7 @@ gpulab.plot.lines(
     {f"{n} rank{'s' * (n > 1)}": list(enumerate(ran[n, 4.0], 1)) for n in (1, 4)},
     "step",
     "loss, clipped to 4",
-    "With the same limit, four ranks take other steps than one.",
+    "With the same limit, four ranks take other steps than one. A lower loss does not make them the right ones.",
 )
 
 # %% [markdown]
