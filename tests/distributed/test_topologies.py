@@ -16,7 +16,8 @@ def bisection(topology: topologies.Topology) -> float:
     """The least that two halves can exchange, over all halves."""
 
     def between(half, other):
-        links = [*topology.links, *(("from", h, 1e9) for h in half), *((h, "to", 1e9) for h in other)]
+        cables = [link for a, b, rate in topology.links for link in ((a, b, rate), (b, a, rate))]
+        links = [*cables, *(("from", h, 1e9) for h in half), *((h, "to", 1e9) for h in other)]
         return max_flow(links, "from", "to")
 
     return min(between(*halves) for halves in topology.halves())

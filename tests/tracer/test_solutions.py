@@ -9,7 +9,7 @@ import gpulab
 from gpulab.exercises import cases
 from gpulab.exercises.launching import given, launch
 from gpulab.simulated_cuda.transfers import to_device
-from tests.doctor.test_no_false_alarm import EXERCISES, smallest
+from tests.doctor.test_no_false_alarm import EXERCISES
 from tests.labs import notebooks
 
 CHOSEN = (
@@ -26,7 +26,7 @@ KNOWN = {exercise.name: (lab, exercise) for lab, exercise in EXERCISES}
 @pytest.mark.parametrize("name", CHOSEN)
 def test_a_solution_can_be_stepped_through(name):
     lab, exercise = KNOWN[name]
-    fn, case = notebooks.answers(lab)[notebooks.checks(lab)[name][0]], smallest(exercise)
+    fn, case = notebooks.answers(lab)[notebooks.checks(lab)[name][0]], notebooks.by_size(exercise)[0]
     results = []
 
     def run(*arguments):

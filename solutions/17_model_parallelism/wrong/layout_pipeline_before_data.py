@@ -1,4 +1,4 @@
-# exercise: parallel.layout  fails: time of a step  says: more than with the best layout
+# exercise: parallel.layout  fails: time of a step  says: more than with the best
 import itertools
 
 from gpulab.distributed import layouts
