@@ -22,11 +22,10 @@ from gpulab.compile.machine_code import MachineInstruction
 from gpulab.compile.machine_code import sass as listing_of
 from gpulab.observe import Counters, Counts
 from gpulab.profile.display import Card, Heading, Note, Shown, Span, Table
-from gpulab.profile.onto_simulator import arrays_there, onto_simulator
-from gpulab.profile.watch import NothingLaunched
 
 from .blocks import Block, guarded, opcode, split
 from .pipes import PIPES, opcodes, pipe_of
+from .watching import watched
 
 # Instructions of which ptxas makes one for one of PTX, and which it leaves in their loop.
 KEPT = opcodes(
@@ -98,23 +97,13 @@ def sass(run: Any, *args: Any, cc: tuple[int, int] | None = None, **named: Any) 
     is the compute capability of the GPU, the device's by default. Raises NothingLaunched, NoDisassembler
     without nvdisasm, CompileError where `cc` cannot run the PTX.
     """
-    if not callable(run):
-        raise NothingLaunched(
-            "pass the kernel with its launch shape: `gpulab.sass(kernel[blocks, threads], a)`."
-        )
-    if devices.uses_gpu():
-        run = onto_simulator(run)
-    device = devices.current()
     seen: list[tuple[devices.Launch, Counters]] = []
 
-    def watch(launch: devices.Launch) -> Counters:
+    def count(launch: devices.Launch) -> Counters:
         seen.append((launch, Counters()))
         return seen[-1][1]
 
-    with arrays_there(args) as there, device.observed(watch):
-        run(*there, **named)
-    if not seen:
-        raise NothingLaunched(f"`{getattr(run, '__name__', run)}` launched no kernel.")
+    watched("gpulab.sass", run, args, named, count)
     parts = []
     for digest in dict.fromkeys(launch.kernel.digest for launch, _ in seen):
         mine = [(launch, counters) for launch, counters in seen if launch.kernel.digest == digest]

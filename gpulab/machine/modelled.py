@@ -14,15 +14,15 @@ from gpulab import device as devices
 from gpulab import hardware
 from gpulab.compile.versions import supported_capabilities
 from gpulab.hardware.gpu import GPU
+from gpulab.hardware.occupancy import Occupancy
 from gpulab.observe import Counters, Counts
 from gpulab.profile.display import Card, Heading, Note, Shown, Span, Table
 from gpulab.profile.matrix import matrix_dtype
-from gpulab.profile.onto_simulator import arrays_there, onto_simulator
-from gpulab.profile.watch import NothingLaunched
 
 from .caches import Caches, Traffic
 from .executed import Executed, of_kernel
 from .warp import latency_of, one_warp
+from .watching import watched
 
 SCHEDULERS = 4  # of an SM: warp instructions issued per cycle
 LSU_LANES = 32  # of an SM: addresses per cycle
@@ -101,29 +101,20 @@ def modelled(run: Any, *args: Any, gpu: str | GPU | None = None, **named: Any) -
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels.
     Raises NothingLaunched, LookupError for an unknown GPU, NoDisassembler without nvdisasm.
     """
-    if not callable(run):
-        raise NothingLaunched(
-            "pass the kernel with its launch shape: `modelled(kernel[blocks, threads], a)`."
-        )
-    if devices.uses_gpu():
-        run = onto_simulator(run)
     device = devices.current()
     sheet = hardware.find(gpu) if isinstance(gpu, str) else gpu or device.gpu
-    seen: list[tuple[devices.Launch, Counters, Caches]] = []
+    seen: list[tuple[devices.Launch, Occupancy, Counters, Caches]] = []
 
     def count(launch: devices.Launch) -> Counters:
         used = device.resources(launch.kernel)
         held = hardware.occupancy(
             sheet, _threads(launch), used.registers, used.shared_bytes + launch.shared_bytes
         )
-        seen.append((launch, Counters(), Caches(sheet, held.carveout)))
-        return seen[-1][1]
+        seen.append((launch, held, Counters(), Caches(sheet, held.carveout)))
+        return seen[-1][2]
 
-    with arrays_there(args) as there, device.observed(count), device.observed(lambda _: seen[-1][2]):
-        run(*there, **named)
-    if not seen:
-        raise NothingLaunched(f"`{getattr(run, '__name__', run)}` launched no kernel.")
-    parts = [_launch(device, sheet, *one) for one in seen]
+    watched("modelled", run, args, named, count, lambda _: seen[-1][3])
+    parts = [_launch(sheet, *one) for one in seen]
     names = dict.fromkeys(part.name for part in parts)
     return Modelled(
         ", ".join(names),
@@ -151,12 +142,10 @@ def _threads(launch: devices.Launch) -> int:
 
 
 def _launch(
-    device: devices.SimulatedDevice, gpu: GPU, launch: devices.Launch, counters: Counters, caches: Caches
+    gpu: GPU, launch: devices.Launch, held: Occupancy, counters: Counters, caches: Caches
 ) -> Modelled:
     counts, traffic = counters.counts, caches.traffic
     assert counts is not None
-    used = device.resources(launch.kernel)
-    held = hardware.occupancy(gpu, _threads(launch), used.registers, used.shared_bytes + launch.shared_bytes)
     cc = gpu.cc if gpu.cc > launch.kernel.cc and gpu.cc in supported_capabilities() else launch.kernel.cc
     code = of_kernel(launch.kernel, [counts], cc)
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
