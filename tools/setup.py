@@ -214,7 +214,7 @@ def install(python: str, extras: str, cuda: str, torch_index: str, driver: bool)
     torch_cuda = None
     pip(python, "install", "--upgrade", *constraints, "pip")
     if extras == "all":
-        wanted += ["cupy" + cuda, "torch", "triton", "grading", "dev"]
+        wanted += ["cupy" + cuda, "torch", "triton", "serving", "onnx", "grading", "dev"]
         torch_cuda = cuda_of_torch(python, index)
         if torch_cuda not in (None, cuda):
             raise SetupError(WRONG_TORCH.format(torch=torch_cuda, cuda=cuda))
