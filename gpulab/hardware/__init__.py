@@ -1,6 +1,6 @@
 """Data sheets of GPUs with a source for every figure, and what follows from them: occupancy, roofline.
 
-Beside them stand CPUs, links and accelerators of other makers, for comparison.
+Beside them stand CPUs, links, accelerators of other makers and the chips of small devices, for comparison.
 """
 
 from .accelerators import ACCELERATORS, Accelerator, accelerator
@@ -8,6 +8,7 @@ from .capability import TABLE, Capability, capability
 from .catalogue import ALL, UnknownGPU, find, names
 from .compare import Comparison, compare
 from .cpu import CPU, CPUS, cpu
+from .edge import EDGE, EdgeDevice, PowerMode, edge
 from .figure import Figure, Source, amount
 from .gpu import GPU
 from .links import LINKS, Link, link
@@ -19,15 +20,18 @@ __all__ = [
     "ALL",
     "CPU",
     "CPUS",
+    "EDGE",
     "GPU",
     "LINKS",
     "TABLE",
     "Accelerator",
     "Capability",
     "Comparison",
+    "EdgeDevice",
     "Figure",
     "Link",
     "Occupancy",
+    "PowerMode",
     "Roofline",
     "Source",
     "UnknownGPU",
@@ -36,6 +40,7 @@ __all__ = [
     "capability",
     "compare",
     "cpu",
+    "edge",
     "find",
     "link",
     "names",

@@ -89,6 +89,39 @@ GAUDI_PAPER = Source("Intel Gaudi 3 AI Accelerator white paper", "Intel", 2024)
 TPU_V5E = Source("Cloud TPU v5e", "Google", 2025, "docs.cloud.google.com/tpu/docs/v5e")
 TPU_V5P = Source("Cloud TPU v5p", "Google", 2025, "docs.cloud.google.com/tpu/docs/v5p")
 M4_MAX = Source("MacBook Pro with M4 Max, technical specifications", "Apple", 2024)
+# Small devices.
+ORIN_NANO_SHEET = Source("NVIDIA Jetson Orin Nano Series Modules data sheet, DS-11105-001", "NVIDIA", 2023)
+ORIN_NX_SHEET = Source("NVIDIA Jetson Orin NX Series data sheet", "NVIDIA", 2023)
+ORIN_SUPER = Source(
+    'NVIDIA Jetson Orin Nano Developer Kit Gets a "Super" Boost',
+    "NVIDIA",
+    2024,
+    "developer.nvidia.com/blog/nvidia-jetson-orin-nano-developer-kit-gets-a-super-boost",
+)
+THOR_PAGE = Source("NVIDIA Jetson Thor, technical specifications", "NVIDIA", 2025)
+SPARK_GUIDE = Source(
+    "DGX Spark User Guide, hardware overview", "NVIDIA", 2025, "docs.nvidia.com/dgx/dgx-spark"
+)
+NVPMODEL = Source(
+    "Jetson Linux Developer Guide, supported modes and power efficiency; nvpmodel of the modules "
+    "p3701-0000 and p3767-0003, R36",
+    "NVIDIA",
+    2024,
+    "docs.nvidia.com/jetson/archives/r36.4.3/DeveloperGuide/SD/PlatformPowerAndPerformance.html",
+)
+X_ELITE_BRIEF = Source("Snapdragon X Elite product brief", "Qualcomm", 2024)
+ELITE_8_BRIEF = Source("Snapdragon 8 Elite Mobile Platform product brief", "Qualcomm", 2024)
+RYZEN_MAX_PAGE = Source("AMD Ryzen AI Max+ 395 specifications", "AMD", 2025)
+CORE_258V_ARK = Source("Intel Core Ultra 7 258V, product specifications", "Intel", 2024, "ark.intel.com")
+M4_NEWS = Source(
+    "Apple introduces M4 Pro and M4 Max, and the page on M4", "Apple", 2024, "apple.com/newsroom"
+)
+BCM2712 = Source(
+    "Raspberry Pi documentation, BCM2712",
+    "Raspberry Pi",
+    2025,
+    "raspberrypi.com/documentation/computers/processors.html",
+)
 EPYC_7742_PAGE = Source("AMD EPYC 7742 specifications", "AMD", 2019)
 EPYC_9654_PAGE = Source("AMD EPYC 9654 specifications", "AMD", 2022)
 XEON_8380_ARK = Source("Intel Xeon Platinum 8380, product specifications", "Intel", 2021, "ark.intel.com")

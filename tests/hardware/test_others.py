@@ -5,7 +5,9 @@ import dataclasses
 import pytest
 
 from gpulab import hardware
-from gpulab.hardware import ACCELERATORS, CPU, CPUS, LINKS, Accelerator, Figure, Link
+from gpulab.hardware import ACCELERATORS, CPU, CPUS, EDGE, LINKS, Accelerator, EdgeDevice, Figure, Link
+
+MODES = [mode for device in EDGE.values() for mode in device.modes]
 
 
 def figures(record: object) -> list[Figure]:
@@ -18,7 +20,9 @@ def figures(record: object) -> list[Figure]:
     ]
 
 
-@pytest.mark.parametrize("record", [*CPUS.values(), *ACCELERATORS.values(), *LINKS.values()], ids=str)
+@pytest.mark.parametrize(
+    "record", [*CPUS.values(), *ACCELERATORS.values(), *LINKS.values(), *EDGE.values(), *MODES], ids=str
+)
 def test_all_figures_are_positive_and_come_from_a_dated_document(record: object) -> None:
     assert figures(record)
     for figure in figures(record):
@@ -129,3 +133,35 @@ def test_what_apple_does_not_state_is_not_there() -> None:
 def test_an_unknown_accelerator_gets_one_line_with_the_known_ones() -> None:
     with pytest.raises(LookupError, match=r"known are MI300X.*TPU v5p.*M4 Max"):
         hardware.accelerator("M4 Ultra")
+
+
+# ---------------------------------------------------------------- small devices
+
+
+@pytest.mark.parametrize("each", EDGE.values(), ids=str)
+def test_a_headline_with_sparsity_is_twice_the_dense_rate(each: EdgeDevice) -> None:
+    if each.advertised is not None and "2:4 sparse" in each.advertised.note:
+        assert each.dense is not None
+        assert float(each.advertised) == pytest.approx(2 * float(each.dense), rel=0.02)
+
+
+@pytest.mark.parametrize("name", [each.name for each in EDGE.values() if each.modes])
+def test_the_fastest_mode_has_the_bandwidth_of_the_data_sheet(name: str) -> None:
+    device = hardware.edge(name)
+    fastest = device.modes[-1]
+    assert float(fastest.dram_bandwidth) == pytest.approx(float(device.dram_bandwidth), rel=0.01)
+    for slower, faster in zip(device.modes, device.modes[1:], strict=False):
+        assert float(slower.gpu_clock) < float(faster.gpu_clock)
+        assert float(slower.dram_bandwidth) <= float(faster.dram_bandwidth)
+
+
+def test_the_orin_of_the_small_devices_is_the_orin_among_the_gpus() -> None:
+    orin, gpu = hardware.edge("AGX Orin 64 GB"), hardware.find("AGX Orin")
+    assert orin.dram_bandwidth is gpu.dram_bandwidth and orin.tdp is gpu.tdp
+    assert float(orin.modes[-1].gpu_clock) == pytest.approx(float(gpu.boost_clock), rel=0.01)
+    assert int(orin.modes[-1].sms) == int(gpu.sms)
+
+
+def test_an_unknown_device_gets_one_line_with_the_known_ones() -> None:
+    with pytest.raises(LookupError, match=r"known are Orin Nano, .*Raspberry Pi 5"):
+        hardware.edge("toaster")
