@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import math
@@ -12,7 +13,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import cache
 from importlib import import_module
@@ -27,13 +28,13 @@ from gpulab.exercises import cases as contents
 from gpulab.exercises import communication, registry
 from gpulab.exercises.run import GPU
 from gpulab.exercises.spec import Array, Case, Exercise
-from grading import ranks, sandbox, texts
+from grading import dialogues, ranks, sandbox, texts
 from grading.environment import seed
 from grading.errors import GradingError
 from grading.graft import Graft, cells_to_run, is_test
 from grading.notebooks import Question
 from grading.ranks import Asked
-from grading.replay import Broken, ReplayJob, exercise_of, verdicts
+from grading.replay import Broken, Live, ReplayJob, exercise_of, verdicts
 from grading.sandbox import Limits
 from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
 
@@ -78,10 +79,11 @@ class Judge:
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
         outcome = sandbox.record(job_bytes(job), self.limits, unsafe=self.unsafe)
-        together = ranks.outcomes(
+        together = live(
             job["steps"],
-            asked_together(questions, chosen, seeds),
-            job_bytes,
+            questions,
+            chosen,
+            seeds,
             self.limits,
             unsafe=self.unsafe,
             stopped=lambda: self._stopped,
@@ -183,16 +185,36 @@ def recording_job(
     return {"patience": patience, "steps": steps}
 
 
+def live(
+    steps: list[dict[str, Any]],
+    questions: tuple[Question, ...],
+    chosen: dict[str, tuple[Case, ...]],
+    seeds: dict[tuple[str, str], int],
+    limits: Limits,
+    *,
+    unsafe: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Live:
+    """What is judged while the learner's code runs: exercises for several ranks, and dialogues."""
+    together = asked_together(questions, chosen, seeds)
+    talks = asked_together(questions, chosen, seeds, "dialogue")
+    return {
+        **ranks.outcomes(steps, together, job_bytes, limits, unsafe=unsafe, stopped=stopped),
+        **dialogues.outcomes(steps, talks, job_bytes, limits, unsafe=unsafe, stopped=stopped),
+    }
+
+
 def asked_together(
     questions: Iterable[Question],
     chosen: dict[str, tuple[Case, ...]],
     seeds: dict[tuple[str, str], int],
+    evidence: str = "communication",
 ) -> list[Asked]:
-    """The exercises for several ranks among the questions."""
+    """The exercises of one evidence among the questions; those for several ranks by default."""
     found = []
     for question in questions:
         exercise = exercise_of(question.exercise)
-        if exercise.evidence == "communication":
+        if exercise.evidence == evidence:
             cases = chosen[question.exercise]
             numbers = tuple(seeds[question.exercise, case.name] for case in cases)
             found.append(Asked(question.exercise, exercise, cases, numbers))
@@ -225,6 +247,10 @@ def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
         return {"name": case.name, "questions": contents.questions(exercise, case, number)}
     if exercise.evidence == "communication":
         return {"name": case.name, "ranks": communication.ranks_of(case)}
+    if exercise.evidence == "dialogue":
+        return {"name": case.name, "dialogue": True}
+    if exercise.evidence == "artefact":
+        return {"name": case.name, "makes": "artefact", "arguments": _with_contents(exercise, case, number)}
     assert exercise.arguments is not None
     given = [
         {"array": a.name, "shape": a.shape, "dtype": a.dtype, "role": a.role, "grad": a.grad}
@@ -239,6 +265,21 @@ def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
         shape = exercise.shape(case.sizes)
         step["launch"] = [shape.grid, shape.block, shape.shared_bytes]
     return step
+
+
+def _with_contents(exercise: Exercise, case: Case, number: int) -> list[dict[str, Any]]:
+    """What an artefact is made from; what is held out stays here."""
+    given: list[dict[str, Any]] = []
+    for argument in contents.arguments(exercise, case, number):
+        dtype = str(argument.value.dtype)
+        if argument.role == "scalar":
+            given.append({"scalar": argument.name, "value": argument.value.item(), "dtype": dtype})
+        elif argument.role == "in":
+            data = base64.b64encode(argument.value.tobytes()).decode()
+            given.append(
+                {"array": argument.name, "shape": argument.value.shape, "dtype": dtype, "contents": data}
+            )
+    return given
 
 
 def job_bytes(job: dict[str, Any]) -> bytes:

@@ -9,11 +9,13 @@ A job is {"patience": seconds, "steps": […]}. A step is a cell, {"cell": id, "
 lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"},
 and "face", whose arrays they are to be; where the function is a kernel also "launch": [grid, block, bytes of
 dynamic shared memory]. Where it computes with PyTorch, "operators" lists those that it may use, and each
-array says with "grad" whether it wants a gradient.
+array says with "grad" whether it wants a gradient. Where it makes an artefact ("makes") each array has
+"contents", in base64.
 
 An exercise for several ranks says so with "ranks". It is not recorded: this script runs once more in each of
 several sandboxes, with the number of a descriptor as its second argument. Behind that is the network, which
-gives the rank its tasks and carries what ranks say to one another.
+gives the rank its tasks and carries what ranks say to one another. One whose function asks back says so with
+"dialogue": it is played in one more sandbox, whose connection leads to whom it asks.
 """
 
 from __future__ import annotations
@@ -279,14 +281,37 @@ def graph_case(function: Any, record: Record, exercise: str, case: dict[str, Any
     record.line("graph", exercise=exercise, case=case["name"], graph=graph.to_data())
 
 
+def artefact_case(function: Any, record: Record, exercise: str, case: dict[str, Any]) -> None:
+    """Call the function on arrays with contents; what it returns is written down."""
+    import numpy as np
+
+    from gpulab.exercises.artefacts import NotAnArtefact, packed, to_data
+
+    values: list[Any] = []
+    for given in case["arguments"]:
+        dtype = np.dtype(given["dtype"])
+        if "scalar" in given:
+            values.append(dtype.type(given["value"]))
+        else:
+            contents = np.frombuffer(base64.b64decode(given["contents"]), dtype)
+            values.append(contents.reshape(given["shape"]).copy())
+    try:
+        artefact = packed(function(*values))
+    except NotAnArtefact as error:
+        raise Refused(str(error)) from None
+    record.line("artefact", exercise=exercise, case=case["name"], arrays=to_data(artefact))
+
+
 def record_exercise(function: Callable[..., Any], record: Record, step: dict[str, Any]) -> None:
-    """All cases of one exercise. Of one for several ranks there is nothing to record."""
+    """All cases of one exercise. Of one for several ranks, or that is a dialogue, nothing is recorded."""
     for case in step["cases"]:
-        if "ranks" in case:
+        if "ranks" in case or "dialogue" in case:
             continue
         if "questions" in case:
             answers = [function(*copy.deepcopy(question)) for question in case["questions"]]
             record.line("answers", exercise=step["exercise"], case=case["name"], answers=answers)
+        elif "makes" in case:
+            artefact_case(function, record, step["exercise"], case)
         elif "operators" in case:
             graph_case(function, record, step["exercise"], case)
         else:
@@ -303,13 +328,25 @@ def serve_exercise(wire: Any, function: Any, exercise: str) -> None:
     serve(wire, work_of(function), file)
 
 
-def connection(number: str) -> Any:
-    """This rank's end of its connection to the network."""
+def serving(number: str) -> Callable[[Callable[..., Any], dict[str, Any]], None]:
+    """Serves an exercise over the connection with that descriptor: as a rank, or in a dialogue."""
     import socket
 
-    from gpulab.distributed.wired import Wire
+    connection = socket.socket(fileno=int(number))
+    wires: list[Any] = []
 
-    return Wire(socket.socket(fileno=int(number)))
+    def serve(function: Any, step: dict[str, Any]) -> None:
+        if any("dialogue" in case for case in step["cases"]):
+            from gpulab.exercises import dialogue_member
+
+            dialogue_member.serve(connection, function, step["exercise"])
+            return
+        from gpulab.distributed.wired import Wire
+
+        wires[:] = wires or [Wire(connection)]
+        serve_exercise(wires[0], function, step["exercise"])
+
+    return serve
 
 
 def about() -> dict[str, str]:
@@ -320,7 +357,7 @@ def about() -> dict[str, str]:
 
 
 def main(path: str, number: str = "") -> None:
-    """Do the job; with the number of a descriptor as one of several ranks."""
+    """Do the job; with the number of a descriptor as one of several ranks, or in a dialogue."""
     job = json.load(sys.stdin)
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
@@ -331,15 +368,15 @@ def main(path: str, number: str = "") -> None:
     shell.enable_gui = lambda gui=None: None  # %matplotlib asks for one
     shell.compile.get_code_name = lambda raw, code, number: f"<cell {shell.gpulab_cell}>"
     record = Record(path)
-    wire = connection(number) if number else None
-    record.line("start", format=FORMAT, **({} if wire else about()))
+    serve = serving(number) if number else None
+    record.line("start", format=FORMAT, **({} if serve else about()))
     for step in job["steps"]:
         where = {key: step[key] for key in ("cell", "exercise") if key in step}
         record.line("at", **where)
         if "source" in step:
             work = partial(run_cell, shell, step)
-        elif wire:
-            serve_exercise(wire, shell.user_ns.get(step["function"]), step["exercise"])
+        elif serve:
+            serve(shell.user_ns.get(step["function"]), step)
             continue
         elif (function := shell.user_ns.get(step["function"])) is not None:
             work = partial(record_exercise, function, record, step)

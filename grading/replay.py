@@ -29,6 +29,7 @@ from gpulab.exercises import (
     checking,
     communication,
     compare,
+    dialogues,
     messages,
     programs,
     registry,
@@ -42,9 +43,11 @@ from gpulab.messages import Message
 from grading import texts
 from grading.errors import TraceError
 from grading.notebooks import Question
-from grading.ranks import Outcomes
 from grading.traces import CaseTrace, Failure, Kernel, RecordedLaunch, Trace, Upload, read_trace
 from grading.verdicts import ExerciseVerdict, Line
+
+# What was judged while the learner's code ran, by exercise and case.
+Live = dict[tuple[str, str], Outcome | dialogues.Outcome]
 
 MOST_UPLOADED = 4096  # bytes that host code may bring along, in all: tables of weights, not of answers
 MOST_CONSTANT = 4096  # … and the constants of one kernel
@@ -61,7 +64,7 @@ class ReplayJob:
     seeds: dict[tuple[str, str], int]
     sources: dict[str, str]
     notes: dict[str, str]  # by exercise: what was odd about its cell
-    outcomes: Outcomes = field(default_factory=dict)  # of exercises for several ranks
+    outcomes: Live = field(default_factory=dict)  # of exercises for several ranks, and of dialogues
     tolerance: float = 1.0  # times the exercise's; a proof asks for less than a learner must keep
 
 
@@ -173,8 +176,10 @@ def _parts(
             return checking.examine(exercise, replayed_answers(exercise, question, trace), reference)
         if exercise.evidence == "tensor graph":
             return replayed_graphs(exercise, question, trace, reference)
-        if exercise.evidence == "communication":
-            return judged_ranks(exercise, question, job, reference)
+        if exercise.evidence == "artefact":
+            return checking.examine(exercise, replayed_artefacts(exercise, question, trace), reference)
+        if exercise.evidence in ("communication", "dialogue"):
+            return judged_live(exercise, question, job, reference)
         fn = Replayed(exercise, question, trace, contents)
         try:
             parts = checking.examine(exercise, fn, reference)
@@ -192,7 +197,9 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob
         "launch trace": trace.cases,
         "answered cases": trace.answers,
         "tensor graph": trace.graphs,
+        "artefact": trace.artefacts,
         "communication": {question.exercise: _fates(question, job)},
+        "dialogue": {question.exercise: _fates(question, job)},
     }[exercise.evidence]  # type: ignore[assignment]
     missing = [c.name for c in exercise.cases if c.name not in recorded.get(question.exercise, {})]
     failure = trace.failures.get(question.exercise)
@@ -220,8 +227,8 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob
     return texts.NO_RECORD.format(case=missing[0]) if missing else ""
 
 
-def _fates(question: Question, job: ReplayJob) -> dict[str, Outcome]:
-    """How the ranks fared, by case; nothing for an exercise that is not for ranks."""
+def _fates(question: Question, job: ReplayJob) -> dict[str, Any]:
+    """How an exercise that was judged live fared, by case; nothing for another."""
     return {case: outcome for (name, case), outcome in job.outcomes.items() if name == question.exercise}
 
 
@@ -389,10 +396,23 @@ def undecided(exercise: Exercise, fn: Replayed, contents: Contents, reference: C
 def replayed_answers(exercise: Exercise, question: Question, trace: Trace) -> Callable[..., Any]:
     """A function that gives the recorded answers, one after the other."""
     recorded = trace.answers[question.exercise]
-    answers = iter([answer for case in exercise.cases for answer in recorded[case.name]])
+    return _one_after_the_other(
+        question, [answer for case in exercise.cases for answer in recorded[case.name]]
+    )
+
+
+def replayed_artefacts(exercise: Exercise, question: Question, trace: Trace) -> Callable[..., Any]:
+    """A function that gives the recorded artefacts, one a case."""
+    recorded = trace.artefacts[question.exercise]
+    return _one_after_the_other(question, [recorded[case.name] for case in exercise.cases])
+
+
+def _one_after_the_other(question: Question, results: list[Any]) -> Callable[..., Any]:
+    """A function of the learner's name that returns these results."""
+    left = iter(results)
 
     def replayed(*arguments: Any) -> Any:
-        return next(answers, None)
+        return next(left, None)
 
     replayed.__name__ = question.function
     return replayed
@@ -414,18 +434,19 @@ def replayed_graphs(
         raise Broken(f"{type(error).__name__}: {error}") from error
 
 
-def judged_ranks(
+def judged_live(
     exercise: Exercise, question: Question, job: ReplayJob, reference: Callable[..., Any]
 ) -> tuple[Part, ...]:
-    """The parts of a verdict on what several ranks have computed already."""
+    """The parts of a verdict on what several ranks have computed, or a dialogue has found, already."""
 
     def stand_in() -> None:
         """Gives messages the learner's name of the function."""
 
     stand_in.__name__ = question.function
-    return communication.examine(
-        exercise, stand_in, reference, lambda case, made: job.outcomes[question.exercise, case.name]
-    )
+    found = _fates(question, job)
+    if exercise.evidence == "dialogue":
+        return dialogues.examine(exercise, stand_in, reference, lambda case: found[case.name])
+    return communication.examine(exercise, stand_in, reference, lambda case, made: found[case.name])
 
 
 def _line(part: Part) -> Line:

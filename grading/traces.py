@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpulab.exercises import artefacts
+from gpulab.exercises.artefacts import Artefact
 from gpulab.exercises.tensor_graphs import Graph
 from grading import texts
 from grading.errors import TraceError
@@ -113,6 +115,7 @@ class Trace:
     cases: dict[str, dict[str, CaseTrace]] = field(default_factory=dict)  # by exercise and case
     answers: dict[str, dict[str, list[Any]]] = field(default_factory=dict)  # by exercise and case
     graphs: dict[str, dict[str, Graph]] = field(default_factory=dict)  # by exercise and case
+    artefacts: dict[str, dict[str, Artefact]] = field(default_factory=dict)  # by exercise and case
     cell_failures: dict[str, Failure] = field(default_factory=dict)  # by grade id of the cell
     failures: dict[str, Failure] = field(default_factory=dict)  # by exercise
     last: str = ""  # where the recorder was last
@@ -285,6 +288,11 @@ def _graph(trace: Trace, record: dict[str, Any]) -> None:
     exercise[_text(record["case"], 100)] = Graph.from_data(record["graph"])
 
 
+def _artefact(trace: Trace, record: dict[str, Any]) -> None:
+    exercise = trace.artefacts.setdefault(_text(record["exercise"], 100), {})
+    exercise[_text(record["case"], 100)] = artefacts.from_data(record["arrays"])
+
+
 def _done(trace: Trace, record: dict[str, Any]) -> None:
     trace.done = True
 
@@ -297,5 +305,6 @@ _READERS: dict[str, Callable[[Trace, dict[str, Any]], None]] = {
     "case": _case,
     "answers": _answers,
     "graph": _graph,
+    "artefact": _artefact,
     "done": _done,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 from zlib import crc32
 
@@ -70,9 +71,14 @@ def poison(array: Array, pattern: int = POISON[0]) -> np.ndarray:
 def arguments(
     exercise: Exercise, case: Case, seed: int = PUBLIC_SEED, pattern: int = POISON[0]
 ) -> tuple[Argument, ...]:
-    """All arguments of a launch-trace exercise at a case, in order."""
+    """All arguments of an exercise at a case, in order.
+
+    What an artefact is made from goes to the learner's code with its contents: nothing in them leads back to
+    the seed of what is held out.
+    """
     assert exercise.arguments is not None, f"{exercise.name} lists no arguments"
-    numbers = generator(exercise, case, seed)
+    numbers = generator(exercise, case, _one_way(seed) if exercise.evidence == "artefact" else seed)
+    held_out = generator(exercise, case, seed)
     made = []
     for spec in exercise.arguments(case.sizes):
         if isinstance(spec, Scalar):
@@ -80,8 +86,14 @@ def arguments(
         elif spec.role == "out":
             made.append(Argument(spec, poison(spec, pattern)))
         else:
-            made.append(Argument(spec, contents(spec, case.sizes, numbers)))
+            source = held_out if spec.role == "held out" else numbers
+            made.append(Argument(spec, contents(spec, case.sizes, source)))
     return tuple(made)
+
+
+def _one_way(seed: int) -> int:
+    """Another seed, from which nobody finds the first."""
+    return int.from_bytes(sha256(str(seed).encode()).digest()[:8], "little")
 
 
 def expected(reference: Reference, made: tuple[Argument, ...], case: Case) -> dict[str, np.ndarray]:

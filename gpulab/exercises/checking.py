@@ -11,7 +11,17 @@ from gpulab import device as devices
 from gpulab.messages import Message
 from gpulab.profile.onto_simulator import onto_simulator
 
-from . import answers, communication, launching, messages, programs, progress, registry, traces
+from . import (
+    answers,
+    artefacts,
+    communication,
+    launching,
+    messages,
+    programs,
+    progress,
+    registry,
+    traces,
+)
 from .run import GPU, name_of, reference_device
 from .spec import Exercise
 from .verdict import Detail, Part, Verdict, no_points
@@ -56,6 +66,8 @@ def examine(exercise: Exercise, fn: Any, reference: registry.Reference) -> tuple
         return programs.examine(exercise, fn, reference)
     if exercise.evidence == "communication":
         return communication.examine(exercise, fn, reference)
+    if exercise.evidence == "artefact":
+        return artefacts.examine(exercise, fn, reference)
     if devices.uses_gpu():
         fn = onto_simulator(fn)
     with reference_device():

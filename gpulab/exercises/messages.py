@@ -256,6 +256,42 @@ def while_answering(call: str) -> str:
     return f"`{call}` stopped:"
 
 
+def no_artefact(kind: str) -> str:
+    return f"your function returns {kind}; it should return a dictionary of arrays by name"
+
+
+def artefact_name(name: str, longest: int) -> str:
+    return f"{name} names an array of what you return; a name is a text of 1 to {longest} characters"
+
+
+def artefact_type(name: str, kind: str) -> str:
+    return (
+        f"`{name}` is {a(kind)}, which cannot be handed in; return arrays of integers, of truth values, "
+        "or of float16, float32 or float64"
+    )
+
+
+def artefact_too_many(count: int, most: int) -> str:
+    return f"your function returns {count:,} arrays; at most {most} may be handed in"
+
+
+def artefact_too_large(size: int, most: int) -> str:
+    return f"your function returns {size:,} bytes; at most {most:,} may be handed in"
+
+
+def artefact_not_finite(name: str) -> str:
+    return f"`{name}` holds NaN or infinity"
+
+
+def artefact_unreadable(what: str, why: str) -> str:
+    what = what or "no array"
+    return f"what your function returns cannot be read as the exercise describes it: {what} ({why})"
+
+
+def artefact_count(name: str) -> str:
+    return f"used on data that your function never saw, what it returns gives no finite number for: {name}"
+
+
 def order_matters(case: str, where: str, right: str, other: str) -> str:
     return (
         f"At {case} `{where}` is {right} when all warps step together, "

@@ -35,7 +35,8 @@ class Case:
 class Array:
     """A device array that the learner's code gets.
 
-    `role`: ``in`` (must stay unchanged), ``out`` (poisoned before the run), ``inout``.
+    `role`: ``in`` (must stay unchanged), ``out`` (poisoned before the run), ``inout``, ``held out`` (of an
+    artefact: not handed in, its reference scores with it).
     `fill`: ``normal``, ``uniform`` (0…1), ``integers:LOW:HIGH``, ``zeros``, or a function
     (generator, shape, sizes) → array. Ignored for ``out``.
 
@@ -53,7 +54,7 @@ class Array:
     name: str
     shape: tuple[int, ...]
     dtype: str = "float32"
-    role: Literal["in", "out", "inout"] = "in"
+    role: Literal["in", "out", "inout", "held out"] = "in"
     fill: Fill = "normal"
     grad: bool = False
     placement: Placement = "own"
@@ -133,8 +134,10 @@ class Exercise:
     `name` is ``topic.exercise``; the learner calls ``gpulab.check(name, fn)``. The evidence says what
     reaches the judge: ``launch trace`` (fn is a kernel, or host code that launches kernels on device
     arrays), ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-
-    able answer), ``tensor graph`` (fn computes with PyTorch) or ``communication`` (every rank of a small
-    world runs fn, which computes with PyTorch and talks through torch.distributed).
+    able answer), ``tensor graph`` (fn computes with PyTorch), ``communication`` (every rank of a small
+    world runs fn, which computes with PyTorch and talks through torch.distributed), ``artefact`` (fn makes
+    data, such as weights, which are scored on data that it never saw) or ``dialogue`` (fn calls functions that
+    it is given, and the judge answers them).
 
     Launch traces: `arguments(sizes)` lists what fn receives, in order. With `shape(sizes)` fn is a kernel
     that the check launches; without it fn is host code that launches kernels itself. The reference of the
@@ -158,6 +161,16 @@ class Exercise:
     (`gpulab.distributed.collectives.NAMES`). Budgets limit what `gpulab.distributed.network.COUNTS` names, or
     ``calls of COLLECTIVE``.
 
+    Artefacts: fn gets the ``in`` arrays of `arguments(sizes)` with contents, as NumPy's, and the scalars, and
+    returns a dictionary of arrays. The reference gets (those arrays by name, the ``in`` arrays by name, the
+    ``held out`` ones by name, sizes), raises WrongAnswer with a sentence or returns counts by name. Budgets
+    limit these and ``bytes``, the size of all that was returned.
+
+    Dialogues: fn is plain Python, and among its arguments are functions that the judge answers. The reference
+    gets (ask, *arguments of a question), calls fn with ``ask(*given)`` as often as it likes, functions of its
+    own among what is given, counts what they are asked, and raises WrongAnswer, or returns counts by name.
+    `gpulab.exercises.branches` goes through all ways in which draws of fn can come out.
+
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
     `hints` has three steps; `section` is the heading of the lab to read again after the last. In a
     `detective` exercise the learner looks for the race: the check shows its two lines and no cure.
@@ -167,7 +180,9 @@ class Exercise:
     lab: str
     correct_points: float
     cases: tuple[Case, ...]
-    evidence: Literal["launch trace", "answered cases", "tensor graph", "communication"] = "launch trace"
+    evidence: Literal[
+        "launch trace", "answered cases", "tensor graph", "communication", "artefact", "dialogue"
+    ] = "launch trace"
     arguments: Callable[[Sizes], tuple[Array | Scalar, ...]] | None = None
     shape: Callable[[Sizes], Shape] | None = None
     questions: Callable[[Sizes, np.random.Generator], list[tuple]] | None = None
