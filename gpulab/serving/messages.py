@@ -1,0 +1,91 @@
+"""What the engine says about a decision that cannot be carried out."""
+
+from __future__ import annotations
+
+
+def at(step: int, said: str) -> str:
+    return f"in step {step} {said}"
+
+
+def not_a_decision(kind: str) -> str:
+    return (
+        f"the policy returns {kind}; it returns a Decision, or a dictionary with some of "
+        "admit, preempt, swap, prefill, sleep"
+    )
+
+
+def unknown_part(name: str) -> str:
+    return f"the decision says {name!r}; its parts are admit, preempt, swap, prefill, sleep"
+
+
+def not_numbers(part: str, value: object) -> str:
+    return f"`{part}` is {value!r}; it lists numbers of requests"
+
+
+def twice(part: str, number: int) -> str:
+    return f"`{part}` names request {number} twice"
+
+
+def not_waiting(number: int, where: str) -> str:
+    return f"the policy admits request {number}, which {where}"
+
+
+def not_running(part: str, number: int, where: str) -> str:
+    return f"`{part}` names request {number}, which {where}"
+
+
+def both_ways(number: int) -> str:
+    return f"request {number} is preempted and swapped at once"
+
+
+def no_slot(running: int, slots: int) -> str:
+    return f"{running} requests would run in {slots} slots"
+
+
+def no_blocks(needed: int, blocks: int, running: int, reserve: bool) -> str:
+    what = "reserve for their longest outputs" if reserve else "need after this step"
+    return f"the {running} running requests {what} {needed} blocks, and there are {blocks}"
+
+
+def never_fits(number: int, needed: int, blocks: int) -> str:
+    return f"request {number} may need {needed} blocks and the machine has {blocks}: it can never be served"
+
+
+def bad_chunk(number: int, value: object) -> str:
+    return f"`prefill` gives request {number} {value!r} tokens; it takes a whole number from 0 on"
+
+
+def chunk_too_long(number: int, tokens: int, left: int) -> str:
+    return f"`prefill` gives request {number} {tokens} tokens, and {left} of its prompt are left"
+
+
+def over_budget(tokens: int, budget: int) -> str:
+    return f"the step would process {tokens} tokens, and its limit is {budget}"
+
+
+def bad_sleep(value: object) -> str:
+    return f"`sleep` is {value!r}; it is the time in seconds at which to be asked again, or None"
+
+
+def nothing_moves(waiting: int, running: int) -> str:
+    if running:
+        return f"nothing moves: no token is processed, and the {running} running requests would wait for ever"
+    return f"nothing runs and nobody is admitted, and no more requests come: {waiting} would wait for ever"
+
+
+def no_end(steps: int, left: int) -> str:
+    return f"after {steps:,} steps {left} requests are still not through"
+
+
+def no_host_room(needed: int, room: int) -> str:
+    return f"{needed} swapped blocks would be on the host, which has room for {room}"
+
+
+WAITS = "waits and does not run"
+RUNS = "runs already"
+OVER = "is through"
+UNKNOWN = "is not here"
+
+
+def plan_ends(decisions: int) -> str:
+    return f"the plan ends after {decisions} decisions, before all requests are through"
