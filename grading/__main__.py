@@ -6,11 +6,12 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from grading.course import Course
+from grading.course import GRADEBOOK, Course
 from grading.errors import GradingError
 from grading.texts import AGAIN, STOPPED_BY_HAND, clean
 
@@ -52,8 +53,8 @@ def _show_proofs(course: Course, lab: str) -> bool:
 
 
 def grade(options: argparse.Namespace, course: Course) -> int:
-    """Grade a folder of submissions into the gradebook; exit status 1 where somebody is ungraded."""
-    from grading import classroom, screen
+    """Grade a folder or zip of submissions into the gradebook."""
+    from grading import classroom, exports, screen
     from grading.sandbox import Limits
 
     began = time.monotonic()
@@ -66,10 +67,14 @@ def grade(options: argparse.Namespace, course: Course) -> int:
             limits=limits,
             unsafe=options.unsafe,
             workers=options.workers,
+            roster=options.roster,
             tell=bar,
         )
     result.seconds = time.monotonic() - began
     screen.show(console, result)
+    for layout in dict.fromkeys(options.export):
+        path = exports.write(course, options.lab, layout, classroom.grades(course, result), options.title)
+        console.print(f"wrote {path}", markup=False)
     console.print(f"wrote {course.grades} · feedback in {course.feedback}", markup=False)
     return 0
 
@@ -97,12 +102,28 @@ def parser() -> argparse.ArgumentParser:
     )
     command.set_defaults(run=release)
     command = commands.add_parser(
-        "grade", help="a folder of submissions → verdicts, gradebook, feedback, grades.csv"
+        "grade", help="a folder or zip of submissions → verdicts, gradebook, feedback, grades.csv"
     )
     command.add_argument("lab", help="the lab, such as 04_memory_hierarchy")
     command.add_argument(
-        "folder", nargs="?", type=Path, help="STUDENT/LAB/NAME.ipynb, STUDENT/NAME.ipynb or STUDENT.ipynb "
+        "folder", nargs="?", type=Path, help="what Canvas or Moodle made of \"download all submissions\", or "
+        "STUDENT/LAB/NAME.ipynb, STUDENT/NAME.ipynb or STUDENT.ipynb, in a folder or a zip "
         "(default: grading/submitted)",
+    )  # fmt: skip
+    command.add_argument(
+        "--roster", type=Path, metavar="CSV", help="the class: columns id, canvas, moodle, name; or Canvas's "
+        "export of its gradebook; or Moodle's grading worksheet (default: grading/roster.csv, where it is)",
+    )  # fmt: skip
+    command.add_argument(
+        "--export", action="append", default=[], choices=("canvas", "moodle"),
+        help="also write the grades in the columns that Canvas or Moodle reads; may be given twice",
+    )  # fmt: skip
+    command.add_argument(
+        "--title", default="", help="what that LMS calls the assignment (default: the lab's name)"
+    )
+    command.add_argument(
+        "--gradebook", metavar="URL", default="", help="such as postgresql://user:password@host/database "
+        f"(default: grading/gradebook.db, or what {GRADEBOOK} says)",
     )  # fmt: skip
     command.add_argument(
         "--limit", type=float, default=120, metavar="SECONDS", help="for one submission (default: 120)"
@@ -123,7 +144,10 @@ def main(arguments: Sequence[str] | None = None, course: Course | None = None) -
     """Run one command; every foreseen failure is one message and exit status 1."""
     options = parser().parse_args(arguments)
     try:
-        return int(options.run(options, course or Course()))
+        course = course or Course()
+        if getattr(options, "gradebook", ""):
+            course = replace(course, database=options.gradebook)
+        return int(options.run(options, course))
     except GradingError as error:
         console.print(f"{error}", style="red", markup=False)
         return 1

@@ -18,13 +18,14 @@ from types import FrameType
 
 from nbformat import NotebookNode
 
-from grading import environment, gradebook, sandbox, texts
+from grading import archives, environment, exports, gradebook, sandbox, texts
 from grading.course import Course
 from grading.errors import GradingError, NotebookError, ReleaseError, SandboxError
 from grading.gradebook import GradebookError
 from grading.graft import Graft, graft
 from grading.judge import Judge
 from grading.notebooks import Question, questions, read_released, read_submitted
+from grading.roster import Roster, Student, read_roster
 from grading.sandbox import Limits
 from grading.submissions import Submission, find_submissions
 from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
@@ -58,6 +59,8 @@ class ClassResult:
     lab: Lab
     tasks: dict[str, list[Task]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()  # on the roster, and handed in nothing
+    people: dict[str, Student] = field(default_factory=dict)  # by id
     seconds: float = 0.0
 
     def points(self, student: str) -> float:
@@ -92,9 +95,11 @@ def open_lab(course: Course, lab: str) -> Lab:
     return Lab(lab, notebooks, asked)
 
 
-def collect(course: Course, lab: Lab, folder: Path) -> list[Submission]:
+def collect(
+    course: Course, lab: Lab, folder: Path, roster: Roster, called: Path | None = None
+) -> list[Submission]:
     """The submissions of a folder, copied to where nbgrader looks for them."""
-    found = find_submissions(folder, lab.name, list(lab.notebooks), course.roster)
+    found = find_submissions(folder, lab.name, list(lab.notebooks), roster, called)
     if folder.resolve() == course.submitted.resolve():
         return found
     for submission in found:
@@ -115,9 +120,10 @@ def plan(course: Course, lab: Lab, submissions: list[Submission], store: Store, 
     """Graft every submission and look up what is known; nothing is run."""
     result = ClassResult(lab)
     for submission in submissions:
-        if submission.refused and not (submission.student and _can_be_a_student(submission)):
+        if submission.refused:
             result.refused[submission.student] = submission.refused
             continue
+        result.people[submission.student] = submission.who
         tasks = [_task(lab, submission, name, environ) for name in lab.notebooks]
         for task in tasks:
             if task.verdict is None:
@@ -126,11 +132,6 @@ def plan(course: Course, lab: Lab, submissions: list[Submission], store: Store, 
                     task.verdict, task.known = stored, True
         result.tasks[submission.student] = tasks
     return result
-
-
-def _can_be_a_student(submission: Submission) -> bool:
-    """A known student who handed in nothing of this lab gets 0 with the reason; a stranger gets no record."""
-    return not submission.notebooks and submission.refused.startswith(texts.NO_LAB.split("{")[0])
 
 
 def _task(lab: Lab, submission: Submission, name: str, environ: str) -> Task:
@@ -197,6 +198,7 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
     """Fill the gradebook, the feedback and grades.csv; says how many students were new or changed."""
     lab, written = result.lab, 0
     gradebook.register(course, lab.name, lab.notebooks)
+    known = gradebook.held(course, lab.name)
     rows: list[dict[str, object]] = []
     for student, tasks in result.tasks.items():
         graded = gradebook.Graded(
@@ -208,7 +210,7 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
         for task in tasks:
             if task.verdict and not task.known:
                 Store(course.verdicts).put(student, lab.name, task.notebook, task.verdict)
-        if not gradebook.is_written(course, lab.name, graded):
+        if not gradebook.is_written(course, lab.name, graded, known):
             try:
                 gradebook.write(course, lab.name, graded)
             except GradebookError:
@@ -218,17 +220,10 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
             written += 1
         tell(student)
         rows.append(_row(result, student))
+    empty = {"lab": lab.name, "points": "", "of": "", "reason": ""}
     for student, reason in result.refused.items():
-        rows.append(
-            {
-                "student": student,
-                "lab": lab.name,
-                "points": "",
-                "of": "",
-                "state": "refused",
-                "reason": reason,
-            }
-        )
+        rows.append({**empty, "student": student, "state": "refused", "reason": reason})
+    rows += [{**empty, "student": student, "state": "missing"} for student in result.missing]
     gradebook.write_grades(course, lab.name, rows)
     return written
 
@@ -253,16 +248,21 @@ def grade(
     limits: Limits | None = None,
     unsafe: bool = False,
     workers: int = 0,
+    roster: Path | None = None,
     tell: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> ClassResult:
-    """Grade a folder of submissions of one lab, from the files to the gradebook."""
+    """Grade a folder or zip of submissions of one lab, from the files to the gradebook."""
     limits = limits or Limits()
     if not unsafe and sandbox.obstacle():
         raise SandboxError(
             f"{sandbox.obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe"
         )
+    if roster and not roster.exists():
+        raise GradingError(f"no roster {roster}")
+    known = read_roster(roster or course.roster)
+    gradebook.check(course)
     with alone(course):
-        return _grade(course, open_lab(course, lab_name), folder, limits, unsafe, workers, tell)
+        return _grade(course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, tell)
 
 
 @contextmanager
@@ -283,6 +283,7 @@ def _grade(
     course: Course,
     lab: Lab,
     folder: Path,
+    roster: Roster,
     limits: Limits,
     unsafe: bool,
     workers: int,
@@ -291,7 +292,10 @@ def _grade(
     judge = Judge(environment.secret(course), limits, unsafe=unsafe)
     store = Store(course.verdicts)
     environ = environment.digest(course, [repr(limits), repr(lab.questions)])
-    result = plan(course, lab, collect(course, lab, folder), store, environ)
+    with archives.opened(folder) as opened:
+        result = plan(course, lab, collect(course, lab, opened, roster, folder), store, environ)
+    result.people = {**roster.students, **result.people}
+    result.missing = tuple(s for s in roster.students if s not in result.tasks)
     total = sum(len(tasks) for tasks in result.tasks.values())
     done = sum(t.verdict is not None for tasks in result.tasks.values() for t in tasks)
     tell("judging", done, total)
@@ -311,3 +315,16 @@ def _grade(
 
     save(course, result, saved)
     return result
+
+
+def grades(course: Course, result: ClassResult) -> list[exports.Grade]:
+    """Everybody's grade for a learning management system, written answers included; by student."""
+    standings = gradebook.standings(course, result.lab.name)
+    of = next((s.of for s in standings.values()), result.of())
+    found = []
+    for student in sorted({*result.tasks, *result.missing}):
+        who = result.people.get(student, Student(student))
+        reason = result.reason(student) if student in result.tasks else ""
+        has = standings.get(student) if student in result.tasks and not reason else None
+        found.append(exports.Grade(who, has and has.points, of, reason))
+    return found

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 from traitlets.config import Config
 
+from grading.errors import GradingError
+
 ROOT = Path(__file__).resolve().parents[1]
+GRADEBOOK = "GPULAB_GRADEBOOK"  # an environment variable: nbgrader's own commands read it, too
 IGNORED = [".ipynb_checkpoints", "__pycache__", "*.pyc", "*.py", "*.toml", "wrong"]
 
 
 @dataclass(frozen=True)
 class Course:
-    """The folders of one course. `home` holds everything that belongs to one class of students."""
+    """The folders of one course. `home` holds everything that belongs to one class of students.
+
+    `database` is the URL of a gradebook elsewhere, such as ``postgresql://user:password@host/name``; without
+    one it is a file of SQLite at home.
+    """
 
     root: Path = ROOT
     home: Path = ROOT / "grading"
+    database: str = field(default_factory=lambda: os.environ.get(GRADEBOOK, ""), repr=False)
 
     @property
     def solutions(self) -> Path:
@@ -46,6 +56,26 @@ class Course:
     @property
     def gradebook(self) -> Path:
         return self.home / "gradebook.db"
+
+    @property
+    def db_url(self) -> str:
+        """The gradebook as SQLAlchemy and nbgrader want it. Raises GradingError for what is no URL."""
+        if not self.database:
+            return f"sqlite:///{self.gradebook}"
+        try:
+            url = make_url(self.database)
+        except ArgumentError as error:
+            raise GradingError(
+                "the gradebook's URL is none: write postgresql://user:password@host/database"
+            ) from error
+        if url.drivername in ("postgres", "postgresql"):
+            url = url.set(drivername="postgresql+psycopg")
+        return url.render_as_string(hide_password=False)
+
+    @property
+    def gradebook_name(self) -> str:
+        """What messages call the gradebook: no password in it."""
+        return make_url(self.db_url).render_as_string() if self.database else str(self.gradebook)
 
     @property
     def grades(self) -> Path:
@@ -86,7 +116,7 @@ def nbgrader_config(course: Course) -> Config:
     folders.autograded_directory = course.relative(course.autograded)
     folders.feedback_directory = course.relative(course.feedback)
     folders.solution_directory = course.relative(course.home / "solution")
-    folders.db_url = f"sqlite:///{course.gradebook}"
+    folders.db_url = course.db_url
     folders.ignore = IGNORED
     config.GenerateAssignment.preprocessors = RELEASE
     config.Autograde.sanitize_preprocessors = SANITIZE

@@ -20,16 +20,19 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader import api as nbgrader
+from nbgrader.api import BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import SaveCells
+from sqlalchemy import create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
 from grading import texts
 from grading.course import Course, nbgrader_config
 from grading.errors import GradingError
+from grading.exports import as_csv
 from grading.verdicts import NotebookVerdict, write_whole
 
 
@@ -45,7 +48,7 @@ class Graded:
 
 def register(course: Course, lab: str, notebooks: dict[str, NotebookNode]) -> None:
     """Tell the gradebook of a lab's cells and points, as `nbgrader generate_assignment` does."""
-    url = f"sqlite:///{course.gradebook}"
+    url = course.db_url
     course.home.mkdir(parents=True, exist_ok=True)
     scripts = sysconfig.get_path("scripts")
     if scripts not in os.environ["PATH"].split(
@@ -78,11 +81,45 @@ def _writable(course: Course) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise GradebookError(f"{course.gradebook}: {why}. {texts.AGAIN}") from error
+        raise GradebookError(f"{course.gradebook_name}: {why}. {texts.AGAIN}") from error
 
 
-def is_written(course: Course, lab: str, graded: Graded) -> bool:
-    """Whether the gradebook already holds these verdicts."""
+def check(course: Course) -> None:
+    """Whether a database elsewhere answers, before an hour is spent on verdicts. Raises GradebookError."""
+    if course.database:
+        with _writable(course):
+            engine = create_engine(course.db_url)
+            engine.connect().close()
+            engine.dispose()
+
+
+Held = dict[tuple[str, str, str], float | None]  # points by student, notebook and test cell
+
+
+def held(course: Course, lab: str) -> Held:
+    """What the gradebook holds of a lab: the automatic points of each cell that has any."""
+    graded = (
+        select(SubmittedAssignment.student_id, nbgrader.Notebook.name, BaseCell.name, Grade.auto_score)
+        .select_from(Grade)
+        .join(BaseCell, Grade.cell_id == BaseCell.id)
+        .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
+        .join(nbgrader.Notebook, SubmittedNotebook.notebook_id == nbgrader.Notebook.id)
+        .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(nbgrader.Assignment, SubmittedAssignment.assignment_id == nbgrader.Assignment.id)
+        .where(nbgrader.Assignment.name == lab)
+    )
+    with _writable(course), Gradebook(course.db_url) as book:
+        rows = book.db.execute(graded).all()
+    return {(student, notebook, cell): points for student, notebook, cell, points in rows}
+
+
+def is_written(course: Course, lab: str, graded: Graded, known: Held) -> bool:
+    """Whether the gradebook, as `held` found it, and the feedback already say what these verdicts say."""
+    for name, verdict in graded.verdicts.items():
+        for exercise in verdict.exercises:
+            points = known.get((graded.student, name, exercise.cell))
+            if points is None or abs(points - exercise.points) > 0.005:
+                return False
     for name, verdict in graded.verdicts.items():
         path = course.autograded / graded.student / lab / f"{name}.ipynb"
         try:
@@ -92,12 +129,38 @@ def is_written(course: Course, lab: str, graded: Graded) -> bool:
             return False
         if not (course.feedback / graded.student / lab / f"{name}.html").exists():
             return False
-    with _writable(course), Gradebook(f"sqlite:///{course.gradebook}") as book:
-        try:
-            book.find_submission(lab, graded.student)
-        except MissingEntry:
-            return False
     return True
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a student has in a lab by the gradebook, persons' points included; `waiting` for some of them."""
+
+    points: float
+    of: float
+    waiting: bool
+
+
+def standings(course: Course, lab: str) -> dict[str, Standing]:
+    """Everybody's points in a lab, late penalties taken off."""
+    penalties = (
+        select(SubmittedAssignment.student_id, func.sum(SubmittedNotebook.late_submission_penalty))
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(nbgrader.Assignment, SubmittedAssignment.assignment_id == nbgrader.Assignment.id)
+        .where(nbgrader.Assignment.name == lab)
+        .group_by(SubmittedAssignment.student_id)
+    )
+    with _writable(course), Gradebook(course.db_url) as book:
+        late = {student: penalty or 0.0 for student, penalty in book.db.execute(penalties)}
+        rows = book.submission_dicts(lab)
+    return {
+        row["student"]: Standing(
+            round(max(0.0, row["score"] - late.get(row["student"], 0.0)), 2),
+            row["max_score"],
+            bool(row["needs_manual_grade"]),
+        )
+        for row in rows
+    }
 
 
 def write(course: Course, lab: str, graded: Graded) -> None:
@@ -106,6 +169,8 @@ def write(course: Course, lab: str, graded: Graded) -> None:
     folder = staged / graded.student / lab
     try:
         shutil.rmtree(folder, ignore_errors=True)
+        # An old page beside new points would look finished, if we were killed between the two steps below.
+        shutil.rmtree(course.feedback / graded.student / lab, ignore_errors=True)
         folder.mkdir(parents=True)
         for name, notebook in graded.notebooks.items():
             nbformat.write(notebook, folder / f"{name}.ipynb")
@@ -133,8 +198,8 @@ def _explained(course: Course, student: str, log: str) -> GradingError:
     """nbgrader's log in one line: the last exception in it."""
     causes = re.findall(r"^(?:[\w.]+)?(?:Error|Exception): .*$|^OSError.*$", log, re.M)
     why = causes[-1] if causes else "no reason in its log"
-    if re.search(r"database|disk|space|too large|\[Errno", why):
-        return GradebookError(f"{course.gradebook}: {why}. {texts.AGAIN}")
+    if re.search(r"database|disk|space|too large|\[Errno|OperationalError|InterfaceError", why):
+        return GradebookError(f"{course.gradebook_name}: {why}. {texts.AGAIN}")
     return GradingError(f"nbgrader refused {student}: {why}")
 
 
@@ -162,14 +227,5 @@ def write_grades(course: Course, lab: str, rows: Sequence[dict[str, object]]) ->
     if course.grades.exists():
         with course.grades.open(newline="", encoding="utf-8") as file:
             kept = [dict(row) for row in csv.DictReader(file) if row.get("lab") != lab]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fields, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for row in sorted([*kept, *rows], key=lambda r: (str(r["lab"]), str(r["student"]))):
-        writer.writerow({k: _no_formula(v) for k, v in row.items()})
-    write_whole(course.grades, text.getvalue())
-
-
-def _no_formula(value: object) -> object:
-    """A spreadsheet would run a text that begins like a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
+    ordered = sorted([*kept, *rows], key=lambda r: (str(r["lab"]), str(r["student"])))
+    write_whole(course.grades, as_csv(fields, ordered))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from statistics import mean, median
 
@@ -65,6 +65,12 @@ def show(console: Console, result: ClassResult) -> None:
     for verdicts in _by_exercise(result):
         table.add_row(*(Text(cell) for cell in _row(verdicts)))
     console.print(table)
+    for line in distribution([result.points(s) for s in graded], result.of()):
+        console.print(Text(line))
+    for line in _frequent(result):
+        console.print(Text(line))
+    if result.missing:
+        console.print(Text(_nothing_from(result.missing)))
     for student in result.tasks:
         if reason := result.reason(student):
             console.print(Text(f"ungraded  {student}  {texts.clean(reason, 200)}"))
@@ -81,6 +87,44 @@ def _summary(result: ClassResult, graded: list[str]) -> str:
     others = len(result.tasks) - len(graded) + len(result.refused)
     missing = f"   ungraded {others} (see below)" if others else ""
     return f"graded {len(graded)}{middle}{missing}{again}   {minutes}:{seconds:02d}"
+
+
+def distribution(points: Sequence[float], of: float, bins: int = 8, width: int = 40) -> list[str]:
+    """A histogram of points as lines of text; full marks are in the last bin."""
+    if not points or of <= 0:
+        return []
+    counts = [0] * bins
+    for value in points:
+        counts[min(bins - 1, max(0, int(bins * value / of)))] += 1
+    edges = [f"{of * i / bins:.3g}" for i in range(bins + 1)]
+    rows = [("points", "students")]
+    for i, count in enumerate(counts):
+        bar = "█" * max(round(width * count / max(counts)), bool(count))
+        rows.append((f"{edges[i]} – {edges[i + 1]}", f"{bar} {count}".strip()))
+    wide = max(len(label) for label, _ in rows)
+    return [f"{label:>{wide}}  {bar}" for label, bar in rows]
+
+
+def _frequent(result: ClassResult, most: int = 5) -> Iterator[str]:
+    """The reasons for lost points that most of the class share."""
+    reasons = Counter(
+        (e.exercise, texts.clean(line.short, 70))
+        for tasks in result.tasks.values()
+        for task in tasks
+        if task.verdict
+        for e in task.verdict.exercises
+        for line in e.lines
+        if line.short
+    )
+    if reasons:
+        yield "most frequent reasons for lost points"
+    for (exercise, reason), count in reasons.most_common(most):
+        yield f"{count:5}  {exercise}: {reason}"
+
+
+def _nothing_from(missing: Sequence[str], most: int = 12) -> str:
+    more = f" and {len(missing) - most} more" if len(missing) > most else ""
+    return f"nothing from {len(missing)} on the roster: {', '.join(missing[:most])}{more}"
 
 
 def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:

@@ -14,6 +14,11 @@ UNREADABLE = "{name} cannot be read: {why}"
 NO_SOLUTION_CELL = "no solution cell of {lab} left in {name}"
 NO_LAB = "no notebook of {lab} in it (expected {expected})"
 UNKNOWN_STUDENT = "not on the roster ({roster}); add the id there and grade again"
+UNKNOWN_SENDER = (
+    "nobody on the roster ({roster}) has the number {key} in the column '{lms}', nor alone that name; "
+    "add it there and grade again"
+)
+HANDED_IN_TWICE = "a second submission of {student}; the other one was graded, take one away"
 
 # What the graft found.
 CELL_MISSING = "the solution cell '{cell}' is missing from your notebook"

@@ -1,0 +1,314 @@
+"""What an LMS sends: whose it is, that a zip does no harm, and that grades go back in its own columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbgrader.api import Gradebook
+
+from grading import archives, exports, screen
+from grading.__main__ import main
+from grading.course import Course
+from grading.errors import GradingError
+from grading.notebooks import LARGEST_NOTEBOOK
+from grading.roster import Roster, Sender, Student, read_roster
+from grading.submissions import find_submissions
+from tests.grading.conftest import LAB, Class
+from tests.grading.test_bad_input import no_sandbox_needed, scores
+
+__all__ = ["no_sandbox_needed"]  # a fixture that every test here uses
+
+NAME = f"{LAB}.ipynb"
+CLASS = Roster(
+    Path("roster.csv"),
+    {
+        s.id: s
+        for s in (
+            Student("ann", "4711", "11", "Ann Doe"),
+            Student("bob", "4712", "", "Roe, Bob"),
+            Student("cleo", "", "", "Cleo Anne-Marie Poe"),
+            Student("twin1", name="Kim Lee"),
+            Student("twin2", name="Kim Lee"),
+        )
+    },
+)
+
+
+def zipped(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return path
+
+
+def found(folder: Path, members: dict[str, str], roster: Roster = CLASS) -> dict[str, str]:
+    """Student → name of the file that is graded, or the reason why there is none."""
+    for name in members:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(members[name])
+    submissions = find_submissions(folder, LAB, [LAB], roster)
+    return {
+        s.student: s.refused or next((p.relative_to(folder).as_posix() for p in s.notebooks.values()), "")
+        for s in submissions
+    }
+
+
+def test_files_of_canvas_are_matched_by_number_then_by_a_name_that_only_one_has(tmp_path: Path) -> None:
+    names = {
+        "ann": f"doeann_LATE_4711_900_{NAME}",
+        "bob": f"roebob_4719_901_{NAME}",
+        "cleo": f"poecleoannemarie_77_902_{NAME}",
+    }
+    strangers = [f"leekim_78_903_{NAME}", f"nobody_79_904_{NAME}"]
+    answer = found(tmp_path, dict.fromkeys([*names.values(), *strangers], ""))
+    assert {s: answer[s] for s in names} == names
+    assert "the number 78 in the column 'canvas'" in answer["leekim (Canvas 78)"]
+    assert "add it there" in answer["nobody (Canvas 79)"]
+
+
+def test_the_last_upload_is_graded_and_other_files_are_left_alone(tmp_path: Path) -> None:
+    files = [f"doeann_4711_900_{NAME}", f"doeann_4711_905_{LAB}-1.ipynb", "doeann_4711_906_notes.ipynb"]
+    assert found(tmp_path, dict.fromkeys(files, "")) == {"ann": files[1]}
+
+
+def test_folders_and_files_of_moodle_are_matched_with_and_without_groups(tmp_path: Path) -> None:
+    answer = found(
+        tmp_path,
+        {
+            f"Ann Doe_11_assignsubmission_file_/{NAME}": "",
+            f"Group 3-Bob Roe_12_assignsubmission_file_/inside/{LAB} (2).ipynb": "",
+            "Cleo Anne-Marie Poe_13_assignsubmission_file_renamed.ipynb": "",
+            f"Kim Lee_14_assignsubmission_file/{NAME}": "",
+        },
+    )
+    assert answer["ann"] == f"Ann Doe_11_assignsubmission_file_/{NAME}"
+    assert answer["bob"].endswith("(2).ipynb")
+    assert answer["cleo"].endswith("renamed.ipynb")  # the only one it can be
+    assert "column 'moodle'" in answer["Kim Lee (Moodle 14)"]
+
+
+def test_without_a_roster_an_lms_number_is_the_student(tmp_path: Path) -> None:
+    everybody = Roster()
+    files = {f"doeann_4711_900_{NAME}": "", f"anon_Ab1xZ_902_{NAME}": "", "eve.ipynb": ""}
+    assert set(found(tmp_path, files, everybody)) == {"4711", "anon_Ab1xZ", "eve"}
+
+
+def test_an_id_on_the_roster_is_never_taken_for_a_name_of_canvas(tmp_path: Path) -> None:
+    roster = Roster(Path("r"), {"x_1_2_y": Student("x_1_2_y")})
+    assert found(tmp_path, {"x_1_2_y.ipynb": ""}, roster) == {"x_1_2_y": "x_1_2_y.ipynb"}
+
+
+def test_a_student_who_is_there_twice_is_graded_once_and_named(tmp_path: Path) -> None:
+    answer = found(tmp_path, {f"ann/{NAME}": "", "ann.ipynb": ""})
+    assert answer["ann"] == f"ann/{NAME}"
+    assert "second submission of ann" in answer["ann again"]
+
+
+def test_one_folder_around_everything_is_looked_into(tmp_path: Path) -> None:
+    assert found(tmp_path, {f"lab/ann/{NAME}": "", f"lab/bob/{LAB}/{NAME}": ""}).keys() == {"ann", "bob"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("id,canvas,name\nann,4711,Ann Doe\n", Student("ann", "4711", "", "Ann Doe")),
+        ("id,first_name,last_name\nann,Ann,Doe\n", Student("ann", name="Ann Doe")),
+        (
+            "Student,ID,SIS User ID,SIS Login ID,Section,Lab (9)\n    Points Possible,,,,,10\n"
+            '"Doe, Ann",4711,S1,ann,A,\n"Student, Test",9,,x,A,\n',
+            Student("ann", "4711", "", "Doe, Ann", section="A"),
+        ),
+        (
+            "\ufeffIdentifier,Full name,ID number,Email address,Status,Grade\n"
+            "Participant 11,Ann Doe,ann,a@b.org,,\n",
+            Student("ann", "", "11", "Ann Doe", "a@b.org"),
+        ),
+    ],
+)
+def test_a_roster_of_ours_of_canvas_and_of_moodle_is_understood(
+    tmp_path: Path, text: str, expected: Student
+) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_text(text)
+    assert read_roster(path).students == {"ann": expected}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"first,last\nA,B\n", "no column 'id'"),
+        (b"id\nann\nann\n", "more than once: ann"),
+        (b"id\n\xff\n", "UTF-8"),
+    ],
+)
+def test_a_roster_that_cannot_be_one_says_why(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_bytes(content)
+    with pytest.raises(GradingError, match=words):
+        read_roster(path)
+
+
+def test_a_sender_is_found_whichever_way_round_the_name_is() -> None:
+    for name in ("roebob", "Bob Roe", "Roe, Bob", "BOB ROE"):
+        student = CLASS.find(Sender("99", "canvas", name))
+        assert student and student.id == "bob"
+
+
+def test_nothing_of_a_zip_lands_elsewhere(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "evil.ipynb"
+    path = zipped(
+        tmp_path / "a.zip",
+        {
+            "../evil.ipynb": b"1",
+            str(outside): b"1",
+            "..\\evil.ipynb": b"1",
+            "a/../../evil.ipynb": b"1",
+            "ann/\x1b[31m.ipynb": b"1",
+            "ann/tool.exe": b"1",
+            f"ann/{'x' * 300}.ipynb": b"1",
+            f"{'d/' * 40}deep.ipynb": b"1",
+            "__MACOSX/ann/._x.ipynb": b"1",
+            f"ann/{NAME}": b"{}",
+        },
+    )
+    link = zipfile.ZipInfo("ann/link.ipynb")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(link, "/etc/passwd")
+    archives.unpack(path, inside)
+    assert [p.relative_to(inside).as_posix() for p in inside.rglob("*") if not p.is_dir()] == [f"ann/{NAME}"]
+    assert not outside.exists()
+
+
+@given(st.lists(st.text(alphabet="./\\a:\0~ \n", max_size=12), max_size=4))
+def test_whatever_members_are_called_all_stay_inside(names: list[str]) -> None:
+    for name in names:
+        member = zipfile.ZipInfo("x")
+        member.filename = name + ".ipynb"
+        place = archives._place(member)
+        assert place is None or (not place.is_absolute() and ".." not in place.parts)
+
+
+def test_a_bomb_costs_its_student_only(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "a.zip", {"ann.ipynb": b"{}", "bob.ipynb": bytes(3 * LARGEST_NOTEBOOK)})
+    assert path.stat().st_size < 200_000
+    archives.unpack(path, tmp_path / "in")
+    assert (tmp_path / "in" / "bob.ipynb").stat().st_size == LARGEST_NOTEBOOK + 1
+    assert (tmp_path / "in" / "ann.ipynb").read_bytes() == b"{}"
+
+
+def test_an_archive_of_many_bombs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 1_000_000)
+    path = zipped(tmp_path / "a.zip", {f"s{i}.ipynb": bytes(300_000) for i in range(5)})
+    with pytest.raises(GradingError, match="is it the right file"):
+        archives.unpack(path, tmp_path / "in")
+
+
+def test_a_damaged_member_costs_its_student_only(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "a.zip", {"ann.ipynb": b"{}" * 1000, "bob.ipynb": b"{}"})
+    content = bytearray(path.read_bytes())
+    content[45] ^= 0xFF
+    path.write_bytes(content)
+    archives.unpack(path, tmp_path / "in")
+    assert (tmp_path / "in" / "ann.ipynb").read_bytes() == b""
+    assert (tmp_path / "in" / "bob.ipynb").read_bytes() == b"{}"
+
+
+def grade(course: Course, *arguments: object) -> int:
+    return main(["grade", LAB, *map(str, arguments)], course)
+
+
+def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
+    school: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roster = tmp_path / "canvas.csv"
+    roster.write_text(
+        "Student,ID,SIS User ID,SIS Login ID,Section\n    Points Possible,,,,\n"
+        '"Doe, Ann",4711,,ann,A\n"Roe, Bob",4712,,bob,B\n"Poe, Cleo",4713,,cleo,A\n'
+    )
+    delivery = zipped(
+        tmp_path / "submissions.zip",
+        {
+            f"doeann_LATE_4711_900_{NAME}": json.dumps(school.notebook()).encode(),
+            f"roebob_4712_901_{NAME}": b"{",
+            f"eve_4799_902_{NAME}": b"{}",
+        },
+    )
+    options = ("--roster", roster, "--export", "canvas", "--title", "Memory (55)")
+    assert grade(school.course, delivery, *options) == 0
+    out = capsys.readouterr().out
+    assert "nothing from 1 on the roster: cleo" in out and "4799" in out and "not JSON" in out
+    assert scores(school.course) == {"ann": 11, "bob": 0}
+    exported = school.course.home / f"grades-{LAB}-canvas.csv"
+    rows = list(csv.DictReader(exported.open()))
+    assert list(rows[0])[:2] == ["Student", "ID"] and list(rows[0])[-2] == "Section"
+    assert rows[0]["Memory (55)"] == "13"
+    assert {r["ID"]: r["Memory (55)"] for r in rows[1:]} == {"4711": "11.00", "4712": "", "4713": ""}
+    states = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
+    assert states == {"ann": "graded", "bob": "ungraded", "cleo": "missing", "eve (Canvas 4799)": "refused"}
+
+
+def test_a_download_of_moodle_goes_back_with_the_points_that_a_person_gave(
+    school: Class, tmp_path: Path
+) -> None:
+    roster = tmp_path / "worksheet.csv"
+    roster.write_text("Identifier,Full name,Email address,Status,Grade\nParticipant 11,Ann Doe,ann@b.org,,\n")
+    delivery = zipped(
+        tmp_path / "all.zip",
+        {f"Ann Doe_11_assignsubmission_file_/{NAME}": json.dumps(school.notebook()).encode()},
+    )
+    options = (delivery, "--roster", roster, "--export", "moodle")
+    assert grade(school.course, *options) == 0
+    with Gradebook(school.course.db_url) as book:
+        written = book.find_grade("why", LAB, LAB, "ann@b.org")
+        written.manual_score, written.needs_manual_grade = 1.5, False
+        book.db.commit()
+    assert grade(school.course, *options) == 0
+    (row,) = csv.DictReader((school.course.home / f"grades-{LAB}-moodle.csv").open())
+    assert row["Identifier"] == "Participant 11" and row["Grade"] == "12.50"
+    assert "Last modified (grade)" in row
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["notes.txt"], "neither a folder nor a zip file"),
+        (["broken.zip"], "damaged zip file"),
+        (["empty.zip"], "no submission in"),
+        (["empty.zip", "--roster", "none.csv"], "no roster"),
+        (["empty.zip", "--gradebook", "not a url"], "postgresql://user"),
+    ],
+)
+def test_a_wrong_delivery_is_one_line(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("notes.txt").write_text("x")
+    zipped(Path("empty.zip"), {})
+    content = zipped(Path("broken.zip"), {"a.ipynb": b"{}"}).read_bytes()
+    Path("broken.zip").write_bytes(content.replace(b"PK\x01\x02", b"PK\x09\x09"))
+    assert grade(course, *arguments) == 1
+    out = capsys.readouterr().out.strip().splitlines()
+    assert len(out) == 1 and words in out[0]
+
+
+def test_formulas_in_names_do_not_run_in_a_spreadsheet() -> None:
+    text = exports.canvas([exports.Grade(Student("ann", "1", name="=cmd()"), 1.0, 2.0)], "Lab")
+    assert list(csv.DictReader(io.StringIO(text)))[1]["Student"] == "'=cmd()"
+
+
+def test_the_distribution_counts_everybody_once_and_full_marks_last() -> None:
+    lines = screen.distribution([0, 0, 5, 10, 10, 10], 10, bins=5)
+    assert [line.split("–")[-1].split()[1:] for line in lines[1:]] == [
+        ["█" * 27, "2"], ["0"], ["█" * 13, "1"], ["0"], ["█" * 40, "3"],
+    ]  # fmt: skip
