@@ -16,11 +16,11 @@ from nbformat import NotebookNode
 
 from gpulab.exercises import cases as contents
 from gpulab.exercises.spec import Case
-from grading import ranks, sandbox, texts
+from grading import sandbox, texts
 from grading.course import Course, sources
 from grading.environment import seed
 from grading.errors import ReleaseError
-from grading.judge import asked_together, exercise_step, job_bytes, judge_cases, steps_of
+from grading.judge import exercise_step, job_bytes, judge_cases, live, steps_of
 from grading.notebooks import Question, questions
 from grading.preprocessors import StableIds
 from grading.release import released_notebook
@@ -92,16 +92,16 @@ def _prove_notebook(source: Path, released: NotebookNode, wrong: list[Wrong]) ->
     outcome = sandbox.record(job_bytes(job), LIMITS, unsafe=True)
     chosen = {v.question.exercise: v.cases for v in variants}
     seeds = {(v.question.exercise, case.name): v.seed(case) for v in variants for case in v.cases}
-    together = asked_together([v.question for v in variants], chosen, seeds)
+    asked_here = tuple(v.question for v in variants)
     replayed = ReplayJob(
         outcome.content,
         "" if outcome.end == "done" else f"the recording {outcome.end} {outcome.how}".strip(),
-        tuple(v.question for v in variants),
+        asked_here,
         chosen,
         seeds,
         {step["cell"]: step["source"] for step in job["steps"] if "source" in step},
         {},
-        ranks.outcomes(job["steps"], together, job_bytes, LIMITS, unsafe=True),
+        live(job["steps"], asked_here, chosen, seeds, LIMITS, unsafe=True),
         TOLERANCE,
     )
     order = [q.exercise for q in asked]

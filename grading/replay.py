@@ -10,7 +10,7 @@ import ast
 import linecache
 import re
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,7 +47,7 @@ from grading.traces import CaseTrace, Failure, Kernel, RecordedLaunch, Trace, Up
 from grading.verdicts import ExerciseVerdict, Line
 
 # What was judged while the learner's code ran, by exercise and case.
-Live = dict[tuple[str, str], Outcome | dialogues.Outcome]
+Live = Mapping[tuple[str, str], Outcome | dialogues.Outcome]
 
 MOST_UPLOADED = 4096  # bytes that host code may bring along, in all: tables of weights, not of answers
 MOST_CONSTANT = 4096  # … and the constants of one kernel

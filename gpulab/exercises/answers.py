@@ -23,7 +23,7 @@ def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) ->
     of = exercise.correct_points
     if found.first is None:
         summary = messages.all_right([c.name for c in exercise.cases], "set")
-        return (Part("right", "pass", of, of, summary), *_budgets(exercise, counts))
+        return (Part("right", "pass", of, of, summary), *budgets.of_counts(exercise, counts))
     details = found.first.details
     if not found.right and all(failure.silent for failure in found.failures):  # None is never right there
         details = (Detail(messages.returns_nothing(name_of(fn))),)
@@ -112,16 +112,5 @@ def _count(
         return str(wrong)
     except (TypeError, KeyError, IndexError, AttributeError, ValueError, ArithmeticError, RecursionError):
         return messages.not_a_plan()
-    senses = {budget.metric: budget.sense for budget in exercise.budgets}
-    for name, value in found.items():
-        worst = min if senses.get(name) == ">=" else max
-        counts[name] = worst(counts[name], value) if name in counts else value
+    budgets.keep_worst(exercise, counts, found)
     return ""
-
-
-def _budgets(exercise: Exercise, counts: dict[str, dict[str, float]]) -> tuple[Part, ...]:
-    return budgets.parts(
-        exercise,
-        lambda budget, case: counts[case.name].get(budget.metric),
-        lambda budget, _, got: (Detail(budgets.question(budget, got)),) if budget.advice else (),
-    )

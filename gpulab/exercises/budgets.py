@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gpulab.profile import METRICS
 
@@ -48,6 +48,23 @@ def parts(exercise: Exercise, value_at: ValueAt, advice: Advice) -> tuple[Part, 
         found.append(_part(budget, case, got, details))
         until = budget.label if got.share == 0 else ""
     return tuple(found)
+
+
+def keep_worst(exercise: Exercise, counts: dict[str, float], found: Mapping[str, float]) -> None:
+    """Take what was counted at one question into the counts of its case: the worst of each."""
+    senses = {budget.metric: budget.sense for budget in exercise.budgets}
+    for name, value in found.items():
+        worst = min if senses.get(name) == ">=" else max
+        counts[name] = worst(counts[name], value) if name in counts else value
+
+
+def of_counts(exercise: Exercise, counts: Mapping[str, Mapping[str, float]]) -> tuple[Part, ...]:
+    """One part per budget, from counts by case and name."""
+    return parts(
+        exercise,
+        lambda budget, case: counts[case.name].get(budget.metric),
+        lambda budget, _, got: (Detail(question(budget, got)),) if budget.advice else (),
+    )
 
 
 def _part(budget: Budget, case: Case, got: Score, details: tuple[Detail, ...]) -> Part:

@@ -15,6 +15,7 @@ from . import (
     answers,
     artefacts,
     communication,
+    dialogues,
     launching,
     messages,
     programs,
@@ -68,6 +69,8 @@ def examine(exercise: Exercise, fn: Any, reference: registry.Reference) -> tuple
         return communication.examine(exercise, fn, reference)
     if exercise.evidence == "artefact":
         return artefacts.examine(exercise, fn, reference)
+    if exercise.evidence == "dialogue":
+        return dialogues.examine(exercise, fn, reference)
     if devices.uses_gpu():
         fn = onto_simulator(fn)
     with reference_device():

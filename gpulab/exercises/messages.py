@@ -292,6 +292,61 @@ def artefact_count(name: str) -> str:
     return f"used on data that your function never saw, what it returns gives no finite number for: {name}"
 
 
+def odd_result(kind: str) -> str:
+    return f"your function returns {a(kind)}; return numbers, text, lists or dictionaries"
+
+
+def odd_call(function: str, kind: str) -> str:
+    return f"`{function}` takes numbers, text, lists and dictionaries; it got {a(kind)}"
+
+
+def odd_form(function: str, arguments: str) -> str:
+    return f"it calls `{function}({arguments})`, which is not the form that is described above"
+
+
+def gives_none() -> str:
+    return "it gives None: is a `return` missing?"
+
+
+def in_dialogue(call: str, said: str) -> str:
+    return f"`{call}`: {said}"
+
+
+def too_many_calls(most: int) -> str:
+    return f"it calls the given functions more than {most:,} times: does a loop end?"
+
+
+def no_answer(seconds: float) -> str:
+    return f"no answer after {seconds:.0f} s"
+
+
+def ended_in_dialogue() -> str:
+    return "the process ended before it had answered"
+
+
+def forged_dialogue() -> str:
+    return "what the process says has not the form of calls and answers"
+
+
+def not_probabilities(why: str) -> str:
+    return f"`choose` draws an index with the given probabilities, and these are none: {why}"
+
+
+def other_draws() -> str:
+    return (
+        "asked again, with the same results of the draws before, it draws from other probabilities. All "
+        "chance must come from `choose`, and nothing may be kept from one call to the next"
+    )
+
+
+def too_many_ways(most: int) -> str:
+    return f"its draws can come out in more than {most:,} ways: is more drawn than needed?"
+
+
+def other_probability(answer: object, got: float, expected: float) -> str:
+    return f"it gives {answer} with probability {got:.6f}, should be {expected:.6f}"
+
+
 def order_matters(case: str, where: str, right: str, other: str) -> str:
     return (
         f"At {case} `{where}` is {right} when all warps step together, "

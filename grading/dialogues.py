@@ -1,0 +1,194 @@
+"""Exercises whose function asks back: it runs in a sandbox, and the judge answers its calls, live.
+
+Nothing is recorded and replayed here, because what is asked depends on what was answered. The reference leads
+on the judge's side, where what the given functions know stays; over the one connection go calls and answers
+as JSON, checked and capped.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpulab.distributed.frames import BadFrame, Head, Reader, encode
+from gpulab.distributed.network import Trouble
+from gpulab.exercises import dialogues, messages, registry
+from gpulab.exercises.dialogues import Dialogue, Outcome, Stopped
+from gpulab.exercises.spec import WrongAnswer
+from grading import sandbox, texts
+from grading.ranks import Asked
+from grading.sandbox import Limits
+
+Outcomes = dict[tuple[str, str], Outcome]  # by exercise and case; not those after one without an answer
+GRACE = 3.0  # seconds to come to an end when told to
+LONGEST_TEXT = 2000
+
+
+def outcomes(
+    steps: Sequence[dict[str, Any]],
+    asked: Iterable[Asked],
+    job_bytes: Callable[[dict[str, Any]], bytes],
+    limits: Limits,
+    *,
+    unsafe: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Outcomes:
+    """How each case of the exercises that are asked went, in the order of `steps`.
+
+    One sandbox serves them all, and is started anew after an exercise that does not come to an end. All
+    together may take `limits.seconds`, one case `limits.patience`. Once `stopped` says so, none is started.
+    """
+    by_name = {each.name: each for each in asked}
+    order = [step["exercise"] for step in steps if step.get("exercise") in by_name]
+    left = [by_name[name] for name in order]
+    until = time.monotonic() + limits.seconds
+    found: Outcomes = {}
+    while left and not stopped():
+        todo = {each.name for each in left}
+        job = [step for step in steps if "cell" in step or step.get("exercise") in todo]
+        data = job_bytes({"patience": limits.patience, "steps": job})
+        with sandbox.rank(data, limits, unsafe=unsafe) as connection:
+            while left:
+                each = left.pop(0)
+                there = There(connection, until)
+                found |= _held(each, there, limits)
+                if not there.leave():
+                    break
+    return found
+
+
+def _held(asked: Asked, there: There, limits: Limits) -> Outcomes:
+    """The cases of one exercise, up to the first without an answer."""
+    first = asked.name, asked.cases[0].name
+    try:
+        there.meet(asked.name)
+    except Stopped as trouble:
+        return {first: Outcome(trouble=trouble.trouble)}
+    reference = registry.reference(asked.exercise.name)
+    found: Outcomes = {}
+    for case, seed in zip(asked.cases, asked.seeds, strict=True):
+        there.begin(limits.patience)
+        outcome = dialogues.hold(asked.exercise, case, reference, there, seed)
+        if outcome.wrong and not there.whole:  # later cases cannot be tried
+            outcome = replace(outcome, wrong="", trouble=Trouble("refused", outcome.wrong))
+        found[asked.name, case.name] = outcome
+        if outcome.trouble:
+            break
+    return found
+
+
+class There(Dialogue):
+    """The learner's function at the other end of a connection. `whole` says whether it goes on answering."""
+
+    def __init__(self, connection: socket.socket, until: float) -> None:
+        super().__init__()
+        self.whole = True
+        self._connection = connection
+        self._last = until  # of all exercises
+        self._until = until  # of the case
+        self._seconds = max(until - time.monotonic(), 0.0)
+        self._reader = Reader()
+        self._frames: deque[Head] = deque()
+
+    def begin(self, seconds: float) -> None:
+        """The next case, which may take so long."""
+        now = time.monotonic()
+        self._seconds = max(min(seconds, self._last - now), 0.0)
+        self._until = now + self._seconds
+        self._calls = 0
+
+    def meet(self, exercise: str) -> None:
+        """Wait until the other side is ready for an exercise. Raises Stopped where it never is."""
+        head = self._hear()
+        if head.get("op") != "ready" or head.get("exercise") != exercise:
+            raise self._stop("forged", messages.forged_dialogue())
+        if head.get("absent") is not False:
+            raise Stopped(Trouble("error", "", error="missing"))
+
+    def say(self, head: Head) -> None:
+        """Send a frame. Raises Stopped where nobody takes it."""
+        try:
+            self._connection.settimeout(max(self._until - time.monotonic(), 0.01))
+            self._connection.sendall(encode(head))
+        except TimeoutError:
+            raise self._stop("too long", messages.no_answer(self._seconds)) from None
+        except OSError:
+            raise self._stop("died", messages.ended_in_dialogue()) from None
+
+    def leave(self) -> bool:
+        """Go on to the next exercise; False where the other side cannot."""
+        if self.whole:
+            self.begin(GRACE)
+            try:
+                self.say({"op": "next"})
+            except Stopped:
+                self.whole = False
+        return self.whole
+
+    def _answer(self, given: list[dict[str, Any]]) -> Any:
+        self.say({"op": "ask", "given": given})
+        while True:
+            head = self._hear()
+            if head.get("op") == "call":
+                try:
+                    value = self.reply(head.get("place"), head.get("arguments"))
+                except WrongAnswer:
+                    self._end()
+                    raise
+                self.say({"op": "reply", "value": value})
+            elif head.get("op") == "answer":
+                return head.get("value")
+            elif head.get("op") == "error":
+                raise Stopped(_error(head))
+            else:
+                raise self._stop("forged", messages.forged_dialogue())
+
+    def _end(self) -> None:
+        """Tell the other side that its calls are over, and wait for it to come back."""
+        self._until = min(self._until, time.monotonic() + GRACE)
+        try:
+            op: Any = "call"
+            while op == "call":
+                self.say({"op": "stop"})
+                op = self._hear().get("op")
+            self.whole = op in ("answer", "error")
+        except Stopped:
+            self.whole = False
+
+    def _hear(self) -> Head:
+        """The next frame. Raises Stopped."""
+        while not self._frames:
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise self._stop("too long", messages.no_answer(self._seconds))
+            self._connection.settimeout(left)
+            try:
+                data = self._connection.recv(1 << 16)
+                if not data:
+                    raise self._stop("died", messages.ended_in_dialogue())
+                for head, payload in self._reader.feed(data):
+                    if payload:
+                        raise BadFrame("raw bytes")
+                    self._frames.append(head)
+            except TimeoutError:
+                continue
+            except BadFrame:
+                raise self._stop("forged", messages.forged_dialogue()) from None
+            except OSError:
+                raise self._stop("died", messages.ended_in_dialogue()) from None
+        return self._frames.popleft()
+
+    def _stop(self, kind: Any, text: str) -> Stopped:
+        self.whole = False
+        return Stopped(Trouble(kind, text))
+
+
+def _error(head: Head) -> Trouble:
+    """What the learner's function raised, as its process says."""
+    kind, text, file = (texts.clean(head.get(key, ""), LONGEST_TEXT) for key in ("kind", "text", "file"))
+    line = head.get("line")
+    return Trouble("error", text, line=line if type(line) is int and line > 0 else 0, error=kind, file=file)
