@@ -29,6 +29,8 @@ FACES = {
     "gpulab.models.emulate": {"torch"},
     "gpulab.models.outliers": {"torch"},
     "gpulab.models.pretrained": {"torch"},
+    "gpulab.serving.model": {"torch"},
+    "gpulab.serving.http": {"fastapi", "pydantic", "uvicorn"},
 }
 FACES |= {
     f"gpulab.distributed.{module}": {"torch", "cloudpickle"}

@@ -362,8 +362,10 @@ class Run:
 
     @property
     def end(self) -> float:
-        """When the last step ends, in seconds."""
-        return self.steps[-1].stop if self.steps else 0.0
+        """When the last step ends, in seconds; where none was seen, when the last token came."""
+        if self.steps:
+            return self.steps[-1].stop
+        return max((life.tokens[-1] for life in self.lives if life.tokens), default=0.0)
 
 
 def run(

@@ -99,7 +99,7 @@ def summary(run: Run, slo: SLO | None = None, percents: Sequence[float] = (50, 9
     for name, measure in (("TTFT", ttft), ("TPOT", tpot), ("latency", latency)):
         values = [measure(life) for life in done]
         told |= {f"{name} p{percent:g}": percentile(values, percent) for percent in percents if values}
-    told["tokens/s"] = throughput(run) if run.steps else 0.0
+    told["tokens/s"] = throughput(run) if done else 0.0
     if slo:
         told |= {"SLO kept": attainment(run, slo), "goodput": goodput(run, slo)}
     return told
