@@ -3,7 +3,7 @@
 What a notebook uses, all loaded when first asked for:
 `start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `sass`, `trace`, and
 the modules
-`cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
+`course`, `cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import cuda, cupy, cupyx, hardware, plot, profile
+    from . import course, cuda, cupy, cupyx, hardware, plot, profile
     from .exercises.face import check, hint, predict, show
     from .exercises.need import need
     from .exercises.predictions import recap
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .sanitizer.sanitize import sanitize
     from .tracer.trace import trace
 
-_MODULES = ("cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
+_MODULES = ("course", "cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
     "check": "exercises.face",
     "hint": "exercises.face",
@@ -37,6 +37,7 @@ _FUNCTIONS = {
 
 __all__ = [
     "check",
+    "course",
     "cuda",
     "cupy",
     "cupyx",

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 not possible here, 2 a wrong command line, 130 stopped by 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -42,19 +43,13 @@ def _doctor(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _gpus(options: argparse.Namespace, rest: list[str]) -> int:
-    from rich.console import Console
-
     from gpulab.hardware import UnknownGPU, compare
 
     try:
         table = compare(*options.names)
     except UnknownGPU as error:
         raise WrongCommandLine(str(error)) from None
-    console = Console(highlight=False)
-    if console.is_terminal:
-        console.print(table)
-    else:  # a file has no width: nothing is cut
-        print(table)
+    _show(table)
     return 0
 
 
@@ -74,6 +69,103 @@ def _lab(options: argparse.Namespace, rest: list[str]) -> int:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     sys.stdout.flush()
     os.execv(sys.executable, command)  # Ctrl-C and the exit code are Jupyter's own from here
+
+
+def _check(options: argparse.Namespace, rest: list[str]) -> int:
+    import gpulab
+    from gpulab import from_file
+    from gpulab.exercises.registry import UnknownExercise, find
+
+    try:
+        path, name = from_file.split(options.place)
+        find(name)
+        fn = from_file.function(path, name)
+    except (from_file.NotInFile, UnknownExercise) as error:
+        raise WrongCommandLine(str(error)) from None
+    except from_file.Failed as error:
+        print(error, file=sys.stderr)
+        return 1
+    verdict = gpulab.check(name, fn)
+    _show(verdict)
+    return 0 if verdict.passed else 1
+
+
+def _profile(options: argparse.Namespace, rest: list[str]) -> int:
+    os.environ.setdefault("GPULAB_SIMULATE", "1")  # a report is of the simulated device, also beside a GPU
+    from gpulab import device, from_file
+    from gpulab.profile.watch import Watch
+
+    try:
+        path, kernel = from_file.split(options.place)
+        parts = from_file.launches_of(path, kernel)
+    except from_file.NotInFile as error:
+        raise WrongCommandLine(str(error)) from None
+    watch = Watch(device.current())
+    try:
+        with watch.standing():
+            from_file.run(parts)
+    except from_file.Failed as error:
+        print(error, file=sys.stderr)
+        return 1
+    watch.seen[:] = [seen for seen in watch.seen if seen.launch.kernel.name == kernel]
+    if not watch.seen:
+        print(f"gpulab: {path} ran, and launched no `{kernel}`", file=sys.stderr)
+        return 1
+    _show(watch.report(kernel if len(watch.seen) > 1 else ""))
+    return 0
+
+
+def _progress(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab.course.progress import UnknownLab, progress
+
+    try:
+        found = progress(options.lab)
+    except UnknownLab as error:
+        raise WrongCommandLine(str(error)) from None
+    if options.json:
+        print(json.dumps(found.to_dict(), indent=1))
+    else:
+        _show(found)
+    return 0
+
+
+def _hint(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab.exercises.hints import hint
+    from gpulab.exercises.registry import UnknownExercise
+
+    try:
+        _show(hint(options.exercise))
+    except UnknownExercise as error:
+        raise WrongCommandLine(str(error)) from None
+    return 0
+
+
+def _glossary(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab.course import UnknownTerm, glossary
+
+    try:
+        _show(glossary(" ".join(options.term)))
+    except UnknownTerm as error:
+        raise WrongCommandLine(str(error)) from None
+    return 0
+
+
+def _completion(options: argparse.Namespace, rest: list[str]) -> int:
+    import shtab
+
+    print(shtab.complete(_parser(), options.shell))
+    return 0
+
+
+def _show(thing: object) -> None:
+    """In colour where a person reads; as plain text, nothing cut, where a file or another program does."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(thing)
+    else:
+        print(thing)
 
 
 def find_labs(start: Path) -> Path | None:
@@ -105,6 +197,39 @@ COMMANDS: dict[str, Command] = {
         "the known GPUs side by side",
         _gpus,
         (("names", {"nargs": "*", "metavar": "GPU", "help": "such as A100 H100; all when none is named"}),),
+    ),
+    "check": Command(
+        "check one exercise of a notebook or script, without running the rest",
+        _check,
+        (("place", {"metavar": "FILE::EXERCISE", "help": "such as my_lab.ipynb::memory.transpose"}),),
+    ),
+    "profile": Command(
+        "the report of a kernel that a notebook or script launches",
+        _profile,
+        (("place", {"metavar": "FILE::KERNEL", "help": "such as my_kernels.py::transpose"}),),
+    ),
+    "hint": Command(
+        "the next hint of an exercise",
+        _hint,
+        (("exercise", {"metavar": "EXERCISE", "help": "such as memory.transpose"}),),
+    ),
+    "progress": Command(
+        "what you have done, in all labs or exercise by exercise in one",
+        _progress,
+        (
+            ("lab", {"nargs": "?", "default": "", "metavar": "LAB", "help": "its number, such as 04"}),
+            ("--json", {"action": "store_true", "help": "for programs"}),
+        ),
+    ),
+    "glossary": Command(
+        "what a word means; all words when none is given",
+        _glossary,
+        (("term", {"nargs": "*", "metavar": "TERM", "help": "such as bank conflict"}),),
+    ),
+    "completion": Command(
+        "a script that lets a shell complete these commands with the tab key",
+        _completion,
+        (("shell", {"choices": ("bash", "zsh", "tcsh"), "help": 'eval "$(gpulab completion bash)"'}),),
     ),
     "lab": Command(
         "open JupyterLab on the labs; options such as --no-browser are Jupyter's", _lab, hands_on=True

@@ -36,7 +36,25 @@ def release(options: argparse.Namespace, course: Course) -> int:
         console.print(f"{lab:<24} {state}", markup=False)
         if options.prove:
             stale += not _show_proofs(course, lab)
+    if not options.lab:
+        stale += _release_pages(course, options.check)
     return 1 if stale else 0
+
+
+def _release_pages(course: Course, check: bool) -> bool:
+    """The notebooks beside the labs; says whether any is stale."""
+    from grading import release as release_module
+
+    if not check:
+        state = "released" if release_module.release_pages(course) else "already up to date"
+        console.print(f"{'index':<24} {state}", markup=False)
+        return False
+    lines = release_module.page_differences(course)
+    for line in lines:
+        console.print(line, markup=False)
+    state = "out of date, run: python -m grading release" if lines else "in sync"
+    console.print(f"{'index':<24} {state}", markup=False)
+    return bool(lines)
 
 
 def _show_proofs(course: Course, lab: str) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import copy
 import hashlib
 import re
-import symtable
 from dataclasses import dataclass
 from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
+from gpulab.global_names import bound_and_used
 from grading import texts
 from grading.errors import NotebookError
 from grading.notebooks import grade_id, source_of
@@ -87,17 +87,9 @@ def is_test(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and bool(mark.get("grade")) and not mark.get("solution")
 
 
-def _names(source: str) -> tuple[set[str], set[str]]:
+def _names(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """The global names that a cell binds, and those that it uses."""
     try:
-        table = symtable.symtable(TransformerManager().transform_cell(source), "cell", "exec")
+        return bound_and_used(TransformerManager().transform_cell(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set(), set()
-    bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
-    used = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
-    inner = list(table.get_children())
-    while inner:
-        scope = inner.pop()
-        used |= {s.get_name() for s in scope.get_symbols() if s.is_global()}
-        inner += scope.get_children()
-    return bound, used
+        return frozenset(), frozenset()

@@ -87,6 +87,40 @@ def released_files(course: Course, lab: str) -> dict[str, bytes]:
     return files
 
 
+def release_pages(course: Course) -> bool:
+    """Bring what belongs to no lab, such as labs/index.ipynb, up to date; says whether any changed."""
+    changed = False
+    for path, content in _pages(course):
+        if not path.exists() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".page-", dir=path.parent) as beside:
+                Path(beside, path.name).write_bytes(content)
+                os.replace(Path(beside, path.name), path)
+            changed = True
+    return changed
+
+
+def page_differences(course: Course) -> list[str]:
+    """Where one of them is not what its source says."""
+    lines: list[str] = []
+    for path, content in _pages(course):
+        place = f"labs/{path.name}"
+        if not path.exists():
+            lines.append(f"{place}: missing")
+        elif path.read_bytes() != content and path.suffix == ".ipynb":
+            lines += _notebook_diff(place, path.read_bytes(), content)
+        elif path.read_bytes() != content:
+            lines.append(f"{place}: differs from solutions/{path.name}")
+    return lines
+
+
+def _pages(course: Course) -> Iterator[tuple[Path, bytes]]:
+    for source in sorted(course.solutions.glob("*.py")):
+        yield course.labs / f"{source.stem}.ipynb", notebook_text(released_notebook(source)).encode()
+    for text in sorted(course.solutions.glob("*.md")):
+        yield course.labs / text.name, text.read_bytes()
+
+
 def _companions(folder: Path) -> Iterator[Path]:
     """Pictures and data beside the sources; wrong submissions, sources and settings stay behind."""
     for path in sorted(folder.rglob("*")):

@@ -20,7 +20,18 @@ CELLAR = {"gpulab.messages"}
 # The package itself re-exports what a learner types: it is the roof.
 ROOF = {"gpulab", "gpulab.__main__"}
 # What the core dependencies of pyproject.toml bring, under the names by which they are imported.
-CORE = {"numpy", "matplotlib", "numba", "cuda", "rich", "IPython", "ipywidgets", "traitlets", "packaging"}
+CORE = {
+    "numpy",
+    "matplotlib",
+    "numba",
+    "cuda",
+    "rich",
+    "IPython",
+    "ipywidgets",
+    "traitlets",
+    "packaging",
+    "shtab",
+}
 
 # Rooms that nothing else imports, for those who have an extra: a face may stand on what it is the face of.
 FACES = {
@@ -202,7 +213,7 @@ def test_gpulab_can_be_imported_without_any_extra() -> None:
 def test_the_core_dependencies_stay_few() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     core = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
-    assert core == {"numpy", "matplotlib", "numba", "numba-cuda", "jupyterlab", "ipywidgets", "rich"}
+    assert core == {"numpy", "matplotlib", "numba", "numba-cuda", "jupyterlab", "ipywidgets", "rich", "shtab"}
 
 
 def test_every_module_says_in_a_docstring_what_it_is() -> None:

@@ -118,3 +118,21 @@ def test_an_unknown_lab_is_one_line_with_the_labs_there_are(
 ) -> None:
     assert main(["release", "99_none"], course) == 1
     assert f"labs there are {LAB}" in capsys.readouterr().out
+
+
+def test_what_stands_beside_the_labs_is_released_and_held_to_its_source(course: Course) -> None:
+    from grading.release import page_differences, release_pages
+
+    (course.solutions / "index.py").write_text(
+        "# ---\n# jupyter:\n#   kernelspec:\n#     display_name: Python 3\n#     language: python\n"
+        "#     name: python3\n# ---\n\n# %% [markdown]\n# # Hello\n"
+    )
+    (course.solutions / "AGENTS.md").write_text("tutor\n")
+    assert page_differences(course) == ["labs/index.ipynb: missing", "labs/AGENTS.md: missing"]
+    assert release_pages(course) and not release_pages(course)
+    assert page_differences(course) == []
+    (course.labs / "AGENTS.md").write_text("solve\n")
+    notebook = (course.labs / "index.ipynb").read_text()
+    (course.labs / "index.ipynb").write_text(notebook.replace("Hello", "Goodbye"))
+    said = "\n".join(page_differences(course))
+    assert "+# Hello" in said and "labs/AGENTS.md: differs from solutions/AGENTS.md" in said

@@ -1,0 +1,154 @@
+"""`gpulab check FILE::EXERCISE` and `gpulab profile FILE::KERNEL`: what is needed is run, the rest is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpulab import cli, from_file
+from gpulab.from_file import Failed, NotInFile
+
+SCRIPT = """
+import numpy as np
+import gpulab
+from gpulab import cuda
+
+print("loud")
+HALF = 2
+
+@cuda.jit
+def mine(a, out):
+    i = cuda.grid(1)
+    if i < a.size:
+        out[i] = HALF * a[i]
+
+def unrelated():
+    raise SystemExit
+
+a = np.ones(1000, np.float32)
+out = np.zeros_like(a)
+mine[4, 256](a, out)
+gpulab.check("start.double", mine)
+unrelated()
+"""
+
+
+@pytest.fixture(autouse=True)
+def progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "work.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    """The same as cells, with a magic, another language, and text between them."""
+    cells = [
+        {"cell_type": "code", "source": cell.splitlines(keepends=True)}
+        for cell in ("%matplotlib inline\n!ls", "%%bash\nls |", *SCRIPT.split("\n\n"))
+    ]
+    path = tmp_path / "work.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": "# text"}, *cells]}))
+    return path
+
+
+def test_an_exercise_of_a_script_is_checked_without_the_rest(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["check", f"{script}::start.double"]) == 0
+    said = capsys.readouterr().out
+    assert "start.double" in said and "loud" not in said
+
+
+def test_an_exercise_of_a_notebook_is_checked_and_a_failed_one_is_no_error(
+    notebook: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["check", f"{notebook}::start.double"]) == 0
+    notebook.write_text(notebook.read_text().replace("HALF * a[i]", "3 * a[i]"))
+    capsys.readouterr()
+    assert cli.main(["check", f"{notebook}::start.double"]) == 1
+    assert "should be" in capsys.readouterr().out
+
+
+def test_a_kernel_is_profiled_at_the_launch_of_the_file(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["profile", f"{script}::mine"]) == 0
+    said = capsys.readouterr().out
+    assert "(4,) blocks of (256,)" in said or "4 blocks" in said or "(4, 1, 1)" in said, said
+    assert "4,000 B" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        (["check", "{}::start.doubel"], "did you mean start.double"),
+        (["check", "{}::memory.transpose"], "it checks start.double"),
+        (["check", "{}"], "write FILE::NAME"),
+        (["check", "nowhere.py::start.double"], "there is no file nowhere.py"),
+        (["profile", "{}::min"], "did you mean mine?"),
+        (["profile", "{}::unrelated"], "launches no `unrelated`"),
+    ],
+)
+def test_a_place_that_is_not_there_gets_a_line_that_helps(
+    script: Path, typed: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([word.format(script) for word in typed]) == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_python_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("a = 1\nb = (\n")
+    with pytest.raises(NotInFile, match="line 2"):
+        from_file.units(path)
+    for text in ("{}", "[1", '{"cells": 3}'):
+        other = tmp_path / "broken.ipynb"
+        other.write_text(text)
+        with pytest.raises(NotInFile, match="cannot be read"):
+            from_file.units(other)
+
+
+def test_what_the_file_raises_is_shown_with_its_line_and_none_of_ours(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text(SCRIPT.replace("HALF = 2", "HALF = 1 / 0"))
+    assert cli.main(["check", f"{script}::start.double"]) == 1
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError" in said and "line 7" in said and "from_file.py" not in said
+    with pytest.raises(Failed):
+        from_file.function(script, "start.double")
+
+
+def test_the_other_commands_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["hint", "start.double"]) == 0
+    assert "hint 1 of 3" in capsys.readouterr().out
+    assert cli.main(["progress", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labs"]
+    assert cli.main(["glossary", "bank", "conflict"]) == 0
+    assert "wavefronts" in capsys.readouterr().out
+    assert cli.main(["completion", "bash"]) == 0
+    assert "glossary" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        (["hint", "start.doubel"], "did you mean start.double"),
+        (["progress", "77"], "there is no lab '77'"),
+        (["glossary", "warpp"], "did you mean warp"),
+        (["completion", "fish"], "bash"),
+    ],
+)
+def test_wrong_words_get_a_line_that_helps(
+    typed: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(typed) == 2
+    assert hint in capsys.readouterr().err
