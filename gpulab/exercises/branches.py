@@ -99,10 +99,15 @@ def _frozen(answer: Any) -> Hashable:
     return answer
 
 
-def compare(found: Mapping[Hashable, float], expected: Mapping[Hashable, float]) -> None:
-    """Raises WrongAnswer, naming the answer whose probabilities differ most, if any differ."""
+def compare(
+    found: Mapping[Hashable, float], expected: Mapping[Hashable, float], what: str = "it gives {answer}"
+) -> None:
+    """Raises WrongAnswer, naming the answer whose probabilities differ most, if any differ.
+
+    `what` says what has the probability, as half a sentence.
+    """
     worst = max({*found, *expected}, key=lambda a: abs(found.get(a, 0.0) - expected.get(a, 0.0)))
     got, should = found.get(worst, 0.0), expected.get(worst, 0.0)
     if not abs(got - should) <= ROUNDING:
         shown = list(worst) if isinstance(worst, tuple) else worst
-        raise WrongAnswer(messages.other_probability(shown, got, should))
+        raise WrongAnswer(messages.other_probability(what.format(answer=shown), got, should))

@@ -108,6 +108,14 @@ def expected(reference: Reference, made: tuple[Argument, ...], case: Case) -> di
     return {name: np.asarray(values) for name, values in results.items()}
 
 
+def of_kinds(*names: str, suffix: str = "") -> tuple[Case, ...]:
+    """Cases whose questions differ by ``sizes["kind"]``.
+
+    Questions are seeded by the case's name: a judge's own `suffix` gives others.
+    """
+    return tuple(Case(name + suffix, {"kind": name}) for name in names)
+
+
 def questions(exercise: Exercise, case: Case, seed: int = PUBLIC_SEED) -> list[tuple]:
     """The argument tuples of an answered-cases exercise at a case."""
     assert exercise.questions is not None, f"{exercise.name} asks no questions"

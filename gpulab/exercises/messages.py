@@ -343,8 +343,8 @@ def too_many_ways(most: int) -> str:
     return f"its draws can come out in more than {most:,} ways: is more drawn than needed?"
 
 
-def other_probability(answer: object, got: float, expected: float) -> str:
-    return f"it gives {answer} with probability {got:.6f}, should be {expected:.6f}"
+def other_probability(what: str, got: float, expected: float) -> str:
+    return f"{what} with probability {got:.6f}, should be {expected:.6f}"
 
 
 def order_matters(case: str, where: str, right: str, other: str) -> str:
