@@ -150,6 +150,22 @@ def _glossary(options: argparse.Namespace, rest: list[str]) -> int:
     return 0
 
 
+def _update(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab.update import CannotUpdate, update
+
+    labs = find_labs(Path.cwd())
+    if labs is None:
+        raise WrongCommandLine("there is no folder labs/ here or above: go to the folder of the course first")
+    if options.source and not options.source.exists():
+        raise WrongCommandLine(f"there is no {options.source}")
+    try:
+        _show(update(labs, options.source))
+    except CannotUpdate as error:
+        print(f"gpulab: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def _completion(options: argparse.Namespace, rest: list[str]) -> int:
     import shtab
 
@@ -225,6 +241,21 @@ COMMANDS: dict[str, Command] = {
         "what a word means; all words when none is given",
         _glossary,
         (("term", {"nargs": "*", "metavar": "TERM", "help": "such as bank conflict"}),),
+    ),
+    "update": Command(
+        "bring the labs up to date; your work in them is kept",
+        _update,
+        (
+            (
+                "source",
+                {
+                    "nargs": "?",
+                    "type": Path,
+                    "metavar": "FROM",
+                    "help": "a folder or zip with the new version; by default where the clone comes from",
+                },
+            ),
+        ),
     ),
     "completion": Command(
         "a script that lets a shell complete these commands with the tab key",

@@ -1,0 +1,215 @@
+"""`gpulab update`, on real folders, zips and clones: work is kept, copies are made, a failure changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpulab import cli
+from gpulab.update import CannotUpdate, update
+from gpulab.update.update import KEPT
+
+from .test_merge import BASE, changed, notebook, texts
+
+LAB = "00_start_here/00_start_here.ipynb"
+
+
+def write(labs: Path, made: dict, name: str = LAB) -> None:
+    (labs / name).parent.mkdir(parents=True, exist_ok=True)
+    (labs / name).write_text(json.dumps(made, indent=1) + "\n")
+
+
+def read(labs: Path, name: str = LAB) -> dict:
+    return json.loads((labs / name).read_text())
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = {
+        "GIT_AUTHOR_NAME": "t",
+        "GIT_AUTHOR_EMAIL": "t@t",
+        "GIT_COMMITTER_NAME": "t",
+        "GIT_COMMITTER_EMAIL": "t@t",
+    }
+    ran = subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, env={**os.environ, **who}
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """The course's new version, as a folder: a mended title, another lab."""
+    labs = tmp_path / "new" / "labs"
+    write(labs, changed(BASE, "title", "# Lab, mended"))
+    write(labs, notebook(), "01_more/01_more.ipynb")
+    (labs / "00_start_here" / "data.csv").write_text("new\n")
+    return tmp_path / "new"
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A learner's labs, with an answer and progress."""
+    labs = tmp_path / "mine" / "labs"
+    write(labs, changed(BASE, "task", "my answer"))
+    (labs / "00_start_here" / "data.csv").write_text("old\n")
+    (labs / "progress.json").write_text("{}")
+    return labs
+
+
+def test_a_folder_brings_new_labs_and_keeps_work_and_progress(course: Path, mine: Path) -> None:
+    (course / "labs" / "progress.json").write_text("not theirs to give")
+    done = update(mine, course)
+    assert "my answer" in texts(read(mine)) and "# Lab, mended" in texts(read(mine))
+    assert (mine / "01_more" / "01_more.ipynb").exists()
+    assert (mine / "progress.json").read_text() == "{}"
+    assert set(done.added) == {"01_more/01_more.ipynb"} and set(done.changed) == {
+        LAB,
+        "00_start_here/data.csv",
+    }
+
+
+def test_what_changes_is_copied_first(course: Path, mine: Path) -> None:
+    was = (mine / LAB).read_bytes()
+    done = update(mine, course)
+    assert done.copies is not None and done.copies.parent.name == KEPT
+    assert (done.copies / LAB).read_bytes() == was
+    assert (done.copies / "00_start_here" / "data.csv").read_text() == "old\n"
+    (mine / LAB).write_bytes(was)
+    assert update(mine, course).copies != done.copies
+
+
+def test_a_second_update_finds_nothing_to_do(course: Path, mine: Path) -> None:
+    update(mine, course)
+    again = update(mine, course)
+    assert again.changed == again.added == () and "up to date" in str(again)
+
+
+def test_a_zip_as_downloaded_will_do(course: Path, mine: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "zipped" / "gpulab-main"
+    shutil.copytree(course, inside)
+    archive = shutil.make_archive(str(tmp_path / "course"), "zip", tmp_path / "zipped")
+    update(mine, Path(archive))
+    assert "# Lab, mended" in texts(read(mine))
+
+
+@pytest.mark.parametrize("kind", ["an empty folder", "a damaged zip"])
+def test_a_source_without_labs_changes_nothing(kind: str, mine: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    if kind == "an empty folder":
+        source.mkdir()
+    else:
+        source.write_bytes(b"PK no zip")
+    was = (mine / LAB).read_bytes()
+    with pytest.raises(CannotUpdate, match="Nothing has changed"):
+        update(mine, source)
+    assert (mine / LAB).read_bytes() == was
+
+
+def test_a_notebook_that_is_damaged_is_replaced_and_kept_as_a_copy(course: Path, mine: Path) -> None:
+    (mine / LAB).write_text('{"cells": [')
+    done = update(mine, course)
+    assert done.copies and (done.copies / LAB).read_text() == '{"cells": ['
+    assert "# Lab, mended" in texts(read(mine))
+    assert "among the copies" in str(done)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> tuple[Path, Path]:
+    """A published course and a learner's clone of it."""
+    origin, here = tmp_path / "origin", tmp_path / "clone"
+    origin.mkdir()
+    git(origin, "init", "-q", "-b", "main")
+    (origin / "gpulab").mkdir()
+    (origin / "gpulab" / "code.py").write_text("old\n")
+    write(origin / "labs", BASE)
+    write(origin / "labs", BASE, "02_old/02_old.ipynb")
+    write(origin / "labs", BASE, "03_old/03_old.ipynb")
+    git(origin, "add", "-A")
+    git(origin, "commit", "-qm", "first")
+    git(tmp_path, "clone", "-q", str(origin), str(here))
+    return origin, here
+
+
+def publish(origin: Path) -> None:
+    """A new version: a mended lab, new code, a new lab, two labs gone."""
+    write(origin / "labs", changed(BASE, "title", "# Lab, mended"))
+    (origin / "gpulab" / "code.py").write_text("new\n")
+    write(origin / "labs", notebook(), "01_more/01_more.ipynb")
+    git(origin, "rm", "-rq", "labs/02_old", "labs/03_old")
+    git(origin, "add", "-A")
+    git(origin, "commit", "-qm", "second")
+
+
+def test_a_clone_moves_to_its_upstream_with_the_work_in_it(clone: tuple[Path, Path]) -> None:
+    origin, here = clone
+    write(here / "labs", changed(BASE, "task", "my answer"))
+    write(here / "labs", changed(BASE, "task", "my old answer"), "03_old/03_old.ipynb")
+    (here / "labs" / "notes.txt").write_text("mine")
+    publish(origin)
+    done = update(here / "labs")
+    assert texts(read(here / "labs")) == ["# Lab, mended", "my answer", "check(f)"]
+    assert done.conflicts == {}
+    assert (here / "gpulab" / "code.py").read_text() == "new\n"
+    assert git(here, "rev-parse", "HEAD") == git(origin, "rev-parse", "HEAD")
+    assert (here / "labs" / "notes.txt").read_text() == "mine"
+    assert not (here / "labs" / "02_old" / "02_old.ipynb").exists()
+    assert "my old answer" in texts(read(here / "labs", "03_old/03_old.ipynb"))
+    assert update(here / "labs").changed == ()
+
+
+def test_a_file_of_the_learners_with_the_name_of_a_new_one_is_not_lost(clone: tuple[Path, Path]) -> None:
+    origin, here = clone
+    write(here / "labs", changed(BASE, "task", "my draft"), "01_more/01_more.ipynb")
+    publish(origin)
+    update(here / "labs")
+    assert "my draft" in "\n".join(texts(read(here / "labs", "01_more/01_more.ipynb")))
+
+
+def test_changes_to_the_courses_code_stop_it_before_anything_happens(clone: tuple[Path, Path]) -> None:
+    origin, here = clone
+    (here / "gpulab" / "code.py").write_text("mine\n")
+    publish(origin)
+    with pytest.raises(CannotUpdate, match=r"gpulab/code\.py"):
+        update(here / "labs")
+    assert (here / "gpulab" / "code.py").read_text() == "mine\n" and texts(read(here / "labs")) == texts(BASE)
+
+
+def test_commits_of_ones_own_stop_it(clone: tuple[Path, Path]) -> None:
+    origin, here = clone
+    write(here / "labs", changed(BASE, "task", "my answer"))
+    git(here, "commit", "-qam", "mine")
+    publish(origin)
+    with pytest.raises(CannotUpdate, match="commits of its own"):
+        update(here / "labs")
+
+
+def test_an_upstream_that_is_gone_leaves_the_labs_as_they_were(clone: tuple[Path, Path]) -> None:
+    origin, here = clone
+    write(here / "labs", changed(BASE, "task", "my answer"))
+    shutil.rmtree(origin)
+    with pytest.raises(CannotUpdate, match="git fetch"):
+        update(here / "labs")
+    assert "my answer" in texts(read(here / "labs"))
+
+
+def test_a_folder_that_is_no_clone_asks_for_a_source(mine: Path) -> None:
+    with pytest.raises(CannotUpdate, match="gpulab update FOLDER"):
+        update(mine)
+
+
+def test_the_command_says_what_it_did(
+    course: Path, mine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (mine.parent / "gpulab").mkdir()
+    monkeypatch.chdir(mine)
+    assert cli.main(["update", str(course)]) == 0
+    assert "2 changed, 1 new" in capsys.readouterr().out
+    assert cli.main(["update"]) == 1
+    assert "no clone" in capsys.readouterr().err
+    assert cli.main(["update", "nowhere"]) == 2
