@@ -14,6 +14,7 @@ from .engine import Decision, Engine, InvalidDecision, Life, Run, Seen, State, S
 from .machine import Machine, Times, Units, Work, fitting, times
 from .metrics import SLO
 from .requests import Request
+from .stays import stays
 
 __all__ = [
     "SLO",
@@ -39,6 +40,7 @@ __all__ = [
     "policy",
     "queues",
     "run",
+    "stays",
     "times",
     "traces",
 ]

@@ -24,11 +24,11 @@ class Planned:
 
     def __init__(self, function: Callable[..., Any], ask: Callable[..., Any]) -> None:
         update_wrapper(self, function)
-        self.function, self._ask = function, ask
+        self.py_func, self._ask = function, ask  # under numba's name for it: where others look for the code
 
     def decide(self, state: State) -> Decision | None:
         """The policy's decision; None where it returns None, which is none. Raises NotADecision."""
-        told = self._ask(self.function, state)
+        told = self._ask(self.py_func, state)
         return None if told is None else as_decision(told)
 
     def __call__(self, machine: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> Any:

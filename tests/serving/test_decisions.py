@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -96,6 +97,16 @@ def test_a_policy_sees_no_length_of_an_output():
         planned(curious, trace)
         first.append(list(seen[:4]))
     assert first[0] == first[1]
+
+
+def test_stays_fill_slots_one_after_the_other_and_nobody_overlaps():
+    run = serving.run(MACHINE, TRACE, first_come.decide)
+    found = serving.stays(run)
+    assert sorted(stay.request.number for stay in found) == list(range(6))
+    for slot in (0, 1):
+        inside = [stay for stay in found if stay.slot == slot]
+        assert all(a.stop <= b.start for a, b in pairwise(inside))
+    assert sum(stay.stop - stay.start for stay in found) == sum(len(step.gave) for step in run.steps)
 
 
 def test_a_policy_keeps_its_name_and_what_it_says_of_itself():
