@@ -103,7 +103,8 @@ class Budget:
     takes of an answer (`Exercise.measured`), of a PyTorch program, of a network; `unit` is the unit of such a
     count. `sense` says on which side of `limit`
     a good answer lies. `naive` is what the obvious solution costs: at or beyond it no points, between it and
-    `limit` a share of them in proportion (on a logarithmic scale). `label` is the name in the check's output,
+    `limit` a share of them in proportion (on a logarithmic scale). `bound` is what no solution can go beyond:
+    a leaderboard ranks by it, no points hang on it. `label` is the name in the check's output,
     `why` the half line in parentheses behind the limit, `advice` the question asked when the budget is
     missed; ``{times}`` in it stands for the measured value over the limit.
     """
@@ -118,12 +119,17 @@ class Budget:
     advice: str = ""
     case: str | None = None
     unit: str = ""
+    bound: Number | Callable[[Sizes], Number] | None = None
 
     def limit_for(self, sizes: Sizes) -> float:
         return float(self.limit(sizes) if callable(self.limit) else self.limit)
 
     def naive_for(self, sizes: Sizes) -> float | None:
         value = self.naive(sizes) if callable(self.naive) else self.naive
+        return None if value is None else float(value)
+
+    def bound_for(self, sizes: Sizes) -> float | None:
+        value = self.bound(sizes) if callable(self.bound) else self.bound
         return None if value is None else float(value)
 
 
@@ -136,8 +142,8 @@ class Exercise:
     arrays), ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-
     able answer), ``tensor graph`` (fn computes with PyTorch), ``communication`` (every rank of a small
     world runs fn, which computes with PyTorch and talks through torch.distributed), ``artefact`` (fn makes
-    data, such as weights, which are scored on data that it never saw) or ``dialogue`` (fn calls functions that
-    it is given, and the judge answers them).
+    data, such as weights, which are scored on data that it never saw) or ``dialogue`` (fn calls functions
+    that it is given, and the judge answers them).
 
     Launch traces: `arguments(sizes)` lists what fn receives, in order. With `shape(sizes)` fn is a kernel
     that the check launches; without it fn is host code that launches kernels itself. The reference of the

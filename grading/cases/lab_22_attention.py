@@ -1,0 +1,20 @@
+"""The judge's own sizes for lab 22's project A. Budgets name their cases: names are public."""
+
+from __future__ import annotations
+
+from gpulab.exercises.lab_22_attention import heads_case
+from gpulab.exercises.spec import Case
+
+CASES: dict[str, tuple[Case, ...]] = {
+    "attention_project.forward": (
+        heads_case(2, 1, 10, 17, True),
+        heads_case(2, 2, 67, 45, False),
+        heads_case(6, 1, 5, 150, True, name="few queries", scale=100),
+        heads_case(6, 2, 200, 256, True, name="causal"),
+    ),
+    "attention_project.backward": (
+        heads_case(2, 1, 10, 17, True),
+        heads_case(2, 2, 50, 40, False, scale=20),
+        heads_case(2, 1, 192, 256, True, name="causal"),
+    ),
+}

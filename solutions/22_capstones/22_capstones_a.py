@@ -1,0 +1,564 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "22"
+#     hours: 6
+#     topics: [C24.4]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 22A · Project: an attention kernel
+#
+# **About six hours.** You need lab 12, above all its part B, and lab 11 (Triton).
+#
+# A project has a specification, milestones, a referee and a leaderboard. Nobody tells you the way. Correctness gives 40
+# points, what it costs 40, your report 20.
+#
+# When you are through, you can
+#
+# 1. write exact attention, forward and backward, for heads that share keys and for any length;
+# 2. derive what a kernel must move before you write it, and say which tile gives what;
+# 3. find the instructions that are no products, and remove them;
+# 4. say what determinism costs in the backward pass;
+# 5. report a result with its counts, its limits, and what you would do next.
+
+# %%
+import math
+
+import numpy as np
+import torch
+import triton.language as tl
+
+import gpulab
+from gpulab import cuda, device, leaderboard, plot, triton
+
+D = 64  # numbers of a head
+gpulab.start("22")
+
+# %% [markdown]
+# ## 1 · The specification
+#
+# **Shapes.** q and dout are (heads, n, 64); k and v are (shared, m, 64), where heads is a multiple of shared: query head
+# h uses key head h // (heads / shared), **grouped-query attention**. All four are float16; out, lse, shares, dq, dk and dv
+# are float32. q comes scaled. n and m are any lengths from 1 on.
+#
+# **Causal** is 0 or 1. With 1, m ≥ n, and query i sees key j where j ≤ i + m − n. With 0 it sees all keys.
+#
+# **Exact.** Logits reach ±100s in forward. Results are held to float64.
+#
+# **Kernels** are Triton's. Host code launches them; it may ask for shapes, not for contents. No results before the
+# launch: each output holds garbage, and each element must be written.
+#
+# **Counted** are bytes that loads ask for, warp instructions, spilled registers and atomics. A count at the budget or
+# below has all its points; from there to the naive count they shrink, on a logarithmic scale. *Merit* on the
+# leaderboard is the way from naive, 0, to the bound, 100, that no kernel goes beyond.
+#
+# **Predict.** 8 query heads share one head of 200 keys, with 4 queries each. With a program for each query head, how many
+# bytes of keys and values are loaded?
+
+# %%
+gpulab.predict("attention_project.shared", ...)
+
+# %% [markdown]
+# **See.** What a program of R rows must load, causal, by formula: rows of one head, and rows of all heads that share
+# keys. Rows of a group are sorted by position: row r is position r // g of head r % g, with g = heads / shared.
+
+
+# %%
+def loaded(heads, shared, n, m, rows, together):
+    """Bytes that forward loads: q once, and keys and values up to the last row's position."""
+    rows_of = heads // shared if together else 1
+    groups = heads // rows_of
+    total = heads * n
+    for first in range(0, rows_of * n, rows):
+        last = min((first + rows - 1) // rows_of, n - 1)
+        total += groups * 2 * (last + 1 + m - n)
+    return 2 * D * total
+
+
+tiles = [16, 32, 64, 128, 256, 512]
+curves = {}
+for name, shape in {
+    "8/1 heads, 4 × 200": (8, 1, 4, 200),
+    "4/2 heads, 256 × 256": (4, 2, 256, 256),
+}.items():
+    for together, said in ((False, "one head"), (True, "a group")):
+        points = [(rows, loaded(*shape, rows, together) / 1e3) for rows in tiles]
+        curves[f"{name}, rows of {said}"] = points
+picture = plot.lines(
+    curves,
+    "rows of a program",
+    "kB loaded",
+    "With few queries a larger tile helps only where its rows come from several heads.",
+    log_x=True,
+    log_y=True,
+)
+picture.axes.set_xticks(tiles, tiles)
+picture.axes.minorticks_off()
+picture
+
+# %% [markdown]
+# **Why.** A tile of 128 rows needs 128 rows to work on. Four queries of one head fill a 32nd of it; with the eight heads
+# that use the same keys it is a quarter, and keys are loaded once. Larger tiles load less, and a block's registers hold
+# them: rows × 64 unfinished outputs and rows × columns scores. The report's `spill_bytes` says when they no longer fit.
+#
+# **Predict.** 4 and 2 heads, n = m = 256, causal, 128 rows of a group in a program. Keys end with the last row's. Of all
+# pairs that the programs visit, what share counts?
+
+# %%
+gpulab.predict("attention_project.wasted", ...)
+
+# %% [markdown]
+# ## 2 · Milestone 1: forward
+#
+# **Do.** Write `forward(q, k, v, out, lse, causal)`, which launches your kernel. `q.shape` can be asked for; a
+# `tl.constexpr` may depend on shapes and on `causal`. **Budget:** keys loaded once for the heads that share them, and none
+# that no row sees (a tenth more than 128 rows a program load); with few queries, too; 0.855 instructions for each pair of a
+# query and a key that it sees; no spills. About 50 lines.
+#
+# *Naive* is `blocks` of lab 12 with a second program index: 64 queries of one head, all keys, a mask in every turn.
+
+
+# %% nbgrader={"grade": false, "grade_id": "forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def forward_kernel(
+    q, k, v, out, lse, n, m,
+    CAUSAL: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    ### BEGIN SOLUTION
+    head, first = tl.program_id(1), tl.program_id(0) * ROWS
+    index = first + tl.arange(0, ROWS)
+    position = index // GROUP
+    row = (head * GROUP + index % GROUP) * n + position
+    there = position < n
+    across = tl.arange(0, D)
+    mine = tl.load(q + row[:, None] * D + across, mask=there[:, None], other=0.0)
+    largest = tl.full((ROWS,), -float("inf"), tl.float32)  # of scores · log2(e)
+    s = tl.zeros((ROWS,), tl.float32)
+    total = tl.zeros((ROWS, D), tl.float32)
+    first_end, last_end = m, m  # where the keys of the first and of the last row end
+    if CAUSAL:
+        first_end = first // GROUP + 1 + m - n
+        last_end = tl.minimum((first + ROWS - 1) // GROUP, n - 1) + 1 + m - n
+    whole = first_end // COLUMNS * COLUMNS
+    k += head * m * D
+    v += head * m * D
+    for key in range(0, whole, COLUMNS):  # every row sees all of these
+        at = (key + tl.arange(0, COLUMNS))[:, None] * D + across
+        scores = tl.dot(mine, tl.trans(tl.load(k + at)))
+        larger = tl.maximum(largest, tl.max(scores, 1) * 1.4426950408889634)
+        weights = tl.exp2(scores * 1.4426950408889634 - larger[:, None])
+        old = tl.exp2(largest - larger)
+        s = s * old + tl.sum(weights, 1)
+        total = tl.dot(weights.to(tl.float16), tl.load(v + at), total * old[:, None])
+        largest = larger
+    for key in range(whole, last_end, COLUMNS):
+        column = key + tl.arange(0, COLUMNS)
+        at, inside = column[:, None] * D + across, (column < m)[:, None]
+        seen = column[None, :] < m
+        if CAUSAL:
+            seen = column[None, :] <= position[:, None] + m - n
+        scores = tl.dot(mine, tl.trans(tl.load(k + at, mask=inside, other=0.0)))
+        scores = tl.where(seen, scores, -float("inf"))
+        larger = tl.maximum(largest, tl.max(scores, 1) * 1.4426950408889634)
+        weights = tl.exp2(scores * 1.4426950408889634 - larger[:, None])
+        old = tl.exp2(largest - larger)
+        s = s * old + tl.sum(weights, 1)
+        values = tl.load(v + at, mask=inside, other=0.0)
+        total = tl.dot(weights.to(tl.float16), values, total * old[:, None])
+        largest = larger
+    tl.store(out + row[:, None] * D + across, total / s[:, None], mask=there[:, None])
+    tl.store(lse + row, (largest + tl.log2(s)) * 0.6931471805599453, mask=there)
+    ### END SOLUTION
+
+
+def forward(q, k, v, out, lse, causal):
+    ### BEGIN SOLUTION
+    (heads, n, d), (shared, m, _) = q.shape, k.shape
+    group, rows = heads // shared, 128
+    forward_kernel[(triton.cdiv(group * n, rows), shared)](
+        q, k, v, out, lse, n, m, CAUSAL=bool(causal), GROUP=group, D=d, ROWS=rows, COLUMNS=32, num_warps=4
+    )
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "forward-check", "locked": true, "points": 40, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention_project.forward", forward)
+
+# %% [markdown]
+# **See.** The naive kernel is here, to be measured beside yours at three shapes.
+
+
+# %%
+@triton.jit
+def naive_kernel(
+    q, k, v, out, lse, n, m, causal, group, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
+    head = tl.program_id(1)
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    across = tl.arange(0, D)
+    there = (rows < n)[:, None]
+    k += head // group * m * D
+    v += head // group * m * D
+    mine = tl.load(q + (head * n + rows[:, None]) * D + across, mask=there, other=0.0)
+    largest = tl.full((ROWS,), -float("inf"), tl.float32)
+    s = tl.zeros((ROWS,), tl.float32)
+    total = tl.zeros((ROWS, D), tl.float32)
+    for key in range(0, m, COLUMNS):
+        columns = key + tl.arange(0, COLUMNS)
+        inside = (columns < m)[:, None]
+        keys = tl.load(k + columns[:, None] * D + across, mask=inside, other=0.0)
+        values = tl.load(v + columns[:, None] * D + across, mask=inside, other=0.0)
+        seen = (columns[None, :] < m) & ((causal == 0) | (columns[None, :] <= rows[:, None] + m - n))
+        scores = tl.where(seen, tl.dot(mine, tl.trans(keys)), -float("inf"))
+        larger = tl.maximum(largest, tl.max(scores, 1))
+        weights = tl.exp(scores - larger[:, None])
+        old = tl.exp(largest - larger)
+        s = s * old + tl.sum(weights, 1)
+        total = total * old[:, None] + tl.dot(weights.to(tl.float16), values)
+        largest = larger
+    tl.store(out + (head * n + rows[:, None]) * D + across, total / s[:, None], mask=there)
+    tl.store(lse + head * n + rows, largest + tl.log(s), mask=rows < n)
+
+
+def naive(q, k, v, out, lse, causal):
+    (heads, n, d), (shared, m, _) = q.shape, k.shape
+    sizes = {"D": d, "ROWS": 64, "COLUMNS": 32}
+    naive_kernel[(triton.cdiv(n, 64), heads)](q, k, v, out, lse, n, m, causal, heads // shared, **sizes)
+
+
+rng = np.random.default_rng(22)
+
+
+def inputs(heads, shared, n, m):
+    """q (scaled), k and v on the device, and room for out and lse."""
+    q = rng.standard_normal((heads, n, D)) / math.sqrt(D)
+    k, v = rng.standard_normal((2, shared, m, D))
+    made = [x.astype(np.float16) for x in (q, k, v)]
+    return [
+        cuda.to_device(x)
+        for x in (*made, np.zeros((heads, n, D), np.float32), np.zeros((heads, n), np.float32))
+    ]
+
+
+SHAPES = {
+    "few queries, 8/1 × 4 × 200": (8, 1, 4, 200),
+    "causal, 4/2 × 256": (4, 2, 256, 256),
+    "causal, 4/2 × 70 × 100": (4, 2, 70, 100),
+}
+simple = {name: gpulab.profile(naive, *inputs(*shape), 1) for name, shape in SHAPES.items()}
+
+# %%
+gpulab.need(forward)
+mine = {name: gpulab.profile(forward, *inputs(*shape), 1) for name, shape in SHAPES.items()}
+for name in SHAPES:
+    rows = ", ".join(f"{r['blocks']} blocks, {r['spill_bytes']} B spilled" for r in (mine[name],))
+    print(f"{name:28}{rows}, occupancy {mine[name]['occupancy']:.0f} %")
+plot.panels(
+    {
+        "loaded, % of naive": {
+            n: 100 * mine[n]["global_load_bytes"] / simple[n]["global_load_bytes"] for n in SHAPES
+        },
+        "instructions, % of naive": {
+            n: 100 * mine[n]["instructions"] / simple[n]["instructions"] for n in SHAPES
+        },
+    },
+    "Sharing keys between heads gains most where queries are few; leaving tiles out gains where they are many.",
+)
+
+# %% [markdown]
+# **Why.** Causal attention visits half of the pairs at best, so naive pays twice in both counts. On larger shapes than these the
+# share on the diagonal shrinks, and with it what masks cost. Mind the other side: 128 rows a program are few programs. An
+# A100 has 108 SMs, and with fewer blocks than that most of them idle; real kernels then split the keys among
+# several programs and merge (lab 19).
+#
+# ## 3 · Milestone 2: backward
+#
+# With P = exp(S − lse), shares = Σ dout · out for each row, and dS = P ∘ (dout · Vᵀ − shares):
+#
+# > dV = Pᵀ · dout, dK = dSᵀ · Q, dQ = dS · K
+#
+# Heads that share keys share their gradients: dk and dv are sums over all of them. Sums in any order would be quicker to write, with
+# atomics, and the last bits would change from run to run. The specification forbids it: **no atomics**.
+#
+# **Predict.** With one kernel for dk and dv and one for dq, how many products of tiles are there, in place of five?
+
+# %%
+gpulab.predict("attention_project.products", ...)
+
+# %% [markdown]
+# **Do.** Write `backward(q, k, v, out, lse, dout, causal, shares, dq, dk, dv)`. It fills the last four; as many kernels as
+# you like. Logits reach ±20. **Budget:** no atomics; a tenth more bytes than tiles of 64 load in two loops without tiles
+# beyond the diagonal; 2,000 instructions for each 64 × 32 tile that such loops visit. About 90 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def shares_kernel(out, dout, shares, rows, D: tl.constexpr, ROWS: tl.constexpr):
+    ### BEGIN SOLUTION
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    there = row < rows
+    at = row[:, None] * D + tl.arange(0, D)
+    results = tl.load(out + at, mask=there[:, None], other=0.0)
+    slopes = tl.load(dout + at, mask=there[:, None], other=0.0)
+    tl.store(shares + row, tl.sum(results * slopes.to(tl.float32), 1), mask=there)
+    ### END SOLUTION
+
+
+@triton.jit
+def keys_kernel(
+    q, k, v, lse, dout, shares, dk, dv, n, m,
+    CAUSAL: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    ### BEGIN SOLUTION
+    head, first = tl.program_id(1), tl.program_id(0) * COLUMNS
+    column = first + tl.arange(0, COLUMNS)
+    across, inside = tl.arange(0, D), (column < m)[:, None]
+    at = (head * m + column[:, None]) * D + across
+    keys = tl.load(k + at, mask=inside, other=0.0)
+    values = tl.load(v + at, mask=inside, other=0.0)
+    sum_k = tl.zeros((COLUMNS, D), tl.float32)
+    sum_v = tl.zeros((COLUMNS, D), tl.float32)
+    start = 0
+    if CAUSAL:
+        start = tl.maximum(first + n - m, 0) * GROUP // ROWS * ROWS
+    for begin in range(start, n * GROUP, ROWS):
+        index = begin + tl.arange(0, ROWS)
+        position = index // GROUP
+        row = (head * GROUP + index % GROUP) * n + position
+        there = position < n
+        queries = tl.load(q + row[:, None] * D + across, mask=there[:, None], other=0.0)
+        slope = tl.load(dout + row[:, None] * D + across, mask=there[:, None], other=0.0)
+        weights = tl.exp(
+            tl.dot(keys, tl.trans(queries)) - tl.load(lse + row, mask=there, other=float("inf"))[None, :]
+        )
+        if CAUSAL:
+            weights = tl.where(column[:, None] <= position[None, :] + m - n, weights, 0.0)
+        sum_v += tl.dot(weights.to(tl.float16), slope)
+        share = tl.load(shares + row, mask=there, other=0.0)
+        slopes = weights * (tl.dot(values, tl.trans(slope)) - share[None, :])
+        sum_k += tl.dot(slopes.to(tl.float16), queries)
+    tl.store(dk + at, sum_k, mask=inside)
+    tl.store(dv + at, sum_v, mask=inside)
+    ### END SOLUTION
+
+
+@triton.jit
+def queries_kernel(
+    q, k, v, lse, dout, shares, dq, n, m,
+    CAUSAL: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    ### BEGIN SOLUTION
+    head, first = tl.program_id(1), tl.program_id(0) * ROWS
+    index = first + tl.arange(0, ROWS)
+    position = index // GROUP
+    row = (head * GROUP + index % GROUP) * n + position
+    there, across = position < n, tl.arange(0, D)
+    at = row[:, None] * D + across
+    queries = tl.load(q + at, mask=there[:, None], other=0.0)
+    slope = tl.load(dout + at, mask=there[:, None], other=0.0)
+    largest = tl.load(lse + row, mask=there, other=float("inf"))
+    share = tl.load(shares + row, mask=there, other=0.0)
+    result = tl.zeros((ROWS, D), tl.float32)
+    end = m
+    if CAUSAL:
+        end = tl.minimum((first + ROWS - 1) // GROUP, n - 1) + 1 + m - n
+    for begin in range(0, end, COLUMNS):
+        column = begin + tl.arange(0, COLUMNS)
+        from_, inside = (head * m + column[:, None]) * D + across, (column < m)[:, None]
+        keys = tl.load(k + from_, mask=inside, other=0.0)
+        values = tl.load(v + from_, mask=inside, other=0.0)
+        seen = column[None, :] < m
+        if CAUSAL:
+            seen = column[None, :] <= position[:, None] + m - n
+        weights = tl.where(seen, tl.exp(tl.dot(queries, tl.trans(keys)) - largest[:, None]), 0.0)
+        slopes = weights * (tl.dot(slope, tl.trans(values)) - share[:, None])
+        result += tl.dot(slopes.to(tl.float16), keys)
+    tl.store(dq + at, result, mask=there[:, None])
+    ### END SOLUTION
+
+
+def backward(q, k, v, out, lse, dout, causal, shares, dq, dk, dv):
+    ### BEGIN SOLUTION
+    (heads, n, d), (shared, m, _) = q.shape, k.shape
+    group = heads // shared
+    sizes = {"CAUSAL": bool(causal), "GROUP": group, "D": d}
+    shares_kernel[(triton.cdiv(heads * n, 64),)](out, dout, shares, heads * n, D=d, ROWS=64)
+    keys_kernel[(triton.cdiv(m, 64), shared)](
+        q, k, v, lse, dout, shares, dk, dv, n, m, ROWS=32, COLUMNS=64, **sizes
+    )
+    queries_kernel[(triton.cdiv(group * n, 64), shared)](
+        q, k, v, lse, dout, shares, dq, n, m, ROWS=64, COLUMNS=32, **sizes
+    )
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "backward-check", "locked": true, "points": 40, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("attention_project.backward", backward)
+
+# %% [markdown]
+# **See.** Forward and backward together against autograd, and where backward's instructions go.
+
+# %%
+gpulab.need(forward, backward)
+heads, shared, n, m = 4, 2, 100, 128
+on_device = inputs(heads, shared, n, m)
+forward(*on_device, 1)
+slope = rng.standard_normal((heads, n, D)).astype(np.float16)
+room = [np.zeros(s, np.float32) for s in ((heads, n), (heads, n, D), (shared, m, D), (shared, m, D))]
+results = [cuda.to_device(x) for x in room]
+counted = gpulab.profile(backward, *on_device, cuda.to_device(slope), 1, *results)
+
+leaves = [torch.from_numpy(x.copy_to_host()).double().requires_grad_() for x in on_device[:3]]
+q, k, v = leaves[0], *(x.repeat_interleave(heads // shared, 0) for x in leaves[1:])
+hidden = torch.arange(m) > torch.arange(n)[:, None] + m - n
+exact = torch.softmax((q @ k.mT).masked_fill(hidden, -math.inf), -1) @ v
+exact.backward(torch.from_numpy(slope).double())
+for name, got, leaf in zip(("dq", "dk", "dv"), results[1:], leaves, strict=True):
+    error = np.abs(got.copy_to_host() - leaf.grad.numpy()).max()
+    print(f"{name}: largest error {error:.1e}, largest element {leaf.grad.abs().max():.1f}")
+parts = {"forward": gpulab.profile(forward, *on_device, 1), "backward": counted}
+pairs = heads * sum(i + 1 + m - n for i in range(n))
+plot.bars(
+    {name: report["instructions"] / pairs for name, report in parts.items()},
+    "warp instructions per pair that counts",
+    caption="Backward has seven products where forward has two, and masks in every tile.",
+)
+
+# %% [markdown]
+# **Why.** An `mma` instruction makes 2,048 multiply-adds, and a pair needs 128 of them forward, 448 backward with two loops: a
+# 16th and a fifth of an instruction. The rest of your bars are loads, fragments on their way through shared memory,
+# exponentials, masks. That is what is left to win.
+#
+# ## 4 · The referee, and the leaderboard
+#
+# The checks above are the referee: their counts are exact for one PTX, so the same kernel has the same score on every
+# machine. `leaderboard.enter` puts what they last counted on a board beside your progress; `gpulab leaderboard` shows it
+# in a terminal, `gpulab leaderboard --export FILE --as NAME` writes your entries for others, and `--import FILE` takes
+# theirs in.
+
+# %%
+gpulab.need(forward, backward)
+leaderboard.enter("attention", "first version")
+
+# %% [markdown]
+# What can still be won, roughly in order: tiles of 256 rows with 8 warps (bytes), 64 columns a turn (instructions), interior
+# tiles without masks in backward, `exp2` there too, k and v loaded through `tl.make_block_ptr`. Enter each attempt under its own name.
+#
+# On a GPU the next cell measures your forward kernel beside PyTorch's fused attention.
+
+# %%
+if not device.uses_gpu():
+    print(
+        "No GPU here, so nothing was measured. On a GPU this cell times your kernel and PyTorch's fused attention."
+    )
+else:
+    gpulab.need(forward)
+    heads, shared, n = 32, 8, 4096
+    arrays = [torch.randn(s, device="cuda").half() for s in ((heads, n, D), (shared, n, D), (shared, n, D))]
+    arrays[0] /= math.sqrt(D)
+    made = torch.empty(heads, n, D, device="cuda"), torch.empty(heads, n, device="cuda")
+    batched = [x[None] for x in arrays]
+
+    def library():
+        torch.nn.functional.scaled_dot_product_attention(*batched, is_causal=True, scale=1.0, enable_gqa=True)
+
+    for name, run in (("yours", lambda: forward(*arrays, *made, 1)), ("PyTorch", library)):
+        seconds = triton.testing.do_bench(run) / 1e3
+        print(
+            f"{name:8}{2 * heads * n * n * D / seconds / 1e12:8.1f} TFLOP/s, causal, {heads}/{shared} heads × {n}"
+        )
+
+# %% [markdown]
+# ## 5 · The report
+#
+# One page, for somebody who has to decide whether to use your kernels. **20 points:**
+#
+# | points | for |
+# |---|---|
+# | 5 | what is exact and how you know it: shapes tried, errors, against what |
+# | 5 | a derivation: bytes or instructions of one of your kernels by formula, beside the count |
+# | 5 | one decision with both counts: what you tried, what it won, what it cost elsewhere |
+# | 5 | limits: where your kernels would be slow on a GPU, which count does not show it, what you would do next |
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "attention-report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
+# **A report with full points says, for example:**
+#
+# *Exact.* Held to float64 at 5 shapes (1 to 3 query heads a key head, 10 × 17 to 256 × 256, causal and not, logits of ±100):
+# out within 2e-3. Backward held to autograd in float64, 4/2 heads, 100 × 128: errors of 1e-3 on elements of up to 20.
+#
+# *Derived.* Forward, 4/2 heads, 256 × 256: q once is 131,072 B; four programs a group of 128 rows see 64, 128, 192 and 256
+# keys, 640 · 2 groups · 2 · 64 · 2 B = 327,680 B. Together 458,752 B; the check counted 458,752.
+#
+# *Decided.* 64 columns a turn instead of 32: 92,664 instructions instead of 102,280, but 255 registers a thread, the most there
+# are, so that one more line would spill. I kept 32.
+#
+# *Limits.* Two heads of keys and 128 rows make 8 blocks; an A100 has 108 SMs. Counts do not show idle SMs. Next: split keys
+# among programs where blocks are few. In backward, masks in every tile cost a select a score; only the diagonal needs them.
+#
+# *Points are taken off* for numbers without the shape they were counted at, for "faster" without a count, for a
+# derivation that the count contradicts without a word.
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. Why do rows of several heads in one program save bytes?</summary>
+#
+# They use the same keys: a load serves g times as many rows. With few queries it also fills the tile.
+# </details>
+#
+# <details><summary>2. Why sorted by position, and not head by head?</summary>
+#
+# All rows of the tile then end at nearly the same key, so few tiles of keys are visited for a part of the rows only.
+# </details>
+#
+# <details><summary>3. What do larger tiles cost?</summary>
+#
+# Registers, until they spill; fewer blocks; more pairs beyond the diagonal in each tile.
+# </details>
+#
+# <details><summary>4. What does determinism cost here?</summary>
+#
+# Seven products instead of five, because scores and dP are computed once for dq and once for dk and dv.
+# </details>
+#
+# <details><summary>5. Two kernels with the same counts: are they equally fast?</summary>
+#
+# Not necessarily: counts know nothing of latency, of idle SMs, of overlap. They bound what a kernel must do.
+# </details>
+
+# %%
+gpulab.recap("22")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | bytes forward, R rows of a group | itemsize · d · (heads·n + shared · Σ 2 · keys of the last row) |
+# | instructions of products | pairs · 2·d / 2,048 forward, 7/2 of it backward in two loops |
+# | row r of a group of g heads | position r // g, head r % g |
+# | keys without a mask | up to the first row's last key, rounded down to a tile |
+# | dk, dv of a shared head | sums over all its query heads |
+# | no atomics | each result has one program that adds it up |
+#
+# ### Claims you will meet, and what is right
+#
+# - *Grouped-query attention makes attention cheaper to compute.* The products are the same. Keys, values and the cache
+#   are smaller, and kernels that use it load them fewer times.
+# - *FlashAttention is deterministic.* Its forward pass is. Backward adds dq with atomics unless asked not to: the library
+#   has a flag `deterministic`, which is slower and needs more memory (its README).
+# - *A fused kernel must be fast.* A fused kernel with few blocks leaves a large GPU idle.
+#
+# ### References
+#
+# 1. T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023.
+#    https://arxiv.org/abs/2307.08691
+# 2. J. Ainslie et al., "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints", 2023.
+#    https://arxiv.org/abs/2305.13245
+# 3. Triton, tutorial "Fused Attention". https://triton-lang.org/main/getting-started/tutorials/06-fused-attention.html
+# 4. README of flash-attention. https://github.com/Dao-AILab/flash-attention

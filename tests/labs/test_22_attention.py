@@ -1,0 +1,86 @@
+"""Lab 22, project A: the numbers that its table derives by hand, and those that its texts state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from gpulab.exercises import find, registry  # noqa: E402
+from gpulab.exercises.lab_22_attention import (  # noqa: E402
+    attend,
+    forward_bytes,
+    forward_bytes_by_head,
+    heads_case,
+    inputs_once,
+    pairs,
+    visits,
+)
+from gpulab.exercises.references.lab_22_attention import backward  # noqa: E402
+from tests.labs import notebooks  # noqa: E402
+
+LAB = "22_capstones"
+
+
+def text() -> str:
+    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", " ").split())
+
+
+def test_the_table_of_bytes_is_what_the_formulas_give():
+    causal, few = heads_case(4, 2, 256, 256, True).sizes, heads_case(8, 1, 4, 200, True).sizes
+    found = [forward_bytes_by_head(causal), forward_bytes(causal), inputs_once(causal)]
+    assert found == [1_179_648, 458_752, 262_144]
+    assert [forward_bytes_by_head(few), forward_bytes(few), inputs_once(few)] == [413_696, 55_296, 55_296]
+    assert pairs(causal) == 131_584 and visits(heads_case(4, 2, 192, 192, True).sizes) == 90
+
+
+def test_predictions_are_what_was_derived():
+    asked = registry.predictions()
+    assert asked["attention_project.shared"].answer == 409_600
+    assert asked["attention_project.wasted"].answer == pytest.approx(80.3, abs=0.05)
+
+
+def test_bounds_are_below_budgets_and_these_below_naive():
+    for name in ("attention_project.forward", "attention_project.backward"):
+        exercise = find(name)
+        for budget in exercise.budgets:
+            sizes = next(
+                c for c in exercise.cases if c.name == (budget.case or exercise.cases[-1].name)
+            ).sizes
+            naive, bound = budget.naive_for(sizes), budget.bound_for(sizes)
+            assert bound <= budget.limit_for(sizes) and (naive is None or budget.limit_for(sizes) < naive)
+        assert exercise.points == 40 and exercise.correct_points == 20
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    group=st.integers(1, 3),
+    shared=st.integers(1, 2),
+    n=st.integers(1, 9),
+    more=st.integers(0, 5),
+    causal=st.booleans(),
+)
+def test_the_references_are_what_autograd_says(group, shared, n, more, causal):
+    numbers, m = np.random.default_rng(n), n + more
+    q, dout = numbers.standard_normal((2, group * shared, n, 64)) / 8
+    k, v = numbers.standard_normal((2, shared, m, 64))
+    leaves = [torch.tensor(x, requires_grad=True) for x in (q, k, v)]
+    keys, values = (x.repeat_interleave(group, 0) for x in leaves[1:])
+    hidden = (torch.arange(m) > torch.arange(n)[:, None] + m - n) & causal
+    scores = (leaves[0] @ keys.mT).masked_fill(hidden, -torch.inf)
+    out = torch.softmax(scores, -1) @ values
+    out.backward(torch.tensor(dout))
+    found, lse, _ = attend(q, k, v, int(causal))
+    np.testing.assert_allclose(found, out.detach(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(lse, torch.logsumexp(scores, -1).detach(), rtol=1e-9)
+    got = backward({"q": q, "k": k, "v": v, "dout": dout}, {"causal": int(causal)})
+    for name, leaf in zip(("dq", "dk", "dv"), leaves, strict=True):
+        np.testing.assert_allclose(got[name], leaf.grad, rtol=1e-7, atol=1e-10)
+
+
+def test_the_reports_derivation_is_the_count():
+    assert 4 * 256 * 64 * 2 == 131_072 and (64 + 128 + 192 + 256) * 2 * 2 * 64 * 2 == 327_680
+    assert "131,072" in text() and "327,680" in text() and 131_072 + 327_680 == 458_752
