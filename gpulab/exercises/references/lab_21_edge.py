@@ -1,0 +1,139 @@
+"""What lab 21's exercises should answer, and how long a placement takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from gpulab.exercises.lab_21_edge import choices, ways
+from gpulab.exercises.spec import WrongAnswer
+
+
+def launch(api: str, threads: list[int], block: list[int], most: int) -> list | None:
+    if block[0] * block[1] * block[2] > most:
+        return None
+    groups = [-(-n // b) for n, b in zip(threads, block, strict=True)]
+    if api not in ("OpenCL", "SYCL"):
+        return [groups, block]
+    items = [g * b for g, b in zip(groups, block, strict=True)]
+    return [items, block] if api == "OpenCL" else [items[::-1], block[::-1]]
+
+
+def plan(model: dict, device: dict, need: dict, formats: Sequence, caches: Sequence) -> list | None:
+    found = choices(model, device, need, formats, caches)
+    return list(found[0][1:]) if found else None
+
+
+def energy(modes: Sequence, period: float, idle: float, sleep: Sequence[float], battery: float) -> list:
+    joules, mode, how = ways(modes, period, idle, sleep)[0]
+    return [mode, how, joules, battery * period / joules]
+
+
+def deadline(arrivals: Sequence[int], times: Sequence[int], limit: int) -> list[int]:
+    ages: list[int] = []
+    free, dropped = 0, 0
+    waiting: int | None = None
+
+    def start(frame: int, at: int) -> int:
+        ages.append(at + times[frame] - arrivals[frame])
+        return at + times[frame]
+
+    for frame, at in enumerate(arrivals):
+        if waiting is not None and free <= at:
+            free, waiting = start(waiting, free), None
+        if free <= at:
+            free = start(frame, at)
+        else:
+            dropped += waiting is not None
+            waiting = frame
+    if waiting is not None:
+        start(waiting, free)
+    late = sum(age > limit for age in ages)
+    return [len(ages) - late, late, dropped, max(ages)]
+
+
+def matmul(
+    a: list[list[int]],
+    a_scale: float,
+    a_zero: int,
+    b: list[list[int]],
+    b_scale: float,
+    b_zero: int,
+    c_scale: float,
+    c_zero: int,
+) -> list[list[int]]:
+    """ONNX's QLinearMatMul, with the factor in float64."""
+    factor = a_scale * b_scale / c_scale
+    columns = list(zip(*b, strict=True))
+    return [
+        [min(255, max(0, c_zero + round(factor * _dot(row, column, a_zero, b_zero)))) for column in columns]
+        for row in a
+    ]
+
+
+def _dot(row: Sequence[int], column: Sequence[int], a_zero: int, b_zero: int) -> int:
+    return sum((x - a_zero) * (y - b_zero) for x, y in zip(row, column, strict=True))
+
+
+# ---------------------------------------------------------------- placement
+
+
+def time_of(sides: Sequence[int], layers: Sequence[Sequence[int]], first: int) -> int:
+    """µs of a chain whose layer i runs on the GPU where sides[i] is 1; it begins and ends on the CPU."""
+    total, side, send = 0, 0, first
+    for here, (cpu, gpu, _, after) in zip(sides, layers, strict=True):
+        total += (gpu if here else cpu) + (send if here != side else 0)
+        side, send = here, after
+    return total + (send if side else 0)
+
+
+def least(layers: Sequence[Sequence[int]], first: int, memory: int) -> float:
+    """The least time of all placements that fit: of the same side and memory only the fastest goes on."""
+    reached: dict[tuple[int, int], float] = {(0, 0): 0}
+    send = first
+    for cpu, gpu, size, after in layers:
+        further: dict[tuple[int, int], float] = {}
+        for (side, used), time in reached.items():
+            for here, spent in ((0, cpu), (1, gpu)):
+                key = here, used + size * here
+                if key[1] <= memory:
+                    new = time + spent + (send if here != side else 0)
+                    further[key] = min(further.get(key, inf), new)
+        reached, send = further, after
+    return min(time + (send if side else 0) for (side, _), time in reached.items())
+
+
+def place(answer: Any, layers: Sequence[Sequence[int]], first: int, memory: int) -> dict[str, float]:
+    if not isinstance(answer, list | tuple) or len(answer) != len(layers):
+        raise WrongAnswer(f"it must be a list of {len(layers)} sides, one for each layer.")
+    for number, side in enumerate(answer):
+        if type(side) is not int or side not in (0, 1):
+            raise WrongAnswer(f"layer {number} is on side {side!r}; 0 is the CPU and 1 the GPU.")
+    used = sum(layer[2] for side, layer in zip(answer, layers, strict=True) if side)
+    if used > memory:
+        raise WrongAnswer(f"the GPU's layers need {used} MB, and it has {memory}.")
+    return {"share": round(time_of(answer, layers, first) / least(layers, first, memory), 6)}
+
+
+# ---------------------------------------------------------------- learning where the data is
+
+
+def federated(weights: list[float], replies: Sequence[Any], bits: int) -> list:
+    heard = [reply for reply in replies if reply is not None]
+    samples = sum(count for count, _ in heard)
+    new = list(weights)
+    if samples:
+        new = [sum(count * theirs[i] for count, theirs in heard) / samples for i in range(len(weights))]
+    return [new, 4 * len(weights) * len(replies), len(heard) * (-(-len(weights) * bits // 8))]
+
+
+REFERENCES = {
+    "edge.launch": launch,
+    "edge.plan": plan,
+    "edge.energy": energy,
+    "edge.deadline": deadline,
+    "edge.matmul": matmul,
+    "edge.place": place,
+    "edge.federated": federated,
+}

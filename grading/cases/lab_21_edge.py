@@ -1,0 +1,29 @@
+"""The judge's own cases for lab 21. A budget names its case: other questions under the same name."""
+
+from __future__ import annotations
+
+from gpulab.exercises.spec import Case
+
+
+def _kinds(*names: str) -> tuple[Case, ...]:
+    """Cases with names of their own: the questions of a case are seeded by its name."""
+    return tuple(Case(f"{name}, others", {"kind": name}) for name in names)
+
+
+CASES: dict[str, tuple[Case, ...]] = {
+    "edge.launch": _kinds("groups", "items", "order", "volumes", "too large"),
+    "edge.plan": _kinds(
+        "enough room", "eight gigabytes", "long context", "a deadline", "a large table", "nothing fits"
+    ),
+    "edge.energy": _kinds("race", "slow and steady", "between", "rarely", "in time"),
+    "edge.deadline": _kinds(
+        "one frame", "fast", "slow", "much too slow", "spikes", "jitter", "to the millisecond"
+    ),
+    "edge.matmul": _kinds("no zero points", "zero points", "all codes", "ties"),
+    "edge.place": (
+        *_kinds("equal layers", "all fits", "not worth it", "mixed"),
+        Case("experts", {"kind": "experts"}),
+        Case("costly link", {"kind": "costly link"}),
+    ),
+    "edge.federated": _kinds("equal", "skewed", "some silent", "nothing seen", "few bits", "all silent"),
+}

@@ -1,0 +1,12 @@
+# exercise: edge.federated  fails: right  says: first wrong at few bits
+
+
+def federated(weights, replies, bits):
+    heard = [reply for reply in replies if reply]
+    samples = sum(count for count, _ in heard)
+    new = (
+        [sum(count * w[i] for count, w in heard) / samples for i in range(len(weights))]
+        if samples
+        else weights
+    )
+    return [new, 4 * len(weights) * len(replies), len(weights) * bits * len(heard) / 8]

@@ -1,0 +1,10 @@
+# exercise: edge.matmul  fails: right  says: matmul(
+
+
+def matmul(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero):
+    factor = a_scale * b_scale / c_scale
+    rows = []
+    for row in a:
+        sums = [sum((x - a_zero) * (b[k][n] - b_zero) for k, x in enumerate(row)) for n in range(len(b[0]))]
+        rows.append([(round(total * factor) + c_zero) % 256 for total in sums])
+    return rows

@@ -1,0 +1,278 @@
+"""Lab 21: what the table derives is what comes out, the integers are ONNX Runtime's, texts cite what runs say."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import product
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpulab import hardware
+from gpulab.exercises import lab_21_edge as asked
+from gpulab.exercises import registry
+from gpulab.exercises.references import lab_21_edge as references
+from gpulab.exercises.spec import WrongAnswer
+from tests.labs import notebooks
+
+LAB = "21_edge"
+
+
+@cache
+def solutions():
+    return notebooks.answers(LAB)
+
+
+def text() -> str:
+    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", "\n").split())
+
+
+def cell_with(words: str) -> str:
+    return next(c.source for c in notebooks.cells(LAB, "code") if words in c.source)
+
+
+# ---------------------------------------------------------------- remembered
+
+
+def test_eight_billion_weights_are_16_or_8_25_or_4_25_gigabytes():
+    sizes = [asked.bytes_of(8e9, *form) for form in ((16,), (8, 64), (4, 64))]
+    assert sizes == [16e9, 8.25e9, 4.25e9]
+    nano = float(hardware.edge("Orin Nano Super").dram_bandwidth)
+    assert [round(1e3 * size / nano) for size in sizes] == [157, 81, 42]
+
+
+def test_what_nvidia_measured_is_79_to_88_percent_of_the_bound():
+    shares = [
+        rate * 4.25e9 / float(hardware.edge(name).dram_bandwidth)
+        for name, rate in (("Orin Nano", 14.0), ("Orin Nano Super", 19.14), ("Thor T5000", 50.8))
+    ]
+    assert (round(100 * min(shares)), round(100 * max(shares))) == (79, 88)
+    assert "79 to 88 % of what memory allows" in text()
+
+
+def test_the_cheapest_plan_on_eight_gigabytes_has_four_bits():
+    model = asked.MODELS["Llama 3.1 8B"]
+    device = {"memory": 8e9, "reserved": 1.5e9, "bandwidth": 102e9}
+    found = solutions()["plan"](model, device, {"context": 4096, "seconds": 1.0}, asked.FORMATS, asked.CACHES)
+    assert found[:2] == ["int4", "float16"] and found[2] < 6.5e9
+
+
+def test_the_30_watt_mode_of_an_orin_writes_as_fast_as_the_50_watt_mode():
+    fifteen, thirty, fifty, _ = hardware.edge("AGX Orin 64 GB").modes
+    assert float(thirty.dram_bandwidth) == float(fifty.dram_bandwidth) > float(fifteen.dram_bandwidth)
+    assert float(thirty.gpu_clock) * int(thirty.sms) < 0.5 * float(fifty.gpu_clock) * int(fifty.sms)
+
+
+# ---------------------------------------------------------------- plans and energy
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32), st.sampled_from([c.name for c in registry.find("edge.plan").cases]))
+def test_no_other_pair_of_format_and_cache_that_fits_loses_less(seed, kind):
+    for question in asked.plan_questions({"kind": kind}, np.random.default_rng(seed)):
+        model, device, need, formats, caches = question
+        found = solutions()["plan"](*question)
+        for form, kept in product(formats, caches):
+            size, seconds = asked.costs(model, device, need["context"], form, kept)
+            if size <= device["memory"] - device["reserved"] and seconds <= need["seconds"]:
+                chosen = {f[0]: f[3] for f in formats}[found[0]] + {c[0]: c[2] for c in caches}[found[1]]
+                assert chosen <= form[3] + kept[2]
+
+
+def test_sleeping_pays_from_the_time_that_the_wake_up_is_worth():
+    # 10 J to wake, 2 W idle, 0.5 W asleep: 10 / 1.5 = 6.67 s
+    def how(rest):
+        return references.energy([["only", 10.0, 1.0]], 1 + rest, 2.0, [0.5, 10.0], 50.0)[1]
+
+    assert how(6.6) == "idle" and how(6.7) == "sleep"
+
+
+# ---------------------------------------------------------------- deadlines
+
+frames = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 90)), min_size=1, max_size=30)
+
+
+@given(frames, st.integers(1, 200))
+def test_with_one_place_no_frame_is_older_than_twice_the_longest_run(frames, limit):
+    arrivals = np.cumsum([gap for gap, _ in frames]).tolist()
+    times = [needed for _, needed in frames]
+    in_time, late, dropped, oldest = references.deadline(arrivals, times, limit)
+    assert in_time + late + dropped == len(frames)
+    assert max(times) <= oldest + dropped * 90 and oldest <= 2 * max(times)
+    assert solutions()["deadline"](arrivals, times, limit) == [in_time, late, dropped, oldest]
+
+
+def test_after_a_minute_a_queued_frame_is_ten_seconds_old():
+    names: dict = {}
+    exec(cell_with("def queued").split("gpulab.need")[0], names)
+    ends = names["queued"]([i * 100 / 3 for i in range(1800)], [40] * 1800)
+    at, age = ends[1499]
+    assert at == pytest.approx(60) and age == pytest.approx(10_000, rel=0.01)
+
+
+# ---------------------------------------------------------------- integers
+
+
+def runtime(a, b, scales, zeros):
+    """ONNX Runtime's QLinearMatMul; the codes of both matrices as arrays."""
+    names = ["a", "a_scale", "a_zero", "b", "b_scale", "b_zero", "c_scale", "c_zero"]
+    values = [a, scales[0], zeros[0], b, scales[1], zeros[1], scales[2], zeros[2]]
+    types = [np.uint8, np.float32, np.uint8, np.int8, np.float32, np.int8, np.float32, np.uint8]
+    fixed = [
+        onnx.numpy_helper.from_array(np.asarray(value, kind), name)
+        for name, value, kind in zip(names, values, types, strict=True)
+    ]
+    node = onnx.helper.make_node("QLinearMatMul", names, ["c"])
+    end = onnx.helper.make_tensor_value_info("c", onnx.TensorProto.UINT8, None)
+    graph = onnx.helper.make_graph([node], "product", [], [end], fixed)
+    opset = [onnx.helper.make_opsetid("", 20)]
+    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    return onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, {})[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_our_codes_are_those_of_onnx_runtime_ties_and_cuts_included(seed):
+    for kind in ("no zero points", "zero points", "all codes", "ties"):
+        for a, sa, za, b, sb, zb, sc, zc in asked.matmul_questions(
+            {"kind": kind}, np.random.default_rng(seed)
+        ):
+            ours = references.matmul(a, sa, za, b, sb, zb, sc, zc)
+            assert runtime(a, b, (sa, sb, sc), (za, zb, zc)).tolist() == ours
+            assert solutions()["matmul"](a, sa, za, b, sb, zb, sc, zc) == ours
+
+
+# ---------------------------------------------------------------- placement
+
+
+def rules() -> dict:
+    names: dict = {}
+    exec(cell_with("def from_the_front").split("gpulab.need")[0], names)
+    return names
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32))
+def test_a_placement_is_as_fast_as_the_fastest_of_all(seed):
+    layers, first, memory = asked._chain("mixed", np.random.default_rng(seed))
+    layers = layers[:8]
+    best = min(
+        references.time_of(sides, layers, first)
+        for sides in product((0, 1), repeat=8)
+        if sum(layer[2] for layer, side in zip(layers, sides, strict=True) if side) <= memory
+    )
+    assert references.least(layers, first, memory) == best
+    plan = solutions()["place"](layers, first, memory)
+    assert references.place(plan, layers, first, memory) == {"share": 1}
+    assert rules()["time_of"](plan, layers, first) == best
+
+
+def test_simple_rules_lose_what_the_table_says():
+    shares: dict[tuple[str, str], list[float]] = {}
+    for seed in range(50):
+        for kind in ("experts", "costly link"):
+            layers, first, memory = asked._chain(kind, np.random.default_rng(seed))
+            for rule in ("from_the_front", "by_value"):
+                time = references.time_of(rules()[rule](layers, memory), layers, first)
+                shares.setdefault((kind, rule), []).append(time / references.least(layers, first, memory))
+    assert 1.9 < min(shares["experts", "from_the_front"]) < max(shares["experts", "from_the_front"]) < 2.4
+    assert max(shares["experts", "by_value"]) == 1
+    assert 1.2 < min(shares["costly link", "from_the_front"]) < 1.4
+    assert 1.08 < min(shares["costly link", "by_value"]) < max(shares["costly link", "by_value"]) < 1.65
+
+
+def test_the_figures_two_rules_lose_120_and_176():
+    names = rules()
+    chain = [[72 if i in (5, 7, 9, 11) else 32, 10, 3, 22] for i in range(17)]
+    for rule, lost in (("from_the_front", 120), ("by_value", 176)):
+        worst = max(
+            references.time_of(names[rule](chain, m), chain, 22) - references.least(chain, 22, m)
+            for m in range(0, 31, 3)
+        )
+        assert worst == lost
+    assert "lose up to 120 and 176 µs" in text()
+
+
+@pytest.mark.parametrize(
+    ("plan", "says"),
+    [
+        ([1, 1], "list of 3 sides"),
+        ([0, 2, 0], "layer 1 is on side 2"),
+        ([1, 1, 1], "need 9 MB, and it has 5"),
+    ],
+)
+def test_a_placement_that_cannot_be_is_refused(plan, says):
+    with pytest.raises(WrongAnswer, match=says):
+        references.place(plan, [[9, 1, 3, 1]] * 3, 1, 5)
+
+
+# ---------------------------------------------------------------- learning where the data is
+
+
+def test_one_local_step_of_equal_clients_is_a_step_on_all_data():
+    names: dict = {"np": np, "FEATURES": 64, "CLASSES": 10}
+    exec(cell_with("def gradient_steps").split("def rounds")[0], names)
+    draws = np.random.default_rng(3)
+    x, y = draws.standard_normal((60, 4)), draws.integers(0, 3, 60)
+    steps, start = names["gradient_steps"], draws.standard_normal(12).tolist()
+    replies = [[20, steps(start, x[i : i + 20], y[i : i + 20], 1)] for i in (0, 20, 40)]
+    new, down, up = references.federated(start, replies, 32)
+    assert new == pytest.approx(steps(start, x, y, 1)) and (down, up) == (144, 144)
+    apart = [[20, steps(start, x[i : i + 20], y[i : i + 20], 20)] for i in (0, 20, 40)]
+    assert references.federated(start, apart, 32)[0] != pytest.approx(steps(start, x, y, 20), rel=1e-3)
+
+
+# ---------------------------------------------------------------- what the text says
+
+
+def test_the_board_throttles_as_the_sample_answer_says():
+    names: dict = {"np": np}
+    exec(cell_with("def board").split("for trial")[0], names)
+    board = names["board"]
+
+    def throttles(log, full=40.0):
+        return next((second for second, frames, _ in log if frames < full - 0.1), None)
+
+    desk, housing = board(3600), board(3600, 45)
+    assert (throttles(desk), throttles(housing)) == (333, 135)
+    assert (round(desk[-1][1]), round(housing[-1][1])) == (34, 20)
+    assert throttles(board(65, 45)) is None
+    cooled = board(3600, 45, clock=0.75, cooling=1.75)
+    assert {frames for _, frames, _ in cooled} == {30.0} and max(d for _, _, d in cooled) < 85
+    assert all(round(board(3600, 45, clock=c)[-1][1]) <= 20 for c in (0.5, 0.75, 0.9))
+    for words in ("begins after 333 s", "second 135 on and settles at 20 frames"):
+        assert words in text()
+
+
+def test_beyonds_table_is_what_its_cell_computes():
+    names: dict = {"np": np}
+    exec(cell_with("def token_ms"), names)
+    token_ms, attention, expert = names["token_ms"], names["ATTENTION"], names["EXPERT"]
+    whole = int(7e9 // (attention + 128 * expert))
+    assert (
+        f"whole layers from the front | {token_ms(whole, [128] * whole + [0] * (48 - whole)):.1f} |" in text()
+    )
+    each, more = divmod(int((7e9 - 48 * attention) // expert), 48)
+    ours = token_ms(48, [each + (layer < more) for layer in range(48)])
+    assert f"experts of all layers | {ours:.1f} |" in text()
+    assert f"everything on the GPU | {1e3 * 48 * (attention + 8 * expert) / 256e9:.1f} |" in text()
+
+
+def test_rules_in_the_recap():
+    assert round(asked.bytes_of(7e9, 4, 32) / 1e9, 2) == 3.94 and round(3.94e9 / 120e9 * 1e3) == 33
+    ends = references.deadline([33 * i for i in range(300)], [50] * 300, 100)
+    assert ends[3] <= 100 and ends[0] / (300 * 0.033) == pytest.approx(20, rel=0.05)
+
+
+@pytest.mark.parametrize("exercise", registry.of_lab(LAB), ids=lambda e: e.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_questions_are_json(exercise, seed):
+    for case in exercise.cases:
+        questions = exercise.questions(case.sizes, np.random.default_rng(seed))
+        assert questions and json.loads(json.dumps(questions)) == [list(arguments) for arguments in questions]
