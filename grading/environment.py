@@ -53,7 +53,9 @@ def digest(course: Course, extra: Iterable[str] = ()) -> str:
 def _code() -> list[Path]:
     gpulab = ROOT / "gpulab"
     files = [p for p in gpulab.rglob("*.py") if not p.relative_to(gpulab).as_posix().startswith(WITHOUT_SAY)]
-    return sorted([*files, *(ROOT / "grading").rglob("*.py")])
+    grading = ROOT / "grading"
+    judges = [p for p in grading.rglob("*.py") if not p.is_relative_to(grading / "redteam")]
+    return sorted([*files, *judges])
 
 
 def seed(secret: bytes, submission: str, exercise: str, case: str) -> int:

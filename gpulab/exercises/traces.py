@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab import device as devices
@@ -103,8 +103,20 @@ def _at(
     if wrong := first_mismatch(exercise, case, outcome, reference):
         return _Failure(case, outcome, wrong=wrong)
     if reports is not None and watch.launches:
-        reports[case.name] = watch.report(name_of(fn))
+        reports[case.name] = _to_be_counted(exercise, watch.report(name_of(fn)))
     return None
+
+
+def _to_be_counted(exercise: Exercise, report: Report) -> Report:
+    """The report that budgets are held against.
+
+    An atomic loads and stores, and counts as both, or one that exchanges would store for nothing. Where an
+    exercise wants atomics a budget limits them, and loads and stores are those of other instructions.
+    """
+    if any(budget.metric == "global_atomics" for budget in exercise.budgets):
+        return report
+    launches = [replace(launch, tally=launch.tally.with_atomics_as_accesses()) for launch in report.launches]
+    return replace(report, launches=tuple(launches))
 
 
 # ---------------------------------------------------------------- what does it cost?

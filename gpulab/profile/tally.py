@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpulab.observe import COLUMNS, Counts
 
+OF_ALL_INSTRUCTIONS = ("warps", "threads", "active", "flops")  # columns, of which the others are of accesses
 Place = tuple[str, int]  # file and line; ("", 0) where the compiler names none
 
 
@@ -65,6 +66,20 @@ class Tally:
             for key, row in self.rows.items()
             if (kind is None or key.kind == kind) and (space is None or key.space == space)
         )
+
+    def with_atomics_as_accesses(self) -> Tally:
+        """The same run, with each atomic as the load and the store that it is.
+
+        What is counted for every instruction, such as warps, stays with the load.
+        """
+        others = {key: row for key, row in self.rows.items() if key.kind != "atomic"}
+        found = Tally(others)
+        for key, row in self.rows.items():
+            if key.kind == "atomic":
+                moved = {name: n for name, n in row.items() if name not in OF_ALL_INSTRUCTIONS}
+                found += Tally({replace(key, kind="load"): row})
+                found += Tally({replace(key, kind="store"): moved})
+        return found
 
     def by_place(self) -> dict[Place, Tally]:
         """One tally per source line, in the order of file and line."""

@@ -26,6 +26,7 @@ Array = np.ndarray
 
 # All places were checked, so none is out of range: this is the fastest of NumPy's ways to be told so.
 ANY: Literal["wrap"] = "wrap"
+READ_ONLY = {"const": "constants", "param": "parameters"}  # spaces whose instructions reach nothing else
 
 
 def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
@@ -39,8 +40,10 @@ def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, coun
         values = load_shared(run, index, address, dtype, count)
     else:
         values = _load_global(run, index, address, dtype, count)
+        if space in READ_ONLY:
+            _check_read_only(run, index, address, space, size)
     if run.on_access:
-        tell(run, index, space, "load", address, size, values)
+        tell(run, index, "global" if space == "param" else space, "load", address, size, values)
     return values
 
 
@@ -161,6 +164,20 @@ def _global_places(
         found.written = True
     shift = dtype.itemsize.bit_length() - 1
     return [(found.view(dtype), (address - found.address) >> shift, None)]
+
+
+def _check_read_only(run: Run, index: int, address: Array, space: str, size: int) -> None:
+    """Raise OutOfBounds where an instruction for constants or parameters reads an array: on a GPU they lie in
+    windows of their own."""
+    address = _inside(run, address)
+    first, last = (run.memory.find(int(end)) for end in (address.min(), address.max()))
+    hit = [first] if first is last else [run.memory.find(int(a)) for a in np.unique(address)]
+    if any(allocation is None or allocation.writable for allocation in hit):
+        raise OutOfBounds(
+            **run.blame(index, np.ones(run.shape, bool)),
+            what=f"read {size} bytes of global memory with an instruction for {READ_ONLY[space]}.",
+            advice=f"ld.{space} reads {READ_ONLY[space]} and nothing else.",
+        )
 
 
 def _several(

@@ -167,6 +167,7 @@ class Frame:
             if name in named:  # a parameter whose address is taken
                 copy = self.memory.allocate(size, name)
                 copy.data[:] = np.frombuffer(self.arguments[offset : offset + size], np.uint8)
+                copy.writable = False
                 addresses[name] = copy.address
                 self.copies.append(copy)
         return addresses

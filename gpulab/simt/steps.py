@@ -258,15 +258,13 @@ def _load(decoder: _Decoder, op: Opcode, index: int) -> Step:
                     run.put(slot, value if adapt is None else adapt(value))
 
             return load_parameter
-        space = "global"
-    address = decoder.address(source, space)
+    address = decoder.address(source, "global" if space == "param" else space)
     count = len(items)
     waits = is_volatile(op.instruction)
-    told = "const" if space == "const" else space
 
     def load(run: Run) -> None:
         run.idle += waits
-        values = accesses.load(run, index, told, address(run.registers), dtype, count)
+        values = accesses.load(run, index, space, address(run.registers), dtype, count)
         for slot, value, adapt in zip(slots, values, adapters, strict=True):
             run.put(slot, value if adapt is None else adapt(value))
 

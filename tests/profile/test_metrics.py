@@ -6,7 +6,8 @@ import pytest
 
 from gpulab.profile import METRICS, UnknownMetric
 from gpulab.profile.metrics import find_metric
-from gpulab.profile.tally import Tally
+from gpulab.profile.report import Metrics
+from gpulab.profile.tally import Key, Tally
 from tests.profile.by_hand import TRANSPOSE, counts, launch, report
 
 # Two requests to shared memory without conflict, two that are 32-way: 2 + 64 wavefronts where 4 would do.
@@ -135,6 +136,16 @@ def test_tallies_add_up_and_survive_a_list() -> None:
     assert both.total("sectors", "store", "global") == 2 * 12288
     assert one.total("sectors", "store", "global") == 12288
     assert Tally.from_list(both.to_list()) == both
+
+
+def test_an_atomic_may_be_counted_as_a_load_and_a_store() -> None:
+    atomic = {"warps": 2, "active": 64, "requests": 2, "sectors": 8, "bytes": 256}
+    tally = Tally(
+        {Key("", 1, "atomic", "global"): atomic, Key("", 2, "load", "global"): {"warps": 1, "sectors": 4}}
+    )
+    found = Metrics(tally.with_atomics_as_accesses(), {})
+    assert (found["global_load_sectors"], found["global_store_sectors"]) == (12, 8)
+    assert (found["global_atomics"], found["instructions"]) == (0, 3)
 
 
 def test_instructions_without_a_source_line_stand_under_line_zero() -> None:

@@ -366,6 +366,14 @@ def test_reading_behind_a_constant_array(source):
     ]
 
 
+@pytest.mark.parametrize(("space", "words"), [("const", "constants"), ("param", "parameters")])
+def test_reading_an_array_as_if_it_were_constant(source, space, words):
+    body = f".loc 1 4 0\n{element('x', '%tid', 4, '%rd1')} ld.{space}.u32 %r1, [%rd1];"
+    device = Device(x=np.zeros(32, np.uint32))
+    said = device.fault(simt.OutOfBounds, kernel(body, "x", source + CONSTANT), device.places["x"].address)
+    assert said[2].endswith(f"read 4 bytes of global memory with an instruction for {words}.")
+
+
 def test_writing_to_constant_memory(source):
     body = ".loc 1 4 0\nmov.u64 %rd1, table; cvta.const.u64 %rd1, %rd1; st.global.u32 [%rd1], 1;"
     assert Device().fault(simt.OutOfBounds, kernel(body, "x", source + CONSTANT), 0)[2:] == [

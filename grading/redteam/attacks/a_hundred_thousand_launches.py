@@ -1,0 +1,9 @@
+# how: more launches than anybody can replay
+# exercise: basics.diffuse
+# earns: 0
+# says: cannot be replayed
+# limits: 40 12
+def diffuse(rod, out, steps):
+    launch = one_step[1, 32]
+    for _ in range(3000):
+        launch(rod, out)

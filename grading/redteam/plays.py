@@ -1,0 +1,213 @@
+"""Attacks and odd honest answers as data, and how they are judged.
+
+A file's head is comment lines ``# key: value``:
+
+    how       what it does, in a sentence
+    exercise  whose solution cell it replaces
+    earns     the points that its honest part deserves; all of the exercise's where the line is missing
+    says      words that the verdict must contain, in either case; several are separated by ``…``
+    also      other exercises of the notebook that are asked in the same run, and what they must still earn:
+              ``memory.copy 4, memory.sectors 3``
+    alone     ``yes``: it may disturb others in its process, so that it gets one of its own
+    slow      ``yes``: it takes so long that `make test` leaves it out
+    limits    of a run of its own, in seconds: all of it, and one cell or exercise, such as ``20 4``
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+from gpulab.exercises import registry
+from gpulab.exercises.spec import Case
+from grading import ranks, sandbox, texts
+from grading.course import Course, sources
+from grading.environment import seed
+from grading.errors import ReleaseError
+from grading.judge import Judge, asked_together, exercise_step, job_bytes, judge_cases, steps_of
+from grading.notebooks import Question, questions
+from grading.preprocessors import StableIds
+from grading.replay import ReplayJob, exercise_of
+from grading.sandbox import Limits
+from grading.verdicts import ExerciseVerdict, NotebookVerdict, as_text
+
+HERE = Path(__file__).parent
+HEAD = re.compile(r"# (how|exercise|earns|says|also|alone|slow|limits): (.*)")
+TOGETHER = Limits(seconds=400, patience=30)
+ALONE = Limits(seconds=60, patience=20)
+SECRET = b"red team"
+
+
+@dataclass(frozen=True)
+class Play:
+    """One answer to one exercise, and how its verdict must read."""
+
+    path: Path
+    how: str
+    exercise: str
+    source: str
+    earns: float
+    says: tuple[str, ...] = ()
+    also: dict[str, float] = field(default_factory=dict)
+    alone: bool = False
+    slow: bool = False
+    limits: Limits = ALONE
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    def problem(self, verdicts: dict[str, ExerciseVerdict]) -> str:
+        """What is wrong with its verdicts, by exercise; empty if nothing is."""
+        for exercise, points in {self.exercise: self.earns, **self.also}.items():
+            verdict = verdicts[exercise]
+            if abs(verdict.points - points) > 0.05:
+                return f"{exercise} earns {verdict.points:g} instead of {points:g}: {text_of(verdict)}"
+        text = text_of(verdicts[self.exercise]).lower()
+        missing = [words for words in self.says if words.lower() not in text]
+        return f"does not say '{missing[0]}': {text}" if missing else ""
+
+
+def text_of(verdict: ExerciseVerdict) -> str:
+    """What a learner reads of a verdict, in one line."""
+    whole = NotebookVerdict("", "", (verdict,))
+    return " ".join(as_text(verdict, whole).split())
+
+
+def read(path: Path) -> Play:
+    """The play of one file. Raises ReleaseError for a head that cannot be read."""
+    source = path.read_text(encoding="utf-8")
+    head: dict[str, str] = {}
+    for line in source.splitlines():
+        if not (match := HEAD.fullmatch(line)):
+            break
+        head[match[1]] = match[2]
+    try:
+        exercise = head["exercise"]
+        also = [item.rsplit(maxsplit=1) for item in head["also"].split(",")] if "also" in head else []
+        limits = ALONE
+        if "limits" in head:
+            seconds, patience = map(float, head["limits"].split())
+            limits = replace(ALONE, seconds=seconds, patience=patience)
+        return Play(
+            path,
+            head["how"],
+            exercise,
+            source,
+            float(head["earns"]) if "earns" in head else registry.find(exercise).points,
+            tuple(words.strip() for words in head.get("says", "").split("…") if words.strip()),
+            {name.strip(): float(points) for name, points in also},
+            bool({"alone", "also", "limits"} & head.keys()),
+            "slow" in head,
+            limits,
+        )
+    except (KeyError, ValueError) as error:
+        raise ReleaseError(f"{path.name}: its head cannot be read: {error!r}") from error
+
+
+def plays(kind: str) -> list[Play]:
+    """All of ``attacks`` or of ``honest``."""
+    return [read(path) for path in sorted((HERE / kind).glob("*.py"))]
+
+
+@cache
+def notebook_of(course: Course, exercise: str) -> tuple[str, NotebookNode]:
+    """The solved notebook that asks an exercise, and its name."""
+    number = registry.lab_number(registry.find(exercise).lab)
+    for folder in course.solutions.glob(f"{number}*"):
+        for source in sources(folder):
+            solved, _ = StableIds()(jupytext.read(source), {"unique_key": source.stem})
+            if any(q.exercise == exercise for q in questions(solved)):
+                return source.stem, solved
+    raise ReleaseError(f"no notebook asks {exercise}")
+
+
+def runs(course: Course, chosen: Iterable[Play]) -> list[list[Play]]:
+    """The plays, grouped by who shares a process: those of one notebook that do not disturb one another."""
+    found: dict[str, list[Play]] = {}
+    for play in chosen:
+        name = notebook_of(course, play.exercise)[0] + " slow" * play.slow
+        name = f"alone {play.name}" if play.alone else name
+        found.setdefault(name, []).append(play)
+    return list(found.values())
+
+
+def judge(
+    course: Course, together: list[Play], unsafe: bool = False
+) -> dict[str, dict[str, ExerciseVerdict]]:
+    """The verdicts of plays that share a process, by play and exercise."""
+    _, notebook = notebook_of(course, together[0].exercise)
+    limits = together[0].limits if together[0].alone else TOGETHER
+    steps, asked = _steps(notebook, together)
+    chosen = {q.exercise: judge_cases(exercise_of(q.exercise)) for q in asked}
+    seeds = {(q.exercise, case.name): _seed(q, case) for q in asked for case in chosen[q.exercise]}
+    job = {"patience": limits.patience, "steps": steps}
+    outcome = sandbox.record(job_bytes(job), limits, unsafe=unsafe)
+    ends = {"done": "", "stopped": texts.STOPPED.format(seconds=limits.seconds)}
+    end = ends.get(outcome.end, texts.DIED.format(how=texts.clean(outcome.how, 120)))
+    replayed = ReplayJob(
+        outcome.content,
+        end,
+        tuple(asked),
+        chosen,
+        seeds,
+        {step["cell"]: step["source"] for step in steps if "source" in step},
+        {},
+        ranks.outcomes(steps, asked_together(asked, chosen, seeds), job_bytes, limits, unsafe=unsafe),
+    )
+    found: dict[str, dict[str, ExerciseVerdict]] = {play.name: {} for play in together}
+    for verdict in Judge(SECRET, limits, unsafe=unsafe)._replay(replayed):
+        exercise, _, name = verdict.exercise.partition("@")
+        found[name][exercise] = verdict
+    return found
+
+
+def _seed(question: Question, case: Case) -> int:
+    return seed(SECRET, "", question.exercise, case.name)
+
+
+def _steps(notebook: NotebookNode, together: list[Play]) -> tuple[list[dict[str, Any]], list[Question]]:
+    """One recording: the notebook's solutions, and where an exercise is asked the plays that answer it."""
+    by_cell = {q.cell: q for q in questions(notebook)}
+    steps: list[dict[str, Any]] = []
+    asked: list[Question] = []
+    since: list[dict[str, Any]] = []  # the cells since the last test, which undo a play
+
+    def ask(question: Question, name: str) -> None:
+        named = replace(question, exercise=f"{question.exercise}@{name}")
+        exercise = registry.find(question.exercise)
+        cases = judge_cases(exercise)
+        asked.append(named)
+        steps.append(exercise_step(named, exercise, cases, [_seed(named, case) for case in cases]))
+
+    for step in steps_of(notebook):
+        if "cell" in step:
+            steps.append(step)
+            since.append(step)
+            continue
+        question = by_cell[step["test"]]
+        for play in together:
+            if question.exercise == play.exercise:
+                steps.append({"cell": play.name, "source": play.source})
+                ask(question, play.name)
+                steps += [] if play.alone else since
+            elif question.exercise in play.also:
+                ask(question, play.name)
+        since = []
+    last = max(i for i, step in enumerate(steps) if "exercise" in step)
+    return steps[: last + 1], asked
+
+
+def results(course: Course, chosen: Iterable[Play], unsafe: bool = False) -> Iterator[tuple[Play, str]]:
+    """Each play with what is wrong with its verdict; an empty text if nothing is."""
+    for together in runs(course, chosen):
+        verdicts = judge(course, together, unsafe)
+        for play in together:
+            yield play, play.problem(verdicts[play.name])
