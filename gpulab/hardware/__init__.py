@@ -12,6 +12,7 @@ from .edge import EDGE, EdgeDevice, PowerMode, edge
 from .figure import Figure, Source, amount
 from .gpu import GPU
 from .links import LINKS, Link, link
+from .mig import MIG_PROFILES, MigProfile
 from .occupancy import Occupancy, occupancy
 from .roofline import Roofline, roofline
 
@@ -23,6 +24,7 @@ __all__ = [
     "EDGE",
     "GPU",
     "LINKS",
+    "MIG_PROFILES",
     "TABLE",
     "Accelerator",
     "Capability",
@@ -30,6 +32,7 @@ __all__ = [
     "EdgeDevice",
     "Figure",
     "Link",
+    "MigProfile",
     "Occupancy",
     "PowerMode",
     "Roofline",

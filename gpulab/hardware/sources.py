@@ -43,6 +43,12 @@ GUIDE = Source(
     2025,
     "docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
 )
+MIG_GUIDE = Source(
+    "Multi-Instance GPU User Guide, supported profiles; placements as `nvidia-smi mig -lgipp` lists them",
+    "NVIDIA",
+    2025,
+    "docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mig-profiles.html",
+)
 OCCUPANCY_HEADER = Source("cuda_occupancy.h and cuda/__device/arch_traits.h of CUDA 13", "NVIDIA", 2025)
 JIA_2018 = Source(
     "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking",

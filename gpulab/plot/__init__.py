@@ -22,6 +22,7 @@ from .mask import mask  # noqa: E402
 from .matrix import matrix  # noqa: E402
 from .memory_map import memory_map  # noqa: E402
 from .messages import messages  # noqa: E402
+from .mig_map import mig_map  # noqa: E402
 from .network import network  # noqa: E402
 from .number_line import number_line  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
@@ -68,6 +69,7 @@ __all__ = [
     "matrix",
     "memory_map",
     "messages",
+    "mig_map",
     "network",
     "number_line",
     "occupancy",

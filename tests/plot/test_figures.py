@@ -32,6 +32,7 @@ MODULES = (
     "mask",
     "matrix",
     "messages",
+    "mig_map",
     "network",
     "number_line",
     "occupancy",

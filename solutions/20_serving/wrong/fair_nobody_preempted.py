@@ -1,0 +1,25 @@
+# exercise: cluster.fair  fails: right  says: preemption
+from fractions import Fraction
+
+
+def fair(capacity, tenants):
+    tasks = [t["running"] for t in tenants]
+    left = {r: c - sum(t["running"] * t["task"][r] for t in tenants) for r, c in capacity.items()}
+    wanting = {i for i, t in enumerate(tenants) if t["waiting"] > 0}
+
+    def share(i):
+        needs = tenants[i]["task"].items()
+        return max(Fraction(tasks[i] * n, capacity[r]) for r, n in needs) / tenants[i]["weight"]
+
+    while wanting:
+        i = min(wanting, key=lambda i: (share(i), i))
+        needs = tenants[i]["task"].items()
+        if any(n > left[r] for r, n in needs):
+            wanting.remove(i)
+            continue
+        tasks[i] += 1
+        for r, n in needs:
+            left[r] -= n
+        if tasks[i] == tenants[i]["running"] + tenants[i]["waiting"]:
+            wanting.remove(i)
+    return [[n, max(0, t["running"] - n)] for n, t in zip(tasks, tenants)]
