@@ -35,7 +35,8 @@ class Stopped(Message):
 def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True) -> Verdict:
     """Check a learner's function against an exercise: ``gpulab.check("basics.saxpy", saxpy)``.
 
-    ``attempt=False`` is for a function that the lab gives: nothing is recorded.
+    ``attempt=False`` is for a function that the lab gives: nothing is recorded. Nor is a check of one that is
+    still as the lab left it.
 
     Returns a verdict that shows itself. Whatever the function does wrong, raises or breaks is said in the
     verdict. Raises UnknownExercise for a name that does not exist, NoReference where the expected results
@@ -48,6 +49,8 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
     except KeyboardInterrupt:
         raise Stopped(messages.interrupted(exercise.name)) from None
     verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=_counted_with(exercise))
+    if parts[0].details and parts[0].details[0].text == messages.empty(name_of(fn)):
+        return replace(verdict, notes=(messages.nothing_to_count(exercise.name),))
     return record(exercise, verdict) if attempt else replace(verdict, notes=(messages.not_counted(),))
 
 

@@ -253,6 +253,8 @@ def answer_words(answer: Any, width: int = 60) -> str:
     if not isinstance(answer, list | tuple | dict) or ", " not in text:
         return f"{text[: width - 2]} …"
     whole = text[: width - 4].rpartition(", ")[0]
+    if not whole.strip("[({"):
+        return f"{text[: width - 2]} …"
     return f"{whole}, …{_closing(whole)}"
 
 

@@ -677,6 +677,10 @@ def passed(count: int, lab: str, done: int, total: int) -> str:
     return f"passed at attempt {count} · lab {lab}, {done} of {total} done"
 
 
+def nothing_to_count(name: str) -> str:
+    return f'not counted as an attempt · gpulab.hint("{name}") has a first step'
+
+
 def not_counted() -> str:
     return "this check does not count as an attempt"
 
@@ -808,6 +812,10 @@ def not_a_prediction(name: str, value: object) -> str:
 
 def recap_heading(lab: str) -> str:
     return f"lab {lab}: what you wrote down, and what came out"
+
+
+def first_counts(value: str) -> str:
+    return f"written down before the run: {value}; that one stays in the recap"
 
 
 def predictions_right(right: int, total: int) -> str:

@@ -73,8 +73,9 @@ def predict(name: str, value: Any = None, *, measured: float | None = None) -> G
 
     Later ``gpulab.predict("memory.sectors", measured=report["global_load_sectors_per_request"])`` sets the
     run's own number beside it; where the lab knows the answer it answers at once. The number is kept with
-    the progress and never graded. ``...`` stands for a number still to be written. Raises UnknownPrediction
-    for a question that no lab asks, NotAPrediction for what is no finite number.
+    the progress and never graded; once the run's number is known, the one written down before it stays.
+    ``...`` stands for a number still to be written. Raises UnknownPrediction for a question that no lab asks,
+    NotAPrediction for what is no finite number.
     """
     known = registry.predictions()
     if name not in known:
@@ -87,13 +88,17 @@ def predict(name: str, value: Any = None, *, measured: float | None = None) -> G
     asked = known[name]
     with progress.change() as data:
         mine = data["predictions"].setdefault(name, {})
-        if value is not None:
+        late = value is not None and "value" in mine and "measured" in mine and mine["value"] != float(value)
+        if value is not None and not late:
             mine["value"] = float(value)
         if measured is None and asked.answer is not None and value is not None:
             measured = float(asked.answer)
         if measured is not None:
             mine["measured"] = float(measured)
     note = "" if progress.saved() else messages.not_saved(str(progress.place()))
+    if late:
+        note = messages.first_counts(messages.quantity(_short(mine["value"]), asked.unit))
+        mine = {**mine, "value": value}
     return _guess(name, mine, asked, note)
 
 

@@ -213,6 +213,7 @@ def test_importing_gpulab_loads_nothing_that_is_slow() -> None:
 def test_what_a_notebook_uses_is_there_under_gpulab() -> None:
     for name in gpulab.__all__:
         assert callable(getattr(gpulab, name)) or name in (
+            "course",
             "cuda",
             "cupy",
             "cupyx",

@@ -187,3 +187,7 @@ def test_answers_become_json() -> None:
 def test_an_answer_that_is_no_json_is_refused_by_its_type() -> None:
     with pytest.raises(NotAnAnswer, match="range"):
         normal([range(3)])
+
+
+def test_an_answer_whose_first_item_is_long_still_shows_some_of_it() -> None:
+    assert answer_words(["x" * 100, 1], 40) == "['" + "x" * 36 + " …"

@@ -153,8 +153,9 @@ def test_a_prediction_that_the_lab_knows_is_answered_at_once_with_the_reason() -
     assert off.right is False
     assert "you wrote 25 threads; it is 24 threads" in str(off)
     assert "4 · 256 = 1,024 threads" in str(off)
-    assert predictions.predict("start.idle", 24).right
-    assert "you wrote 24 threads, and it is 24 threads" in str(predictions.recap("00_start_here"))
+    again = predictions.predict("start.idle", 24)
+    assert again.right and "before the run: 25 threads; that one stays in the recap" in str(again)
+    assert "you wrote 25 threads; it is 24 threads" in str(predictions.recap("00_start_here"))
 
 
 def test_one_is_one_sector_and_a_rate_keeps_its_s() -> None:
@@ -207,3 +208,12 @@ def test_an_unknown_lab_is_answered_with_the_known_ones() -> None:
 )
 def test_how_many_times_a_limit_has_no_exponent(value, told):
     assert messages.times(value, 1) == told
+
+
+def test_a_check_of_what_the_lab_left_empty_is_no_attempt() -> None:
+    def double(a, out):
+        raise NotImplementedError
+
+    verdict = check("start.worst_line", double)
+    assert "not counted as an attempt" in str(verdict)
+    assert progress.load()["exercises"] == {}
