@@ -72,8 +72,8 @@ def _lab(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _check(options: argparse.Namespace, rest: list[str]) -> int:
-    import gpulab
     from gpulab import from_file
+    from gpulab.exercises.face import check
     from gpulab.exercises.registry import UnknownExercise, find
 
     try:
@@ -85,7 +85,7 @@ def _check(options: argparse.Namespace, rest: list[str]) -> int:
     except from_file.Failed as error:
         print(error, file=sys.stderr)
         return 1
-    verdict = gpulab.check(name, fn)
+    verdict = check(name, fn)
     _show(verdict)
     return 0 if verdict.passed else 1
 
@@ -137,6 +137,27 @@ def _hint(options: argparse.Namespace, rest: list[str]) -> int:
         _show(hint(options.exercise))
     except UnknownExercise as error:
         raise WrongCommandLine(str(error)) from None
+    return 0
+
+
+def _leaderboard(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab import leaderboard
+
+    try:
+        if options.export:
+            count = leaderboard.export(Path(options.export), options.who)
+            print(f"{options.export}: {count} entr{'y' if count == 1 else 'ies'} of yours")
+        elif options.take:
+            count = leaderboard.take(Path(options.take))
+            print(f"{count} entr{'y' if count == 1 else 'ies'} taken in from {options.take}")
+        else:
+            for project in [options.project] if options.project else sorted(leaderboard.projects()):
+                _show(leaderboard.board(project))
+    except (leaderboard.UnknownProject, FileNotFoundError) as error:
+        raise WrongCommandLine(str(error)) from None
+    except leaderboard.NotALeaderboard as error:
+        print(f"gpulab: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -215,7 +236,7 @@ COMMANDS: dict[str, Command] = {
         (("names", {"nargs": "*", "metavar": "GPU", "help": "such as A100 H100; all when none is named"}),),
     ),
     "check": Command(
-        "check one exercise of a notebook or script, without running the rest",
+        "check one exercise of a notebook or script alone",
         _check,
         (("place", {"metavar": "FILE::EXERCISE", "help": "such as my_lab.ipynb::memory.transpose"}),),
     ),
@@ -258,12 +279,23 @@ COMMANDS: dict[str, Command] = {
         ),
     ),
     "completion": Command(
-        "a script that lets a shell complete these commands with the tab key",
+        "a script that lets a shell complete with the tab key",
         _completion,
         (("shell", {"choices": ("bash", "zsh", "tcsh"), "help": 'eval "$(gpulab completion bash)"'}),),
     ),
-    "lab": Command(
-        "open JupyterLab on the labs; options such as --no-browser are Jupyter's", _lab, hands_on=True
+    "lab": Command("open JupyterLab on the labs; all options are Jupyter's", _lab, hands_on=True),
+    "leaderboard": Command(
+        "your attempts at lab 22's projects, between naive and bound",
+        _leaderboard,
+        (
+            (
+                "project",
+                {"nargs": "?", "metavar": "PROJECT", "help": "such as attention; all when none is named"},
+            ),
+            ("--export", {"metavar": "FILE", "help": "write your entries into a file for others"}),
+            ("--as", {"metavar": "NAME", "dest": "who", "default": "", "help": "the name on them"}),
+            ("--import", {"metavar": "FILE", "dest": "take", "help": "take somebody's entries in"}),
+        ),
     ),
 }
 

@@ -1,0 +1,142 @@
+"""The leaderboard: what checks counted becomes an entry, entries travel as files, and places are deterministic."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gpulab import cli, leaderboard
+from gpulab.exercises import progress
+from gpulab.exercises.budgets import case_of
+from gpulab.exercises.verdict import Part, Verdict
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+    return tmp_path
+
+
+def counts(part: float) -> dict[str, float]:
+    """Of the forward kernel: so far from the budget, 0, to naive, 1."""
+    found = {}
+    for budget in leaderboard.find("attention")[0].budgets:
+        sizes = case_of(leaderboard.find("attention")[0], budget).sizes
+        naive, limit = budget.naive_for(sizes), budget.limit_for(sizes)
+        found[budget.label] = limit if naive is None else limit ** (1 - part) * naive**part
+    return found
+
+
+def checked(name: str, right: bool, measured: dict[str, float]) -> None:
+    """As if a check had been run."""
+    first = Part("right", "pass" if right else "fail", 20.0 * right, 20, "")
+    parts = [Part(label, "pass", 1, 1, "", measured=value) for label, value in measured.items()]
+    with progress.change() as data:
+        progress.of_exercise(data, name)["last"] = Verdict(name, (first, *parts)).to_dict()
+
+
+FORWARD = "attention_project.forward"
+
+
+def test_what_was_counted_last_is_entered_and_the_same_name_replaces_it(folder):
+    checked(FORWARD, True, counts(0.5))
+    leaderboard.enter("attention", "one")
+    checked(FORWARD, True, counts(0.2))
+    leaderboard.enter("attention", "two")
+    checked(FORWARD, True, counts(0.1))
+    leaderboard.enter("attention", "one")
+    kept = json.loads((folder / "leaderboard.json").read_text())["entries"]
+    assert [e["attempt"] for e in kept] == ["one", "two"]
+    assert kept[0]["counts"][FORWARD] == counts(0.1)
+
+
+def test_better_counts_stand_higher_between_naive_reference_and_bound():
+    for name, part in (("slow", 0.8), ("fast", 0.3)):
+        checked(FORWARD, True, counts(part))
+        board = leaderboard.enter("attention", name)
+    assert [e.attempt for e in board.ranking()] == ["bound", "reference", "fast", "slow", "naive"]
+    assert leaderboard.merit_of(board.ranking()[0]) == 100
+    assert leaderboard.merit_of(board.ranking()[-1]) == 0
+
+
+def test_a_wrong_result_has_neither_points_nor_merit():
+    checked(FORWARD, False, {})
+    board = leaderboard.enter("attention", "wrong")
+    assert leaderboard.points_of(board.entries[0]) == leaderboard.merit_of(board.entries[0]) == 0
+
+
+def test_points_are_those_of_the_check():
+    checked(FORWARD, True, counts(0))
+    entry = leaderboard.enter("attention", "whole").entries[0]
+    assert leaderboard.points_of(entry) == leaderboard.find("attention")[0].points
+
+
+def test_without_a_check_there_is_nothing_to_enter():
+    with pytest.raises(leaderboard.NothingToEnter, match="run its checks first"):
+        leaderboard.enter("attention", "early")
+    with pytest.raises(leaderboard.UnknownProject, match="attention"):
+        leaderboard.board("atention")
+
+
+def test_entries_travel_as_files_and_others_are_told_apart(folder, monkeypatch, capsys):
+    checked(FORWARD, True, counts(0.4))
+    leaderboard.enter("attention", "mine")
+    assert cli.main(["leaderboard", "--export", str(folder / "ada.json"), "--as", "Ada"]) == 0
+    monkeypatch.setenv("GPULAB_PROGRESS", str(folder / "elsewhere.json"))
+    (folder / "leaderboard.json").rename(folder / "old.json")
+    assert cli.main(["leaderboard", "--import", str(folder / "ada.json")]) == 0
+    assert cli.main(["leaderboard", "--import", str(folder / "ada.json")]) == 0  # twice is once
+    capsys.readouterr()
+    assert cli.main(["leaderboard", "attention"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("Ada") == 1 and "nobody has checked them here" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", "leaderboard"),
+        ('{"format": 2, "entries": []}', "format"),
+        ('{"format": 1}', "`entries` is missing"),
+        ('{"format": 1, "entries": [{"project": "attention", "who": "x", "attempt": "y"}]}', "`counts`"),
+        ("[" * 100_000, "no leaderboard"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_one_line(folder, text, why, capsys):
+    (folder / "bad.json").write_text(text)
+    assert cli.main(["leaderboard", "--import", str(folder / "bad.json")]) == 1
+    said = capsys.readouterr().err
+    assert why in said and len(said.splitlines()) == 1
+    assert not leaderboard.place().exists()
+
+
+@pytest.mark.parametrize("value", ["-1", "NaN", "Infinity", "true", '"7"', "1e999"])
+def test_counts_are_finite_numbers_from_0_on(folder, value):
+    label = leaderboard.find("attention")[0].budgets[0].label
+    row = f'{{"project": "attention", "who": "x", "attempt": "y", "counts": {{"{FORWARD}": {{"{label}": {value}}}}}}}'
+    (folder / "bad.json").write_text(f'{{"format": 1, "entries": [{row}]}}')
+    with pytest.raises(leaderboard.NotALeaderboard):
+        leaderboard.take(folder / "bad.json")
+
+
+def test_names_cannot_write_on_the_terminal(folder):
+    row = {"project": "attention", "who": "\x1b[31mEve\n", "attempt": "x" * 500, "counts": {FORWARD: None}}
+    (folder / "eve.json").write_text(json.dumps({"format": 1, "entries": [row]}))
+    leaderboard.take(folder / "eve.json")
+    entry = leaderboard.board("attention").entries[0]
+    assert entry.who == "[31mEve" and len(entry.attempt) == leaderboard.LONGEST_NAME
+
+
+def test_somebody_elses_file_needs_a_name(folder, capsys):
+    checked(FORWARD, True, counts(0.4))
+    leaderboard.enter("attention", "mine")
+    assert cli.main(["leaderboard", "--export", str(folder / "x.json")]) == 1
+    assert "name" in capsys.readouterr().err
+    with pytest.raises(leaderboard.NotALeaderboard, match="without a name"):
+        leaderboard.take(folder / "leaderboard.json")
+
+
+def test_a_missing_file_or_project_is_a_wrong_command_line(folder, capsys):
+    assert cli.main(["leaderboard", "--import", str(folder / "none.json")]) == 2
+    assert cli.main(["leaderboard", "chess"]) == 2
