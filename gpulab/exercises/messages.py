@@ -120,6 +120,10 @@ def raised(kind: str, text: str, line: int) -> str:
     return f"{kind}{where}: {text}" if text else f"{kind}{where}"
 
 
+def other_parameters(text: str) -> str:
+    return f"{text.rpartition('<locals>.')[2]}: its parameters are not those that the exercise gives"
+
+
 def ours(kind: str, text: str) -> str:
     return (
         f"something inside gpulab broke, not your code ({kind}: {text}). "

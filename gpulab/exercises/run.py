@@ -139,6 +139,8 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
         return (Detail(str(error)),)
     if isinstance(error, NotImplementedError):
         return (Detail(messages.empty(name_of(fn))),)
+    if isinstance(error, TypeError) and _is_ours(error) and f"{name_of(fn)}() " in str(error):
+        return (Detail(messages.other_parameters(str(error))),)
     file, line = _last_line(error, fn)
     if not line and _is_ours(error):
         return (Detail(messages.ours(type(error).__name__, str(error))),)

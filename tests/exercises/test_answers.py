@@ -95,3 +95,12 @@ def test_a_long_answer_is_told_where_it_first_differs():
         assert "First difference" not in said and "should be" in said, "lists of other lengths have no place"
     finally:
         registry.remove(lists.name)
+
+
+def test_a_function_with_other_parameters_is_told_so_and_not_that_the_course_is_broken() -> None:
+    def worst_line(lines, more):
+        return 0
+
+    said = str(gpulab.check("start.worst_line", worst_line))
+    assert "worst_line() missing 1 required positional argument: 'more': its parameters are not those" in said
+    assert "report it" not in said

@@ -211,9 +211,9 @@ def test_how_many_times_a_limit_has_no_exponent(value, told):
 
 
 def test_a_check_of_what_the_lab_left_empty_is_no_attempt() -> None:
-    def double(a, out):
+    def worst_line(lines):
         raise NotImplementedError
 
-    verdict = check("start.worst_line", double)
+    verdict = check("start.worst_line", worst_line)
     assert "not counted as an attempt" in str(verdict)
     assert progress.load()["exercises"] == {}
