@@ -14,8 +14,10 @@ from .attempts import attempts  # noqa: E402
 from .bank_grid import bank_grid  # noqa: E402
 from .bars import bars  # noqa: E402
 from .bit_fields import Bits, bit_fields  # noqa: E402
+from .block_tables import block_tables  # noqa: E402
 from .divergence import divergence  # noqa: E402
 from .grid_map import grid_map  # noqa: E402
+from .heat_maps import heat_maps  # noqa: E402
 from .lines import lines  # noqa: E402
 from .listings import listings  # noqa: E402
 from .mask import mask  # noqa: E402
@@ -35,6 +37,7 @@ from .roofline import roofline  # noqa: E402
 from .schedule import schedule  # noqa: E402
 from .shares import shares  # noqa: E402
 from .speedup import speedup  # noqa: E402
+from .stacked import stacked  # noqa: E402
 from .step_table import step_table  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
 from .style import Picture  # noqa: E402
@@ -61,8 +64,10 @@ __all__ = [
     "bank_grid",
     "bars",
     "bit_fields",
+    "block_tables",
     "divergence",
     "grid_map",
+    "heat_maps",
     "lines",
     "listings",
     "mask",
@@ -81,6 +86,7 @@ __all__ = [
     "schedule",
     "shares",
     "speedup",
+    "stacked",
     "step_table",
     "stride_sweep",
     "tile_map",

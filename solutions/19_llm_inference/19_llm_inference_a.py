@@ -1,0 +1,1000 @@
+# ---
+# jupyter:
+#   gpulab:
+#     lab: "19"
+#     hours: 4
+#     topics: [C13.1, C13.2, C13.3, C13.4, C13.5, C13.6, C13.10, C23.5]
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 19 A · LLM inference: the cache
+#
+# **About four hours.** You know lab 12 (attention, grouped heads, parts that merge) and lab 11 (Triton). No GPU
+# needed.
+#
+# A language model writes one token after another. What it has read and written stays in a cache of keys and
+# values. That cache decides how fast a model answers, how many users a GPU serves, and which kernels it needs. You
+# build it here: as tensors, in eight bits, in pages, and with the two kernels that read it.
+#
+# When you are through, you can
+#
+# 1. say for any model, GPU and batch how long a token takes at least, and why;
+# 2. write a cached step of attention that copies nothing, and say whether a cache is right;
+# 3. say where a GPU's memory goes when a model answers, and how many users fit;
+# 4. split one query's work over a whole GPU, and put the parts together;
+# 5. allocate a cache in blocks that sequences share, and read it from a kernel.
+
+# %%
+import math
+
+import numpy as np
+import torch
+import triton.language as tl
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import gpulab
+from gpulab import cuda, hardware, plot, triton
+from gpulab.models import gpt, known
+from gpulab.models.config import Config
+
+gpulab.start("19")
+
+# %% [markdown]
+# ## 1 · One token after another
+#
+# A language model gives the probability of the next token, given all before. The probability of a text is the
+# product of these:
+#
+# > P(x₁ … xₙ) = P(x₁) · P(x₂ | x₁) · … · P(xₙ | x₁ … xₙ₋₁)
+#
+# In training all tokens are there, and one pass computes all factors (lab 01). When a model writes, token n + 1 is
+# drawn from factor n + 1, which needs token n: one pass for each token, one after the other. This is
+# **autoregressive decoding**.
+#
+# A causal model computes the same keys and values for old tokens in every pass: nothing new changes what they see.
+# So they are kept, in the **KV cache**, and a pass gets the new token only. The cell counts both ways with the
+# ledger, without contents.
+
+
+# %%
+def plain(q, k, v, allowed):
+    """Attention in operations whose FLOPs the ledger counts."""
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    return torch.softmax(scores.masked_fill(~allowed, -math.inf), -1) @ v
+
+
+llama_like = {"positions": "rotary", "norm": "rms", "gated": True, "bias": False, "tied": False}
+small = Config(512, 1024, 128, 4, 8, 2, 384, **llama_like)
+lengths = [16, 64, 128, 256, 384, 512]
+again, cached = [], []
+with FakeTensorMode(), torch.no_grad():
+    model = gpt.GPT(small, plain)
+    for n in lengths:
+        again.append(gpulab.profile(model, torch.zeros(1, n + 1, dtype=torch.long))["matrix_flops"])
+        cache = gpt.Cache()
+        model(torch.zeros(1, n, dtype=torch.long), cache=cache)
+        one = torch.zeros(1, 1, dtype=torch.long)
+        cached.append(gpulab.profile(model, one, None, cache)["matrix_flops"])
+plot.lines(
+    {
+        "all tokens again": [(n, f / 1e6) for n, f in zip(lengths, again, strict=True)],
+        "with a cache": [(n, f / 1e6) for n, f in zip(lengths, cached, strict=True)],
+    },
+    "tokens so far",
+    "MFLOP for one more token",
+    "Without a cache a token costs as much as all before it together; with one it costs nearly always the same.",
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** With a cache a new token costs 2 FLOP for each weight, whatever came before, and O(n · width) in each
+# layer for the scores of n cached tokens. That part grows slowly. Over a text of n tokens, matrices see n tokens in
+# place of n·(n + 1)/2.
+
+# %%
+print(f"one more token after {lengths[0]}: {cached[0]:,} FLOP; after {lengths[-1]}: {cached[-1]:,}")
+
+# %% [markdown]
+# ## 2 · Prefill and decode
+#
+# A request has two phases. **Prefill** passes the whole prompt through the model at once and fills the cache; its
+# last logits give the first token. **Decode** makes one pass for each further token. Both are the same pass, over
+# `new` tokens after `there` cached ones: prefill has (n, 0), decode (1, n). (`new` > 1 and `there` > 0 is a chunk
+# of a long prompt.)
+#
+# All weights are read in each pass, for one token or for a thousand. So decode is bound by **bandwidth** (lab 02):
+#
+# > time of a pass ≥ max(FLOP / peak, bytes / bandwidth)
+#
+# **Predict.** An H100, weights of 16 bits (2 FLOP each a token), cache left aside. From how many tokens in a pass on
+# does it compute longer than it reads weights?
+
+# %%
+gpulab.predict("kv.ridge", ...)
+
+# %% [markdown]
+# **Do.** Write `count(model, gpu, batch, new, there)`: a pass over `new` tokens of each of `batch` sequences.
+# Return `[FLOP, bytes, least seconds]`. `model` is a dict:
+
+# %%
+from gpulab.exercises.lab_19_kv_cache import data_sheet, shape_of
+
+print(shape_of("Llama 3 8B"))
+print(data_sheet("H100"))
+
+# %% [markdown]
+# - A layer's matrices: queries (width × heads · head_dim), keys and values (width × kv_heads · head_dim each), the
+#   output (heads · head_dim × width), and three of width × hidden. A number costs 2 FLOP a token.
+# - The output layer, vocabulary × width, is needed for the last token of each sequence only.
+# - A query costs 4 · head_dim FLOP for each token that it sees, in each head; it sees itself and all before.
+# - Bytes: these matrices once, `weight_bytes` a number; the cache of `there` tokens read, that of `new` written,
+#   `cache_bytes` a number. Nothing else counts.
+#
+# `gpu` has `peak` and `bandwidth`. About 8 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "count", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def count(model, gpu, batch, new, there):
+    ### BEGIN SOLUTION
+    heads, kv, d, layers = (model[name] for name in ("heads", "kv_heads", "head_dim", "layers"))
+    layer = 2 * model["width"] * d * (heads + kv) + 3 * model["width"] * model["hidden"]
+    head = model["vocabulary"] * model["width"]
+    pairs = new * there + new * (new + 1) // 2
+    flops = batch * (2 * (layers * layer * new + head) + 4 * layers * heads * d * pairs)
+    cache = 2 * layers * kv * d * model["cache_bytes"] * batch * (there + new)
+    moved = model["weight_bytes"] * (layers * layer + head) + cache
+    return [flops, moved, max(flops / gpu["peak"], moved / gpu["bandwidth"])]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "count-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.count", count)
+
+# %% [markdown]
+# **See.** Least time of a decode step, Llama 3 8B, by batch:
+
+# %%
+gpulab.need(count)
+llama, h100 = shape_of("Llama 3 8B"), data_sheet("H100")
+batches = [2**i for i in range(11)]
+curves = {}
+for there in (0, 1000, 8000):
+    curves[f"{there:,} tokens cached"] = [(b, 1e3 * count(llama, h100, b, 1, there)[2]) for b in batches]
+for name, gpu in (("A100", data_sheet("A100")), ("H100", h100)):
+    flops, moved, seconds = count(llama, gpu, 1, 1, 1000)
+    first = count(llama, gpu, 1, 1000, 0)
+    print(
+        f"{name}: 1,000 tokens of prefill {1e3 * first[2]:5.1f} ms ({first[0] / first[1]:5.0f} FLOP/B), "
+        f"then {1e3 * seconds:.1f} ms a token ({flops / moved:.1f} FLOP/B)"
+    )
+gpulab.predict("kv.ridge", measured=h100["peak"] / h100["bandwidth"])
+plot.lines(
+    curves,
+    "sequences in the batch",
+    "least ms for a step, H100",
+    "Flat: weights are read. Without a cache it rises where products take longer; long caches make it rise much sooner.",
+    log_x=True,
+    log_y=True,
+)
+
+# %% [markdown]
+# **Why.** One sequence alone uses about a three-hundredth of the FLOPs that a step's time would allow. A larger batch
+# reads the same weights for more tokens; this is why servers batch (part B, lab 20). But each sequence brings a cache
+# of its own, and no batch makes that cheaper.
+#
+# Three common claims are wrong. *"A token costs O(S²·H)"*: that is a whole prefill of S tokens; a token costs
+# O(S·H) for attention and O(H²) for matrices, in each layer. *"Decode is dominated by latency"*: it is bandwidth.
+# *"Prefill is compute-bound"*: only when enough tokens are in the pass. The cell has a 70B model in 16 bits:
+
+# %%
+for gpus in (1, 8):
+    seconds = 70e9 * 2 / (gpus * h100["bandwidth"])
+    print(f"70e9 weights of 2 B over {gpus} × H100: at least {1e3 * seconds:.1f} ms a token")
+
+# %% [markdown]
+# (One H100 of 80 GB could not even hold them.)
+#
+# ## 3 · The cache
+#
+# For each layer, each head *of keys*, each token: a key and a value.
+#
+# > bytes = 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number
+#
+# Guides often write *heads* for kv_heads and forget the last factor. Llama 2 7B (32 key heads) has 2.0 GiB at 4,096
+# tokens.
+#
+# **Predict.** Llama 3 8B: 32 layers, 8 heads of keys, 128 numbers, 16 bits. How many bytes is one token?
+
+# %%
+gpulab.predict("kv.token", ...)
+
+# %% [markdown]
+# What else must be right:
+#
+# - **Order.** A new token's key and value are written first, then read: it sees itself.
+# - **Positions.** With **rotary positions** queries and keys are turned by an angle that grows with the position
+#   (`turn`, below). What counts is the position in the text. Here the cache keeps keys *turned*.
+# - **Masks.** Query i of `new` stands at position there + i. A mask that forgets `there` is right for prefill only.
+# - **Room.** `torch.cat` makes a new cache for each token, and copies the old one. Reserved once and written in place,
+#   only the new token moves.
+# - **Heads.** A head of keys serves heads / kv_heads query heads. Repeating keys for them undoes the saving.
+# - **Layout.** (heads, tokens, d): all that a head reads lies in one run. In (tokens, heads, d) it lies in pieces of d.
+# - **Window.** With a **sliding window** a token sees itself and the window − 1 before it, and needs no others.
+
+
+# %%
+def turn(x, positions):
+    """Rotary positions: x (…, tokens, d), positions (tokens,). The pair (i, i + d/2) turns by position · 10,000^(−2i/d)."""
+    half = x.shape[-1] // 2
+    angles = positions[:, None] * 10_000.0 ** (-torch.arange(half) / half)
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat((a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()), -1)
+
+
+a, b = torch.randn(2, 1, 64)
+apart = [float((turn(a, torch.tensor([p])) * turn(b, torch.tensor([p - 7]))).sum()) for p in (7, 100, 1000)]
+print("the product of two turned rows, 7 apart, at 7, 100 and 1,000:", [round(x, 3) for x in apart])
+
+# %% [markdown]
+# **Do.** Write `step(q, k, v, keys, values, there, window)`: one layer's attention for `new` tokens. `q` (heads, new,
+# d), `k` and `v` (kv_heads, new, d) are not turned yet. `keys` and `values` (kv_heads, room, d) are the cache:
+# their first `there` rows are filled (keys turned), what lies behind is rubbish. Write the new rows, in place, and return the
+# output (heads, new, d). Query head h uses key head h // (heads / kv_heads); scores are divided by √d. **Budget:** twice the
+# bytes of the keys and values that are seen. About 12 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def step(q, k, v, keys, values, there, window):
+    ### BEGIN SOLUTION
+    heads, new, d = q.shape
+    end, first, group = there + new, max(0, there + 1 - window), heads // len(k)
+    at = torch.arange(there, end)
+    keys[:, there:end] = turn(k, at)
+    values[:, there:end] = v
+    queries = turn(q, at).reshape(len(k), group * new, d) / math.sqrt(d)
+    scores = queries @ keys[:, first:end].transpose(1, 2)
+    behind = at.repeat(group)[:, None] - torch.arange(first, end)
+    scores = scores.masked_fill((behind < 0) | (behind >= window), -math.inf)
+    return (torch.softmax(scores, -1) @ values[:, first:end]).reshape(heads, new, d)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "step-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.step", step)
+
+# %% [markdown]
+# A model has many layers. A published cache keeps one counter, `length`, and counts it up in each layer's
+# `append`.
+#
+# **Predict.** Six tokens go through a model of two layers, one after the other. What does its counter say?
+
+# %%
+gpulab.predict("kv.counter", ...)
+
+
+# %%
+class OneCounter(gpt.Cache):
+    """Room reserved once, and one counter that every layer counts up."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def extend(self, layer, keys, values):
+        if layer not in self.layers:
+            self.layers[layer] = tuple(torch.zeros(1, keys.shape[1], 64, keys.shape[3]) for _ in range(2))
+        start, self.count = self.count, self.count + keys.shape[2]
+        for room, new in zip(self.layers[layer], (keys, values), strict=True):
+            room[:, :, start : self.count] = new
+        return tuple(room[:, :, : self.count] for room in self.layers[layer])
+
+    @property
+    def length(self):
+        return self.count
+
+
+def sees_all(q, k, v, allowed):
+    """One new token sees all that the cache gives back."""
+    return torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), -1) @ v
+
+
+torch.manual_seed(3)
+tokens = torch.randint(0, 512, (1, 6))
+for layers in (1, 2):
+    config = Config(512, 64, 128, layers, 8, 2, 384, **llama_like)
+    whole, stepped = gpt.GPT(config), gpt.GPT(config, sees_all)
+    with torch.no_grad():
+        for parameter in whole.parameters():
+            parameter.mul_(5)  # a fresh model says the same whatever it reads
+        stepped.load_state_dict(whole.state_dict())
+        right = whole(tokens)
+        for kind in (gpt.Cache, OneCounter):
+            cache = kind()
+            rows = [stepped(tokens[:, i : i + 1], cache=cache) for i in range(6)]
+            off = float((torch.cat(rows, 1) - right).abs().max())
+            print(
+                f"{layers} layer{'s' * (layers > 1)}, {kind.__name__:10} says {cache.length:2} tokens, off by {off:.1g}"
+            )
+gpulab.predict("kv.counter", measured=cache.length)
+
+# %% [markdown]
+# **Why.** With one layer the counter is right, and so is every test with one layer. With two, each layer writes into
+# every second row and gives back rows of zeros, which get weight. Test a cache on two layers at least, in a prefill, a chunk
+# and a decode step, against full recomputation.
+#
+# Two more traps of the same kind. Sequences of different lengths in one batch are padded, and a padded row must be
+# masked: a zero key has score 0, not −∞. And a chunk must see the cache, not only itself.
+#
+# ## 4 · Where the memory goes
+#
+# Three parts fill a GPU that answers: **weights**, parameters × bytes; the **cache**, as above; and
+# **activations** of the tokens in the pass, which are thrown away after each layer. There are no gradients and no
+# optimizer (lab 16).
+#
+# **Predict.** Llama 3 8B in 16 bits: at how many tokens does one sequence's cache outgrow the 16.1 GB of weights?
+
+# %%
+gpulab.predict("kv.outgrow", ...)
+
+# %%
+config = known.find("Llama 3 8B").config
+with torch.device("meta"):
+    weights = 2 * gpt.parameters(gpt.GPT(config))  # bytes, 16 bits
+per_token = 2 * config.layers * config.kv_heads * config.head_width * 2
+
+
+def memory(users, context, in_flight):
+    """GB of weights, cache and activations. Activations are modelled: for each token in flight two rows of hidden
+    and two of width in 16 bits, the widest place of a layer, and a user's logits in float32."""
+    activations = in_flight * 2 * (2 * config.hidden + 2 * config.width) + users * 4 * config.vocabulary
+    parts = {"weights": weights, "cache": users * context * per_token, "activations": activations}
+    return {name: size / 1e9 for name, size in parts.items()}
+
+
+gpulab.predict("kv.outgrow", measured=weights / per_token)
+plot.stacked(
+    {
+        "1 user, 1,000 tokens": memory(1, 1000, 1),
+        "1 user, prefill of 8,000": memory(1, 8000, 8000),
+        "16 users, 8,000 each": memory(16, 8000, 16),
+        "64 users, 8,000 each": memory(64, 8000, 64),
+        "128 users, 2,000 each": memory(128, 2000, 128),
+    },
+    "GB, Llama 3 8B in 16 bits",
+    "One user's memory is weights; with many users it is cache. Activations matter in a long prefill only (modelled).",
+    limits={name: float(hardware.find(name).dram_bytes) / 1e9 for name in ("L4", "A100")},
+)
+
+# %% [markdown]
+# **Why.** What weights leave free is users × tokens. A long prompt is cut into chunks, so that its activations stay
+# small. Beside these three a server needs room for what it can't use: tails of blocks and pools (section 7), buffers of
+# libraries. Engines take a share of the memory, such as 90 %, and lab 18 divided it among users:
+
+# %%
+for name in ("L4", "A100", "H200"):
+    room = 0.9 * float(hardware.find(name).dram_bytes) - weights
+    print(
+        f"{name:5} {room / 1e9:6.1f} GB for the cache: {int(room / per_token / 8192):3} users with 8,192 tokens each"
+    )
+
+# %% [markdown]
+# ## 5 · A smaller cache
+#
+# | way | what it changes | what it costs |
+# |---|---|---|
+# | grouped heads (lab 12) | kv_heads | chosen in training |
+# | sliding window | tokens | what lies further back |
+# | eviction (H2O), kept first tokens (StreamingLLM) | tokens | tokens judged unimportant are gone |
+# | pruned heads or layers (lab 14) | kv_heads, layers | fine-tuning afterwards |
+# | low rank (DeepSeek's MLA) | one short vector a token for all heads | chosen in training |
+# | fewer bits | bytes of a number | rounding |
+#
+# Eight bits want a **scale** (lab 13): code = round(x / scale), a whole number from −127 to 127. Who shares a scale? The
+# cell draws keys and values of one head: two **channels** (columns) of K are loud, as observed in real models (KIVI,
+# 2024); in this V some **tokens** (rows) are.
+
+# %%
+from gpulab.exercises.lab_19_kv_cache import quantise_questions
+
+sizes = {"tokens": 64, "d": 32, "kind": ""}
+some_k, some_v = (np.array(x) for x in quantise_questions(sizes, np.random.default_rng(5))[0])
+plot.heat_maps(
+    {"K": some_k, "V": some_v},
+    "token",
+    "channel",
+    "A scale must reach the largest of the numbers that share it.",
+)
+
+# %% [markdown]
+# **Do.** Write `quantise(k, v)`, lists of m rows (tokens) of d numbers. Return four lists of lists: `[codes of K,
+# scales of K, codes of V, scales of V]`. Codes are m × d whole numbers from −127 to 127; scales have the shape 1 × 1,
+# 1 × d, m × 1 or m × d, and codes × scales is what is read back. NumPy is fine; `.tolist()` in the end. **Budget:** the
+# check computes attention outputs for 64 queries of its own and measures the error that your K and your V make, each
+# alone, against ours; a code is a byte, a scale two. About 8 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "quantise", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def quantise(k, v):
+    ### BEGIN SOLUTION
+    found = []
+    for x, axis in ((np.array(k), 0), (np.array(v), 1)):
+        largest = np.abs(x).max(axis=axis, keepdims=True)
+        scales = np.where(largest > 0, largest, 1) / 127
+        found += [np.round(x / scales).astype(int).tolist(), scales.tolist()]
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "quantise-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.quantise", quantise)
+
+
+# %%
+def softmax(x):
+    weights = np.exp(x - x.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+queries = 2 * np.random.default_rng(6).standard_normal((64, 32)) / math.sqrt(32)
+exact = softmax(queries @ some_k.T) @ some_v
+
+
+def error(k, v):
+    """The outputs' mean relative error, in percent."""
+    off = softmax(queries @ k.T) @ v - exact
+    return 100 * float(np.mean(np.linalg.norm(off, axis=1) / np.linalg.norm(exact, axis=1)))
+
+
+def through_bits(x, axis, bits):
+    scales = np.abs(x).max(axis=axis, keepdims=True) / (2 ** (bits - 1) - 1)
+    return np.round(x / scales) * scales
+
+
+shared_by = {"all": None, "a token": 1, "a channel": 0}
+plot.panels(
+    {
+        f"{what}, {bits} bits: error, %": {
+            f"a scale for {who}": error(
+                *(
+                    (through_bits(some_k, axis, bits), some_v)
+                    if what == "K"
+                    else (some_k, through_bits(some_v, axis, bits))
+                )
+            )
+            for who, axis in shared_by.items()
+        }
+        for what, bits in (("K", 8), ("V", 8), ("K", 4))
+    },
+    "K wants a scale for each channel, V one for each token; four bits need the right one all the more.",
+)
+
+# %% [markdown]
+# **Why.** A loud channel spoils only itself if it has a scale of its own. A value's error counts as much as its
+# token's weight; with a scale for each token a loud one spoils only itself. V's scales come with each token. K's can be
+# known only when many tokens are there; KIVI quantises K in groups of tokens and keeps the newest in 16 bits.
+#
+# On a GPU codes become numbers in registers; a float copy of the cache in memory would cost more than it saves.
+#
+# ## 6 · One query, many keys
+#
+# In decode each head has one query. Lab 12's kernel gives a block a tile of queries; here that makes a block for each head
+# of keys.
+#
+# **Predict.** One sequence, 8 heads of keys, a block for each. How many of an A100's SMs work, in percent?
+
+# %%
+gpulab.predict("kv.busy", ...)
+
+# %% [markdown]
+# So the *keys* are cut into parts, a block for each head and part (**split-KV**, Flash-Decoding). A part leaves its output
+# and its log-sum-exp, and a second kernel merges (lab 12: each part counts exp(lse)).
+#
+# **Do.** Write `split(q, k, v, outs, lses, out)` with two Triton kernels. q is (16 · kv, 64), scaled already, float16: 16 query
+# heads in a row share a head of keys, so `tl.dot` has 16 rows. k and v are (kv, m, 64) float16. There are parts =
+# `outs.shape[1]` parts; part p has the keys p · ⌈m / parts⌉ up to the next part's, or to m, and may be empty. outs is
+# (16 · kv, parts, 64), lses (16 · kv, parts), out (16 · kv, 64), all float32; an empty part leaves 0 and −∞. **Budget:** a
+# block for each head of keys and part; keys and values loaded once. `triton.cdiv(a, b)` is ⌈a / b⌉,
+# `triton.next_power_of_2(n)` what it says. About 35 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "split", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def parts_kernel(
+    q, k, v, outs, lses, m, parts, each, D: tl.constexpr, GROUP: tl.constexpr, COLUMNS: tl.constexpr
+):
+    ### BEGIN SOLUTION
+    head, part = tl.program_id(0), tl.program_id(1)
+    rows = head * GROUP + tl.arange(0, GROUP)
+    across = tl.arange(0, D)
+    mine = tl.load(q + rows[:, None] * D + across)
+    largest = tl.full((GROUP,), -float("inf"), tl.float32)
+    s = tl.zeros((GROUP,), tl.float32)
+    total = tl.zeros((GROUP, D), tl.float32)
+    end = tl.minimum(m, (part + 1) * each)
+    for first in range(part * each, end, COLUMNS):
+        columns = first + tl.arange(0, COLUMNS)
+        inside = columns < end
+        where = (head * m + columns)[:, None] * D + across
+        keys = tl.load(k + where, mask=inside[:, None], other=0.0)
+        values = tl.load(v + where, mask=inside[:, None], other=0.0)
+        scores = tl.where(inside[None, :], tl.dot(mine, tl.trans(keys)), -float("inf"))
+        larger = tl.maximum(largest, tl.max(scores, 1))
+        weights = tl.exp(scores - larger[:, None])
+        old = tl.exp(largest - larger)
+        s = s * old + tl.sum(weights, 1)
+        total = total * old[:, None] + tl.dot(weights.to(tl.float16), values)
+        largest = larger
+    to = rows * parts + part
+    tl.store(outs + to[:, None] * D + across, total / tl.maximum(s, 1.0)[:, None])
+    tl.store(lses + to, largest + tl.log(s))
+    ### END SOLUTION
+
+
+@triton.jit
+def merge_kernel(outs, lses, out, parts, D: tl.constexpr, MOST: tl.constexpr):
+    ### BEGIN SOLUTION
+    row = tl.program_id(0)
+    each = tl.arange(0, MOST)
+    across = tl.arange(0, D)
+    lse = tl.load(lses + row * parts + each, mask=each < parts, other=-float("inf"))
+    weights = tl.exp(lse - tl.max(lse, 0))
+    there = (each < parts)[:, None]
+    some = tl.load(outs + (row * parts + each)[:, None] * D + across, mask=there, other=0.0)
+    tl.store(out + row * D + across, tl.sum(weights[:, None] * some, 0) / tl.sum(weights, 0))
+    ### END SOLUTION
+
+
+def split(q, k, v, outs, lses, out):
+    ### BEGIN SOLUTION
+    heads, m, d = k.shape
+    parts = outs.shape[1]
+    each = triton.cdiv(m, parts)
+    parts_kernel[(heads, parts)](q, k, v, outs, lses, m, parts, each, D=d, GROUP=16, COLUMNS=32)
+    merge_kernel[(q.shape[0],)](outs, lses, out, parts, D=d, MOST=triton.next_power_of_2(parts))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "split-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.split", split)
+
+# %% [markdown]
+# **See.** One head of keys, 1,024 keys, in more and more parts:
+
+# %%
+gpulab.need(split)
+rng = np.random.default_rng(19)
+q = (rng.standard_normal((16, 64)) / 8).astype(np.float16)
+k, v = (rng.standard_normal((1, 1024, 64)).astype(np.float16) for _ in range(2))
+reports = {}
+for parts in (1, 4, 16, 64):
+    made = [np.zeros(shape, np.float32) for shape in ((16, parts, 64), (16, parts), (16, 64))]
+    arrays = [cuda.to_device(x) for x in (q, k, v, *made)]
+    reports[f"{parts} part{'s' * (parts > 1)}"] = gpulab.profile(split, *arrays)
+plot.panels(
+    {
+        "blocks, both kernels": {name: r["blocks"] for name, r in reports.items()},
+        "turns of a block's loop": {name: -(-1024 // int(name.split()[0]) // 32) for name in reports},
+        "KB loaded and stored": {name: r["global_bytes"] / 1e3 for name, r in reports.items()},
+    },
+    "More parts make the longest loop shorter; each costs its 16 outputs, written and read again.",
+)
+
+# %% [markdown]
+# **Why.** A part of 64 keys reads 16 KB of keys and values, and leaves 4 KB that are read once more. So parts are as
+# many as fill the GPU, and no more. Llama 3 8B has 8 heads of keys: 108 SMs want 14 parts. A batch of 14 sequences
+# fills them without any.
+#
+# ## 7 · Pages
+#
+# How long will an answer be? Nobody knows, so a cache in one piece is reserved for the longest.
+#
+# **Predict.** 2,048 tokens are reserved for each request; requests have 1 to 512 tokens, all as likely. What part is
+# unused, in percent?
+
+# %%
+gpulab.predict("kv.reserved", ...)
+
+# %% [markdown]
+# **PagedAttention** (vLLM; W. Kwon et al., 2023) cuts the cache into **blocks** of, say, 16 tokens. A sequence has a
+# **block table**: which block of the pool holds its tokens 0 … 15, 16 … 31, and so on. Blocks are taken one at a
+# time, from anywhere. Unused is only the end of the last one.
+#
+# And two sequences can name the same block: several answers to one prompt, a system prompt for all users. A **fork** copies
+# the table. Blocks are shared until somebody writes into one: then the writer gets a copy of that block
+# (**copy on write**), unless nobody else holds it any more.
+#
+# **Do.** Write `allocate(operations, size, blocks)`: blocks 0 … blocks − 1 of `size` tokens. Operations:
+#
+# - `["start", name, tokens]`: a new sequence, its tokens are written;
+# - `["append", name]`: one more token is written;
+# - `["fork", name, child]`: `child` is a new sequence with the tokens of `name`. The check copies the table;
+# - `["free", name]`: the sequence ends. The check gives its blocks back.
+#
+# Return a list with an item for each operation: a list of actions, which the check carries out, before the tokens are
+# written (in a fork or free mostly none), or `"full"` where too few blocks are free: the operation is then refused
+# and changes nothing. Actions are `["take", block]`, which puts a free block at the end of the table, and `["copy",
+# index, block]`, which copies the block at `index` of the table into a free one and puts that in its place. **Budget:** as
+# few blocks at once, and as few copies, as there can be. About 30 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "allocate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def allocate(operations, size, blocks):
+    ### BEGIN SOLUTION
+    holders = [0] * blocks
+    tables, lengths, plan = {}, {}, []
+    for kind, name, *more in operations:
+        actions = []
+        if kind == "fork":
+            tables[more[0]], lengths[more[0]] = list(tables[name]), lengths[name]
+            for block in tables[name]:
+                holders[block] += 1
+        elif kind == "free":
+            for block in tables.pop(name):
+                holders[block] -= 1
+            del lengths[name]
+        else:
+            table, length = tables.get(name, []), lengths.get(name, 0)
+            end = length + (more[0] if kind == "start" else 1)
+            last = length // size
+            shared = last < len(table) and holders[table[last]] > 1
+            missing = -(-end // size) - len(table)
+            free = [block for block in range(blocks) if not holders[block]]
+            if missing + shared > len(free):
+                plan.append("full")
+                continue
+            if shared:
+                block = free.pop(0)
+                holders[table[last]] -= 1
+                holders[block], table[last] = 1, block
+                actions.append(["copy", last, block])
+            for block in free[:missing]:
+                holders[block] = 1
+                table.append(block)
+                actions.append(["take", block])
+            tables[name], lengths[name] = table, end
+        plan.append(actions)
+    return plan
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "allocate-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.allocate", allocate)
+
+# %% [markdown]
+# **See.** Three answers to a prompt of 40 tokens, after 10 more tokens each; then a day's requests, reserved and in
+# blocks.
+
+
+# %%
+def run(operations, size, blocks):
+    """Tables and lengths after the operations, with your plan; refused operations change nothing."""
+    tables, lengths = {}, {}
+    for (kind, name, *more), actions in zip(operations, allocate(operations, size, blocks), strict=True):
+        if actions == "full":
+            continue
+        if kind == "fork":
+            tables[more[0]], lengths[more[0]] = list(tables[name]), lengths[name]
+        if kind == "free":
+            del tables[name], lengths[name]
+        if kind in ("start", "append"):
+            lengths[name] = lengths.get(name, 0) + (more[0] if kind == "start" else 1)
+        for action in actions:
+            table = tables.setdefault(name if kind != "fork" else more[0], [])
+            if action[0] == "take":
+                table.append(action[1])
+            else:
+                table[action[1]] = action[2]
+    return tables, lengths
+
+
+# %%
+gpulab.need(allocate)
+answers = [["start", "a", 40], ["fork", "a", "b"], ["fork", "a", "c"]]
+answers += [["append", name] for _ in range(10) for name in "abc"]
+plot.block_tables(*run(answers, 16, 20), 16)
+
+# %%
+gpulab.need(allocate)
+wanted = np.random.default_rng(7).integers(1, 513, 200)
+used = int(wanted.sum())
+unused = {
+    "2,048 reserved": 100 * (1 - used / (2048 * len(wanted))),
+    "512 reserved": 100 * (1 - used / (512 * len(wanted))),
+}
+for size in (64, 16, 1):
+    starts = [["start", f"r{i}", int(n)] for i, n in enumerate(wanted)]
+    tables, _ = run(starts, size, 102_400 // size)
+    held = size * len({block for table in tables.values() for block in table})
+    unused[f"blocks of {size}"] = 100 * (1 - used / held)
+gpulab.predict("kv.reserved", measured=unused["2,048 reserved"])
+plot.bars(
+    unused,
+    "% of the reserved cache that holds no token",
+    caption="200 requests of 1 to 512 tokens: in blocks of 16 hardly anything is unused.",
+)
+
+# %% [markdown]
+# **Why.** On average half a block is unused in each sequence (**internal fragmentation**). Blocks are all of one size,
+# so no hole is too small (**external fragmentation**). Blocks of 1 waste nothing, but a table entry for each token must be
+# loaded, and reads come in short runs. Kwon et al. measured 20 to 38 % of the cache in use in earlier servers.
+#
+# ## 8 · A kernel behind a table
+#
+# Keys of a sequence are no longer one array. The kernel loads a number from the table, and then 16 keys from there. Nothing is
+# gathered first: that would move the cache three times.
+#
+# **Do.** Write `paged(q, k, v, tables, lengths, out)` with one Triton kernel. q is (sequences, 16, 64) float16, scaled;
+# k and v are the pool, (blocks, 16, 64) float16, one head of keys for all 16 query heads. Row i of `tables` (sequences,
+# width; int32) names the blocks of sequence i in order, rubbish behind the last; `lengths` (sequences,) int32 says how many
+# tokens it has, 1 or more. out is (sequences, 16, 64) float32. **Budget:** each sequence's tokens once, no others. About 25
+# lines, most of them from `split`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "paged", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def paged_kernel(
+    q, k, v, tables, lengths, out, width, D: tl.constexpr, GROUP: tl.constexpr, SIZE: tl.constexpr
+):
+    ### BEGIN SOLUTION
+    sequence = tl.program_id(0)
+    rows = sequence * GROUP + tl.arange(0, GROUP)
+    across = tl.arange(0, D)
+    slots = tl.arange(0, SIZE)
+    length = tl.load(lengths + sequence)
+    mine = tl.load(q + rows[:, None] * D + across)
+    largest = tl.full((GROUP,), -float("inf"), tl.float32)
+    s = tl.zeros((GROUP,), tl.float32)
+    total = tl.zeros((GROUP, D), tl.float32)
+    for first in range(0, length, SIZE):
+        block = tl.load(tables + sequence * width + first // SIZE)
+        inside = first + slots < length
+        where = (block * SIZE + slots)[:, None] * D + across
+        keys = tl.load(k + where, mask=inside[:, None], other=0.0)
+        values = tl.load(v + where, mask=inside[:, None], other=0.0)
+        scores = tl.where(inside[None, :], tl.dot(mine, tl.trans(keys)), -float("inf"))
+        larger = tl.maximum(largest, tl.max(scores, 1))
+        weights = tl.exp(scores - larger[:, None])
+        old = tl.exp(largest - larger)
+        s = s * old + tl.sum(weights, 1)
+        total = total * old[:, None] + tl.dot(weights.to(tl.float16), values)
+        largest = larger
+    tl.store(out + rows[:, None] * D + across, total / s[:, None])
+    ### END SOLUTION
+
+
+def paged(q, k, v, tables, lengths, out):
+    ### BEGIN SOLUTION
+    sequences, width = tables.shape
+    paged_kernel[(sequences,)](
+        q, k, v, tables, lengths, out, width, D=q.shape[2], GROUP=q.shape[1], SIZE=k.shape[1]
+    )
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "paged-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.paged", paged)
+
+# %% [markdown]
+# **See.** Five answers to one prompt, all five tables in your kernel:
+
+# %%
+gpulab.need(allocate, paged)
+five = [["start", "a0", 100], *(["fork", "a0", f"a{i}"] for i in range(1, 5))]
+five += [["append", f"a{i}"] for _ in range(17) for i in range(5)]
+tables, held = run(five, 16, 99)
+width = max(map(len, tables.values()))
+table = np.array([row + [0] * (width - len(row)) for row in tables.values()], np.int32)
+pool = len({block for row in tables.values() for block in row})
+q = (rng.standard_normal((5, 16, 64)) / 8).astype(np.float16)
+k, v = (rng.standard_normal((table.max() + 1, 16, 64)).astype(np.float16) for _ in range(2))
+arrays = [
+    cuda.to_device(x)
+    for x in (q, k, v, table, np.array(list(held.values()), np.int32), np.zeros((5, 16, 64), np.float32))
+]
+report = gpulab.profile(paged, *arrays)
+print(f"{sum(held.values())} tokens in {pool} blocks: the cache takes {pool * 16 * 64 * 4:,} B")
+print(
+    f"the kernel loads {report['global_load_bytes']:,} B: what is shared is held once and loaded five times"
+)
+
+# %% [markdown]
+# **Why.** Sharing saves memory. It saves traffic only where the shared blocks stay in the L2 cache, or in a kernel that
+# takes the queries of all five sequences at once ("Beyond").
+#
+# ## Detective · Right for 64 tokens
+#
+# A window of `room` tokens needs room for no more: token t goes into slot t mod room, over the one that left the window (a
+# **rolling cache**). A colleague keeps the keys as they come, not turned, and turns them when they are read.
+
+
+# %%
+def theirs(q, k, v, keys, values, there):
+    """One token. q (heads, 1, d), k and v (kv_heads, 1, d); keys, not turned, and values (kv_heads, room, d)."""
+    room, d = keys.shape[1], q.shape[-1]
+    slot = there % room
+    keys[:, slot : slot + 1], values[:, slot : slot + 1] = k, v
+    held = min(there + 1, room)
+    turned = turn(keys[:, :held], torch.arange(held))
+    queries = turn(q, torch.tensor([slot])).reshape(len(k), -1, d) / math.sqrt(d)
+    weights = torch.softmax(queries @ turned.transpose(1, 2), -1)
+    return (weights @ values[:, :held]).reshape(q.shape)
+
+
+def compare(tokens, room=64, fn=None):
+    """Largest difference from attention over the window, for each token."""
+    numbers = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(heads, tokens, 16, generator=numbers) for heads in (4, 2, 2))
+    keys, values, off = torch.zeros(2, room, 16), torch.zeros(2, room, 16), []
+    for t in range(tokens):
+        got = (fn or theirs)(q[:, t : t + 1], k[:, t : t + 1], v[:, t : t + 1], keys, values, t)
+        seen = slice(max(0, t + 1 - room), t + 1)
+        at = torch.arange(seen.start, t + 1)
+        turned = turn(k[:, seen], at).repeat_interleave(2, 0)
+        weights = torch.softmax(turn(q[:, t : t + 1], at[-1:]) @ turned.transpose(1, 2) / 4, -1)
+        off.append(float((got - weights @ v[:, seen].repeat_interleave(2, 0)).abs().max()))
+    return off
+
+
+print(f"48 tokens, a window of 64: off by at most {max(compare(48)):.0e}")
+
+# %% [markdown]
+# "All tests pass. In production long answers begin well and then lose the thread. Must be the model."
+#
+# **Do.** Find out when it goes wrong, and why. Then write `rolled(q, k, v, keys, values, there)`, right for any `there`, with
+# the same cache: keys are not turned, and slots that were never written hold rubbish. About 10 lines. The first cell is free.
+
+# %%
+# Your experiment.
+
+
+# %% nbgrader={"grade": false, "grade_id": "rolled", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def rolled(q, k, v, keys, values, there):
+    ### BEGIN SOLUTION
+    room, d = keys.shape[1], q.shape[-1]
+    slot = there % room
+    keys[:, slot : slot + 1], values[:, slot : slot + 1] = k, v
+    held = min(there + 1, room)
+    positions = there - (there - torch.arange(held)) % room
+    turned = turn(keys[:, :held], positions)
+    queries = turn(q, torch.tensor([there])).reshape(len(k), -1, d) / math.sqrt(d)
+    weights = torch.softmax(queries @ turned.transpose(1, 2), -1)
+    return (weights @ values[:, :held]).reshape(q.shape)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "rolled-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("kv.rolled", rolled)
+
+# %% [markdown]
+# ### Your answer
+#
+# In three to five sentences: what was wrong, from which token on, and why did the tests not see it? Which of your
+# numbers shows it? Why does the order of the slots do no harm to the softmax itself? A person reads this: 1 point for the
+# cause, 1 point for a number that you measured.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "rolled-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# **2 points:** The slot is taken for the position. Up to token 63 they are the same; token 64 goes into slot 0, its query
+# and key are turned as if it were the first, and the distance to the token before it becomes −63 in place of 1. `compare(80)`
+# is below 1e-6 up to token 63 and between 0.2 and 1.2 from token 64 on. The tests had 48 tokens and a window of 64, so the cache never
+# wrapped. A softmax's sum has no order; only the distances that the turning encodes are wrong.
+#
+# **1 point** (cause without a number): After the cache wraps, keys are turned by their slot and not by their position.
+#
+# **0 points:** Old tokens are lost. Or: rotary positions do not work beyond the trained length.
+
+# %%
+gpulab.need(rolled)
+plot.lines(
+    {
+        "theirs": list(enumerate(compare(96))),
+        "rolled": list(enumerate(compare(96, fn=rolled))),
+    },
+    "token",
+    "largest difference from full attention",
+    "Theirs is right until the cache wraps, at token 64, and wrong from there on.",
+)
+
+# %% [markdown]
+# ## Beyond · A prefix read once
+#
+# Open-ended and ungraded. Eight sequences share a prefix of 256 tokens and have 16 of their own. `paged` loads the prefix
+# eight times. Write kernels that load it once: the 8 · 16 queries against the prefix, each sequence against its own tokens,
+# and merge. The figure of merit is bytes loaded.
+#
+# | way | bytes loaded |
+# |---|---|
+# | `paged` | printed below |
+# | ours: 128 queries in one block on the prefix, 16 on each sequence's own tokens, merged | 327,680 |
+# | bound: queries, prefix and own tokens once | 2 · 128 · 64 + 4 · 64 · (256 + 8 · 16) = 114,688 |
+
+# %%
+gpulab.need(paged)
+own = np.array([[*range(16), 16 + i] for i in range(8)], np.int32)
+q = (rng.standard_normal((8, 16, 64)) / 8).astype(np.float16)
+k, v = (rng.standard_normal((24, 16, 64)).astype(np.float16) for _ in range(2))
+arrays = [
+    cuda.to_device(x) for x in (q, k, v, own, np.full(8, 272, np.int32), np.zeros((8, 16, 64), np.float32))
+]
+
+
+def shared_prefix(q, k, v, tables, lengths, out):
+    paged(q, k, v, tables, lengths, out)  # yours
+
+
+print(f"{gpulab.profile(shared_prefix, *arrays)['global_load_bytes']:,} B loaded")
+
+# %% [markdown]
+# ## Recap
+#
+# <details><summary>1. Why is decode slow on a GPU that is fast in prefill?</summary>
+#
+# All weights are read for one token. Below about 300 tokens in a pass an H100 reads longer than it computes.
+# </details>
+#
+# <details><summary>2. A cached model is right for prefill and wrong for chunks. Where do you look?</summary>
+#
+# At the mask and the positions: both must start at `there`.
+# </details>
+#
+# <details><summary>3. Twice the users: what grows?</summary>
+#
+# The cache, and the time of a step by what it takes to read it. Weights do not.
+# </details>
+#
+# <details><summary>4. When are parts of the keys worth a second kernel?</summary>
+#
+# When heads of keys times sequences are fewer blocks than the GPU has SMs.
+# </details>
+#
+# <details><summary>5. Two sequences share a block that is half full, and one appends. Who copies?</summary>
+#
+# The first who appends. The other then holds the old one alone, and writes in place.
+# </details>
+
+# %%
+gpulab.recap("19")
+
+# %% [markdown]
+# ### Cheat sheet
+#
+# | question | rule |
+# |---|---|
+# | FLOP of a token | 2 · weights + 4 · layers · heads · head_dim · tokens seen |
+# | least time of a pass | max(FLOP / peak, (weights + cache) bytes / bandwidth) |
+# | cache, bytes | 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number |
+# | a cache is right if | prefill, chunk and decode equal full recomputation, on two layers |
+# | eight bits | K: a scale for a channel; V: a scale for a token |
+# | parts | SMs / (heads of keys · sequences) |
+# | merge | each part counts exp(lse) |
+# | blocks of a sequence | ⌈tokens / size⌉; half a block unused on average |
+# | write into a block | alone: in place; shared: copy first |
+# | rolling cache | slot = position mod room; turn by position |
+#
+# ### Claims you will meet, and what is right
+#
+# - *The KV cache has 2 · layers · heads · head_dim · tokens …* Heads of keys, and times bytes.
+# - *Attention costs O(S²·H) for each token.* O(S·H); S²·H is the whole prefill.
+# - *Decode is dominated by latency.* By bandwidth: weights and cache over B/s.
+# - *One length counter in the cache is enough, each layer adds to it.* Counted once a pass, not once a layer.
+# - *Rows beyond a shorter sequence are zero, so they do no harm.* A score of 0 has weight; they must be masked.
+# - *PagedAttention makes attention faster.* It makes room for more sequences; the kernel itself reads a table more.
+#
+# ### References
+#
+# 1. R. Pope et al., "Efficiently Scaling Transformer Inference", 2022. https://arxiv.org/abs/2211.05102
+# 2. W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
+#    https://arxiv.org/abs/2309.06180
+# 3. Z. Liu et al., "KIVI: A Tuning-Free Asymmetric 2bit Quantization for KV Cache", ICML 2024.
+#    https://arxiv.org/abs/2402.02750
+# 4. T. Dao, D. Haziza, F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023.
+#    https://pytorch.org/blog/flash-decoding/
+# 5. G. Xiao et al., "Efficient Streaming Language Models with Attention Sinks", ICLR 2024.
+#    https://arxiv.org/abs/2309.17453
+# 6. Z. Zhang et al., "H2O: Heavy-Hitter Oracle", NeurIPS 2023. https://arxiv.org/abs/2306.14048
+# 7. DeepSeek-AI, "DeepSeek-V2", 2024 (multi-head latent attention). https://arxiv.org/abs/2405.04434
+# 8. J. Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021.
+#    https://arxiv.org/abs/2104.09864

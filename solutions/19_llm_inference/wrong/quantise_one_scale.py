@@ -1,0 +1,11 @@
+# exercise: kv.quantise  fails: error of keys  says: error of keys
+import numpy as np
+
+
+def quantise(k, v):
+    found = []
+    for x, axis in ((np.array(k), 0), (np.array(v), 1)):
+        largest = np.abs(x).max(keepdims=True)
+        scales = np.where(largest > 0, largest, 1) / 127
+        found += [np.round(x / scales).astype(int).tolist(), scales.tolist()]
+    return found
