@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpulab.exercises.lab_21_edge import _network
 from gpulab.exercises.spec import Case
 
 
@@ -20,6 +21,11 @@ CASES: dict[str, tuple[Case, ...]] = {
         "one frame", "fast", "slow", "much too slow", "spikes", "jitter", "to the millisecond"
     ),
     "edge.matmul": _kinds("no zero points", "zero points", "all codes", "ties"),
+    "edge.compress": (
+        _network("narrow, others", 18, 72, 4),
+        _network("middle, others", 26, 104, 8),
+        _network("wide, others", 32, 168, 10),
+    ),
     "edge.place": (
         *_kinds("equal layers", "all fits", "not worth it", "mixed"),
         Case("experts", {"kind": "experts"}),

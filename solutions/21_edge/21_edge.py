@@ -23,7 +23,8 @@
 # 3. choose a power mode by joules, not by watts;
 # 4. keep a deadline with a model that is too slow for its camera;
 # 5. export a model to ONNX, run it in int8, and compute its integers yourself;
-# 6. share a model between CPU and GPU so that no other placement is faster.
+# 6. prune and pack a network into a given number of bytes;
+# 7. share a model between CPU and GPU so that no other placement is faster.
 
 # %%
 import logging
@@ -624,7 +625,61 @@ if onnx:
 # **Why.** Exact integers make results portable: the same codes on a CPU, an NPU or a phone, up to ties of the float32
 # factor. Devices without floating point store the factor as an integer and a shift (B. Jacob et al., 2018).
 #
-# ## 7 · Two processors, one model
+# ## 7 · Pruned and packed
+#
+# On a microcontroller every byte counts. Below is a small network of one hidden layer, `max(0, x @ W_in) @ W_out`. `model` has a
+# column for each hidden unit: `model[:inputs, j]` are its incoming weights, `model[inputs:, j]` its outgoing ones, one for
+# each output. Two steps make it small: **prune** units that hardly matter, then store the rest in 4 bits, two codes a byte.
+#
+# Large weights do not make a unit matter: what counts is what it adds to the outputs, on data like those that will come.
+#
+# **Do.** Write `compress(model, x, inputs, limit)`, NumPy arrays, which returns a dictionary of arrays:
+#
+# - `units`: the numbers of the kept units, uint8 (there are fewer than 256);
+# - `scales_in`, float16: one for each kept unit; `scales_out`, float16: one for each output;
+# - `codes_in`, `codes_out`, uint8: a byte (r, i) holds the codes of rows 2r (low half) and 2r + 1 (high half) of kept unit i,
+#   for incoming weights, and for outgoing ones. A weight is read as scale · (code − 8).
+#
+# It is read on fresh data. **Budget:** at most `limit` bytes: a kept unit costs inputs/2 + outputs/2 + 3, all else
+# 97 + 2 · outputs. And an error of at most 1.5 times that of *all* units in 4 bits. About 18 lines.
+
+
+# %% nbgrader={"grade": false, "grade_id": "compress", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def compress(model, x, inputs, limit):
+    ### BEGIN SOLUTION
+    outputs = len(model) - inputs
+    active = np.maximum(x @ model[:inputs], 0)
+    part = np.sqrt((active**2).mean(0)) * np.linalg.norm(model[inputs:], axis=0)
+    room = (limit - 97 - 2 * outputs) // (inputs // 2 + outputs // 2 + 3)
+    units = np.sort(np.argsort(-part)[:room])
+
+    def packed(weights, axis):
+        scales = (np.abs(weights).max(axis, keepdims=True) / 7).astype(np.float16)
+        scales[scales == 0] = 1
+        codes = (np.clip(np.round(weights / scales), -8, 7) + 8).astype(np.uint8)
+        return scales.ravel(), codes[::2] | codes[1::2] << 4
+
+    scales_in, codes_in = packed(model[:inputs, units], 0)
+    scales_out, codes_out = packed(model[inputs:, units], 1)
+    return {
+        "units": units.astype(np.uint8),
+        "scales_in": scales_in,
+        "codes_in": codes_in,
+        "scales_out": scales_out,
+        "codes_out": codes_out,
+    }
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "compress-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+gpulab.check("edge.compress", compress)
+
+# %% [markdown]
+# **Why.** Here the units with the largest weights are never active, and while they are there, they make the scales coarse for
+# all others: pruned first, fewer bytes can have *less* error than all of them in 4 bits. In large models the same thought is
+# called activation-aware: AWQ (lab 13) for scales, Wanda (lab 14) for pruning.
+#
+# ## 8 · Two processors, one model
 #
 # A model that is too large for the GPU's memory can run on both: some layers on the GPU, the others on the CPU, from its
 # DRAM. `llama.cpp` does that with `--n-gpu-layers`.
@@ -712,7 +767,7 @@ gpulab.plot.lines(
 # `llama.cpp` can keep experts on the CPU (`--cpu-moe`), and a small GPU helps a large model. Where CPU and GPU share one DRAM, no memory is gained and nothing is sent; there the GPU
 # helps with prompts, and the bandwidth is the same for both.
 #
-# ## 8 · Learning where the data is
+# ## 9 · Learning where the data is
 #
 # Phones hold data that must not leave them. In **federated learning** a server sends the model to clients, each trains on its
 # own data for some steps, and only weights come back. **FedAvg** (H. B. McMahan et al., 2017) averages them, each client

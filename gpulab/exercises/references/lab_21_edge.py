@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from gpulab.exercises.lab_21_edge import choices, ways
-from gpulab.exercises.spec import WrongAnswer
+from gpulab.exercises.spec import Sizes, WrongAnswer
 
 
 def launch(api: str, threads: list[int], block: list[int], most: int) -> list | None:
@@ -76,6 +78,78 @@ def _dot(row: Sequence[int], column: Sequence[int], a_zero: int, b_zero: int) ->
     return sum((x - a_zero) * (y - b_zero) for x, y in zip(row, column, strict=True))
 
 
+# ---------------------------------------------------------------- pruned and packed
+
+
+def _codes(packed: np.ndarray, name: str, rows: int, units: int) -> np.ndarray:
+    """Two codes a byte, the even row in its low half; as numbers from −8 to 7."""
+    if packed.dtype != np.uint8 or packed.shape != (rows // 2, units):
+        raise WrongAnswer(
+            f"`{name}` is {packed.dtype} of shape {packed.shape}; two codes a byte for {rows} rows and "
+            f"{units} units are uint8 of shape {(rows // 2, units)}."
+        )
+    both = np.stack([packed & 15, packed >> 4], axis=1)
+    return both.reshape(rows, units).astype(np.float64) - 8
+
+
+def _scales(artefact: dict[str, np.ndarray], name: str, count: int) -> np.ndarray:
+    if artefact[name].dtype != np.float16 or artefact[name].shape != (count,):
+        raise WrongAnswer(
+            f"`{name}` is {artefact[name].dtype} of shape {artefact[name].shape}; it is read as float16 "
+            f"of shape ({count},)."
+        )
+    return artefact[name].astype(np.float64)
+
+
+def unpack(artefact: dict[str, np.ndarray], inputs: int, outputs: int, hidden: int) -> np.ndarray:
+    """The kept units' columns. Raises WrongAnswer."""
+    units = artefact["units"]
+    if units.ndim != 1 or units.dtype.kind not in "iu" or not len(units):
+        raise WrongAnswer("`units` must be one row of whole numbers, the units that are kept, at least one.")
+    if len(set(units.tolist())) < len(units) or units.min() < 0 or units.max() >= hidden:
+        raise WrongAnswer(f"`units` must be different numbers from 0 to {hidden - 1}.")
+    coming = _codes(artefact["codes_in"], "codes_in", inputs, len(units))
+    away = _codes(artefact["codes_out"], "codes_out", outputs, len(units))
+    return np.vstack(
+        [
+            coming * _scales(artefact, "scales_in", len(units)),
+            away * _scales(artefact, "scales_out", outputs)[:, None],
+        ]
+    )
+
+
+def through(columns: np.ndarray, x: np.ndarray, inputs: int) -> np.ndarray:
+    """The network's outputs, a row for each row of x."""
+    return np.maximum(x @ columns[:inputs], 0) @ columns[inputs:].T
+
+
+def in_four_bits(columns: np.ndarray, inputs: int) -> np.ndarray:
+    """Rounded to nearest: a scale for each unit's incoming weights, and one for each output's."""
+    parts = []
+    for part, axis in ((columns[:inputs], 0), (columns[inputs:], 1)):
+        scale = np.abs(part).max(axis, keepdims=True) / 7
+        scale = np.where(scale == 0, 1, scale).astype(np.float16).astype(np.float64)
+        parts.append(scale * np.clip(np.round(part / scale), -8, 7))
+    return np.vstack(parts)
+
+
+def compress(
+    artefact: dict[str, np.ndarray],
+    given: dict[str, np.ndarray],
+    held_out: dict[str, np.ndarray],
+    sizes: Sizes,
+) -> dict[str, float]:
+    inputs, hidden, outputs = (int(sizes[name]) for name in ("inputs", "hidden", "outputs"))
+    model, x = given["model"].astype(np.float64), held_out["fresh"].astype(np.float64)
+    columns = unpack(artefact, inputs, outputs, hidden)
+    right = through(model, x, inputs)
+
+    def off(columns: np.ndarray) -> float:
+        return float(np.sqrt(np.mean((through(columns, x, inputs) - right) ** 2)))
+
+    return {"error": off(columns) / off(in_four_bits(model, inputs))}
+
+
 # ---------------------------------------------------------------- placement
 
 
@@ -134,6 +208,7 @@ REFERENCES = {
     "edge.energy": energy,
     "edge.deadline": deadline,
     "edge.matmul": matmul,
+    "edge.compress": compress,
     "edge.place": place,
     "edge.federated": federated,
 }
