@@ -27,6 +27,15 @@ class BadManifest(Message, ValueError):
     """A manifest that cannot be read, or that the schema refuses; the message names line and field."""
 
 
+class SchemasMissing(Message, ImportError):
+    """The extra ``serving`` is not installed: nothing can be said about any manifest."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Kubernetes' schemas are not installed here. `pip install 'gpulab[serving]'` brings them."
+        )
+
+
 @dataclass(frozen=True)
 class Manifest:
     """One object of Kubernetes' API, and on which line of the text each of its fields stands."""
@@ -62,8 +71,15 @@ def written(place: Place) -> str:
 
 
 def read(text: str) -> Manifest:
-    """The one object in a YAML text. Raises BadManifest: no text, no YAML, several objects, a key twice."""
-    import yaml
+    """The one object in a YAML text.
+
+    Raises BadManifest (no text, no YAML, several objects, a key twice) and SchemasMissing, whose extra brings
+    the reader of YAML, too.
+    """
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        raise SchemasMissing from None
 
     if not isinstance(text, str):
         raise BadManifest(f"a manifest is text, and this is {type(text).__name__}")
@@ -115,7 +131,10 @@ def _note_lines(node: Any, place: Place, lines: dict[Place, int]) -> None:
 
 
 def hold_to_schema(manifest: Manifest, kind: str) -> None:
-    """Raises BadManifest where it is no such object, or where Kubernetes' strict schema refuses a field."""
+    """Raises BadManifest where it is no such object, or where Kubernetes' strict schema refuses a field.
+
+    Raises SchemasMissing where the schemas are not installed.
+    """
     version = KINDS[kind]
     for field, wanted in (("kind", kind), ("apiVersion", version)):
         if manifest.at(field) != wanted:
@@ -123,9 +142,7 @@ def hold_to_schema(manifest: Manifest, kind: str) -> None:
     try:
         import kubernetes_validate
     except ModuleNotFoundError:
-        raise BadManifest(
-            "Kubernetes' schemas are not installed here. `pip install 'gpulab[serving]'` brings them."
-        ) from None
+        raise SchemasMissing from None
     try:
         kubernetes_validate.validate(manifest.fields, VERSION, strict=True)
     except kubernetes_validate.ValidationError as error:

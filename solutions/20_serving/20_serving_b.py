@@ -610,8 +610,8 @@ spec:
 # %% [markdown]
 # **Do.** Write `manifest(service)`: the text of a manifest for the dictionary `service`, as printed below. `image`
 # goes with `version` behind a colon. The limits: `cpu`, `gpus`, and `memory_gib` and `shm_gib` together; requests
-# left out or equal. `/dev/shm` has `sizeLimit` `shm_gib`. The taint above is tolerated, `product` selected. One
-# container.
+# left out or equal. `/dev/shm` has `sizeLimit` `shm_gib`. The taint above is tolerated, `product` selected with
+# `nodeSelector`. One container.
 #
 # - kind `Deployment`: `pods` replicas, no surge; startup and readiness probes of `/health` at `port`; the startup
 #   probe allows at least `load_seconds`, and at most twice that.

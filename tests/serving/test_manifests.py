@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 
 import pytest
@@ -72,6 +73,15 @@ def test_what_the_schema_refuses_is_said_with_field_and_line(old, new, words):
     assert old in JOB
     with pytest.raises(BadManifest, match=words):
         manifests.hold_to_schema(manifests.read(JOB.replace(old, new)), "Job")
+
+
+def test_without_the_extra_nothing_is_said_about_a_manifest(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kubernetes_validate", None)
+    with pytest.raises(manifests.SchemasMissing, match="pip install"):
+        manifests.hold_to_schema(manifests.read(JOB), "Job")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(manifests.SchemasMissing, match="pip install"):
+        manifests.read(JOB)
 
 
 @pytest.mark.parametrize(
