@@ -101,6 +101,6 @@ def test_a_function_with_other_parameters_is_told_so_and_not_that_the_course_is_
     def worst_line(lines, more):
         return 0
 
-    said = str(gpulab.check("start.worst_line", worst_line))
+    said = " ".join(str(gpulab.check("start.worst_line", worst_line)).split())
     assert "worst_line() missing 1 required positional argument: 'more': its parameters are not those" in said
     assert "report it" not in said
