@@ -209,7 +209,7 @@ gpulab.plot.panels(
 #
 # - `model`: `parameters` (in matrices), `table` (numbers of the input table, always 2 bytes each; a token reads one row,
 #   which counts as nothing), `layers`, `kv_heads`, `head_dim`. The **cache** holds a key and a value of kv_heads × head_dim
-#   numbers for each layer and each token of the context (lab 12).
+#   numbers for each layer and each token of the context (lab 19).
 # - `device`: `memory` and `reserved` for all else, in bytes, and `bandwidth` in B/s.
 # - `need`: `context` in tokens, and `seconds` that a token at its end may take at most.
 # - `formats` are [name, bits, group, loss], group 0 without scales; `caches` are [name, bits, loss]. A loss is in % of
@@ -677,7 +677,7 @@ gpulab.check("edge.compress", compress)
 # %% [markdown]
 # **Why.** Here the units with the largest weights are never active, and while they are there, they make the scales coarse for
 # all others: pruned first, fewer bytes can have *less* error than all of them in 4 bits. In large models the same thought is
-# called activation-aware: AWQ (lab 13) for scales, Wanda (lab 14) for pruning.
+# called activation-aware: AWQ (lab 13) for scales, Wanda (M. Sun et al., 2023) for pruning.
 #
 # ## 8 · Two processors, one model
 #
