@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "19"
-#     hours: 4
+#     hours: 3.5
 #     topics: [C13.1, C13.2, C13.3, C13.4, C13.5, C13.6, C13.10, C23.5]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,12 +13,12 @@
 # %% [markdown]
 # # 19 A · LLM inference: the cache
 #
-# **About four hours.** You know lab 12 (attention, grouped heads, parts that merge) and lab 11 (Triton). No GPU
-# needed.
+# **About three and a half hours.** You know lab 12 (attention, grouped heads, parts that merge) and lab 11
+# (Triton). No GPU needed.
 #
 # A language model writes one token after another. What it has read and written stays in a cache of keys and
-# values. That cache decides how fast a model answers, how many users a GPU serves, and which kernels it needs. You
-# build it here: as tensors, in eight bits, in pages, and with the two kernels that read it.
+# values. That cache decides how fast a model answers, how many users a GPU serves, and which kernels it
+# needs. You build it here: as tensors, in eight bits, in pages, and with the two kernels that read it.
 #
 # When you are through, you can
 #
@@ -41,23 +41,24 @@ from gpulab import cuda, hardware, plot, triton
 from gpulab.models import gpt, known
 from gpulab.models.config import Config
 
+rng = np.random.default_rng(19)
 gpulab.start("19")
 
 # %% [markdown]
 # ## 1 · One token after another
 #
-# A language model gives the probability of the next token, given all before. The probability of a text is the
-# product of these:
+# A language model gives the probability of the next token, given all before. The probability of a text is
+# the product of these:
 #
 # > P(x₁ … xₙ) = P(x₁) · P(x₂ | x₁) · … · P(xₙ | x₁ … xₙ₋₁)
 #
-# In training all tokens are there, and one pass computes all factors (lab 01). When a model writes, token n + 1 is
-# drawn from factor n + 1, which needs token n: one pass for each token, one after the other. This is
+# In training all tokens are there, and one pass computes all factors (lab 01). When a model writes, token n
+# + 1 is drawn from factor n + 1, which needs token n: one pass for each token, one after the other. This is
 # **autoregressive decoding**.
 #
-# A causal model computes the same keys and values for old tokens in every pass: nothing new changes what they see.
-# So they are kept, in the **KV cache**, and a pass gets the new token only. The cell counts both ways with the
-# ledger, without contents.
+# A causal model computes the same keys and values for old tokens in every pass: nothing new changes what
+# they see. So they are kept, in the **KV cache**, and a pass gets the new token only. The cell counts both
+# ways with the ledger, without contents.
 
 
 # %%
@@ -91,9 +92,9 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** With a cache a new token costs 2 FLOP for each weight, whatever came before, and O(n · width) in each
-# layer for the scores of n cached tokens. That part grows slowly. Over a text of n tokens, matrices see n tokens in
-# place of n·(n + 1)/2.
+# **Why.** With a cache a new token costs 2 FLOP for each weight, whatever came before, and O(n · width) in
+# each layer for the scores of n cached tokens. That part grows slowly. Over a text of n tokens, matrices
+# see n tokens in place of n·(n + 1)/2.
 
 # %%
 print(f"one more token after {lengths[0]}: {cached[0]:,} FLOP; after {lengths[-1]}: {cached[-1]:,}")
@@ -101,38 +102,42 @@ print(f"one more token after {lengths[0]}: {cached[0]:,} FLOP; after {lengths[-1
 # %% [markdown]
 # ## 2 · Prefill and decode
 #
-# A request has two phases. **Prefill** passes the whole prompt through the model at once and fills the cache; its
-# last logits give the first token. **Decode** makes one pass for each further token. Both are the same pass, over
-# `new` tokens after `there` cached ones: prefill has (n, 0), decode (1, n). (`new` > 1 and `there` > 0 is a chunk
-# of a long prompt.)
+# A request has two phases. **Prefill** passes the whole prompt through the model at once and fills the
+# cache; its last logits give the first token. **Decode** makes one pass for each further token. Both are
+# the same pass, over `new` tokens after `there` cached ones: prefill has (n, 0), decode (1, n). (`new` > 1
+# and `there` > 0 is a chunk of a long prompt.)
 #
-# All weights are read in each pass, for one token or for a thousand. So decode is bound by **bandwidth** (lab 02):
+# All weights are read in each pass, for one token or for a thousand. So decode is bound by **bandwidth**
+# (lab 02):
 #
 # > time of a pass ≥ max(FLOP / peak, bytes / bandwidth)
 #
-# **Predict.** An H100, weights of 16 bits (2 FLOP each a token), cache left aside. From how many tokens in a pass on
-# does it compute longer than it reads weights?
+# **Predict.** An H100, weights of 16 bits (2 FLOP each a token), cache left aside. From how many tokens in
+# a pass on does it compute longer than it reads weights?
 
 # %%
 gpulab.predict("kv.ridge", ...)
 
 # %% [markdown]
-# **Do.** Write `count(model, gpu, batch, new, there)`: a pass over `new` tokens of each of `batch` sequences.
-# Return `[FLOP, bytes, least seconds]`. `model` is a dict:
+# **Do.** Write `count(model, gpu, batch, new, there)`: a pass over `new` tokens of each of `batch`
+# sequences. Return `[FLOP, bytes, least seconds]`. `model` is a dict:
 
 # %%
 from gpulab.exercises.lab_19_kv_cache import data_sheet, shape_of
 
-print(shape_of("Llama 3 8B"))
-print(data_sheet("H100"))
+llama, h100 = shape_of("Llama 3 8B"), data_sheet("H100")
+print(llama)
+print(h100)
 
 # %% [markdown]
-# - A layer's matrices: queries (width × heads · head_dim), keys and values (width × kv_heads · head_dim each), the
-#   output (heads · head_dim × width), and three of width × hidden. A number costs 2 FLOP a token.
+# - A layer's matrices: queries (width × heads · head_dim), keys and values (width × kv_heads · head_dim
+#   each), the output (heads · head_dim × width), and three of width × hidden. A number costs 2 FLOP a
+#   token.
 # - The output layer, vocabulary × width, is needed for the last token of each sequence only.
-# - A query costs 4 · head_dim FLOP for each token that it sees, in each head; it sees itself and all before.
-# - Bytes: these matrices once, `weight_bytes` a number; the cache of `there` tokens read, that of `new` written,
-#   `cache_bytes` a number. Nothing else counts.
+# - A query costs 4 · head_dim FLOP for each token that it sees, in each head; it sees itself and all
+#   before.
+# - Bytes: these matrices once, `weight_bytes` a number; the cache of `there` tokens read, that of `new`
+#   written, `cache_bytes` a number. Nothing else counts.
 #
 # `gpu` has `peak` and `bandwidth`. About 8 lines.
 
@@ -159,7 +164,6 @@ gpulab.check("kv.count", count)
 
 # %%
 gpulab.need(count)
-llama, h100 = shape_of("Llama 3 8B"), data_sheet("H100")
 batches = [2**i for i in range(11)]
 curves = {}
 for there in (0, 1000, 8000):
@@ -182,13 +186,14 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** One sequence alone uses about a three-hundredth of the FLOPs that a step's time would allow. A larger batch
-# reads the same weights for more tokens; this is why servers batch (part B, lab 20). But each sequence brings a cache
-# of its own, and no batch makes that cheaper.
+# **Why.** One sequence alone uses about a three-hundredth of the FLOPs that a step's time would allow. A
+# larger batch reads the same weights for more tokens; this is why servers batch (part B, lab 20). But each
+# sequence brings a cache of its own, and no batch makes that cheaper.
 #
-# Three common claims are wrong. *"A token costs O(S²·H)"*: that is a whole prefill of S tokens; a token costs
-# O(S·H) for attention and O(H²) for matrices, in each layer. *"Decode is dominated by latency"*: it is bandwidth.
-# *"Prefill is compute-bound"*: only when enough tokens are in the pass. The cell has a 70B model in 16 bits:
+# Three common claims are wrong. *"A token costs O(S²·H)"*: that is a whole prefill of S tokens; a token
+# costs O(S·H) for attention and O(H²) for matrices, in each layer. *"Decode is dominated by latency"*: it
+# is bandwidth. *"Prefill is compute-bound"*: only when enough tokens are in the pass. The cell has a 70B
+# model in 16 bits:
 
 # %%
 for gpus in (1, 8):
@@ -204,8 +209,8 @@ for gpus in (1, 8):
 #
 # > bytes = 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number
 #
-# Guides often write *heads* for kv_heads and forget the last factor. Llama 2 7B (32 key heads) has 2.0 GiB at 4,096
-# tokens.
+# Guides often write *heads* for kv_heads and forget the last factor. Llama 2 7B (32 key heads) has 2.0 GiB
+# at 4,096 tokens.
 #
 # **Predict.** Llama 3 8B: 32 layers, 8 heads of keys, 128 numbers, 16 bits. How many bytes is one token?
 
@@ -216,14 +221,19 @@ gpulab.predict("kv.token", ...)
 # What else must be right:
 #
 # - **Order.** A new token's key and value are written first, then read: it sees itself.
-# - **Positions.** With **rotary positions** queries and keys are turned by an angle that grows with the position
-#   (`turn`, below). What counts is the position in the text. Here the cache keeps keys *turned*.
-# - **Masks.** Query i of `new` stands at position there + i. A mask that forgets `there` is right for prefill only.
-# - **Room.** `torch.cat` makes a new cache for each token, and copies the old one. Reserved once and written in place,
-#   only the new token moves.
-# - **Heads.** A head of keys serves heads / kv_heads query heads. Repeating keys for them undoes the saving.
-# - **Layout.** (heads, tokens, d): all that a head reads lies in one run. In (tokens, heads, d) it lies in pieces of d.
-# - **Window.** With a **sliding window** a token sees itself and the window − 1 before it, and needs no others.
+# - **Positions.** With **rotary positions** queries and keys are turned by an angle that grows with the
+#   position (`turn`, below), so that their product depends on the distance only. What counts is the
+#   position in the text. Here the cache keeps keys *turned*.
+# - **Masks.** Query i of `new` stands at position there + i. A mask that forgets `there` is right for
+#   prefill only.
+# - **Room.** `torch.cat` makes a new cache for each token, and copies the old one. Reserved once and
+#   written in place, only the new token moves.
+# - **Heads.** A head of keys serves heads / kv_heads query heads. Repeating keys for them undoes the
+#   saving.
+# - **Layout.** (heads, tokens, d): all that a head reads lies in one run. In (tokens, heads, d) it lies in
+#   pieces of d.
+# - **Window.** With a **sliding window** a token sees itself and the window − 1 before it, and needs no
+#   others.
 
 
 # %%
@@ -240,11 +250,12 @@ apart = [float((turn(a, torch.tensor([p])) * turn(b, torch.tensor([p - 7]))).sum
 print("the product of two turned rows, 7 apart, at 7, 100 and 1,000:", [round(x, 3) for x in apart])
 
 # %% [markdown]
-# **Do.** Write `step(q, k, v, keys, values, there, window)`: one layer's attention for `new` tokens. `q` (heads, new,
-# d), `k` and `v` (kv_heads, new, d) are not turned yet. `keys` and `values` (kv_heads, room, d) are the cache:
-# their first `there` rows are filled (keys turned), what lies behind is rubbish. Write the new rows, in place, and return the
-# output (heads, new, d). Query head h uses key head h // (heads / kv_heads); scores are divided by √d. **Budget:** twice the
-# bytes of the keys and values that are seen. About 12 lines.
+# **Do.** Write `step(q, k, v, keys, values, there, window)`: one layer's attention for `new` tokens. `q`
+# (heads, new, d), `k` and `v` (kv_heads, new, d) are not turned yet. `keys` and `values` (kv_heads, room,
+# d) are the cache: their first `there` rows are filled (keys turned), what lies behind is rubbish. Write
+# the new rows, in place, and return the output (heads, new, d). Query head h uses key head h // (heads /
+# kv_heads); scores are divided by √d. `scaled_dot_product_attention` is not allowed; `torch.softmax` is.
+# **Budget:** twice the bytes of the keys and values that are seen. About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "step", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -322,20 +333,21 @@ for layers in (1, 2):
 gpulab.predict("kv.counter", measured=cache.length)
 
 # %% [markdown]
-# **Why.** With one layer the counter is right, and so is every test with one layer. With two, each layer writes into
-# every second row and gives back rows of zeros, which get weight. Test a cache on two layers at least, in a prefill, a chunk
-# and a decode step, against full recomputation.
+# **Why.** With one layer the counter is right, and so is every test with one layer. With two, each layer
+# writes into every second row and gives back rows of zeros, which get weight. Test a cache on two layers at
+# least, in a prefill, a chunk and a decode step, against full recomputation.
 #
-# Two more traps of the same kind. Sequences of different lengths in one batch are padded, and a padded row must be
-# masked: a zero key has score 0, not −∞. And a chunk must see the cache, not only itself.
+# Two more traps of the same kind. Sequences of different lengths in one batch are padded, and a padded row
+# must be masked: a zero key has score 0, not −∞. And a chunk must see the cache, not only itself.
 #
 # ## 4 · Where the memory goes
 #
 # Three parts fill a GPU that answers: **weights**, parameters × bytes; the **cache**, as above; and
-# **activations** of the tokens in the pass, which are thrown away after each layer. There are no gradients and no
-# optimizer (lab 16).
+# **activations** of the tokens in the pass, which are thrown away after each layer. There are no gradients
+# and no optimizer (lab 16).
 #
-# **Predict.** Llama 3 8B in 16 bits: at how many tokens does one sequence's cache outgrow the 16.1 GB of weights?
+# **Predict.** Llama 3 8B in 16 bits: at how many tokens does one sequence's cache outgrow the 16.1 GB of
+# weights?
 
 # %%
 gpulab.predict("kv.outgrow", ...)
@@ -370,9 +382,10 @@ plot.stacked(
 )
 
 # %% [markdown]
-# **Why.** What weights leave free is users × tokens. A long prompt is cut into chunks, so that its activations stay
-# small. Beside these three a server needs room for what it can't use: tails of blocks and pools (section 7), buffers of
-# libraries. Engines take a share of the memory, such as 90 %, and lab 18 divided it among users:
+# **Why.** What weights leave free is users × tokens. A long prompt is cut into chunks, so that its
+# activations stay small. Beside these three a server needs room for what it can't use: tails of blocks and
+# pools (section 7), buffers of libraries. Engines take a share of the memory, such as 90 %, and lab 18
+# divided it among users:
 
 # %%
 for name in ("L4", "A100", "H200"):
@@ -393,9 +406,9 @@ for name in ("L4", "A100", "H200"):
 # | low rank (DeepSeek's MLA) | one short vector a token for all heads | chosen in training |
 # | fewer bits | bytes of a number | rounding |
 #
-# Eight bits want a **scale** (lab 13): code = round(x / scale), a whole number from −127 to 127. Who shares a scale? The
-# cell draws keys and values of one head: two **channels** (columns) of K are loud, as observed in real models (KIVI,
-# 2024); in this V some **tokens** (rows) are.
+# Eight bits want a **scale** (lab 13): code = round(x / scale), a whole number from −127 to 127. Who shares
+# a scale? The cell makes keys and values of one head and draws them, rows are tokens, columns are
+# **channels**. The keys imitate what KIVI (2024) reports of real models.
 
 # %%
 from gpulab.exercises.lab_19_kv_cache import quantise_questions
@@ -410,11 +423,12 @@ plot.heat_maps(
 )
 
 # %% [markdown]
-# **Do.** Write `quantise(k, v)`, lists of m rows (tokens) of d numbers. Return four lists of lists: `[codes of K,
-# scales of K, codes of V, scales of V]`. Codes are m × d whole numbers from −127 to 127; scales have the shape 1 × 1,
-# 1 × d, m × 1 or m × d, and codes × scales is what is read back. NumPy is fine; `.tolist()` in the end. **Budget:** the
-# check computes attention outputs for 64 queries of its own and measures the error that your K and your V make, each
-# alone, against ours; a code is a byte, a scale two. About 8 lines.
+# **Do.** Write `quantise(k, v)`, lists of m rows (tokens) of d numbers. Return four lists of lists: `[codes
+# of K, scales of K, codes of V, scales of V]`. Codes are m × d whole numbers from −127 to 127; scales have
+# the shape 1 × 1, 1 × d, m × 1 or m × d, and codes × scales is what is read back. NumPy is fine;
+# `.tolist()` in the end. **Budget:** the check computes attention outputs for 64 queries of its own and
+# measures the error that your K and your V make, each alone, against ours; a code is a byte, a scale two.
+# About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "quantise", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -473,16 +487,18 @@ plot.panels(
 )
 
 # %% [markdown]
-# **Why.** A loud channel spoils only itself if it has a scale of its own. A value's error counts as much as its
-# token's weight; with a scale for each token a loud one spoils only itself. V's scales come with each token. K's can be
-# known only when many tokens are there; KIVI quantises K in groups of tokens and keeps the newest in 16 bits.
+# **Why.** A loud channel spoils only itself if it has a scale of its own. A value's error counts as much as
+# its token's weight; with a scale for each token a loud one spoils only itself. V's scales come with each
+# token. K's can be known only when many tokens are there; KIVI quantises K in groups of tokens and keeps
+# the newest in 16 bits.
 #
-# On a GPU codes become numbers in registers; a float copy of the cache in memory would cost more than it saves.
+# On a GPU codes become numbers in registers; a float copy of the cache in memory would cost more than it
+# saves.
 #
 # ## 6 · One query, many keys
 #
-# In decode each head has one query. Lab 12's kernel gives a block a tile of queries; here that makes a block for each head
-# of keys.
+# In decode each head has one query. Lab 12's kernel gives a block a tile of queries; here that makes a
+# block for each head of keys.
 #
 # **Predict.** One sequence, 8 heads of keys, a block for each. How many of an A100's SMs work, in percent?
 
@@ -490,15 +506,16 @@ plot.panels(
 gpulab.predict("kv.busy", ...)
 
 # %% [markdown]
-# So the *keys* are cut into parts, a block for each head and part (**split-KV**, Flash-Decoding). A part leaves its output
-# and its log-sum-exp, and a second kernel merges (lab 12: each part counts exp(lse)).
+# So the *keys* are cut into parts, a block for each head and part (**split-KV**, Flash-Decoding). A part
+# leaves its output and its log-sum-exp, and a second kernel merges (lab 12: each part counts exp(lse)).
 #
-# **Do.** Write `split(q, k, v, outs, lses, out)` with two Triton kernels. q is (16 · kv, 64), scaled already, float16: 16 query
-# heads in a row share a head of keys, so `tl.dot` has 16 rows. k and v are (kv, m, 64) float16. There are parts =
-# `outs.shape[1]` parts; part p has the keys p · ⌈m / parts⌉ up to the next part's, or to m, and may be empty. outs is
-# (16 · kv, parts, 64), lses (16 · kv, parts), out (16 · kv, 64), all float32; an empty part leaves 0 and −∞. **Budget:** a
-# block for each head of keys and part; keys and values loaded once. `triton.cdiv(a, b)` is ⌈a / b⌉,
-# `triton.next_power_of_2(n)` what it says. About 35 lines.
+# **Do.** Write `split(q, k, v, outs, lses, out)` with two Triton kernels. q is (16 · kv, 64), scaled
+# already, float16: 16 query heads in a row share a head of keys, so `tl.dot` has 16 rows. k and v are (kv,
+# m, 64) float16. There are parts = `outs.shape[1]` parts; part p has the keys p · ⌈m / parts⌉ up to the
+# next part's, or to m, and may be empty. outs is (16 · kv, parts, 64), lses (16 · kv, parts), out (16 · kv,
+# 64), all float32; an empty part leaves 0 and −∞. **Budget:** a block for each head of keys and part; keys
+# and values loaded once. `triton.cdiv(a, b)` is ⌈a / b⌉, `triton.next_power_of_2(n)` what it says. About 35
+# lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "split", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -566,7 +583,6 @@ gpulab.check("kv.split", split)
 
 # %%
 gpulab.need(split)
-rng = np.random.default_rng(19)
 q = (rng.standard_normal((16, 64)) / 8).astype(np.float16)
 k, v = (rng.standard_normal((1, 1024, 64)).astype(np.float16) for _ in range(2))
 reports = {}
@@ -584,41 +600,43 @@ plot.panels(
 )
 
 # %% [markdown]
-# **Why.** A part of 64 keys reads 16 KB of keys and values, and leaves 4 KB that are read once more. So parts are as
-# many as fill the GPU, and no more. Llama 3 8B has 8 heads of keys: 108 SMs want 14 parts. A batch of 14 sequences
-# fills them without any.
+# **Why.** A part of 64 keys reads 16 KB of keys and values, and leaves 4 KB that are read once more. So
+# parts are as many as fill the GPU, and no more. Llama 3 8B has 8 heads of keys: 108 SMs want 14 parts. A
+# batch of 14 sequences fills them without any.
 #
 # ## 7 · Pages
 #
 # How long will an answer be? Nobody knows, so a cache in one piece is reserved for the longest.
 #
-# **Predict.** 2,048 tokens are reserved for each request; requests have 1 to 512 tokens, all as likely. What part is
-# unused, in percent?
+# **Predict.** 2,048 tokens are reserved for each request; requests have 1 to 512 tokens, all as likely.
+# What part is unused, in percent?
 
 # %%
 gpulab.predict("kv.reserved", ...)
 
 # %% [markdown]
-# **PagedAttention** (vLLM; W. Kwon et al., 2023) cuts the cache into **blocks** of, say, 16 tokens. A sequence has a
-# **block table**: which block of the pool holds its tokens 0 … 15, 16 … 31, and so on. Blocks are taken one at a
-# time, from anywhere. Unused is only the end of the last one.
+# **PagedAttention** (vLLM; W. Kwon et al., 2023) cuts the cache into **blocks** of, say, 16 tokens. A
+# sequence has a **block table**: which block of the pool holds its tokens 0 … 15, 16 … 31, and so on.
+# Blocks are taken one at a time, from anywhere. Unused is only the end of the last one.
 #
-# And two sequences can name the same block: several answers to one prompt, a system prompt for all users. A **fork** copies
-# the table. Blocks are shared until somebody writes into one: then the writer gets a copy of that block
-# (**copy on write**), unless nobody else holds it any more.
+# And two sequences can name the same block: several answers to one prompt, a system prompt for all users. A
+# **fork** copies the table. Blocks are shared until somebody writes into one: then the writer gets a copy
+# of that block (**copy on write**), unless nobody else holds it any more.
 #
 # **Do.** Write `allocate(operations, size, blocks)`: blocks 0 … blocks − 1 of `size` tokens. Operations:
 #
 # - `["start", name, tokens]`: a new sequence, its tokens are written;
 # - `["append", name]`: one more token is written;
-# - `["fork", name, child]`: `child` is a new sequence with the tokens of `name`. The check copies the table;
+# - `["fork", name, child]`: `child` is a new sequence with the tokens of `name`. The check copies the
+#   table;
 # - `["free", name]`: the sequence ends. The check gives its blocks back.
 #
-# Return a list with an item for each operation: a list of actions, which the check carries out, before the tokens are
-# written (in a fork or free mostly none), or `"full"` where too few blocks are free: the operation is then refused
-# and changes nothing. Actions are `["take", block]`, which puts a free block at the end of the table, and `["copy",
-# index, block]`, which copies the block at `index` of the table into a free one and puts that in its place. **Budget:** as
-# few blocks at once, and as few copies, as there can be. About 30 lines.
+# Return a list with an item for each operation: a list of actions, which the check carries out, before the
+# tokens are written (in a fork or free mostly none), or `"full"` where too few blocks are free: the
+# operation is then refused and changes nothing, and a sequence whose start is refused does not come up
+# again. Actions are `["take", block]`, which puts a free block at the end of the table, and `["copy",
+# index, block]`, which copies the block at `index` of the table into a free one and puts that in its place.
+# **Budget:** as few blocks at once, and as few copies, as there can be. About 30 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "allocate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -665,8 +683,8 @@ def allocate(operations, size, blocks):
 gpulab.check("kv.allocate", allocate)
 
 # %% [markdown]
-# **See.** Three answers to a prompt of 40 tokens, after 10 more tokens each; then a day's requests, reserved and in
-# blocks.
+# **See.** Three answers to a prompt of 40 tokens, after 10 more tokens each; then a day's requests,
+# reserved and in blocks.
 
 
 # %%
@@ -718,20 +736,22 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** On average half a block is unused in each sequence (**internal fragmentation**). Blocks are all of one size,
-# so no hole is too small (**external fragmentation**). Blocks of 1 waste nothing, but a table entry for each token must be
-# loaded, and reads come in short runs. Kwon et al. measured 20 to 38 % of the cache in use in earlier servers.
+# **Why.** On average half a block is unused in each sequence (**internal fragmentation**). Blocks are all
+# of one size, so no hole is too small (**external fragmentation**). Blocks of 1 waste nothing, but a table
+# entry for each token must be loaded, and reads come in short runs. Kwon et al. measured 20 to 38 % of the
+# cache in use in earlier servers.
 #
 # ## 8 · A kernel behind a table
 #
-# Keys of a sequence are no longer one array. The kernel loads a number from the table, and then 16 keys from there. Nothing is
-# gathered first: that would move the cache three times.
+# Keys of a sequence are no longer one array. The kernel loads a number from the table (`tl.load` of one
+# address gives one number), and then 16 keys from there. Nothing is gathered first: that would move the
+# cache three times.
 #
-# **Do.** Write `paged(q, k, v, tables, lengths, out)` with one Triton kernel. q is (sequences, 16, 64) float16, scaled;
-# k and v are the pool, (blocks, 16, 64) float16, one head of keys for all 16 query heads. Row i of `tables` (sequences,
-# width; int32) names the blocks of sequence i in order, rubbish behind the last; `lengths` (sequences,) int32 says how many
-# tokens it has, 1 or more. out is (sequences, 16, 64) float32. **Budget:** each sequence's tokens once, no others. About 25
-# lines, most of them from `split`.
+# **Do.** Write `paged(q, k, v, tables, lengths, out)` with one Triton kernel. q is (sequences, 16, 64)
+# float16, scaled; k and v are the pool, (blocks, 16, 64) float16, one head of keys for all 16 query heads.
+# Row i of `tables` (sequences, width; int32) names the blocks of sequence i in order, rubbish behind the
+# last; `lengths` (sequences,) int32 says how many tokens it has, 1 or more. out is (sequences, 16, 64)
+# float32. **Budget:** each sequence's tokens once, no others. About 25 lines, most of them from `split`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "paged", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -802,13 +822,14 @@ print(
 )
 
 # %% [markdown]
-# **Why.** Sharing saves memory. It saves traffic only where the shared blocks stay in the L2 cache, or in a kernel that
-# takes the queries of all five sequences at once ("Beyond").
+# **Why.** Sharing saves memory. It saves traffic only where the shared blocks stay in the L2 cache, or in a
+# kernel that takes the queries of all five sequences at once ("Beyond").
 #
 # ## Detective · Right for 64 tokens
 #
-# A window of `room` tokens needs room for no more: token t goes into slot t mod room, over the one that left the window (a
-# **rolling cache**). A colleague keeps the keys as they come, not turned, and turns them when they are read.
+# A window of `room` tokens needs room for no more: token t goes into slot t mod room, over the one that
+# left the window (a **rolling cache**). A colleague keeps the keys as they come, not turned, and turns them
+# when they are read.
 
 
 # %%
@@ -844,8 +865,9 @@ print(f"48 tokens, a window of 64: off by at most {max(compare(48)):.0e}")
 # %% [markdown]
 # "All tests pass. In production long answers begin well and then lose the thread. Must be the model."
 #
-# **Do.** Find out when it goes wrong, and why. Then write `rolled(q, k, v, keys, values, there)`, right for any `there`, with
-# the same cache: keys are not turned, and slots that were never written hold rubbish. About 10 lines. The first cell is free.
+# **Do.** Find out when it goes wrong, and why; `compare(n)` lists the differences for n tokens. Then write
+# `rolled(q, k, v, keys, values, there)`, right for any `there`, with the same cache: keys are not turned,
+# and slots that were never written hold rubbish. About 10 lines. The first cell is free.
 
 # %%
 # Your experiment.
@@ -872,17 +894,19 @@ gpulab.check("kv.rolled", rolled)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what was wrong, from which token on, and why did the tests not see it? Which of your
-# numbers shows it? Why does the order of the slots do no harm to the softmax itself? A person reads this: 1 point for the
-# cause, 1 point for a number that you measured.
+# In three to five sentences: what was wrong, from which token on, and why did the tests not see it? Which
+# of your numbers shows it? Why does the order of the slots do no harm to the softmax itself? A person reads
+# this: 1 point for the cause, 1 point for a number that you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "rolled-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The slot is taken for the position. Up to token 63 they are the same; token 64 goes into slot 0, its query
-# and key are turned as if it were the first, and the distance to the token before it becomes −63 in place of 1. `compare(80)`
-# is below 1e-6 up to token 63 and between 0.2 and 1.2 from token 64 on. The tests had 48 tokens and a window of 64, so the cache never
-# wrapped. A softmax's sum has no order; only the distances that the turning encodes are wrong.
+# **2 points:** The slot is taken for the position. Up to token 63 they are the same; token 64 goes into
+# slot 0, its query and key are turned as if it were the first, and the distance to the token before it
+# becomes −63 in place of 1. `compare(80)` is below 1e-6 up to token 63 and between 0.2 and 1.2 from token
+# 64 on. The tests had 48 tokens and a window of 64, so the cache never wrapped. A softmax's sum has no
+# order; only the distances that the turning encodes are wrong.
 #
-# **1 point** (cause without a number): After the cache wraps, keys are turned by their slot and not by their position.
+# **1 point** (cause without a number): After the cache wraps, keys are turned by their slot and not by
+# their position.
 #
 # **0 points:** Old tokens are lost. Or: rotary positions do not work beyond the trained length.
 
@@ -901,9 +925,9 @@ plot.lines(
 # %% [markdown]
 # ## Beyond · A prefix read once
 #
-# Open-ended and ungraded. Eight sequences share a prefix of 256 tokens and have 16 of their own. `paged` loads the prefix
-# eight times. Write kernels that load it once: the 8 · 16 queries against the prefix, each sequence against its own tokens,
-# and merge. The figure of merit is bytes loaded.
+# Open-ended and ungraded. Eight sequences share a prefix of 256 tokens and have 16 of their own. `paged`
+# loads the prefix eight times. Write kernels that load it once: the 8 · 16 queries against the prefix, each
+# sequence against its own tokens, and merge. The figure of merit is bytes loaded.
 #
 # | way | bytes loaded |
 # |---|---|
@@ -932,7 +956,8 @@ print(f"{gpulab.profile(shared_prefix, *arrays)['global_load_bytes']:,} B loaded
 #
 # <details><summary>1. Why is decode slow on a GPU that is fast in prefill?</summary>
 #
-# All weights are read for one token. Below about 300 tokens in a pass an H100 reads longer than it computes.
+# All weights are read for one token. Below about 300 tokens in a pass an H100 reads longer than it
+# computes.
 # </details>
 #
 # <details><summary>2. A cached model is right for prefill and wrong for chunks. Where do you look?</summary>
@@ -979,15 +1004,18 @@ gpulab.recap("19")
 # - *The KV cache has 2 · layers · heads · head_dim · tokens …* Heads of keys, and times bytes.
 # - *Attention costs O(S²·H) for each token.* O(S·H); S²·H is the whole prefill.
 # - *Decode is dominated by latency.* By bandwidth: weights and cache over B/s.
-# - *One length counter in the cache is enough, each layer adds to it.* Counted once a pass, not once a layer.
-# - *Rows beyond a shorter sequence are zero, so they do no harm.* A score of 0 has weight; they must be masked.
-# - *PagedAttention makes attention faster.* It makes room for more sequences; the kernel itself reads a table more.
+# - *One length counter in the cache is enough, each layer adds to it.* Counted once a pass, not once a
+#   layer.
+# - *Rows beyond a shorter sequence are zero, so they do no harm.* A score of 0 has weight; they must be
+#   masked.
+# - *PagedAttention makes attention faster.* It makes room for more sequences; the kernel itself reads a
+#   table more.
 #
 # ### References
 #
 # 1. R. Pope et al., "Efficiently Scaling Transformer Inference", 2022. https://arxiv.org/abs/2211.05102
-# 2. W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
-#    https://arxiv.org/abs/2309.06180
+# 2. W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention",
+#    SOSP 2023. https://arxiv.org/abs/2309.06180
 # 3. Z. Liu et al., "KIVI: A Tuning-Free Asymmetric 2bit Quantization for KV Cache", ICML 2024.
 #    https://arxiv.org/abs/2402.02750
 # 4. T. Dao, D. Haziza, F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023.
