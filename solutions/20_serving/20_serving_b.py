@@ -13,9 +13,8 @@
 # %% [markdown]
 # # 20 B · The cluster: who gets which GPU, and when
 #
-# **About four hours.** It stands alone: you need no more than what a GPU, a process and a replica of a service are.
-# Clusters are simulated, times are modelled; the manifests that you write are checked against the schema that
-# Kubernetes publishes.
+# **About four hours.** You need lab 02 A's words (SM, L2, bandwidth) and nothing of part A. Clusters are simulated,
+# times are modelled; the manifests that you write are checked against the schema that Kubernetes publishes.
 #
 # When you are through, you can
 #
