@@ -19,16 +19,21 @@ from .requests import from_data
 LIMIT = 50_000  # decisions in a plan
 
 
+class Nothing(NotADecision):
+    """A policy returned None."""
+
+
 class Planned:
     """A policy: `decide` is what an engine asks; called with data it returns a plan."""
 
     def __init__(self, function: Callable[..., Any], ask: Callable[..., Any]) -> None:
         update_wrapper(self, function)
-        self.py_func, self._ask = function, ask  # under numba's name for it: where others look for the code
+        self.function, self._ask = function, ask
+        self.__code__ = function.__code__  # where others look for what is written in it
 
     def decide(self, state: State) -> Decision | None:
         """The policy's decision; None where it returns None, which is none. Raises NotADecision."""
-        told = self._ask(self.py_func, state)
+        told = self._ask(self.function, state)
         return None if told is None else as_decision(told)
 
     def __call__(self, machine: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> Any:
@@ -38,15 +43,17 @@ class Planned:
         def note(state: State) -> Decision:
             decision = self.decide(state)
             if decision is None:
-                raise NotADecision(messages.at(state.step, messages.not_a_decision("nothing")))
+                raise Nothing(messages.at(state.step, messages.not_a_decision("nothing")))
             plan.append(to_data(decision))
             return decision
 
         try:
             run(Machine.from_data(machine), from_data(requests), note, limit=LIMIT)
+        except Nothing:
+            if plan:
+                raise
+            return None
         except NotADecision:
-            if not plan:
-                return None
             raise
         except InvalidDecision:
             pass  # the last decision says it to whoever carries the plan out

@@ -19,7 +19,10 @@ def unknown_part(name: str) -> str:
 
 
 def not_numbers(part: str, value: object) -> str:
-    return f"`{part}` is {value!r}; it lists numbers of requests"
+    said = repr(value)
+    said = said if len(said) <= 60 else f"{said[:58]} …"
+    what = "gives tokens by number of a request" if part == "prefill" else "lists numbers of requests"
+    return f"`{part}` is {said}; it {what}"
 
 
 def twice(part: str, number: int) -> str:

@@ -1,0 +1,18 @@
+# exercise: serve.admit  fails: steps  says: 2,048 steps
+
+from math import ceil
+
+from gpulab import serving
+
+
+@serving.admission
+def admit(queue, running, blocks, slots):
+    if running:
+        return []
+    chosen = []
+    for request in queue[:slots]:
+        blocks -= ceil((request.prompt + request.most) / 16)
+        if blocks < 0:
+            break
+        chosen.append(request.number)
+    return chosen
