@@ -77,7 +77,7 @@ def _turn(script: list[int], known: list[list[float]]) -> bool:
 
 def checked(probabilities: Any) -> list[float]:
     """The probabilities as floats. Raises WrongAnswer where they are none."""
-    if not isinstance(probabilities, list) or not 0 < len(probabilities) <= LARGEST_DRAW:
+    if not isinstance(probabilities, list | tuple) or not 0 < len(probabilities) <= LARGEST_DRAW:
         raise WrongAnswer(messages.not_probabilities("it takes a list of numbers"))
     if any(isinstance(p, bool) or not isinstance(p, int | float) for p in probabilities):
         raise WrongAnswer(messages.not_probabilities("not all of its entries are numbers"))

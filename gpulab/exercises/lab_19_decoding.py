@@ -99,9 +99,25 @@ def sample_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
         if kind == "large":
             logits = [x + 1000 * float(numbers.choice((-1, 1))) for x in logits]
             temperature = 0.5
-        if clear(logits, temperature, top_k, top_p):
-            asked.append((logits, temperature, top_k, top_p))
+        question = (logits, temperature, top_k, top_p)
+        if clear(*question) and (kind != "all together" or tells(*question, len(asked) % 2 == 0)):
+            asked.append(question)
     return asked
+
+
+def reaching(logits: list[float], temperature: float, top_p: float) -> int:
+    """How many of the likeliest tokens reach top_p."""
+    weights = np.sort(np.exp(np.array(logits) / temperature))[::-1]
+    return 1 + int((weights.cumsum() / weights.sum() < top_p).sum())
+
+
+def tells(logits: list[float], temperature: float, top_k: int, top_p: float, of_top_k: bool) -> bool:
+    """Another order gives another result: top-p before top-k, or else top-p before the temperature."""
+    cut = sorted(logits)[-top_k:]
+    right = reaching(cut, temperature, top_p)
+    if of_top_k:
+        return right != min(top_k, reaching(logits, temperature, top_p))
+    return right != reaching(cut, 1.0, top_p)
 
 
 def clear(logits: list[float], temperature: float, top_k: int, top_p: float) -> bool:
@@ -366,7 +382,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 0,
                 1,
                 "two crowds",
-                naive=20,
+                naive=8,
                 unit="% more rows than the least",
                 case="two crowds",
                 advice="It computes more rows than the best choice. Which sizes occur often?",

@@ -18,6 +18,7 @@ from .block_tables import block_tables  # noqa: E402
 from .divergence import divergence  # noqa: E402
 from .grid_map import grid_map  # noqa: E402
 from .heat_maps import heat_maps  # noqa: E402
+from .letters import letters  # noqa: E402
 from .lines import lines  # noqa: E402
 from .listings import listings  # noqa: E402
 from .mask import mask  # noqa: E402
@@ -68,6 +69,7 @@ __all__ = [
     "divergence",
     "grid_map",
     "heat_maps",
+    "letters",
     "lines",
     "listings",
     "mask",
