@@ -29,17 +29,23 @@ def read_submitted(path: Path) -> list[dict[str, Any]]:
         raise NotebookError(texts.NO_JSON.format(line=error.lineno)) from error
     except RecursionError as error:
         raise NotebookError(texts.NO_JSON.format(line="1, nested too deep")) from error
+    except (ValueError, MemoryError) as error:  # a number of more digits than Python reads
+        raise NotebookError(texts.NO_JSON.format(line=f"?, {texts.clean(error, 60)}")) from error
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if cells is None and isinstance(notebook, dict):  # nbformat 3 kept its cells in worksheets
         sheets = notebook.get("worksheets")
         cells = (
-            [c for s in sheets if isinstance(s, dict) for c in s.get("cells", [])]
+            [c for s in sheets if isinstance(s, dict) for c in _list(s.get("cells"))]
             if isinstance(sheets, list)
             else None
         )
     if not isinstance(cells, list):
         raise NotebookError(texts.NO_CELLS)
     return [cell for cell in cells if isinstance(cell, dict)]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _read_regular_file(path: Path) -> str:

@@ -179,6 +179,10 @@ def test_answers_are_compared_by_value_and_kind(got: Any, expected: Any, right: 
     assert same_answer(got, expected, rtol=1e-3) is right
 
 
+def test_a_whole_number_beyond_all_floats_is_only_wrong() -> None:
+    assert not same_answer(10**4000, 1.5, rtol=1e-3)
+
+
 def test_answers_become_json() -> None:
     given = {"a": (np.int64(1), np.float32(0.5)), 2: {3, 1}, "b": np.arange(2)}
     assert normal(given) == {"a": [1, 0.5], "2": [1, 3], "b": [0, 1]}
