@@ -86,6 +86,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
             unsafe=options.unsafe,
             workers=options.workers,
             roster=options.roster,
+            scheduler=options.scheduler,
             tell=bar,
         )
     result.seconds = time.monotonic() - began
@@ -149,6 +150,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--workers", type=int, default=0, metavar="N", help="at once (default: one per core)"
     )
+    command.add_argument(
+        "--scheduler", metavar="ADDRESS", default="", help="judge on the workers of this Dask scheduler, "
+        "such as tcp://10.0.0.1:8786 (default: on this machine)",
+    )  # fmt: skip
     command.add_argument(
         "--unsafe", action="store_true", help="without a sandbox: only for submissions that you trust"
     )

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 import shutil
 import signal
+import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +22,7 @@ from nbformat import NotebookNode
 
 from grading import archives, environment, exports, gradebook, sandbox, texts
 from grading.course import Course
+from grading.engines import Engine, engine
 from grading.errors import GradingError, NotebookError, ReleaseError, SandboxError
 from grading.gradebook import GradebookError
 from grading.graft import Graft, graft
@@ -46,10 +49,15 @@ class Task:
 
     student: str
     notebook: str
-    graft: Graft
+    packed: bytes  # the graft: a class of notebooks would fill the memory
     key: str
     verdict: NotebookVerdict | None = None
     known: bool = False  # the verdict was in the store
+
+    @property
+    def graft(self) -> Graft:
+        """The released notebook with the answers in it."""
+        return pickle.loads(zlib.decompress(self.packed))
 
 
 @dataclass
@@ -144,8 +152,12 @@ def _task(lab: Lab, submission: Submission, name: str, environ: str) -> Task:
     except NotebookError as error:
         empty = graft(released, list(released.cells), name, lab.name)
         verdict = ungraded(lab.questions[name], str(error), empty.digest, f"{environ}-{error}")
-        return Task(submission.student, name, empty, verdict.key, verdict)
-    return Task(submission.student, name, grafted, f"{grafted.digest}-{environ}")
+        return Task(submission.student, name, _packed(empty), verdict.key, verdict)
+    return Task(submission.student, name, _packed(grafted), f"{grafted.digest}-{environ}")
+
+
+def _packed(grafted: Graft) -> bytes:
+    return zlib.compress(pickle.dumps(grafted))
 
 
 def ungraded(asked: tuple[Question, ...], reason: str, submission: str, key: str) -> NotebookVerdict:
@@ -156,28 +168,24 @@ def ungraded(asked: tuple[Question, ...], reason: str, submission: str, key: str
     return NotebookVerdict(key, submission, exercises, ungraded=reason)
 
 
-def judge_all(
-    result: ClassResult, judge: Judge, store: Store, workers: int, tell: Callable[[Task], None]
-) -> None:
+def judge_all(result: ClassResult, judges: Engine, store: Store, tell: Callable[[Task], None]) -> None:
     """Work out every missing verdict and store it at once. `tell` hears of each."""
-    todo = [t for tasks in result.tasks.values() for t in tasks if t.verdict is None]
-
-    def work(task: Task) -> NotebookVerdict:
-        return judge.verdict(task.graft, result.lab.questions[task.notebook], task.key)
-
-    with interruptible(), ThreadPoolExecutor(workers) as pool:
-        jobs: dict[Future[NotebookVerdict], Task] = {pool.submit(work, task): task for task in todo}
-        try:
-            for job in as_completed(jobs):
-                task = jobs[job]
+    todo = [t for tasks in result.tasks.values() for t in tasks if t.verdict is None][::-1]
+    asked = result.lab.questions
+    jobs: dict[Future[NotebookVerdict], Task] = {}
+    while todo or jobs:
+        while todo and len(jobs) < judges.room:
+            task = todo.pop()
+            jobs[judges.submit(task.graft, asked[task.notebook], task.key)] = task
+        for job in wait(jobs, return_when=FIRST_COMPLETED).done:
+            task = jobs.pop(job)
+            try:
                 task.verdict = job.result()
-                store.put(task.student, result.lab.name, task.notebook, task.verdict)
-                tell(task)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            judge.stop()
-            sandbox.stop_all()
-            raise
+            except Exception as error:  # without a key, so that the next run tries again
+                reason = judges.reason(error)
+                task.verdict = ungraded(asked[task.notebook], reason, task.graft.digest, "")
+            store.put(task.student, result.lab.name, task.notebook, task.verdict)
+            tell(task)
 
 
 @contextmanager
@@ -199,6 +207,7 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
     lab, written = result.lab, 0
     gradebook.register(course, lab.name, lab.notebooks)
     known = gradebook.held(course, lab.name)
+    writer: gradebook.Writer | None = None  # not made for a class in which nothing changed
     rows: list[dict[str, object]] = []
     for student, tasks in result.tasks.items():
         graded = gradebook.Graded(
@@ -212,7 +221,8 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
                 Store(course.verdicts).put(student, lab.name, task.notebook, task.verdict)
         if not gradebook.is_written(course, lab.name, graded, known):
             try:
-                gradebook.write(course, lab.name, graded)
+                writer = writer or gradebook.Writer(course, lab.name)
+                writer.write(graded)
             except GradebookError:
                 raise
             except GradingError as error:  # of this student's notebook: the others go on
@@ -249,11 +259,12 @@ def grade(
     unsafe: bool = False,
     workers: int = 0,
     roster: Path | None = None,
+    scheduler: str = "",
     tell: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> ClassResult:
     """Grade a folder or zip of submissions of one lab, from the files to the gradebook."""
     limits = limits or Limits()
-    if not unsafe and sandbox.obstacle():
+    if not unsafe and not scheduler and sandbox.obstacle():
         raise SandboxError(
             f"{sandbox.obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe"
         )
@@ -262,7 +273,9 @@ def grade(
     known = read_roster(roster or course.roster)
     gradebook.check(course)
     with alone(course):
-        return _grade(course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, tell)
+        return _grade(
+            course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, tell
+        )
 
 
 @contextmanager
@@ -287,6 +300,7 @@ def _grade(
     limits: Limits,
     unsafe: bool,
     workers: int,
+    scheduler: str,
     tell: Callable[[str, int, int], None],
 ) -> ClassResult:
     judge = Judge(environment.secret(course), limits, unsafe=unsafe)
@@ -305,7 +319,10 @@ def _grade(
         done += 1
         tell("judging", done, total)
 
-    judge_all(result, judge, store, workers or max(1, len(os.sched_getaffinity(0))), judged)
+    if done < total:
+        workers = workers or max(1, len(os.sched_getaffinity(0)))
+        with interruptible(), engine(judge, workers, scheduler) as judges:
+            judge_all(result, judges, store, judged)
     count = 0
 
     def saved(student: str) -> None:
@@ -326,5 +343,5 @@ def grades(course: Course, result: ClassResult) -> list[exports.Grade]:
         who = result.people.get(student, Student(student))
         reason = result.reason(student) if student in result.tasks else ""
         has = standings.get(student) if student in result.tasks and not reason else None
-        found.append(exports.Grade(who, has and has.points, of, reason))
+        found.append(exports.Grade(who, has.points if has else None, of, reason))
     return found

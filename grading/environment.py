@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -39,14 +40,21 @@ def secret(course: Course) -> bytes:
 def digest(course: Course, extra: Iterable[str] = ()) -> str:
     """A hash of everything but the submission that a verdict of this course is worked out from."""
     found = hashlib.sha256(secret(course))
-    found.update(sys.version.encode())
+    found.update(code().encode())
+    for text in extra:
+        found.update(text.encode() + b"\0")
+    return found.hexdigest()
+
+
+@cache
+def code() -> str:
+    """A hash of our code and of the packages that count, as this process found them."""
+    found = hashlib.sha256(sys.version.encode())
     for package in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found.update(f"{package} {metadata.version(package)}\0".encode())
     for path in _code():
         found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
-    for text in extra:
-        found.update(text.encode() + b"\0")
     return found.hexdigest()
 
 

@@ -19,5 +19,9 @@ class SandboxError(GradingError):
     """The sandbox does not work here."""
 
 
+class EngineError(GradingError):
+    """The workers that judge cannot be reached, or are not the right ones."""
+
+
 class TraceError(GradingError):
     """What came out of the sandbox is not a launch trace that can be replayed."""

@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from nbconvert.writers import FilesWriter
 from nbformat import NotebookNode
 from nbgrader import api as nbgrader
 from nbgrader.api import BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from nbgrader.converters import Autograde, GenerateFeedback
+from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import SaveCells
 from sqlalchemy import create_engine, func, select
@@ -163,35 +165,58 @@ def standings(course: Course, lab: str) -> dict[str, Standing]:
     }
 
 
-def write(course: Course, lab: str, graded: Graded) -> None:
-    """Put one student's verdicts into the gradebook and make the feedback."""
-    staged = course.home / "staged"
-    folder = staged / graded.student / lab
-    try:
-        shutil.rmtree(folder, ignore_errors=True)
-        # An old page beside new points would look finished, if we were killed between the two steps below.
-        shutil.rmtree(course.feedback / graded.student / lab, ignore_errors=True)
-        folder.mkdir(parents=True)
-        for name, notebook in graded.notebooks.items():
-            nbformat.write(notebook, folder / f"{name}.ipynb")
-        if graded.timestamp and graded.timestamp.is_file():
-            shutil.copy(graded.timestamp, folder / "timestamp.txt")
+class Writer:
+    """Writes the students of one lab, one after the other.
+
+    nbgrader's converters go from student to student with one exporter, and so do we: to make one anew
+    compiles all templates of the feedback each time.
+    """
+
+    def __init__(self, course: Course, lab: str):
+        self.course, self.lab = course, lab
+        self.staged = course.home / "staged"
         config = nbgrader_config(course)
-        config.CourseDirectory.submitted_directory = course.relative(staged)
+        config.CourseDirectory.submitted_directory = course.relative(self.staged)
         config.CourseDirectory.assignment_id = lab
-        config.CourseDirectory.student_id = graded.student
-        for converter in (Autograde, GenerateFeedback):
-            with _quiet() as log:
+        self.steps = []
+        with _quiet():
+            for converter in (Autograde, GenerateFeedback):
                 step = converter(coursedir=CourseDirectory(config=config), config=config)
                 step.force = True
-                try:
-                    step.start()
-                except OSError:
-                    raise
-                except Exception as error:  # nbgrader raises what it caught, and logs the cause
-                    raise _explained(course, graded.student, log.getvalue()) from error
-    finally:
-        shutil.rmtree(staged / graded.student, ignore_errors=True)
+                step.writer = FilesWriter(parent=step, config=config)
+                step.exporter = step.exporter_class(parent=step, config=config)
+                for preprocessor in step.preprocessors:
+                    step.exporter.register_preprocessor(preprocessor)
+                self.steps.append(step)
+
+    def write(self, graded: Graded) -> None:
+        """Put one student's verdicts into the gradebook and make the feedback."""
+        folder = self.staged / graded.student / self.lab
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+            # An old page beside new points would look finished, if we were killed between the steps below.
+            shutil.rmtree(self.course.feedback / graded.student / self.lab, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for name, notebook in graded.notebooks.items():
+                nbformat.write(notebook, folder / f"{name}.ipynb")
+            if graded.timestamp and graded.timestamp.is_file():
+                shutil.copy(graded.timestamp, folder / "timestamp.txt")
+            for step in self.steps:
+                self._convert(step, graded.student)
+        finally:
+            shutil.rmtree(self.staged / graded.student, ignore_errors=True)
+
+    def _convert(self, step: BaseConverter, student: str) -> None:
+        """What nbgrader's `start` does after it has made writer and exporter."""
+        with _quiet() as log, contextlib.chdir(self.course.root):
+            step.coursedir.student_id = student
+            try:
+                step.init_notebooks()
+                step.convert_notebooks()
+            except OSError:
+                raise
+            except Exception as error:  # nbgrader raises what it caught, and logs the cause
+                raise _explained(self.course, student, log.getvalue()) from error
 
 
 def _explained(course: Course, student: str, log: str) -> GradingError:

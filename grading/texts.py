@@ -67,6 +67,16 @@ NO_VERDICT = "no verdict yet: run `python -m grading grade {lab}`"
 COUNTED_WITH = "counted on what {version} dispatches"
 JUDGED = "judged with {compiler}, {device}, at {cases}"
 
+NO_SCHEDULER = "no scheduler answers at {address}: {why}"
+SCHEDULER_GONE = (
+    "the scheduler at {address} is gone. Verdicts so far are stored: the same command goes on where it was"
+)
+OTHER_VERSION = (
+    "the worker on {host} has another version of gpulab, of grading or of a package than this machine: "
+    "install the same there and grade again"
+)
+WORKERS_DIED = "several workers died while they judged it, or were killed; grade again"
+
 AGAIN = "Verdicts so far are stored: mend it and run the same command again"
 STOPPED_BY_HAND = "stopped; nothing is lost: the same command goes on where it was"
 

@@ -113,7 +113,7 @@ def test_the_api_behind_formgrader_sees_the_class(submitted: Course, school: Cla
     notebook = school.notebook()
     found = Store(submitted.verdicts).get("ann", LAB, LAB)
     assert found is not None
-    gradebook.write(submitted, LAB, gradebook.Graded("ann", {LAB: notebook}, {LAB: found}))
+    gradebook.Writer(submitted, LAB).write(gradebook.Graded("ann", {LAB: notebook}, {LAB: found}))
     config = nbgrader_config(submitted)
     api = NbGraderAPI(coursedir=CourseDirectory(config=config), config=config)
     (assignment,) = api.get_assignments()
@@ -163,5 +163,5 @@ def _get(port: int, path: str) -> str:
 def test_nothing_of_ours_is_left_in_the_staging_folder(submitted: Course, school: Class) -> None:
     found = Store(submitted.verdicts).get("ann", LAB, LAB)
     assert found is not None
-    gradebook.write(submitted, LAB, gradebook.Graded("ann", {LAB: school.notebook()}, {LAB: found}))
+    gradebook.Writer(submitted, LAB).write(gradebook.Graded("ann", {LAB: school.notebook()}, {LAB: found}))
     assert list(Path(submitted.home / "staged").iterdir()) == []
