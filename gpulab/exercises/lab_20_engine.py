@@ -5,7 +5,7 @@
 | queue | queue(rate, service, cv, limit) | utilisation, variation, Little | answers | – | – | 4 |
 | measure | measure(log, ttft, tpot) | what a client sees | answers | – | – | 4 |
 | admit | admit(queue, running, blocks, slots), a policy | continuous batching | steps | 2,048 | 1,270 | 6 |
-| chunk | chunk(state), a policy | tokens that cost no time | longest gap/weights | 31 … 150 | 1.5 | 5 |
+| chunk | chunk(state), a policy | tokens that cost no time | longest gap/weights | 23 … 86 | 1.5 | 5 |
 | | | | time/whole prompts | 1.5 (64 tokens) | 0.9 | |
 | preempt | preempt(state), a policy | optimism, and a way back | computed twice, % | 25 … 33 | 4 | 6 |
 | | | | mean latency/reserving | 1 | 0.35 | |
@@ -26,8 +26,8 @@ refilled as soon as it is free: 1,152, because at the end slots stand empty whil
 **chunk**: a step lasts max(FLOPs ÷ peak, bytes ÷ bandwidth). Reading P weights of b bytes takes P b/B,
 computing n tokens 2 P n/R: up to n = R b/(2 B), 295 tokens on an H100, the tokens of a prompt add nothing but
 attention. So with that many a step, decoding included, the gaps between tokens stay near P b/B, and prompts
-use the arithmetic that decoding leaves idle. Whole prompts of 4,096 to 8,192 tokens stop everybody for about
-30 reads of the weights on an H100, and for more than 100 on an A100, where they queue up. Pieces up to the
+use the arithmetic that decoding leaves idle. Whole prompts of 4,096 to 8,192 tokens stop everybody for 23
+reads of the weights and more, on an A100, where they queue up, for 86. Pieces up to the
 ridge: at most 1.27 reads, and 0.60 (A100) to 0.83 (L4) of the time, over 8 seeds.
 
 **preempt**: outputs of 160 tokens on average, of which 1,024 might come; 800 blocks. Who reserves serves 10
