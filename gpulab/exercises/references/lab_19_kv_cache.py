@@ -256,15 +256,16 @@ def allocate(answer: Any, operations: list, size: int, blocks: int) -> dict[str,
     for number, (operation, actions) in enumerate(zip(operations, answer, strict=True)):
         said = f"operation {number}, {operation}"
         needed = least.needs(operation)
+        wants = f"{len(needed)} block{'s' * (len(needed) != 1)}"
         if len(needed) > least.free:
             if actions != "full":
                 raise WrongAnswer(
-                    f'{said}: it needs {len(needed)} blocks and {least.free} are free, so the item is "full".'
+                    f'{said}: it needs {wants} and {least.free} are free, so the item is "full".'
                 )
             continue
         if actions == "full":
             raise WrongAnswer(
-                f"{said}: it is refused, but {least.free} blocks can be free, and it needs {len(needed)}."
+                f"{said}: it is refused, but needs {wants}, and {least.free} can be free by now."
             )
         if not isinstance(actions, list):
             raise WrongAnswer(f'{said}: an item is a list of actions or "full", not {actions!r}.')
