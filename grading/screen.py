@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -89,14 +90,15 @@ def _summary(result: ClassResult, graded: list[str]) -> str:
     return f"graded {len(graded)}{middle}{missing}{again}   {minutes}:{seconds:02d}"
 
 
-def distribution(points: Sequence[float], of: float, bins: int = 8, width: int = 40) -> list[str]:
-    """A histogram of points as lines of text; full marks are in the last bin."""
+def distribution(points: Sequence[float], of: float, most: int = 8, width: int = 40) -> list[str]:
+    """A histogram of points as lines of text, in steps of whole points; full marks are in the last bin."""
     if not points or of <= 0:
         return []
-    counts = [0] * bins
+    step = math.ceil(of / most)
+    counts = [0] * math.ceil(of / step)
     for value in points:
-        counts[min(bins - 1, max(0, int(bins * value / of)))] += 1
-    edges = [f"{of * i / bins:.3g}" for i in range(bins + 1)]
+        counts[min(len(counts) - 1, max(0, int(value / step)))] += 1
+    edges = [f"{min(of, step * i):g}" for i in range(len(counts) + 1)]
     rows = [("points", "students")]
     for i, count in enumerate(counts):
         bar = "█" * max(round(width * count / max(counts)), bool(count))
