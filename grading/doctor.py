@@ -9,14 +9,23 @@ from importlib import metadata
 from grading import sandbox
 from grading.course import Course
 
+# Packages and the extras that bring them; Kubernetes' schemas judge lab 20's manifests.
+NEEDED = {
+    "nbgrader": "grading",
+    "jupytext": "grading",
+    "nbconvert": "grading",
+    "kubernetes-validate": "serving",
+}
+
 
 def checks(course: Course) -> Iterator[tuple[str, bool, str]]:
     """Rows of (what, whether it is well, in words)."""
-    for package in ("nbgrader", "jupytext", "nbconvert"):
+    for package, extra in NEEDED.items():
+        what = "schemas" if extra == "serving" else package
         try:
-            yield package, True, metadata.version(package)
+            yield what, True, metadata.version(package)
         except metadata.PackageNotFoundError:
-            yield package, False, "missing: pip install 'gpulab[grading]'"
+            yield what, False, f"missing: pip install 'gpulab[{extra}]'"
     try:
         from gpulab.compile import compiler_version
 
