@@ -188,9 +188,9 @@ gpulab.plot.mig_map(
 # | parts | any number | any number | the profiles' | the licence's profiles |
 # | in Kubernetes | `replicas` of the plugin | `replicas` of the plugin | resources by profile | a VM as node |
 #
-# As of 2026, from references 1 to 4. Time-slicing and MPS cannot be had on the same GPU at once. `replicas: 4` only
-# tells the scheduler that there are 4: two of them are no faster than one. Linux **cgroups** limit processors and
-# host memory. NVIDIA's driver honours such a limit for GPU memory only with recent MPS (CUDA 13.4, controller
+# As of November 2026, from references 1 to 4. Time-slicing and MPS cannot be had on the same GPU at once. `replicas:
+# 4` only tells the scheduler that there are 4: two of them are no faster than one. Linux **cgroups** limit processors
+# and host memory. NVIDIA's driver honours such a limit for GPU memory only with recent MPS (CUDA 13.4, controller
 # `dmem`), and not with MIG.
 #
 # **Predict.** A request takes 8 ms alone and fills 40 % of the SMs. One neighbour always has work. How long does the
@@ -198,6 +198,10 @@ gpulab.plot.mig_map(
 
 # %%
 gpulab.predict("cluster.neighbour", ...)
+
+# %% [markdown]
+# **See.** The model: time-slicing gives the whole GPU to one process after the other; MPS lets all run side by side
+# and divides the SMs evenly once they are too few; `MIG 3g` has 3 of 7 slices for itself.
 
 # %%
 ways = ("time-slicing", "MPS", "MIG 3g")
@@ -325,9 +329,9 @@ gpulab.plot.timeline(
 # **Gang scheduling** places all pods of a group or none. Kubernetes got it with add-ons first (Volcano, Kueue, the
 # coscheduling plugin); in its own scheduler it came in 1.35 (December 2025) as alpha (reference 7).
 #
-# Gangs leave gaps: while a wide job waits for enough GPUs, some are idle. **Backfilling** lets later jobs into the
-# gaps, if their durations are known and nobody in front is put off for it. Without that condition a stream of small
-# jobs **starves** the wide one.
+# Gangs leave gaps: while a wide job waits for enough GPUs, some are idle. **Backfilling** (reference 6) lets later
+# jobs into the gaps, if their durations are known and nobody in front is put off for it. Without that condition a
+# stream of small jobs **starves** the wide one.
 #
 # **Do.** Write `gang(jobs, gpus)`. A job is `[arrival, GPUs, duration]`, whole numbers, in order of arrival. Return
 # the start of each. From its start a job holds all its GPUs for its duration; one that ends at t makes room at t.
@@ -459,7 +463,7 @@ gpulab.plot.panels(
 #
 # ## B7 · Replicas that start slowly
 #
-# The **HorizontalPodAutoscaler** looks every 15 s at a metric, a mean over replicas, and asks for
+# The **HorizontalPodAutoscaler** (reference 8) looks every 15 s at a metric, a mean over replicas, and asks for
 #
 #     ⌈replicas × metric ÷ target⌉        (nothing, if the ratio is within 10 % of 1)
 #
@@ -617,7 +621,8 @@ spec:
 # - kind `Job` (`apiVersion: batch/v1`): `completions` and `parallelism` are `pods`; `restartPolicy` beside
 #   `containers` is `Never` or `OnFailure`; no selector, strategy, probes.
 #
-# YAML contains JSON, so `json.dumps` of dictionaries is fine as well. About 45 lines.
+# YAML contains JSON, so `json.dumps` of dictionaries is fine as well. The check holds your text to the schema of
+# Kubernetes 1.34, strictly: a field that it does not know is an error. About 45 lines.
 
 # %%
 example = {

@@ -430,6 +430,10 @@ def test_beyond_is_reached_by_random_changes_of_the_order():
     assert "| in turn, nobody passes | 559 |" in text() and "jobs are placed | 220 |" in text()
 
 
+def test_the_text_names_the_schema_that_is_asked():
+    assert f"the schema of Kubernetes {manifests.VERSION}" in text().replace(" # ", " ")
+
+
 def test_the_example_of_the_sharing_figure_is_the_prediction():
     assert cluster.shared_latency("time-slicing", 1, 8.0, 0.4) == 16
     assert [cluster.shared_latency("MPS", n, 8.0, 0.4) for n in (0, 1, 2)] == [8, 8, pytest.approx(9.6)]
