@@ -324,7 +324,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 1,
                 "target passes",
                 naive=lambda sizes: float(sizes["ahead"]) + 1,
-                unit="passes of the target",
+                unit="passes",
                 why="all places at once",
                 advice="The target gives a row for each token of a pass. Which tokens are known before the "
                 "target is asked for the first time?",

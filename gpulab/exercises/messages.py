@@ -409,10 +409,10 @@ def quantity(value: float | int | None, unit: str) -> str:
 
 
 def _one(unit: str) -> str:
-    """The unit of a single one: ``launch``, ``request``; ``FLOP``, ``B`` and ``Gbit/s`` as they are."""
+    """The unit of one: ``launch``, ``pass``, ``request``; ``FLOP``, ``B`` and ``Gbit/s`` as they are."""
     if not (len(unit) > 3 and unit.replace(" ", "").isalpha() and unit.islower()):
         return unit
-    return unit.removesuffix("es") if unit.endswith("ches") else unit.removesuffix("s")
+    return unit.removesuffix("es") if unit.endswith(("ches", "sses")) else unit.removesuffix("s")
 
 
 def budget(asked: Budget, value: float | None, limit: float, naive: float | None) -> str:

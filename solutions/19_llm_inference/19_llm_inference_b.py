@@ -729,8 +729,8 @@ print(
 # | state | V1 engine; V0 is gone | built on PyTorch now | **maintenance mode** since 2025 | active |
 #
 # TGI's makers point to vLLM and SGLang for new work; it serves one base model, with several adapters. TensorRT-LLM
-# needs no engine compilation any more. **Ollama** wraps local models: download, run, serve. "Models on one's own
-# machine" are section 1's bound in everyday form: bytes ÷ bandwidth.
+# needs no engine compilation any more. **Ollama** wraps local models: download, run, serve. On one's own machine two
+# numbers decide: do the weights fit, and bandwidth ÷ bytes of weights, the most tokens per second that one user can get.
 
 # %%
 for name in ("Llama 3 8B", "Llama 3 70B"):
@@ -769,8 +769,9 @@ for words, value in (
 # %% [markdown]
 # **Why.** New in hardware are FP4 and FP6 on tensor cores whose operands carry a scale for each block (what NVIDIA's
 # second **transformer engine** uses), tensor memory, a link of 10 TB/s between two dies, a decompression engine, and
-# NVLink 5. Decode gains what the bandwidth gains, and as much again from 4-bit weights. Batching, cache management and
-# speculation are *software*, on any GPU.
+# NVLink 5. Decode gains what the bandwidth gains. Weights of 4 bits help it on any GPU that unpacks them; FP4 tensor
+# cores help where arithmetic decides, in prefill and large batches. Batching, cache management and speculation are
+# *software*.
 #
 # ## Detective · The weak draft
 #
@@ -927,3 +928,4 @@ gpulab.recap("19")
 # 7. NVIDIA, "TensorRT LLM: Overview". https://nvidia.github.io/TensorRT-LLM/overview.html
 # 8. vLLM, "V1 guide". https://docs.vllm.ai/en/stable/usage/v1_guide/
 # 9. Hugging Face, "Text Generation Inference". https://github.com/huggingface/text-generation-inference
+# 10. llama.cpp. https://github.com/ggml-org/llama.cpp

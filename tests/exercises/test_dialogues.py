@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpulab
-from gpulab.exercises import WrongAnswer, branches, dialogues, registry
+from gpulab.exercises import WrongAnswer, branches, dialogues, messages, registry
 
 from . import guessing
 from .guessing import DRAW, GUESS, draw_reference, guess_reference, halves, one_by_one
@@ -144,3 +144,11 @@ def test_other_distributions_are_told_apart_and_rounding_is_not():
     branches.compare({1: 0.5, 2: 0.5}, {1: 0.5 + 1e-9, 2: 0.5 - 1e-9})
     with pytest.raises(WrongAnswer, match=r"gives \[1, 2\] with probability 0\.000000, should be 0\.250000"):
         branches.compare({(1, 1): 1.0}, {(1, 1): 0.75 + 1e-7, (1, 2): 0.25})
+
+
+def test_one_of_a_count_is_said_in_the_singular():
+    assert [messages.quantity(1, unit) for unit in ("passes", "launches", "questions")] == [
+        "1 pass",
+        "1 launch",
+        "1 question",
+    ]
