@@ -210,7 +210,7 @@ gpulab.plot.lines(
     latency,
     "neighbours that always have work",
     "ms for a request of 8 ms, modelled",
-    "MIG does not feel neighbours; MPS does once the SMs are full; with time-slicing each costs a slice.",
+    "MIG does not feel neighbours; MPS does once the SMs are full; with time-slicing each adds the request's own time.",
 )
 
 # %% [markdown]
