@@ -175,7 +175,6 @@ for name, gpu in (("A100", data_sheet("A100")), ("H100", h100)):
         f"{name}: 1,000 tokens of prefill {1e3 * first[2]:5.1f} ms ({first[0] / first[1]:5.0f} FLOP/B), "
         f"then {1e3 * seconds:.1f} ms a token ({flops / moved:.1f} FLOP/B)"
     )
-gpulab.predict("kv.ridge", measured=h100["peak"] / h100["bandwidth"])
 plot.lines(
     curves,
     "sequences in the batch",
@@ -330,7 +329,6 @@ for layers in (1, 2):
             print(
                 f"{layers} layer{'s' * (layers > 1)}, {kind.__name__:10} says {cache.length:2} tokens, off by {off:.1g}"
             )
-gpulab.predict("kv.counter", measured=cache.length)
 
 # %% [markdown]
 # **Why.** With one layer the counter is right, and so is every test with one layer. With two, each layer
@@ -367,7 +365,6 @@ def memory(users, context, in_flight):
     return {name: size / 1e9 for name, size in parts.items()}
 
 
-gpulab.predict("kv.outgrow", measured=weights / per_token)
 plot.stacked(
     {
         "1 user, 1,000 tokens": memory(1, 1000, 1),
@@ -728,7 +725,6 @@ for size in (64, 16, 1):
     tables, _ = run(starts, size, 102_400 // size)
     held = size * len({block for table in tables.values() for block in table})
     unused[f"blocks of {size}"] = 100 * (1 - used / held)
-gpulab.predict("kv.reserved", measured=unused["2,048 reserved"])
 plot.bars(
     unused,
     "% of the reserved cache that holds no token",
