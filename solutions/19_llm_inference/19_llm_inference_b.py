@@ -22,7 +22,7 @@
 #
 # When you are through, you can
 #
-# 1. generate text so that the model sees each token once: 95 token-forwards in place of 4,064;
+# 1. generate text so that the model computes each token once, and count what that saves;
 # 2. say what temperature, top-k and top-p do to a distribution, and in which order;
 # 3. write speculative decoding, and say why its text has exactly the target's distribution;
 # 4. tell from acceptance, draft and batch how far ahead to guess, and when not to;
@@ -162,7 +162,7 @@ plot.lines(
     {"no cache": fed(True), "cache": fed(False)},
     "new characters",
     "token-forwards",
-    "Without a cache the tokens computed grow with the square of the text, with one by one for each.",
+    "Without a cache the tokens computed grow with the square of the text; with one, by one for each.",
 )
 
 # %% [markdown]
@@ -842,7 +842,7 @@ print(f"{made / passes:.2f} characters a pass; the last story: {text.decode(stor
 # | ours: the table, except that after "who " it copies the words of the first sentence | 11.6 |
 # | bound: all 16 kept, always | 17 |
 #
-# The target says a story in 61 to 70 characters, so the last round is cut short: even the bound is not reached.
+# A story has 57 to 67 characters, so the last round is cut short: even the bound is not reached.
 
 # %%
 gpulab.need(speculate)

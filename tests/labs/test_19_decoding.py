@@ -261,3 +261,12 @@ def test_a_draft_that_copies_keeps_as_many_characters_as_beyond_says():
 
     kept, _ = told(lambda target, choose, ahead: d.tell(Copies(), target, choose, ahead), 16, 5)
     assert f"{kept:.1f}" == "11.6" and "| 11.6 |" in text()
+
+
+def test_a_story_is_as_long_as_the_notebook_says():
+    stories = decoding().text
+    lengths = [
+        len(stories.TEMPLATE.format(*(of(words, key=len) for words in stories.PICKS))) for of in (min, max)
+    ]
+    assert lengths == [57, 67] and "A story has 57 to 67 characters" in text()
+    assert decoding().MOST >= 67
