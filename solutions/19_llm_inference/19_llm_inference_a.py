@@ -590,7 +590,7 @@ for parts in (1, 4, 16, 64):
 plot.panels(
     {
         "blocks, both kernels": {name: r["blocks"] for name, r in reports.items()},
-        "turns of a block's loop": {name: -(-1024 // int(name.split()[0]) // 32) for name in reports},
+        "loop turns of 32 keys a block": {name: -(-1024 // int(name.split()[0]) // 32) for name in reports},
         "KB loaded and stored": {name: r["global_bytes"] / 1e3 for name, r in reports.items()},
     },
     "More parts make the longest loop shorter; each costs its 16 outputs, written and read again.",
