@@ -15,7 +15,7 @@ from functools import cache
 from typing import Protocol
 
 from grading import environment, sandbox, texts
-from grading.errors import EngineError
+from grading.errors import EngineError, Unjudged
 from grading.graft import Graft
 from grading.judge import Judge
 from grading.notebooks import Question
@@ -55,6 +55,8 @@ class Here:
         return self.pool.submit(self.judge.verdict, graft, asked, key)
 
     def reason(self, error: BaseException) -> str:
+        if isinstance(error, Unjudged):
+            return str(error)
         raise error
 
     def stop(self) -> None:
@@ -86,6 +88,8 @@ class Cluster:
     def reason(self, error: BaseException) -> str:
         from distributed import KilledWorker
 
+        if isinstance(error, Unjudged):
+            return str(error)
         if isinstance(error, KilledWorker):
             return texts.WORKERS_DIED
         if isinstance(error, CancelledError | OSError | TimeoutError):

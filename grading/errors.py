@@ -23,5 +23,9 @@ class EngineError(GradingError):
     """The workers that judge cannot be reached, or are not the right ones."""
 
 
+class Unjudged(GradingError):
+    """There is no verdict on one notebook, through no fault of its author; the others go on."""
+
+
 class TraceError(GradingError):
     """What came out of the sandbox is not a launch trace that can be replayed."""

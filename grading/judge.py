@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import re
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -30,12 +31,12 @@ from gpulab.exercises.run import GPU
 from gpulab.exercises.spec import Array, Case, Exercise
 from grading import dialogues, ranks, sandbox, texts
 from grading.environment import seed
-from grading.errors import GradingError
+from grading.errors import GradingError, Unjudged
 from grading.graft import Graft, cells_to_run, is_test
 from grading.notebooks import Question
 from grading.ranks import Asked
 from grading.replay import Broken, Live, ReplayJob, exercise_of, verdicts
-from grading.sandbox import Limits
+from grading.sandbox import Limits, Outcome
 from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
 
 LARGEST_MESSAGE = 4 << 20
@@ -69,7 +70,10 @@ class Judge:
         self._stopped = False
 
     def verdict(self, graft: Graft, questions: tuple[Question, ...], key: str) -> NotebookVerdict:
-        """The verdict on one notebook, whatever is in it. Raises SandboxError where there is no sandbox."""
+        """The verdict on one notebook, whatever is in it.
+
+        Raises SandboxError where there is no sandbox, Unjudged where it failed twice, which is nobody's answer.
+        """
         began = time.monotonic()
         chosen = {q.exercise: judge_cases(registry.find(q.exercise)) for q in questions}
         seeds = {
@@ -78,7 +82,7 @@ class Judge:
             for case in cases
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
-        outcome = sandbox.record(job_bytes(job), self.limits, unsafe=self.unsafe)
+        outcome = self._record(job_bytes(job))
         together = live(
             job["steps"],
             questions,
@@ -116,6 +120,17 @@ class Judge:
             seconds={"record": round(recorded - began, 2), "replay": round(time.monotonic() - recorded, 2)},
         )
 
+    def _record(self, job: bytes) -> Outcome:
+        """What the sandbox brought back; once more where it was killed from outside, or never came up."""
+        for _ in range(2):
+            outcome = sandbox.record(job, self.limits, unsafe=self.unsafe)
+            if self._stopped:
+                raise Stopped
+            never = not outcome.content and outcome.how.startswith("bwrap:")
+            if outcome.end != "killed" and not never:
+                return outcome
+        raise Unjudged(texts.NOT_RECORDED.format(how=texts.clean(outcome.how, 120)))
+
     def _replay(self, job: ReplayJob) -> tuple[ExerciseVerdict, ...]:
         """Every exercise gets a verdict: a child that dies costs the one that killed it, not the others."""
         found: dict[str, ExerciseVerdict] = {}
@@ -130,7 +145,16 @@ class Judge:
         return tuple(found[q.exercise] for q in job.questions)
 
     def _child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str]:
-        """What one child said before it ended, and how it ended."""
+        """What a child said before it ended, and how; if it was killed, a second one does the rest."""
+        said, how, killed = self._one_child(job)
+        if killed and not self._stopped:
+            rest = tuple(q for q in job.questions if q.exercise not in said)
+            more, how, _ = self._one_child(replace(job, questions=rest))
+            said |= more
+        return said, how
+
+    def _one_child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str, bool]:
+        """… and whether it was killed: its own limits end it in other ways."""
         here, there = self._context.Pipe(duplex=False)
         child = self._context.Process(target=_in_child, args=(job, there, self.limits), daemon=True)
         child.start()
@@ -138,24 +162,25 @@ class Judge:
         there.close()
         found: dict[str, ExerciseVerdict] = {}
         deadline = time.monotonic() + self.limits.seconds
-        how = ""
+        how, killed = "", False
         try:
             while here.poll(max(0.0, deadline - time.monotonic())):
                 said = json.loads(here.recv_bytes(LARGEST_MESSAGE))
                 if "failed" in said:
-                    return found, texts.REPLAY_DIED.format(how=said["failed"])
+                    return found, texts.REPLAY_DIED.format(how=said["failed"]), False
                 verdict = exercise_from_json(said)
                 found[verdict.exercise] = verdict
             how = texts.REPLAY_STOPPED.format(seconds=self.limits.seconds)
         except (EOFError, OSError, ValueError):
             child.join(5)
+            killed = child.exitcode == -signal.SIGKILL
             how = how or texts.REPLAY_DIED.format(how=f"exit status {child.exitcode}")
         finally:
             self._children.discard(child)
             child.kill()
             child.join()
             here.close()
-        return found, how
+        return found, how, killed
 
     def stop(self) -> None:
         """End every replay that is under way, and start no other."""

@@ -51,7 +51,7 @@ class Outcome:
     """How a recording ended, and the bytes of the one file that came out."""
 
     content: bytes
-    end: Literal["done", "stopped", "died"]
+    end: Literal["done", "stopped", "died", "killed"]  # killed: from outside, which no learner can
     how: str = ""
 
 
@@ -93,7 +93,8 @@ def _walls(limits: Limits) -> list[str]:
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
         # Before the binds: an environment that lives below /tmp must not be hidden again.
-        "--proc", "/proc", "--dev", "/dev", *memory_disk, "/tmp", *memory_disk, "/home/learner",
+        "--proc", "/proc", "--dev", "/dev", *memory_disk, "/dev/shm", "--remount-ro", "/dev",
+        *memory_disk, "/tmp", *memory_disk, "/home/learner",
         *binds, "--chdir", "/home/learner",
     ]  # fmt: skip
 
@@ -143,7 +144,7 @@ class _Process:
     said: bytearray
     listener: threading.Thread
 
-    def end(self, seconds: float) -> tuple[Literal["done", "stopped", "died"], str]:
+    def end(self, seconds: float) -> tuple[Literal["done", "stopped", "died", "killed"], str]:
         """Wait for it, but not for ever: how it ended."""
         try:
             code = self.process.wait(seconds)
@@ -154,7 +155,9 @@ class _Process:
         _kill(self.process)
         self.listener.join(5)
         last = bytes(self.said).decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
-        number = -code if code < 0 else code - 128  # bubblewrap passes a signal on as 128 + number
+        if code == -signal.SIGKILL:  # it hit bubblewrap itself; one from inside comes as 128 + number
+            return "killed", "SIGKILL"
+        number = -code if code < 0 else code - 128
         with contextlib.suppress(ValueError):
             return "died", signal.Signals(number).name
         return "died", last[0] or f"exit status {code}"
@@ -165,6 +168,8 @@ def record(job: bytes, limits: Limits, *, unsafe: bool = False) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="gpulab-record-") as folder:
         with _recorder(job, limits, unsafe, folder) as recorder:
             end, how = recorder.end(limits.seconds)
+            if unsafe and end == "killed":  # perhaps by itself
+                end = "died"
         with Path(folder, "record").open("rb") as file:
             return Outcome(file.read(limits.file), end, how)
 

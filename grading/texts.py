@@ -75,6 +75,7 @@ OTHER_VERSION = (
     "the worker on {host} has another version of gpulab, of grading or of a package than this machine: "
     "install the same there and grade again"
 )
+NOT_RECORDED = "the sandbox was killed, or did not come up, twice ({how}); grade again"
 WORKERS_DIED = "several workers died while they judged it, or were killed; grade again"
 
 AGAIN = "Verdicts so far are stored: mend it and run the same command again"
