@@ -16,7 +16,7 @@ from .engine import PARTS, Decision, InvalidDecision, NotADecision, Policy, Run,
 from .machine import Machine
 from .requests import from_data
 
-LIMIT = 50_000  # decisions in a plan
+LIMIT = 20_000  # decisions in a plan
 
 
 class Nothing(NotADecision):

@@ -376,19 +376,20 @@ def run(
     execute: Executor | None = None,
     limit: int = 200_000,
 ) -> Run:
-    """Serve all requests on a virtual clock. Raises InvalidDecision, also after `limit` steps."""
+    """Serve all requests on a virtual clock. Raises InvalidDecision, also after `limit` decisions."""
     engine = Engine(machine, execute)
     coming = sorted(requests, key=lambda r: (r.arrival, r.number))
     coming.reverse()
+    decisions = 0
     while coming or engine.waiting or engine.running:
         if not (engine.waiting or engine.running):
             engine.now = max(engine.now, coming[-1].arrival)
         while coming and coming[-1].arrival <= engine.now:
             engine.add(coming.pop())
-        if len(engine.steps) >= limit:
+        if decisions >= limit:
             left = len(coming) + len(engine.waiting) + len(engine.running)
             raise InvalidDecision(messages.no_end(limit, left))
-        decision = as_decision(policy(engine.state()))
+        decision, decisions = as_decision(policy(engine.state())), decisions + 1
         if engine.step(decision) is None:
             _sleep(engine, decision.sleep, coming[-1].arrival if coming else None)
     return engine.result()

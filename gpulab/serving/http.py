@@ -107,13 +107,19 @@ class Service:
             thread = threading.Thread(target=work, daemon=True)
             thread.start()
             self._threads.append(thread)
+        try:
+            self._wait_for_start()
+        except BaseException:  # an interrupt, too: nothing is left behind
+            self.close()
+            raise
+        return self
+
+    def _wait_for_start(self) -> None:
         until = time.monotonic() + PATIENCE
         while not self._server.started:
             if time.monotonic() > until or not self._threads[0].is_alive():
-                self.close()
                 raise RuntimeError(f"the server did not start within {PATIENCE:g} s")
             time.sleep(0.005)
-        return self
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
         self.close()

@@ -76,8 +76,8 @@ def nothing_moves(waiting: int, running: int) -> str:
     return f"nothing runs and nobody is admitted, and no more requests come: {waiting} would wait for ever"
 
 
-def no_end(steps: int, left: int) -> str:
-    return f"after {steps:,} steps {left} requests are still not through"
+def no_end(decisions: int, left: int) -> str:
+    return f"after {decisions:,} decisions {left} requests are still not through"
 
 
 def no_host_room(needed: int, room: int) -> str:

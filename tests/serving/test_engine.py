@@ -156,8 +156,17 @@ def test_who_admits_and_preempts_for_ever_is_stopped():
     def restless(state):
         return {"preempt": [0]} if state.running else {"admit": [0], "prefill": {0: 1}}
 
-    with pytest.raises(InvalidDecision, match="after 50 steps 1 requests"):
+    with pytest.raises(InvalidDecision, match="after 50 decisions 1 requests"):
         serving.run(Machine(1, 4), requests(5), restless, limit=50)
+
+
+def test_who_sleeps_for_moments_only_is_stopped_too():
+    def sleepless(state):
+        return {"sleep": state.now + 1e-6}
+
+    trace = [Request(0, 0.0, 1, 1), Request(1, 9.0, 1, 1)]
+    with pytest.raises(InvalidDecision, match="after 50 decisions 2 requests"):
+        serving.run(Machine(1, 4), trace, sleepless, limit=50)
 
 
 def test_a_request_that_never_fits_is_refused_when_it_comes():
