@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import budgets, cases, messages
-from .compare import NotAnAnswer, answer_words, first_difference, normal, same_answer
+from .compare import NotAnAnswer, answer_words, first_difference, holds_nan, normal, same_answer
 from .every_case import walk
 from .registry import Reference
 from .run import explain, name_of
@@ -105,7 +105,12 @@ def _in_full(fn: Callable[..., Any], arguments: tuple) -> tuple[Detail, ...]:
 def _count(
     exercise: Exercise, got: Any, arguments: tuple, reference: Reference, counts: dict[str, float]
 ) -> str:
-    """Carry a plan out and keep the worst of each count; says what is wrong with the plan."""
+    """Carry a plan out and keep the worst of each count; says what is wrong with the plan.
+
+    NaN is part of no plan: it is above no limit, so that a reference that compares would let it pass.
+    """
+    if holds_nan(got):
+        return messages.nan_in_a_plan()
     try:
         found = reference(got, *deepcopy(arguments))
     except WrongAnswer as wrong:

@@ -205,6 +205,13 @@ def normal(answer: Any) -> Any:
     raise NotAnAnswer(type(answer).__name__)
 
 
+def holds_nan(answer: Any) -> bool:
+    """Is there a NaN anywhere in a normal answer?"""
+    if isinstance(answer, list | dict):
+        return any(map(holds_nan, answer.values() if isinstance(answer, dict) else answer))
+    return isinstance(answer, float) and math.isnan(answer)
+
+
 def same_answer(got: Any, expected: Any, rtol: float = 0.0, atol: float = 0.0) -> bool:
     """Are two normal answers the same? Numbers within the tolerance; True is not 1; NaN equals NaN."""
     if isinstance(expected, bool) or isinstance(got, bool) or expected is None or isinstance(expected, str):

@@ -248,6 +248,10 @@ def not_a_plan() -> str:
     return "that is not of the form that is asked for"
 
 
+def nan_in_a_plan() -> str:
+    return "it holds nan, which is no number: did a division by 0 or a difference of infinities make it?"
+
+
 def more_answers(count: int, total: int) -> str:
     return f"{count:,} more of {some(total, 'question')} of this set"
 

@@ -294,6 +294,10 @@ def _written(func: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
     ]
 
 
+# Products with a vector, and which argument has as many elements as there are multiply-adds.
+WITH_VECTORS = {"aten::mv": 0, "aten::dot": 0, "aten::vdot": 0, "aten::addmv": 1}
+
+
 def _is_view(func: Any) -> bool:
     """Whether the result shares its input's memory and nothing is written."""
     returns = func._schema.returns
@@ -302,9 +306,12 @@ def _is_view(func: Any) -> bool:
 
 
 def _matrix_flops(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> int:
-    """FLOPs of matrix products, convolutions and attention, by PyTorch's own formulas."""
+    """FLOPs of matrix products, convolutions and attention, by PyTorch's own formulas, and of products with
+    vectors, for which PyTorch has none."""
     from torch.utils.flop_counter import flop_registry
 
+    if (factor := WITH_VECTORS.get(func._schema.name)) is not None:
+        return 2 * int(args[factor].numel())
     formula: Callable[..., int] | None = flop_registry.get(func._overloadpacket)
     if formula is None:
         return 0

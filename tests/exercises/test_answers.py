@@ -60,6 +60,12 @@ def test_what_has_not_the_form_of_a_plan_is_refused_with_a_message(answer):
     assert "not of the form that is asked for" in said or "not each of the 3 once" in said
 
 
+def test_a_plan_that_holds_nan_is_refused_wherever_it_stands():
+    for answer in (float("nan"), [1, float("nan")], {"a": [[float("nan")]]}):
+        verdict = gpulab.check("toy.route", lambda stops, answer=answer: answer)
+        assert verdict.points == 0 and "it holds nan" in " ".join(str(verdict).split())
+
+
 def test_a_plan_of_nothing_says_that_a_return_is_missing():
     assert "is a `return` missing?" in " ".join(str(gpulab.check("toy.route", lambda stops: None)).split())
 

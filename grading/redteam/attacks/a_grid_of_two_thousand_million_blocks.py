@@ -1,6 +1,7 @@
 # how: a launch that no simulator ends in time
 # exercise: basics.diffuse
 # earns: 0
+# slow: yes
 # says: stopped
 # limits: 12 6
 @cuda.jit

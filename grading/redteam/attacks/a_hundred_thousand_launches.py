@@ -1,6 +1,7 @@
 # how: more launches than anybody can replay
 # exercise: basics.diffuse
 # earns: 0
+# slow: yes
 # says: cannot be replayed
 # limits: 40 12
 def diffuse(rod, out, steps):

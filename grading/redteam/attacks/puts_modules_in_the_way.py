@@ -1,6 +1,7 @@
 # how: writes its own gpulab, numpy and json where Python looks first, and starts Python anew
 # exercise: memory.sectors
 # earns: 0
+# slow: yes
 # says: should be
 # also: memory.copy 4
 import pathlib

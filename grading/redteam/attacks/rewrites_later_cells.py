@@ -1,6 +1,7 @@
 # how: an AST transformer, an input transformer and a hook that change every later cell and result
 # exercise: memory.sectors
 # earns: 0
+# slow: yes
 # says: should be
 # also: memory.copy 4
 import ast

@@ -1,0 +1,9 @@
+# how: a plan whose weights are NaN, which are neither above nor below what they should be
+# exercise: neural.accumulate
+# earns: 0
+# says: it holds nan
+right = accumulate
+
+
+def accumulate(tokens, batch, room):
+    return [[rows, float("nan"), step] for rows, weight, step in right(tokens, batch, room)]
