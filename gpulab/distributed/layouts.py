@@ -19,6 +19,7 @@ from .costs import Network, ring_all_reduce
 WAYS = ("tensor", "pipeline", "data")
 STATE = 16  # bytes per parameter: weight and gradient in 16 bits, master weight and two moments in 32
 ACTIVATIONS = 34  # bytes per token and unit of width that a layer keeps, attention's scores computed again
+INPUT = 2  # bytes of these that are the layer's input: all that is kept of a layer that is recomputed
 ALL_REDUCES = 4  # of a layer's activations over its tensor group: two in forward, two in backward
 
 
@@ -73,7 +74,8 @@ def cost(model: Mapping[str, Any], cluster: Mapping[str, Any], layout: Mapping[s
     (tokens per micro-batch and tensor rank at which it reaches half of that), ``inside`` and ``between`` (B/s
     of a GPU's link within its node and to others), ``latency`` (s of a message).
     `layout`: ``tensor``, ``pipeline``, ``data`` (parts), ``micro`` (sequences in a micro-batch), ``order``
-    (of these three names, the first varies fastest from rank to rank).
+    (of these three names, the first varies fastest from rank to rank), ``recompute`` (of how many layers of
+    each stage only the input is kept, 0 where it is left out).
 
     With t, p, d parts, m = batch / (d · micro) micro-batches and x = sequence · micro tokens in each:
 
@@ -86,6 +88,8 @@ def cost(model: Mapping[str, Any], cluster: Mapping[str, Any], layout: Mapping[s
     - data: one ring all-reduce of 2 · P / (t · p) bytes over d ranks
     - memory: 16 · P / (t · p) bytes [3], and 34 · x · width · layers / (t · p) bytes [2] for each of the
       min(p, m) micro-batches that the first stage has under way
+    - of a layer that is recomputed 2 in place of 34 bytes are kept; its forward runs twice, 8 in place of
+      6 · P · x of compute and six in place of four all-reduces; while one is recomputed it is there whole
 
     Left out: embedding and head, the products of attention's scores, any overlap. A group with neighbours on
     two nodes runs at the speed between nodes. Raises NoLayout where a number does not divide another.
@@ -106,19 +110,31 @@ def cost(model: Mapping[str, Any], cluster: Mapping[str, Any], layout: Mapping[s
         far = crosses((t, p, d), order, way, cluster["per_node"])
         return Network(cluster["latency"], cluster["between" if far else "inside"])
 
+    again = _recomputed(layout, layers)
     activation = 2 * tokens * width  # bytes, in 16 bits
     slots = batches + p - 1  # times that a stage works or waits
     rate = cluster["rate"] * (tokens / t) / (tokens / t + cluster["half"])
-    compute = 6 * parameters * tokens * batches / (t * p) / rate
+    compute = (6 + 2 * again / layers) * parameters * tokens * batches / (t * p) / rate
     parts = {
         "compute": compute,
         "bubble": compute * (p - 1) / batches,
-        "tensor": slots * layers * ALL_REDUCES * ring_all_reduce(network("tensor"), t, activation),
+        "tensor": slots
+        * (layers + again / 2)
+        * ALL_REDUCES
+        * ring_all_reduce(network("tensor"), t, activation),
         "pipeline": slots * 2 * network("pipeline").message(activation / t) if p > 1 else 0.0,
         "data": ring_all_reduce(network("data"), d, 2 * parameters / (t * p)),
     }
-    kept = ACTIVATIONS * tokens * width * layers / t * min(p, batches)
+    each = ACTIVATIONS * (layers - again) + INPUT * again
+    kept = each * tokens * width / t * min(p, batches) + (ACTIVATIONS * tokens * width / t if again else 0)
     return Cost(parts, STATE * parameters / (t * p) + kept)
+
+
+def _recomputed(layout: Mapping[str, Any], layers: int) -> int:
+    value = layout.get("recompute", 0)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= layers:
+        raise NoLayout(f"`recompute` is a whole number from 0 to a stage's {layers} layers, not {value!r}")
+    return value
 
 
 def _whole(layout: Mapping[str, Any], key: str) -> int:
