@@ -65,14 +65,13 @@ class Judge:
     def __init__(self, secret: bytes, limits: Limits, *, unsafe: bool = False):
         self.secret, self.limits, self.unsafe = secret, limits, unsafe
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["grading.replay"])
         self._children: set[Any] = set()
         self._stopped = False
 
     def verdict(self, graft: Graft, questions: tuple[Question, ...], key: str) -> NotebookVerdict:
         """The verdict on one notebook, whatever is in it.
 
-        Raises SandboxError where there is no sandbox, Unjudged where it failed twice, which is nobody's answer.
+        Raises SandboxError where there is no sandbox, Unjudged where it failed twice.
         """
         began = time.monotonic()
         chosen = {q.exercise: judge_cases(registry.find(q.exercise)) for q in questions}
@@ -93,6 +92,7 @@ class Judge:
             stopped=lambda: self._stopped,
         )
         recorded = time.monotonic()
+        self._context.set_forkserver_preload(warm_modules(questions))
         ends = {
             "done": "",
             "stopped": texts.STOPPED.format(seconds=self.limits.seconds),
@@ -188,6 +188,13 @@ class Judge:
         for child in list(self._children):
             with contextlib.suppress(OSError, ValueError):
                 child.kill()
+
+
+def warm_modules(questions: Iterable[Question]) -> list[str]:
+    """What the server of the replays imports before it starts; PyTorch only where a lab needs it."""
+    counted = ("tensor graph", "communication")
+    with_torch = any(exercise_of(q.exercise).evidence in counted for q in questions)
+    return ["grading.warm", *(["grading.warm_torch"] if with_torch else [])]
 
 
 def recording_job(

@@ -1,0 +1,56 @@
+"""The server that replays are forked from has imported what they need: none of them pays for it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+from gpulab.exercises import find
+from gpulab.exercises.spec import Case
+from grading.course import ROOT
+from grading.judge import exercise_step, job_bytes, warm_modules
+from grading.notebooks import Question
+from grading.replay import ReplayJob
+from grading.sandbox import Limits, record
+
+COPY = """
+from gpulab import cuda
+@cuda.jit
+def copy(a, b):
+    for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):
+        b[i] = a[i]
+"""
+ASKED = Question("copy-check", "memory.copy", "copy", 4)
+CHILD = """
+import json, pickle, sys
+for name in sys.argv[2:]:
+    __import__(name)
+before = set(sys.modules)
+from grading.replay import verdicts
+found = list(verdicts(pickle.load(open(sys.argv[1], "rb"))))
+print(json.dumps([found[0].points, sorted(set(sys.modules) - before)]))
+"""
+
+
+def test_a_replay_after_the_warm_modules_imports_nothing_large(tmp_path: Path) -> None:
+    cases = (Case("2,048", {"n": 2048}),)
+    steps = [{"cell": "c0", "source": COPY}, exercise_step(ASKED, find("memory.copy"), cases, [1])]
+    content = record(job_bytes({"patience": 20, "steps": steps}), Limits(seconds=60), unsafe=True).content
+    seeds = {("memory.copy", "2,048"): 1}
+    job = ReplayJob(content, "", (ASKED,), {"memory.copy": cases}, seeds, {}, {})
+    (tmp_path / "job").write_bytes(pickle.dumps(job))
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "job"), *warm_modules([ASKED])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    points, late = json.loads(done.stdout)
+    assert points == 4
+    assert not [name for name in late if name.startswith(("cuda.", "gpulab.simt", "gpulab.exercises.lab"))]
+    assert "torch" not in late
+
+
+def test_pytorch_is_imported_only_for_labs_that_need_it() -> None:
+    torch = Question("fold-check", "pytorch.fold", "fold", 4)
+    assert "grading.warm_torch" in warm_modules([ASKED, torch])
+    assert "grading.warm_torch" not in warm_modules([ASKED])
