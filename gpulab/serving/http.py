@@ -21,19 +21,29 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-import uvicorn
-from fastapi import FastAPI
-from fastapi import Request as HTTPRequest
-from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, Field
-
+from gpulab.messages import Message
 from gpulab.models import text
 from gpulab.models.gpt import GPT
 
+from . import messages
 from .engine import Engine, InvalidDecision, Policy, Run
 from .machine import Machine
 from .model import OnModel
 from .requests import Request
+
+
+class ServerMissing(Message, ImportError):
+    """FastAPI or uvicorn is not installed; the message says how to get them."""
+
+
+try:
+    import uvicorn
+    from fastapi import FastAPI
+    from fastapi import Request as HTTPRequest
+    from fastapi.responses import JSONResponse, StreamingResponse
+    from pydantic import BaseModel, Field
+except ModuleNotFoundError as missing:
+    raise ServerMissing(messages.no_server(missing.name or "FastAPI")) from None
 
 NAME = "stories"
 PATIENCE = 10.0  # seconds to start, and to end

@@ -92,3 +92,10 @@ UNKNOWN = "is not here"
 
 def plan_ends(decisions: int) -> str:
     return f"the plan ends after {decisions} decisions, before all requests are through"
+
+
+def no_server(name: str) -> str:
+    return (
+        f"an HTTP service needs {name}, which is not installed. "
+        "Run: make setup (or pip install 'gpulab[serving]')"
+    )

@@ -315,7 +315,8 @@ print("static:", len(static.steps), "steps for", sum(r.output for r in requests)
 # free. A request **reserves** blocks of 16 tokens for its prompt and the longest output. **Budget:** at most 1,270
 # steps. 6 lines.
 #
-# The decorator makes a plan of a policy: the check asks it step by step and carries its decisions out.
+# The decorator makes a plan of a policy: the check asks it step by step and carries its decisions out. What it shows when
+# one fails is `admit(machine, requests)` and all decisions up to there.
 
 
 # %% nbgrader={"grade": false, "grade_id": "admit", "locked": false, "schema_version": 3, "solution": true, "task": false}
