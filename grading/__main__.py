@@ -1,4 +1,4 @@
-"""`python -m grading release | grade | doctor`"""
+"""`python -m grading release | grade | similar | doctor`"""
 
 from __future__ import annotations
 
@@ -98,6 +98,28 @@ def grade(options: argparse.Namespace, course: Course) -> int:
     return 0
 
 
+def similar(options: argparse.Namespace, course: Course) -> int:
+    """Name pairs of submissions that have much in common, or show two side by side."""
+    from grading import classroom, screen
+    from grading import similar as similar_module
+
+    lab = classroom.open_lab(course, options.lab)
+    grafts = classroom.grafts(course, lab, options.folder or course.submitted)
+    for name, notebooks in grafts.items():
+        if options.pair:
+            if missing := [student for student in options.pair if student not in notebooks]:
+                raise GradingError(f"nothing of {', '.join(missing)} in {name}")
+            first, second = (similar_module.answers(notebooks[student]) for student in options.pair)
+            for cell in first:
+                console.print(f"{cell}", style="bold", markup=False)
+                for line in similar_module.side_by_side(first[cell], second[cell]):
+                    console.print(line, markup=False)
+        else:
+            found = similar_module.pairs(lab.notebooks[name], notebooks)
+            screen.show_pairs(console, name, found[: options.top], len(notebooks))
+    return 0
+
+
 def doctor(options: argparse.Namespace, course: Course) -> int:
     """Say whether this machine can grade."""
     from grading.doctor import checks
@@ -158,6 +180,14 @@ def parser() -> argparse.ArgumentParser:
         "--unsafe", action="store_true", help="without a sandbox: only for submissions that you trust"
     )
     command.set_defaults(run=grade)
+    command = commands.add_parser("similar", help="pairs of submissions that a person should look at")
+    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy")
+    command.add_argument("folder", nargs="?", type=Path, help="as for grade (default: grading/submitted)")
+    command.add_argument("--top", type=int, default=20, metavar="N", help="how many pairs (default: 20)")
+    command.add_argument(
+        "--pair", nargs=2, metavar=("A", "B"), help="show these two students' answers side by side"
+    )
+    command.set_defaults(run=similar)
     command = commands.add_parser("doctor", help="can this machine grade?")
     command.set_defaults(run=doctor)
     return top

@@ -13,7 +13,7 @@ import signal
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -332,6 +332,22 @@ def _grade(
 
     save(course, result, saved)
     return result
+
+
+def grafts(course: Course, lab: Lab, folder: Path) -> dict[str, dict[str, NotebookNode]]:
+    """The answers of all who handed in something readable, by notebook and student; nothing is judged."""
+    found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
+    with archives.opened(folder) as opened:
+        everybody = find_submissions(
+            opened, lab.name, list(lab.notebooks), read_roster(course.roster), folder
+        )
+        for submission in everybody:
+            for name, path in submission.notebooks.items():
+                with suppress(NotebookError):
+                    submitted = read_submitted(path)
+                    grafted = graft(lab.notebooks[name], submitted, name, lab.name)
+                    found[name][submission.student] = grafted.notebook
+    return found
 
 
 def grades(course: Course, result: ClassResult) -> list[exports.Grade]:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from grading import texts
 from grading.classroom import ClassResult
+from grading.similar import Pair
 from grading.verdicts import ExerciseVerdict
 
 
@@ -77,6 +78,23 @@ def show(console: Console, result: ClassResult) -> None:
             console.print(Text(f"ungraded  {student}  {texts.clean(reason, 200)}"))
     for student, reason in result.refused.items():
         console.print(Text(f"refused   {texts.clean(student, 64)}  {texts.clean(reason, 200)}"))
+
+
+def show_pairs(console: Console, notebook: str, pairs: Sequence[Pair], students: int) -> None:
+    """The pairs of one notebook, with what they share in which answer."""
+    if not pairs:
+        console.print(f"{notebook}: no pair among {students} stands out", markup=False)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("in common", "students", "most in", "words that only they have"):
+        table.add_column(name, overflow="fold")
+    for pair in pairs:
+        cells = sorted(pair.cells.items(), key=lambda item: -item[1])[:3]
+        most = ", ".join(f"{cell} {share:.0%}" for cell, share in cells)
+        row = (f"{pair.share:.0%}", " · ".join(pair.students), most, texts.clean(", ".join(pair.words), 100))
+        table.add_row(*map(Text, row))
+    console.print(table)
+    console.print("Look at them: likeness is no proof of anything. --pair A B shows two side by side.")
 
 
 def _summary(result: ClassResult, graded: list[str]) -> str:
