@@ -68,7 +68,7 @@ class Play:
         """What is wrong with its verdicts, by exercise; empty if nothing is."""
         for exercise, points in {self.exercise: self.earns, **self.also}.items():
             verdict = verdicts[exercise]
-            if abs(verdict.points - points) > 0.05:
+            if abs(verdict.points - points) > 0.005:
                 return f"{exercise} earns {verdict.points:g} instead of {points:g}: {text_of(verdict)}"
         text = text_of(verdicts[self.exercise]).lower()
         missing = [words for words in self.says if words.lower() not in text]

@@ -1,0 +1,14 @@
+# how: imports that take seconds, and a pause
+# exercise: memory.sectors
+import time
+
+import pandas
+import scipy.signal
+import torch
+
+time.sleep(1)
+
+
+def sectors(addresses, size):
+    blocks = torch.tensor([[a + k for k in range(size)] for a in addresses]) // 32
+    return int(torch.unique(blocks).numel())
