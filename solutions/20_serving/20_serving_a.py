@@ -536,6 +536,9 @@ def evict_largest(state):
 
 crowd = traces.Lengths(200, 0.5, 1024, 120, 0.8, 1024).draw(np.random.default_rng(5), [0.0] * 80)
 l4 = serving.times("Llama 3 8B", "L4")
+
+# %%
+gpulab.need(admit)
 held = {
     "reserved": serving.run(Machine(256, 800, reserve=True, times=l4), crowd, admit.decide),
     "as needed": serving.run(Machine(256, 800, times=l4), crowd, evict_largest.decide),
@@ -622,7 +625,7 @@ for name, run in (("14 slots", before), ("20 slots", after)):
     )
 gpulab.plot.lines(
     {
-        name: [(step.stop, sum(s.tokens for s in run.steps[: i + 1])) for i, step in enumerate(run.steps) if i % 40 == 0]
+        name: list(zip([s.stop for s in run.steps], np.cumsum([s.tokens for s in run.steps]), strict=True))[::40]
         for name, run in (("14 slots", before), ("20 slots", after))
     },
     "time, s, modelled",
