@@ -183,8 +183,8 @@ class Writer:
             for converter in (Autograde, GenerateFeedback):
                 step = converter(coursedir=CourseDirectory(config=config), config=config)
                 step.force = True
-                step.writer = FilesWriter(parent=step, config=config)
-                step.exporter = step.exporter_class(parent=step, config=config)
+                step.writer = FilesWriter(parent=step, config=step.config)
+                step.exporter = step.exporter_class(parent=step, config=step.config)
                 for preprocessor in step.preprocessors:
                     step.exporter.register_preprocessor(preprocessor)
                 self.steps.append(step)
