@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "22"
-#     hours: 6
+#     hours: 5
 #     topics: [C24.4]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 22A · Project: an attention kernel
 #
-# **About six hours.** You need lab 12, above all its part B, and lab 11 (Triton).
+# **About five hours.** You need lab 12, above all its part B, and lab 11 (Triton).
 #
 # A project has a specification, milestones, a referee and a leaderboard. Nobody tells you the way. Correctness gives 40
 # points, what it costs 40, your report 20.

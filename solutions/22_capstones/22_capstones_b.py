@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "22"
-#     hours: 6
+#     hours: 5
 #     topics: [C24.5]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 22B · Project: a training pipeline
 #
-# **About six hours.** You need lab 17 (layouts, schedules, pipelines on real ranks) and lab 18 (checkpoints, failures).
+# **About five hours.** You need lab 17 (layouts, schedules, pipelines on real ranks) and lab 18 (checkpoints, failures).
 #
 # You plan the training of a published model on a published machine, draw up a timetable for its pipeline, and run a
 # small pipeline of real processes that computes what one process would. Correctness gives 40 points, what it costs 40,

@@ -1,0 +1,93 @@
+"""Lab 22, project C: what its table states, and policies that never ask for what cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpulab import leaderboard, serving
+from gpulab.exercises import cases, find, registry
+from gpulab.exercises.lab_22_serving import OFFLINE, ONLINE, SLO, TIMES, TRACES
+from gpulab.exercises.references.lab_22_serving import ours
+from gpulab.serving import metrics, traces
+from gpulab.serving.requests import from_data
+from tests.labs import notebooks
+
+LAB = "22_capstones"
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return notebooks.answers(LAB)
+
+
+def reserving():
+    """The policy that the notebook gives to compare with."""
+    source = next(c.source for c in notebooks.cells(LAB, "code") if "def reserving(" in c.source)
+    names: dict = {}
+    exec(source.partition("\n\n\ncrowd")[0], names)
+    return names["reserving"]
+
+
+def test_a_step_of_the_ridge_takes_as_long_as_reading_the_weights():
+    asked = registry.predictions()
+    ridge = asked["serving_project.tokens"].answer
+    compute = TIMES.compute(serving.Work(new=ridge))
+    assert compute == pytest.approx(TIMES.weights / TIMES.bandwidth, rel=0.01) and ridge == 153
+    assert round(1e3 * TIMES.weights / TIMES.bandwidth, 1) == 7.4
+    assert 400 // OFFLINE.blocks_for(96 + 1024) == asked["serving_project.reserved"].answer
+
+
+@pytest.mark.parametrize("kind", TRACES)
+def test_first_come_first_served_keeps_the_limits_for_few_and_ours_for_many(kind):
+    trace, policy = TRACES[kind](5), reserving()
+    kept = [metrics.attainment(serving.run(ONLINE, trace, each), SLO) for each in (policy, ours)]
+    assert kept[0] < 0.45 * kept[1]
+
+
+def test_the_bounds_are_beyond_all_requests_of_the_public_traces():
+    exercise = find("serving_project.serve")
+    for budget in exercise.budgets:
+        case = next(c for c in exercise.cases if c.name == budget.case)
+        for machine, requests in cases.questions(exercise, case):
+            ran = serving.run(serving.Machine.from_data(machine), from_data(requests), ours)
+            assert 100 / metrics.attainment(ran, SLO) <= budget.bound_for(case.sizes)
+
+
+def test_no_schedule_is_through_before_its_longest_output():
+    exercise = find("serving_project.batch")
+    machine, requests = cases.questions(exercise, exercise.cases[-1])[0]
+    ran = serving.run(serving.Machine.from_data(machine), from_data(requests), ours)
+    longest = max(request["output"] for request in requests) * TIMES.weights / TIMES.bandwidth
+    bound = exercise.budgets[0].bound_for(exercise.cases[-1].sizes)
+    assert bound <= 100 * longest / ran.end
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    slots=st.integers(1, 5),
+    blocks=st.integers(66, 90),
+    seed=st.integers(0, 999),
+    offline=st.booleans(),
+    which=st.sampled_from(["batch", "serve"]),
+)
+def test_everybody_is_served_on_any_machine(slots, blocks, seed, offline, which):
+    policy = notebooks.answers(LAB)[which]
+    small = traces.Lengths(prompt=60, prompt_limit=600, output=30, output_limit=400)
+    machine = replace(ONLINE, slots=slots, blocks=blocks, step_tokens=None if which == "batch" else 64)
+    trace = traces.poisson(6, 2, seed, small)
+    if offline:
+        trace = [replace(request, arrival=0.0) for request in trace]
+    ran = serving.run(machine, trace, policy.decide)
+    assert all(life.ended for life in ran.lives)
+
+
+def test_a_project_has_forty_points_for_being_right_and_forty_for_its_score():
+    for name, exercises in leaderboard.projects().items():
+        assert sum(e.correct_points for e in exercises) == 40, name
+        assert sum(e.points for e in exercises) == 80, name
+    written = [c for c in notebooks.cells(LAB, "markdown") if c.metadata.get("nbgrader", {}).get("grade")]
+    assert [c.metadata["nbgrader"]["points"] for c in written].count(20) == 3
