@@ -37,7 +37,7 @@ from gpulab.exercises import (
     tensor_graphs,
     traces,
 )
-from gpulab.exercises.spec import Budget, Case, Exercise
+from gpulab.exercises.spec import EVERY, Budget, Case, Exercise
 from gpulab.exercises.verdict import Detail, Part
 from gpulab.messages import Message
 from grading import texts
@@ -151,7 +151,7 @@ def judged(exercise: Exercise, chosen: tuple[Case, ...], tolerance: float = 1.0)
     names = {case.name for case in chosen}
 
     def moved(budget: Budget) -> Budget:
-        return budget if budget.case in names else replace(budget, case=None)
+        return budget if budget.case in (*names, EVERY) else replace(budget, case=None)
 
     race = exercise.race_case if exercise.race_case in names else None
     return replace(

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes, WrongAnswer
+from .spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes, WrongAnswer
 
 if TYPE_CHECKING:
     from .checking import check
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _LATER = {"check": "checking", "find": "registry", "Verdict": "verdict"}
 
 __all__ = [
+    "EVERY",
     "Array",
     "Budget",
     "Case",

@@ -8,7 +8,7 @@ from gpulab.profile import METRICS
 
 from . import messages
 from .scoring import Score, score
-from .spec import Budget, Case, Exercise
+from .spec import EVERY, Budget, Case, Exercise
 from .verdict import Detail, Part
 
 # The value of a budget's metric at a case; None where there was nothing to count.
@@ -18,15 +18,22 @@ Advice = Callable[[Budget, Case, Score], tuple[Detail, ...]]
 
 
 def case_of(exercise: Exercise, budget: Budget) -> Case:
-    """The case that a budget is counted at.
+    """The case that a budget is counted at; the last of several.
 
     Raises ValueError for a name that is none: a mistake in the lab.
     """
+    return cases_of(exercise, budget)[-1]
+
+
+def cases_of(exercise: Exercise, budget: Budget) -> tuple[Case, ...]:
+    """All cases that a budget is counted at. Raises ValueError for a name that is none."""
+    if budget.case == EVERY:
+        return exercise.cases
     if budget.case is None:
-        return exercise.cases[-1]
+        return exercise.cases[-1:]
     for case in exercise.cases:
         if case.name == budget.case:
-            return case
+            return (case,)
     raise ValueError(f"{exercise.name}: the budget on {budget.metric} names no case: {budget.case!r}")
 
 
@@ -42,9 +49,14 @@ def parts(exercise: Exercise, value_at: ValueAt, advice: Advice) -> tuple[Part, 
             why = messages.not_looked_at(messages.until_met(until))
             found.append(Part(budget.label, "wait", 0.0, budget.points, why, metric=budget.metric))
             continue
-        case = case_of(exercise, budget)
-        got = score(budget, value_at(budget, case), case.sizes)
+        # Of cases that earn the same the last, the largest, is shown.
+        scores = [
+            (score(budget, value_at(budget, case), case.sizes), case) for case in cases_of(exercise, budget)
+        ]
+        got, case = min(reversed(scores), key=lambda each: each[0].share)
         details = () if got.met or got.value is None else advice(budget, case, got)
+        if details and len(scores) > 1:
+            details = (Detail(messages.counted_at(case.name)), *details)
         found.append(_part(budget, case, got, details))
         until = budget.label if got.share == 0 else ""
     return tuple(found)

@@ -414,7 +414,7 @@ def quantity(value: float | int | None, unit: str) -> str:
 
 def _one(unit: str) -> str:
     """The unit of one: ``launch``, ``pass``, ``request``; ``FLOP``, ``B`` and ``Gbit/s`` as they are."""
-    if not (len(unit) > 3 and unit.replace(" ", "").isalpha() and unit.islower()):
+    if not (len(unit) > 3 and unit.replace(" ", "").replace("-", "").isalpha() and unit.islower()):
         return unit
     return unit.removesuffix("es") if unit.endswith(("ches", "sses")) else unit.removesuffix("s")
 
@@ -428,6 +428,10 @@ def budget(asked: Budget, value: float | None, limit: float, naive: float | None
     if naive is not None:
         parts.append(f"naive {number_of(asked.metric, naive, asked.unit)}")
     return "   ".join(parts) + (f"   ({asked.why})" if asked.why else "")
+
+
+def counted_at(case: str) -> str:
+    return f"counted at every case; the worst is {case}"
 
 
 def beyond(excess: float, unit: str) -> str:

@@ -95,9 +95,13 @@ class Shape:
     shared_bytes: int = 0
 
 
+EVERY = "every case"  # as a budget's case
+
+
 @dataclass(frozen=True)
 class Budget:
-    """A limit on a count, taken from the report of one case (`case`; the last public one by default).
+    """A limit on a count, taken from the report of one case (`case`; the last public one by default), or of
+    each: with ``case=EVERY`` the case with the smallest share of the points decides.
 
     `metric` is a name of `gpulab.profile.METRICS`, or of another count: one that the exercise's own reference
     takes of an answer (`Exercise.measured`), of a PyTorch program, of a network; `unit` is the unit of such a

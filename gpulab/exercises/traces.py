@@ -29,7 +29,7 @@ Fn = Callable[..., Any]
 def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...]:
     """All parts: right at every size and under another schedule, then the budgets in order."""
     reports: dict[str, Report] = {}
-    counted = {budgets.case_of(exercise, budget).name for budget in exercise.budgets}
+    counted = {case.name for budget in exercise.budgets for case in budgets.cases_of(exercise, budget)}
     found = walk(
         exercise,
         lambda case: _at(exercise, case, fn, reference, reports if case.name in counted else None),
@@ -149,7 +149,8 @@ def _advice(
             sentences.append(messages.share_of_line(100 * line.share(cause.name)) + ".")
         accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
         alike = cause.terms[0].column == "requests"  # each costs the same
-        if accesses and (said := _pattern(exercise, case, fn, line.line, accesses, alike)):
+        bytes_only = cause.terms[0].column == "bytes"  # where they lie costs none
+        if accesses and (said := _pattern(exercise, case, fn, line.line, accesses, alike, bytes_only)):
             sentences.append((said[:1].upper() + said[1:] if sentences else said) + ".")
     sentences.append(budgets.question(budget, got))
     details += [Detail(" ".join(s for s in sentences if s))] if any(sentences) else []
@@ -178,10 +179,11 @@ def _pattern(
     line: int,
     accesses: set[tuple[str | None, str]],
     alike: bool,
+    bytes_only: bool,
 ) -> str:
     """What the costliest request of a source line looks like, or a typical one where all cost alike.
 
-    Empty if there is nothing to say.
+    Empty if there is nothing to say, as of numbers side by side where only their bytes count.
     """
     recorders: list[Recorder] = []
 
@@ -199,7 +201,7 @@ def _pattern(
     ]
     choose = patterns.typical if alike else patterns.worst
     found = choose(request for request, _ in fitting)
-    if found is None:
+    if found is None or (bytes_only and patterns.side_by_side(found)):
         return ""
     return patterns.describe(found, next(block for request, block in fitting if request is found))
 

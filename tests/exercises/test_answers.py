@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import gpulab
-from gpulab.exercises import Case, cases, registry
+from gpulab.exercises import EVERY, Case, cases, registry
 
 from .toys import ROUTE, walk
 
@@ -110,3 +110,17 @@ def test_a_function_with_other_parameters_is_told_so_and_not_that_the_course_is_
     said = " ".join(str(gpulab.check("start.worst_line", worst_line)).split())
     assert "worst_line() missing 1 required positional argument: 'more': its parameters are not those" in said
     assert "report it" not in said
+
+
+def test_a_budget_at_every_case_is_decided_by_the_worst_of_them():
+    def good_at_large_ones(stops):
+        return sorted(stops) if len(stops) > 3 else sorted(stops, key=lambda stop: (stop % 2, stop))
+
+    everywhere = replace(ROUTE, budgets=(replace(ROUTE.budgets[1], case=EVERY, advice="Why turn?"),))
+    for exercise, passes in ((replace(ROUTE, budgets=ROUTE.budgets[1:]), True), (everywhere, False)):
+        registry.add(exercise, walk)
+        turns = gpulab.check("toy.route", good_at_large_ones).parts[1]
+        assert (turns.state == "pass") is passes
+    assert turns.case == "3 stops"
+    assert "counted at every case; the worst is 3 stops" in turns.details[0].text
+    assert gpulab.check("toy.route", sorted).passed
