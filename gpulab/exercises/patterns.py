@@ -36,6 +36,11 @@ def typical(requests: Iterable[Request]) -> Request | None:
     return max(like.values(), key=len)[0] if like else None
 
 
+def side_by_side(request: Request) -> bool:
+    """Whether neighbouring lanes ask for neighbouring numbers, without gaps."""
+    return distance(request) == request.size
+
+
 def distance(request: Request) -> int | None:
     """The bytes between most neighbouring lanes; None where there is no such distance."""
     lanes, asked = request.lanes, request.asked

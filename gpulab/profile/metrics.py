@@ -417,6 +417,13 @@ _TABLE: tuple[Metric, ...] = (
     Metric("threads", "threads", "threads", fact="threads", ncu="launch__thread_count"),
     Metric("warps", "warps", "warps", fact="warps", ncu="sm__warps_launched.sum"),
     Metric(
+        "block_load_bytes",
+        "B",
+        "bytes of global loads for each block, on average; of the launch where they are most",
+        fact="block_load_bytes",
+        combine="max",
+    ),
+    Metric(
         "registers",
         "registers",
         "registers per thread, as ptxas allots them",

@@ -6,7 +6,7 @@ A report holds numbers only; `report_card` says how they are shown.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
@@ -87,6 +87,7 @@ class Launch:
             "blocks": blocks,
             "threads": blocks * threads,
             "warps": blocks * -(-threads // 32),
+            "block_load_bytes": self.tally.total("bytes", "load", "global") / blocks,
             "registers": self.registers,
             "shared_bytes": self.shared_bytes,
             "spill_bytes": self.spill_bytes,
@@ -228,6 +229,17 @@ class Report(Shown):
     def __getitem__(self, metric: str) -> Value:
         """The value of a metric of `gpulab.profile.METRICS`. Raises UnknownMetric."""
         return self.metrics[metric]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.metrics
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the metrics."""
+        return iter(self.metrics)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the metrics, so that ``dict(report)`` has their values."""
+        return self.metrics.keys()
 
     @cached_property
     def tally(self) -> Tally:

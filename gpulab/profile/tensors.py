@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, KeysView, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -110,6 +110,17 @@ class TensorReport(Shown):
         if metric not in counts:
             raise UnknownMetric(f"a tensor program has no count {metric!r}; it has {', '.join(COUNTS)}")
         return counts[metric]
+
+    def __contains__(self, name: object) -> bool:
+        return name in COUNTS
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the counts."""
+        return iter(COUNTS)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the counts, so that ``dict(report)`` has their values."""
+        return COUNTS.keys()
 
     @cached_property
     def least_seconds(self) -> float:

@@ -133,6 +133,12 @@ def test_global_requests_are_described(asked: list[int | None], words: str) -> N
     assert patterns.describe(request(asked), (256, 1, 1)) == words
 
 
+def test_numbers_side_by_side_are_known_from_numbers_with_gaps() -> None:
+    assert patterns.side_by_side(request([16 * i for i in LANES], size=16))
+    assert not patterns.side_by_side(request([8 * i for i in LANES]))
+    assert not patterns.side_by_side(request([64] * 32))
+
+
 @pytest.mark.parametrize(
     ("asked", "size", "words"),
     [

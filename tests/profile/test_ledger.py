@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 import gpulab  # noqa: E402
 from gpulab.profile.ledger import foreach_launches, ledger  # noqa: E402
-from gpulab.profile.tensors import TensorReport, record  # noqa: E402
+from gpulab.profile.tensors import COUNTS, TensorReport, record  # noqa: E402
 
 
 def costs(run, *args) -> list[tuple]:
@@ -238,6 +238,7 @@ def test_a_report_gives_its_counts_by_name():
         "calls of add": 1,
     }
     assert (report["bytes"], report["flops"]) == (report.bytes, report.flops)
+    assert dict(report) == {name: report[name] for name in COUNTS} and "syncs" in report and 0 not in report
     with pytest.raises(gpulab.profile.UnknownMetric, match="launches"):
         report["sectors"]
 

@@ -93,6 +93,14 @@ def test_metrics_of_several_launches_are_those_of_the_sums_and_not_means() -> No
     assert several["registers"] == 16
 
 
+def test_bytes_that_a_block_loads_are_those_of_the_launch_where_they_are_most() -> None:
+    """12 blocks that load 96 · 128 floats; then one block that loads them all, in a launch beside it."""
+    from dataclasses import replace
+
+    assert report()["block_load_bytes"] == 96 * 128 * 4 / 12
+    assert report(launch(), replace(launch(), grid=(1, 1, 1)))["block_load_bytes"] == 96 * 128 * 4
+
+
 def test_a_fact_that_one_launch_lacks_has_no_value() -> None:
     from dataclasses import replace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.profile import Report
+from gpulab.profile import METRICS, Report
 from tests.profile.by_hand import ROOFLINE, TEXTS, TRANSPOSE, launch, report
 from tests.profile.test_metrics import SHARED
 
@@ -69,6 +69,13 @@ def test_a_report_survives_json() -> None:
     again = Report.from_dict(json.loads(json.dumps(whole.to_dict())))
     assert again == whole
     assert str(again) == str(whole)
+
+
+def test_a_report_answers_by_the_names_of_its_metrics() -> None:
+    whole = report()
+    assert list(whole) == list(METRICS)
+    assert "blocks" in whole and "blokcs" not in whole and 0 not in whole
+    assert dict(whole)["blocks"] == whole["blocks"]
 
 
 def test_a_report_of_another_format_is_refused() -> None:
