@@ -54,10 +54,11 @@ def _read_regular_file(path: Path) -> str:
     except OSError as error:
         why = "it is a link" if path.is_symlink() else error.strerror
         raise NotebookError(texts.UNREADABLE.format(name=path.name, why=why)) from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise NotebookError(texts.NOT_A_FILE.format(name=path.name))
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotebookError(texts.NOT_A_FILE.format(name=path.name))
         if status.st_size > LARGEST_NOTEBOOK:
             raise NotebookError(texts.TOO_LARGE.format(size=status.st_size, limit=LARGEST_NOTEBOOK))
         content = file.read(LARGEST_NOTEBOOK)

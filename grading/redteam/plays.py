@@ -11,14 +11,19 @@ A file's head is comment lines ``# key: value``:
     alone     ``yes``: it may disturb others in its process, so that it gets one of its own
     slow      ``yes``: it takes so long that `make test` leaves it out
     limits    of a run of its own, in seconds: all of it, and one cell or exercise, such as ``20 4``
+
+Attacks that are no cell have a head, too (`how`, `says`, `earns`), and a function that is called in the
+instructor's process: ``edit(notebook)`` in `notebooks/`, ``hand_in(path, notebook, course)`` in `hand_ins/`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import runpy
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +32,11 @@ from nbformat import NotebookNode
 
 from gpulab.exercises import registry
 from gpulab.exercises.spec import Case
-from grading import ranks, sandbox, texts
+from grading import sandbox, texts
 from grading.course import Course, sources
 from grading.environment import seed
 from grading.errors import ReleaseError
-from grading.judge import Judge, asked_together, exercise_step, job_bytes, judge_cases, steps_of
+from grading.judge import Judge, exercise_step, job_bytes, judge_cases, live, steps_of
 from grading.notebooks import Question, questions
 from grading.preprocessors import StableIds
 from grading.replay import ReplayJob, exercise_of
@@ -39,7 +44,7 @@ from grading.sandbox import Limits
 from grading.verdicts import ExerciseVerdict, NotebookVerdict, as_text
 
 HERE = Path(__file__).parent
-HEAD = re.compile(r"# (how|exercise|earns|says|also|alone|slow|limits): (.*)")
+HEAD = re.compile(r"# (how|exercise|earns|says|also|alone|slow|limits):(?: (.*))?")
 TOGETHER = Limits(seconds=400, patience=30)
 ALONE = Limits(seconds=60, patience=20)
 SECRET = b"red team"
@@ -81,14 +86,16 @@ def text_of(verdict: ExerciseVerdict) -> str:
     return " ".join(as_text(verdict, whole).split())
 
 
+def head_of(source: str) -> dict[str, str]:
+    """The head of a file, by key."""
+    lines = takewhile(bool, map(HEAD.fullmatch, source.splitlines()))
+    return {match[1]: match[2] or "" for match in lines if match}
+
+
 def read(path: Path) -> Play:
     """The play of one file. Raises ReleaseError for a head that cannot be read."""
     source = path.read_text(encoding="utf-8")
-    head: dict[str, str] = {}
-    for line in source.splitlines():
-        if not (match := HEAD.fullmatch(line)):
-            break
-        head[match[1]] = match[2]
+    head = head_of(source)
     try:
         exercise = head["exercise"]
         also = [item.rsplit(maxsplit=1) for item in head["also"].split(",")] if "also" in head else []
@@ -110,6 +117,26 @@ def read(path: Path) -> Play:
         )
     except (KeyError, ValueError) as error:
         raise ReleaseError(f"{path.name}: its head cannot be read: {error!r}") from error
+
+
+@dataclass(frozen=True)
+class Act:
+    """An attack that is no cell: what is done to a notebook, or to the folder of submissions."""
+
+    name: str
+    do: Callable[..., None]
+    says: str
+    earns: float
+
+
+def acts(kind: str) -> list[Act]:
+    """All of ``notebooks`` or of ``hand_ins``."""
+    found = []
+    for path in sorted((HERE / kind).glob("*.py")):
+        head = head_of(path.read_text(encoding="utf-8"))
+        do = runpy.run_path(str(path))["edit" if kind == "notebooks" else "hand_in"]
+        found.append(Act(path.stem, do, head.get("says", ""), float(head.get("earns", 0))))
+    return found
 
 
 def plays(kind: str) -> list[Play]:
@@ -160,7 +187,7 @@ def judge(
         seeds,
         {step["cell"]: step["source"] for step in steps if "source" in step},
         {},
-        ranks.outcomes(steps, asked_together(asked, chosen, seeds), job_bytes, limits, unsafe=unsafe),
+        live(steps, tuple(asked), chosen, seeds, limits, unsafe=unsafe),
     )
     found: dict[str, dict[str, ExerciseVerdict]] = {play.name: {} for play in together}
     for verdict in Judge(SECRET, limits, unsafe=unsafe)._replay(replayed):

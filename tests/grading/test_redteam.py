@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import pytest
 
+from grading import classroom
 from grading.course import Course
-from grading.redteam.plays import Play, judge, plays, runs
+from grading.graft import graft
+from grading.notebooks import questions, read_submitted
+from grading.redteam.plays import Act, Play, acts, judge, plays, runs
+from grading.sandbox import Limits
 from grading.verdicts import ExerciseVerdict
+from tests.grading.conftest import LAB, Class
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 COURSE = Course()
+NOTEBOOKS, HAND_INS = acts("notebooks"), acts("hand_ins")
 KINDS = {kind: plays(kind) for kind in ("attacks", "honest")}
 RUNS = {kind: runs(COURSE, chosen) for kind, chosen in KINDS.items()}
 
@@ -38,3 +45,34 @@ def test_an_attack_earns_what_its_honest_part_deserves(play: Play, run: int) -> 
 @pytest.mark.parametrize(("play", "run"), each("honest"))
 def test_an_honest_answer_gets_full_marks(play: Play, run: int) -> None:
     assert play.problem(verdicts("honest", run)[play.name]) == ""
+
+
+@pytest.mark.parametrize("act", NOTEBOOKS, ids=lambda act: act.name.replace("_", " "))
+def test_what_is_done_to_a_notebook_changes_no_answer_and_no_point(school: Class, act: Act) -> None:
+    plain = graft(school.released, read_submitted(school.hand_in("plain")), LAB, LAB)
+    notebook = json.loads(json.dumps(school.notebook()))
+    act.do(notebook)
+    path = school.hand_in("edited")
+    path.write_text(json.dumps(notebook))
+    found = graft(school.released, read_submitted(path), LAB, LAB)
+    assert found.digest == plain.digest and found.notebook == plain.notebook
+    assert questions(found.notebook) == questions(school.released)
+    assert act.says in " ".join(found.notes.values())
+
+
+def test_what_is_handed_in_costs_nobody_else_a_point(school: Class) -> None:
+    good = school.hand_in("good")
+    school.course.verdicts.mkdir(parents=True)
+    for act in HAND_INS:
+        path = school.path(act.name)
+        path.parent.mkdir(parents=True)
+        act.do(path, good.read_bytes(), school.course)
+    result = classroom.grade(school.course, LAB, school.folder, limits=Limits(seconds=60, patience=20))
+    assert result.points("good") == 11 and not result.reason("good")
+    for act in HAND_INS:
+        said = result.refused.get(act.name) or result.reason(act.name)
+        assert act.says in said, (act.name, said)
+        assert bool(said) == bool(act.says), (act.name, said)
+        assert act.name in result.refused or result.points(act.name) == act.earns, act.name
+    rows = school.course.grades.read_text()
+    assert "owned" not in rows and "<script>" not in rows

@@ -1,0 +1,7 @@
+# how: asks the judge's model for ever
+# exercise: decode.generate
+# earns: 0
+# says: generate
+def generate(forward, choose, prompt, count, end):
+    while True:
+        forward(prompt, 0)

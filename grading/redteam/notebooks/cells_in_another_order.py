@@ -1,0 +1,3 @@
+# how: turns the notebook around, so that tests come before what they test
+def edit(notebook):
+    notebook["cells"].reverse()
