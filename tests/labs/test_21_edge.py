@@ -68,6 +68,19 @@ def test_the_30_watt_mode_of_an_orin_writes_as_fast_as_the_50_watt_mode():
     assert float(thirty.gpu_clock) * int(thirty.sms) < 0.5 * float(fifty.gpu_clock) * int(fifty.sms)
 
 
+def test_by_joules_15_watts_write_best_and_50_read_best_while_idling_costs_less_than_7():
+    modes = [mode for mode in hardware.edge("AGX Orin 64 GB").modes if mode.watts]
+    writing = [[m.name, float(m.watts), 425e9 / float(m.dram_bandwidth)] for m in modes]
+    rates = [int(m.sms) * float(m.gpu_clock) * 4096 for m in modes]
+    reading = [[m.name, float(m.watts), 2 * 8e9 * 8192 / r] for m, r in zip(modes, rates, strict=True)]
+    never = [0.0, 1e9]
+    assert {references.energy(writing, 20.0, idle, never, 50.0)[0] for idle in (2.0, 5.0, 8.0)} == {"15W"}
+    best = [references.energy(reading, 20.0, idle, never, 50.0)[0] for idle in (2.0, 6.8, 7.0)]
+    assert best == ["50W", "50W", "15W"]
+    assert round(rates[2] / rates[0], 1) == 5.3 and round(50 / 15, 1) == 3.3
+    assert round(writing[0][2] / writing[1][2], 1) == 1.5 and writing[1][2] == writing[2][2]
+
+
 # ---------------------------------------------------------------- plans and energy
 
 
@@ -175,14 +188,14 @@ def test_pruned_first_fewer_bytes_have_less_error_and_what_is_read_is_what_was_p
     found = solutions()["compress"](given["model"], given["x"], 32, 1677)
     read = references.unpack(found, 32, 8, 160)
     assert np.allclose(read, references.in_four_bits(model[:, found["units"]], 32), atol=1e-3)
-    assert references.compress(found, given, held_out, WIDE)["error"] < 1.4
+    assert references.compress(found, given, held_out, WIDE)["error"] < 0.75
     largest = np.argsort(-np.linalg.norm(model, axis=0))[:68]
     right = references.through(model, held_out["fresh"], 32)
     off = [
         np.sqrt(np.mean((references.through(columns, held_out["fresh"], 32) - right) ** 2))
         for columns in (references.in_four_bits(model[:, largest], 32), references.in_four_bits(model, 32))
     ]
-    assert off[0] > 1.5 * off[1]
+    assert off[0] > 0.9 * off[1]
 
 
 @pytest.mark.parametrize(
@@ -192,6 +205,8 @@ def test_pruned_first_fewer_bytes_have_less_error_and_what_is_read_is_what_was_p
         ({"units": np.arange(3) + 0.5}, "whole numbers"),
         ({"scales_out": np.ones(8, np.float32)}, "float16 of shape"),
         ({"codes_out": np.ones((8, 68), np.uint8)}, "two codes a byte for 8 rows"),
+        ({"codes_in": np.full((16, 68), 0x88, np.uint8)}, "`codes_in` is not read as the model's weights"),
+        ({"codes_out": np.full((4, 68), 0x88, np.uint8)}, "`codes_out` is not read as the model's weights"),
     ],
 )
 def test_an_artefact_that_cannot_be_read_is_told_why(changed, says):
@@ -199,6 +214,35 @@ def test_an_artefact_that_cannot_be_read_is_told_why(changed, says):
     found = solutions()["compress"](given["model"], given["x"], 32, 1677) | changed
     with pytest.raises(WrongAnswer, match=says):
         references.compress(found, given, held_out, WIDE)
+
+
+def test_an_artefact_without_one_of_its_arrays_is_told_which():
+    given, held_out = network(1)
+    found = solutions()["compress"](given["model"], given["x"], 32, 1677)
+    del found["units"]
+    with pytest.raises(WrongAnswer, match="the dictionary has no `units`"):
+        references.compress(found, given, held_out, WIDE)
+
+
+def test_scales_may_move_from_one_side_of_a_unit_to_the_other():
+    given, held_out = network(2)
+    found = solutions()["compress"](given["model"], given["x"], 32, 1677)
+    found["scales_in"], found["scales_out"] = found["scales_in"] * 4, found["scales_out"] / 4
+    assert references.compress(found, given, held_out, WIDE)["error"] < 0.75
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_scales_made_before_pruning_miss_the_budget(seed):
+    given, held_out = network(seed)
+    model = given["model"].astype(np.float64)
+    units = solutions()["compress"](given["model"], given["x"], 32, 1677)["units"]
+    right = references.through(model, held_out["fresh"], 32)
+    everything = references.in_four_bits(model, 32)
+    off = [
+        np.sqrt(np.mean((references.through(columns, held_out["fresh"], 32) - right) ** 2))
+        for columns in (everything[:, units], everything)
+    ]
+    assert off[0] > 0.95 * off[1]
 
 
 # ---------------------------------------------------------------- placement
@@ -250,7 +294,7 @@ def test_the_figures_two_rules_lose_120_and_176():
             for m in range(0, 31, 3)
         )
         assert worst == lost
-    assert "lose up to 120 and 176 µs" in text()
+    assert "From the front loses up to 120 µs" in text() and "Most µs per MB up to 176" in text()
 
 
 @pytest.mark.parametrize(
@@ -304,18 +348,29 @@ def test_the_board_throttles_as_the_sample_answer_says():
         assert words in text()
 
 
-def test_beyonds_table_is_what_its_cell_computes():
+def test_beyonds_table_is_what_its_cell_computes_and_ours_what_a_table_over_layers_finds():
     names: dict = {"np": np}
     exec(cell_with("def token_ms"), names)
-    token_ms, attention, expert = names["token_ms"], names["ATTENTION"], names["EXPERT"]
-    whole = int(7e9 // (attention + 128 * expert))
-    assert (
-        f"whole layers from the front | {token_ms(whole, [128] * whole + [0] * (48 - whole)):.1f} |" in text()
-    )
-    each, more = divmod(int((7e9 - 48 * attention) // expert), 48)
-    ours = token_ms(48, [each + (layer < more) for layer in range(48)])
-    assert f"experts of all layers | {ours:.1f} |" in text()
-    assert f"everything on the GPU | {1e3 * 48 * (attention + 8 * expert) / 256e9:.1f} |" in text()
+    token_ms, attention, expert, room = (names[n] for n in ("token_ms", "ATTENTION", "EXPERT", "ROOM"))
+    whole, each = int(room // (attention + 128 * expert)), int((room / 48 - attention) // expert)
+    front = token_ms([1] * whole + [0] * (48 - whole), [128] * whole + [0] * (48 - whole))
+    assert f"whole layers from the front | {front:.1f} |" in text()
+    assert f"experts of each layer | {token_ms([1] * 48, [each] * 48):.1f} |" in text()
+
+    # All attention on the GPU: the least seconds of the first layers with so many experts on the GPU.
+    most = int((room - 48 * attention) // expert)
+    least = np.zeros(most + 1)
+    for chances in names["chance"]:
+        new = np.full(most + 1, np.inf)
+        for experts in range(129):
+            spent = names["layer_seconds"](chances, 1, experts)
+            new[experts:] = np.minimum(new[experts:], least[: most + 1 - experts] + spent)
+        least = new
+    assert f"ours | {1e3 * least.min():.1f} |" in text()
+    bound = 1e3 * 48 * (attention + 8 * expert) / (names["GPU"] + names["CPU"])
+    assert f"no link | {bound:.1f} |" in text()
+    popular = np.bincount(np.argsort(-names["chance"].ravel(), kind="stable")[:most] // 128, minlength=48)
+    assert 1.05 * 1e3 * least.min() < token_ms([1] * 48, popular.tolist())  # there is something to search
 
 
 def test_rules_in_the_recap():

@@ -101,8 +101,13 @@ def _scales(artefact: dict[str, np.ndarray], name: str, count: int) -> np.ndarra
     return artefact[name].astype(np.float64)
 
 
+PARTS = ("units", "scales_in", "scales_out", "codes_in", "codes_out")
+
+
 def unpack(artefact: dict[str, np.ndarray], inputs: int, outputs: int, hidden: int) -> np.ndarray:
     """The kept units' columns. Raises WrongAnswer."""
+    if missing := [name for name in PARTS if name not in artefact]:
+        raise WrongAnswer(f"the dictionary has no {' and no '.join(f'`{name}`' for name in missing)}.")
     units = artefact["units"]
     if units.ndim != 1 or units.dtype.kind not in "iu" or not len(units):
         raise WrongAnswer("`units` must be one row of whole numbers, the units that are kept, at least one.")
@@ -115,6 +120,25 @@ def unpack(artefact: dict[str, np.ndarray], inputs: int, outputs: int, hidden: i
             coming * _scales(artefact, "scales_in", len(units)),
             away * _scales(artefact, "scales_out", outputs)[:, None],
         ]
+    )
+
+
+def _follows(name: str, read: np.ndarray, model: np.ndarray, units: np.ndarray) -> None:
+    """Refuses weights that do not go the way of the model's. Raises WrongAnswer.
+
+    The cosine of each unit's weights with the model's, weighted by the norm of the model's: 1 at best, and
+    the same if a unit's scale is moved from one side of the ReLU to the other.
+    """
+    norms = np.linalg.norm(read, axis=0)
+    along = np.divide((read * model).sum(0), norms, out=np.zeros_like(norms), where=norms > 0)
+    if along.sum() >= 0.5 * np.linalg.norm(model, axis=0).sum():
+        return
+    worst = int((np.linalg.norm(model, axis=0) - along).argmax())
+    raise WrongAnswer(
+        f"`{name}` is not read as the model's weights: rows 0 and 1 of column {worst}, unit {units[worst]}, "
+        f"are {read[0, worst]:.2f} and {read[1, worst]:.2f}, and in the model {model[0, worst]:.2f} and "
+        f"{model[1, worst]:.2f}. Read your own bytes back: which half is which row, what is code 8, which "
+        "unit's scale is it?"
     )
 
 
@@ -141,7 +165,9 @@ def compress(
 ) -> dict[str, float]:
     inputs, hidden, outputs = (int(sizes[name]) for name in ("inputs", "hidden", "outputs"))
     model, x = given["model"].astype(np.float64), held_out["fresh"].astype(np.float64)
-    columns = unpack(artefact, inputs, outputs, hidden)
+    columns, units = unpack(artefact, inputs, outputs, hidden), artefact["units"]
+    for name, rows in (("codes_in", slice(inputs)), ("codes_out", slice(inputs, None))):
+        _follows(name, columns[rows], model[rows][:, units], units)
     right = through(model, x, inputs)
 
     def off(columns: np.ndarray) -> float:
@@ -182,7 +208,7 @@ def place(answer: Any, layers: Sequence[Sequence[int]], first: int, memory: int)
     if not isinstance(answer, list | tuple) or len(answer) != len(layers):
         raise WrongAnswer(f"it must be a list of {len(layers)} sides, one for each layer.")
     for number, side in enumerate(answer):
-        if type(side) is not int or side not in (0, 1):
+        if type(side) not in (int, bool) or side not in (0, 1):
             raise WrongAnswer(f"layer {number} is on side {side!r}; 0 is the CPU and 1 the GPU.")
     used = sum(layer[2] for side, layer in zip(answer, layers, strict=True) if side)
     if used > memory:

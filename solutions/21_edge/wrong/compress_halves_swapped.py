@@ -1,4 +1,4 @@
-# exercise: edge.compress  fails: error  says: × that of all
+# exercise: edge.compress  fails: right  says: which half is which row
 import numpy as np
 
 

@@ -1,4 +1,4 @@
-# exercise: edge.place  fails: experts  says: most µs for each MB
+# exercise: edge.place  fails: experts  says: most µs per MB
 
 
 def place(layers, first, memory):
