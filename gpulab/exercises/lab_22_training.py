@@ -282,8 +282,7 @@ EXERCISES: tuple[Exercise, ...] = (
         correct_points=20,
         cases=(
             train_case(1, 6, 4, 7, 2, 2),
-            train_case(2, 12, 8, 10, 3, 3),
-            train_case(3, 8, 8, 12, 1, 2),
+            train_case(3, 12, 8, 10, 3, 3),
             train_case(4, 32, 16, 96, 8, 2),
         ),
         arguments=train_arguments,
