@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import cache
 from importlib import import_module
+from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,23 @@ from grading.sandbox import Limits, Outcome
 from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
 
 LARGEST_MESSAGE = 4 << 20
+REPLAY = "gpulab replay"  # the name of its process
+
+
+def _without_main(name: str) -> dict[str, Any]:
+    """What multiprocessing tells a child to prepare: for a replay not to import the main module, too.
+
+    `_in_child` needs none of it, and a main module such as a Dask worker's takes a second to import.
+    """
+    data = _preparation(name)
+    if name == REPLAY:
+        data.pop("init_main_from_name", None)
+        data.pop("init_main_from_path", None)
+    return data
+
+
+_preparation = spawn.get_preparation_data
+spawn.get_preparation_data = _without_main
 
 
 @cache
@@ -156,7 +174,8 @@ class Judge:
     def _one_child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str, bool]:
         """… and whether it was killed: its own limits end it in other ways."""
         here, there = self._context.Pipe(duplex=False)
-        child = self._context.Process(target=_in_child, args=(job, there, self.limits), daemon=True)
+        arguments = (job, there, self.limits)
+        child = self._context.Process(target=_in_child, args=arguments, name=REPLAY, daemon=True)
         child.start()
         self._children.add(child)
         there.close()

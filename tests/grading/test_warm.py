@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -35,19 +36,44 @@ print(json.dumps([found[0].points, sorted(set(sys.modules) - before)]))
 """
 
 
-def test_a_replay_after_the_warm_modules_imports_nothing_large(tmp_path: Path) -> None:
+def recorded() -> ReplayJob:
+    """A right answer at one size."""
     cases = (Case("2,048", {"n": 2048}),)
     steps = [{"cell": "c0", "source": COPY}, exercise_step(ASKED, find("memory.copy"), cases, [1])]
     content = record(job_bytes({"patience": 20, "steps": steps}), Limits(seconds=60), unsafe=True).content
     seeds = {("memory.copy", "2,048"): 1}
-    job = ReplayJob(content, "", (ASKED,), {"memory.copy": cases}, seeds, {}, {})
-    (tmp_path / "job").write_bytes(pickle.dumps(job))
+    return ReplayJob(content, "", (ASKED,), {"memory.copy": cases}, seeds, {}, {})
+
+
+def test_a_replay_after_the_warm_modules_imports_nothing_large(tmp_path: Path) -> None:
+    (tmp_path / "job").write_bytes(pickle.dumps(recorded()))
     command = [sys.executable, "-c", CHILD, str(tmp_path / "job"), *warm_modules([ASKED])]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     points, late = json.loads(done.stdout)
     assert points == 4
     assert not [name for name in late if name.startswith(("cuda.", "gpulab.simt", "gpulab.exercises.lab"))]
     assert "torch" not in late
+
+
+MAIN = """
+import pickle, sys
+if __name__ == "__mp_main__":
+    open("imported", "w").close()
+if __name__ == "__main__":
+    from grading.judge import Judge
+    from grading.sandbox import Limits
+    print(Judge(b"", Limits())._replay(pickle.load(open("job", "rb")))[0].points)
+"""
+
+
+def test_a_replay_does_not_import_the_main_module(tmp_path: Path) -> None:
+    (tmp_path / "job").write_bytes(pickle.dumps(recorded()))
+    (tmp_path / "main.py").write_text(MAIN)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "main.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "4.0"
+    assert not (tmp_path / "imported").exists()
 
 
 def test_pytorch_is_imported_only_for_labs_that_need_it() -> None:
