@@ -333,31 +333,28 @@ for mode in hardware.edge("AGX Orin 64 GB").modes:
         writing.append([mode.name, float(mode.watts), 100 * weights / float(mode.dram_bandwidth)])
         reading.append([mode.name, float(mode.watts), 2 * 8e9 * 8192 / rate])
 never = [0.0, 1e9]  # a sleep that nobody wakes from
-print("least energy, without sleep           idling at 2 W   at 5 W   at 8 W")
-for name, job in (("100 tokens written every 20 s", writing), ("8,192 tokens read every 20 s", reading)):
+for name, job in (("100 tokens written", writing), ("8,192 tokens read", reading)):
+    best = [energy(job, 20.0, idle, never, 50.0)[0] for idle in (2.0, 5.0, 8.0)]
+    print(f"{name} every 20 s, no sleep: least energy with 2, 5, 8 W idle: {', '.join(best)}")
+for p in (20.0, 60.0, 300.0):
+    mode, how, joules, hours = energy(reading, p, 5.0, [0.5, 120.0], 50.0)
     print(
-        f"{name:35}"
-        + "".join(f"{energy(job, 20.0, w, never, 50.0)[0]:>{n}}" for w, n in ((2.0, 16), (5.0, 9), (8.0, 9)))
+        f"8,192 tokens read  every {p:3.0f} s, 5 W idle: {mode}, {how}, {joules:.0f} J, {hours:.0f} h with 50 Wh"
     )
-
-periods = [2.5, 4, 6, 9, 13.2, 20, 40, 80, 150, 300]
-power = {name: [(p, (watts * s + 5 * (p - s)) / p) for p in periods if s <= p] for name, watts, s in reading}
-power["best, may sleep"] = [(p, energy(reading, p, 5.0, [0.5, 120.0], 50.0)[2] / p) for p in periods]
 gpulab.plot.lines(
-    power,
-    "seconds from one prompt to the next (8,192 tokens; 5 W idle, 0.5 W asleep, 120 J to wake)",
-    "average power, W",
-    "The mode of most watts costs the least. With rare prompts idling decides, and only sleep helps.",
-    log_x=True,
-    log_y=True,
+    {name: [(w, watts * s + w * (20 - s)) for w in range(13)] for name, watts, s in reading},
+    "watts while idling (made up)",
+    "J for 8,192 tokens read every 20 s",
+    "Racing at 50 W takes the fewest joules while idling costs little; else the slow 15 W does.",
+    limits={"50W, then asleep": energy(reading, 20.0, 1e9, [0.5, 120.0], 50.0)[2]},
 )
 
 # %% [markdown]
-# **Why.** Where jobs are rare, idling decides, and the mode hardly matters. Where they are frequent, joules per job do. Reading
-# is 5.3 times as fast at 50 W as at 15 W, for 3.3 times the watts: racing wins, while idling costs less than 6.9 W. Writing is at
-# most 1.5 times as fast: 15 W wins by joules, 30 W by time, and 50 W by nothing. On an Orin Nano Super somebody measured (2026,
-# reference 3) 36 to 47 % more tokens a second at 25 W than at 15 W, and 3 to 26 % more per joule; without a cap, fewer per
-# joule again. Memory's clock rises by half from 15 to 25 W, and then no more.
+# **Why.** Where jobs are rare, waiting decides: sleep. Where they are frequent, joules per job do. Reading is 5.3 times as fast
+# at 50 W as at 15 W, for 3.3 times the watts: racing wins while idling costs less than 6.9 W. Writing is at most 1.5 times as
+# fast: 15 W wins by joules, 30 W by time, and 50 W by nothing. But caps are not draws: on an Orin Nano Super somebody measured
+# (2026, reference 3), writing at 25 W, 36 to 47 % more tokens a second than at 15 W and 3 to 26 % more per joule; without a cap,
+# fewer per joule again. Memory's clock rises by half from 15 to 25 W, and then no more.
 #
 # ## 5 · Deadlines
 #
@@ -580,8 +577,8 @@ if onnx:
 
 # %% [markdown]
 # **Why.** One example reads every weight once, and a quarter of the bytes take less time; 256 examples use the CPU's int8
-# instructions, where it has them. A CPU without them may even get slower, and static may be no faster than dynamic, as the
-# bars show: measure where it will run.
+# instructions, where it has them. A CPU without them may even get slower, and static need not be faster than dynamic: measure
+# where it will run.
 #
 # In the static file stand QuantizeLinear, DequantizeLinear and between them Gemm (a product and a bias); the runtime merges
 # them into QGemm, which computes with integers only. Without the bias that is ONNX's operator **QLinearMatMul**. With codes a, b and their scales and zero points, a
