@@ -6,6 +6,7 @@
 | | | | passes | 95 | 64 | |
 | sample | sample(choose, logits, temperature, top_k, top_p) | what is cut off | – | – | – | 4 |
 | speculate | speculate(draft, target, choose, text, ahead) | keep, resample | target passes | 4 | 1 | 5 |
+| | | | draft's tokens | 6 | 3 | |
 | | | | tokens, % of the rule's | 70 … 95 | 100 | |
 | draft_length | draft_length(acceptance, draft, batch, ridge, most) | when it pays | – | – | – | 3 |
 | buckets | buckets(steps, most), a plan | graphs have fixed shapes | padding, % | 20 | 0 | 3 |
@@ -22,7 +23,9 @@ With `ahead` of them, the expected number of new tokens is 1 + Σ over prefixes 
 of a prefix are kept; where every position keeps α, (1 − α^(k+1))/(1 − α): 3.36 for α = 0.8, k = 4 (Y.
 Leviathan et al., 2023, equation 1). The judge goes through all ways, lets the target go on behind what is
 returned, and compares with the target alone: sequences of ahead + 1 tokens, 4^(k+1) of them. Comparing the
-target's own draws with the draft's is right, too, and keeps Σ p·q only.
+target's own draws with the draft's is right, too, and keeps Σ p·q only. The draft needs the text's last token
+and all guesses but the last: `ahead` tokens. From the text's last token on for each guess they are
+k(k + 1)/2, 6 for three.
 
 **draft_length**: a pass over n tokens takes max(1, n/ridge) reads of the weights. A round of k costs k ·
 draft · max(1, b/ridge) + max(1, b(k + 1)/ridge) for a batch of b and brings (1 − α^(k+1))/(1 − α). α = 0.8,
@@ -35,7 +38,8 @@ draft = 0.1, b = 1: k = 4 gives 3.36/1.4 = 2.40, k = 5 3.69/1.5 = 2.46, k = 6 3.
 work the larger of bytes/bandwidth and FLOP/rate of a layer. That is reached where streamed layers
 are spread evenly and two buffers take turns. While the link decides, b/(streamed · fetch) grows with b
 even at the price of layers, so the best plan has as few resident layers as patience allows. All memory
-for layers, one request, is the naive way.
+for layers, one request, is the naive way. Where the GPU's work decides, patience ends before the memory
+does: the larger term of the work says where.
 """
 
 from __future__ import annotations
@@ -195,8 +199,10 @@ def bucket_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
 def stream_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     """(model, GPU, patience): bytes, B/s, FLOP/s, s; `cache_bytes` of one request, all layers together."""
     kind = str(sizes["kind"])
+    if kind == "in a hurry":
+        return [_hurried("RTX 4090", 64, 300, numbers), _hurried("H100", 8192, 20, numbers)]
     name, gpu, context, share = {  # and how much of all layers the memory could hold
-        "fits": ("Llama 3 8B", "H100", 2048, 2.0),
+        "fits": ("Llama 3 8B", "H100", 1024, 33 / 32),
         "one layer too many": ("Llama 3 8B", "L4", 1024, 31.5 / 32),
         "short texts": ("Llama 3 8B", "L4", 512, 0.75),
         "long texts": ("Llama 3 8B", "L4", 8192, 0.75),
@@ -208,10 +214,23 @@ def stream_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     if kind == "a fast link":
         data["link"] = float(hardware.link("NVLink-C2C").per_direction)
     fetch = model["layer_bytes"] / data["link"]
-    patience = model["layers"] * fetch * float(numbers.uniform(0.55, 0.75) if share < 1 else 1.0)
+    patience = model["layers"] * fetch * float(numbers.uniform(0.55, 0.75) if share < 1 else 1.2)
     if share < 0.5:  # few layers can stay
         patience = model["layers"] * fetch * (1 - float(numbers.uniform(0.3, 0.6)) * share)
     return [(model, data, round(patience, 3))]
+
+
+def _hurried(gpu: str, context: int, requests: int, numbers: Numbers) -> tuple:
+    """All layers fit, and patience is for so many requests, about: the memory would hold twice as many.
+
+    For short texts arithmetic decides, for long ones bandwidth.
+    """
+    model, data = streamed("Llama 3 8B", gpu, context + int(numbers.integers(0, context // 8)))
+    requests += int(numbers.integers(0, requests // 4))
+    layers, caches = model["layers"] * model["layer_bytes"], requests * model["cache_bytes"]
+    data["memory"] = float(layers + 2 * caches)
+    flop = requests * model["layers"] * model["layer_flop"]
+    return model, data, round(max((layers + caches) / data["bandwidth"], flop / data["rate"]), 5)
 
 
 def streamed(name: str, gpu: str, context: int) -> tuple[dict, dict]:
@@ -274,7 +293,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=fed,
                 unit="passes",
                 why="the prompt in one",
-                advice="How many passes does the prompt take, when all of its tokens are there at once?",
+                advice="Does all of the prompt go into one pass? And is a row of every pass drawn from?",
             ),
         ),
         hints=(
@@ -330,9 +349,20 @@ EXERCISES: tuple[Exercise, ...] = (
                 "target is asked for the first time?",
             ),
             Budget(
+                "drafted",
+                lambda sizes: float(sizes["ahead"]),
+                0.5,
+                "draft tokens",
+                naive=lambda sizes: sum(range(1, int(sizes["ahead"]) + 1)),
+                unit="tokens",
+                why="one for each guess",
+                advice="What does the draft's cache hold already, and after which token does nobody ask the "
+                "draft what follows?",
+            ),
+            Budget(
                 "tokens",
                 99.99,
-                2,
+                1.5,
                 "tokens",
                 sense=">=",
                 unit="% of the rule's tokens",
@@ -343,7 +373,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         hints=(
             "Draft first: feed the last token of the text to `draft` at place len(text) − 1, draw, feed what "
-            "was drawn, draw again. Note the probabilities of each draw. The last one need not be fed.",
+            "was drawn, draw again. Note the probabilities of each draw.",
             "One pass of `target` over the last token of the text and all drafted ones gives ahead + 1 "
             "rows. Row i judges drafted token i. Keep it with min(1, p/q): `choose([keep, 1 - keep]) == 0`.",
             "At the first token that is not kept draw from max(0, p − q), normalised, and stop. Where all "
@@ -385,7 +415,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=8,
                 unit="% more rows than the least",
                 case="two crowds",
-                advice="It computes more rows than the best choice. Which sizes occur often?",
+                advice="It computes more rows than the best choice. Is a size that was chosen first still a "
+                "good one, once the others are there?",
             ),
             Budget(
                 "padding",
@@ -415,7 +446,13 @@ EXERCISES: tuple[Exercise, ...] = (
         measured=True,
         correct_points=1,
         cases=of_kinds(
-            "fits", "one layer too many", "short texts", "no shared heads", "a fast link", "long texts"
+            "fits",
+            "one layer too many",
+            "short texts",
+            "no shared heads",
+            "a fast link",
+            "in a hurry",
+            "long texts",
         ),
         questions=stream_questions,
         budgets=(
@@ -433,7 +470,29 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "slower",
                 0.01,
-                2,
+                0.5,
+                "fits",
+                naive=50,
+                unit="% slower than the best",
+                case="fits",
+                advice="The best plan is faster. What does memory hold if no layer is streamed, and how many "
+                "requests besides?",
+            ),
+            Budget(
+                "slower",
+                0.01,
+                0.5,
+                "in a hurry",
+                naive=50,
+                unit="% slower than the best",
+                case="in a hurry",
+                advice="The best plan is faster. Memory would hold more requests than patience allows: how "
+                "many does it allow?",
+            ),
+            Budget(
+                "slower",
+                0.01,
+                1,
                 "long texts",
                 naive=100,
                 unit="% slower than the best",
@@ -473,7 +532,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "half",
-        "Logits 2 and 0. The first token's probability at temperature 2",
+        "Logits 2 and 0. The first token's probability at temperature 2, in percent",
         "%",
         "A temperature of 2 halves the difference: 1/(1 + e⁻¹) = 73 %; at temperature 1 it is 88 %.",
         73.1,
@@ -481,7 +540,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "kept",
-        "Target 0.5, 0.3, 0.2; draft 0.2, 0.3, 0.5. Probability that what the draft draws is kept",
+        "Target 0.5, 0.3, 0.2; draft 0.2, 0.3, 0.5. In percent: how often is what the draft draws kept",
         "%",
         "Σ min(p, q) = 0.2 + 0.3 + 0.2.",
         70,

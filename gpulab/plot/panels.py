@@ -10,11 +10,14 @@ from matplotlib.figure import Figure
 from . import style
 
 
-def panels(counts: Mapping[str, Mapping[str, float]], caption: str) -> style.Picture:
+def panels(
+    counts: Mapping[str, Mapping[str, float]], caption: str, *, most: float | None = None
+) -> style.Picture:
     """Draw one panel per unit (keys of `counts`, for example ``barriers per warp``), one bar per kernel.
 
-    All panels list the kernels of the first in its order, each on a scale of its own from 0. The caption says
-    in one sentence what to see. Raises NothingToDraw without a count, or where a panel lacks a kernel.
+    All panels list the kernels of the first in its order, each on a scale of its own from 0, or, for parts of
+    one whole, all on a scale from 0 to `most`. The caption says in one sentence what to see. Raises
+    NothingToDraw without a count, or where a panel lacks a kernel.
     """
     kernels = list(next(iter(counts.values()), {}))
     if not kernels:
@@ -27,7 +30,7 @@ def panels(counts: Mapping[str, Mapping[str, float]], caption: str) -> style.Pic
     axes = figure.subplots(1, len(counts), squeeze=False)[0]
     for ax, (unit, of_kernels) in zip(axes, counts.items(), strict=True):
         style.begin(ax, 0, 0)
-        highest = max(max(of_kernels[name] for name in kernels), 1e-30)
+        highest = most or max(max(of_kernels[name] for name in kernels), 1e-30)
         places = _places(of_kernels[name] for name in kernels)
         for row, name in enumerate(kernels):
             value = of_kernels[name]

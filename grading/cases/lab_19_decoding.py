@@ -35,8 +35,11 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "decode.buckets": (*_others("few", "one graph"), *of_kinds("two crowds"), *_others("a day")),
     "decode.stream": (
-        *_others("fits", "one layer too many"),
+        *of_kinds("fits"),
+        *_others("one layer too many"),
         *of_kinds("short texts"),
-        *_others("no shared heads", "a fast link", "long texts"),
+        *_others("no shared heads", "a fast link"),
+        *of_kinds("in a hurry"),
+        *_others("long texts"),
     ),
 }

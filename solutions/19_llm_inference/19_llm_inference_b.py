@@ -2,7 +2,7 @@
 # jupyter:
 #   gpulab:
 #     lab: "19"
-#     hours: 3.5
+#     hours: 2.5
 #     topics: [C13.7, C13.8, C13.9, C13.11, C13.12, C13.13, C13.14]
 #   kernelspec:
 #     display_name: Python 3
@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 19 B · LLM inference: decoding
 #
-# **About three and a half hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches,
+# **About two and a half hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches,
 # CUDA graphs). Part A builds the key-value cache; what this part needs of it is said again. No GPU needed.
 #
 # A model gives probabilities. To decode is to make text of them: choose a token, feed it, ask again. Each token is
@@ -32,7 +32,7 @@
 import random
 import time
 from collections import Counter, defaultdict
-from math import exp
+from math import ceil, exp
 
 import numpy as np
 import torch
@@ -183,7 +183,7 @@ plot.lines(
 # What is left is normalised and drawn from. Engines differ in the order (llama.cpp's default has the temperature last),
 # so "top-p 0.9" need not mean the same twice.
 #
-# **Predict.** Logits 2 and 0. The first token's probability at temperature 2?
+# **Predict.** Logits 2 and 0. The first token's probability at temperature 2, in percent?
 
 # %%
 gpulab.predict("decode.half", ...)
@@ -242,7 +242,8 @@ plot.panels(
         f"% {text.CHARACTERS[token]!r}": {name: 100 * each.get(token, 0.0) for name, each in found.items()}
         for token in shown
     },
-    "A low temperature gives to the likeliest letter, a high one takes from it; top-k and top-p cut others off.",
+    most=100,
+    caption="A low temperature gives to the likeliest letter, a high one takes from it; top-k and top-p cut others off.",
 )
 
 # %% [markdown]
@@ -264,7 +265,7 @@ plot.panels(
 # The draft supplies min(p, q) of each token, and the second rule supplies what p has beyond it. Together that is p: not
 # nearly the target's distribution, but the same (Y. Leviathan et al., 2023).
 #
-# **Predict.** Target 0.5, 0.3, 0.2; draft 0.2, 0.3, 0.5. With which probability is the draft's token kept?
+# **Predict.** Target 0.5, 0.3, 0.2; draft 0.2, 0.3, 0.5. In how many percent of rounds is the draft's token kept?
 
 # %%
 gpulab.predict("decode.kept", ...)
@@ -272,8 +273,10 @@ gpulab.predict("decode.kept", ...)
 # %% [markdown]
 # **Do.** Write one round: `speculate(draft, target, choose, text, ahead)`. `draft(tokens, start)` and
 # `target(tokens, start)` are as in section 1, each with a cache of its own that holds all of `text` but its last
-# token. Return the new tokens, 1 to ahead + 1. **Budget:** one pass of the target, and as many tokens on average as the
-# rule allows. About 14 lines.
+# token. `choose` draws from any probabilities, also whether to keep. Return the new tokens, 1 to ahead + 1. What the
+# caches hold afterwards is the caller's business: it forgets what was not kept and feeds what is missing. **Budget:**
+# one pass of the target, `ahead` tokens fed to the draft, and as many new ones on average as the rule allows. About 14
+# lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "speculate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -335,7 +338,7 @@ def tell(draft, target, choose, ahead):
     """A story by speculation, and how many tokens each round brought."""
     tokens, rounds = [END], []
     while len(tokens) == 1 or (len(tokens) <= MOST and tokens[-1] != END):
-        missing = tokens[len(draft.seen) : -1]
+        missing = tokens[len(draft.seen) : -1]  # kept, and not in the draft's cache
         if missing:
             draft.forward(missing, len(draft.seen))
         room = model.config.context - len(tokens)
@@ -369,8 +372,8 @@ kept = [sum(map(min, a, b)) for a, b in zip(p, q, strict=True)]
 plot.letters(
     story[1:],
     kept[:-1],
-    "How likely the draft's guess is kept, at each character: fixed words are safe, words that repeat the "
-    "story's own choices are not, because a table of four characters cannot remember them.",
+    "How likely the draft's guess is kept, at each character (full bar: 100 %, hatched: below 50 %). Fixed words "
+    "are safe; words that repeat the story's own choices are not: four characters cannot remember them.",
 )
 
 # %% [markdown]
@@ -380,8 +383,8 @@ plot.letters(
 #
 # ## 4 · How far ahead?
 #
-# If each guess is kept with probability α, a round of k guesses brings 1 + α + … + αᵏ = (1 − αᵏ⁺¹)/(1 − α) tokens. It
-# costs k passes of the draft and one of the target.
+# If each guess is kept with probability α, a round of k guesses brings 1 + α + … + αᵏ tokens: (1 − αᵏ⁺¹)/(1 − α) if
+# α < 1. It costs k passes of the draft and one of the target.
 #
 # A pass over n tokens takes max(1, n/ridge), counted in reads of the target's weights. Up to the **ridge** bandwidth
 # decides, beyond it arithmetic (lab 02). The batch counts: b requests with k guesses each make b·(k + 1) tokens. The
@@ -447,7 +450,10 @@ plot.lines(
 # and shapes, so everything that a step touches must stay where it is and as large as it is: a cache that is allocated
 # whole and written by place, and a fixed batch size.
 #
-# **Predict.** One decode step of the small GPT with its two layers: how many launches does eager PyTorch ask for?
+# A layer of the small GPT norms twice, multiplies by six matrices, appends keys and values to the cache, attends,
+# activates and adds twice. Embeddings, places and mask come before the layers, a norm and the output behind them.
+#
+# **Predict.** One decode step with its two layers: how many launches does eager PyTorch ask for?
 
 # %%
 gpulab.predict("decode.launches", ...)
@@ -479,7 +485,7 @@ print(f"PyTorch takes {1e6 * host:.1f} µs on this CPU. Replayed as a graph the 
 
 # %% [markdown]
 # **Why.** A launch does not get cheaper with a small batch, so at batch 1 the host can be the slowest part. (Our GPT is
-# written for reading: kernels that fuse norms and rotations need a fraction of these launches.)
+# written for reading: most of Llama's launches are norms and rotations, step by step, where a fused kernel needs one.)
 #
 # How many requests run changes from step to step, and a graph has one batch size. So engines capture **several** sizes,
 # and a step runs in the smallest that holds it; the rows left over are **padding**. vLLM calls the list
@@ -526,8 +532,8 @@ def rows(sizes):
 
 choices = {
     "one graph": [64],
-    "powers of two": [4, 8, 16, 32, 64],
-    "equal steps": [13, 26, 39, 52, 64],
+    "powers: [4, 8, 16, 32, 64]": [4, 8, 16, 32, 64],
+    "equal: [13, 26, 39, 52, 64]": [13, 26, 39, 52, 64],
     f"yours: {buckets(day, 5)}": buckets(day, 5),
     "a graph for each size": list(range(1, 65)),
 }
@@ -558,7 +564,7 @@ gpulab.predict("decode.streamed", ...)
 # - memory: (r + 2) layers and b caches; no buffers if r = L. `cache_bytes` is one request's, for all layers.
 #
 # **Do.** Write `stream(model, gpu, patience)`: `[r, b]` with the most tokens per second, where a sweep takes at most
-# `patience` seconds. `model` has "layers", "layer_bytes", "layer_flop", "cache_bytes"; `gpu` has "memory", "bandwidth",
+# `patience` seconds and b is at least 1. Some plan always does. `model` has "layers", "layer_bytes", "layer_flop", "cache_bytes"; `gpu` has "memory", "bandwidth",
 # "rate", "link". **Budget:** no other plan is faster. About 14 lines.
 
 
@@ -631,9 +637,9 @@ plot.lines(
 # each brings a token for every sweep. That is the idea of ZeRO-Inference: stream *all* weights and give the memory to
 # the batch. It is for rate, not for a person who waits.
 #
-# A layer of GPT-3 over a prompt of 2,048 tokens is 24·s·h² + 4·s²·h FLOP, below: 7.6 TFLOP of *work*, for which a fetch
-# has time to hide. Decode has no such work. With G GPUs each fetches 1/G of a layer over its own PCIe and they gather
-# the rest over NVLink: G links in place of one.
+# A layer of GPT-3 over a prompt of 2,048 tokens is 24·s·h² + 4·s²·h FLOP, below: 7.6 TFLOP of *work*. That of several
+# prompts is long enough for a fetch to hide behind. Decode has no such work. With G GPUs each fetches 1/G of a layer
+# over its own PCIe and they gather the rest over NVLink: G links in place of one.
 
 # %%
 s, h = 2048, known.find("GPT-3").config.width
@@ -641,9 +647,11 @@ work = 24 * s * h**2 + 4 * s**2 * h
 for name in ("A100", "H100"):
     rate = float(hardware.roofline(name, "bfloat16").peak)
     link = float(hardware.link(hardware.find(name).host_link).per_direction)
+    fetch = 24 * h**2 / link
     print(
-        f"{name}: {work / 1e12:.1f} TFLOP in {1e3 * work / rate:.0f} ms at least, "
-        f"the layer's {24 * h**2 / 1e9:.1f} GB in {1e3 * 24 * h**2 / link:.0f} ms over {hardware.find(name).host_link}"
+        f"{name}: {work / 1e12:.1f} TFLOP in {1e3 * work / rate:.0f} ms at least, the layer's "
+        f"{24 * h**2 / 1e9:.1f} GB in {1e3 * fetch:.0f} ms over {hardware.find(name).host_link}: "
+        f"hidden from {ceil(fetch * rate / work)} prompts on"
     )
 
 # %% [markdown]
@@ -688,7 +696,7 @@ print(
 # | name | what |
 # |---|---|
 # | **TTFT** | time to the first token: waiting + prefill |
-# | **TPOT** | time per output token after the first |
+# | **TPOT** | time per output token after the first: of a request its mean, below all steps |
 # | throughput | tokens or requests per second, of all users |
 # | **goodput** | requests per second that keep all their limits |
 # | percentiles | p50, p99: what half, and all but 1 in 100, get at most |
@@ -776,8 +784,8 @@ for words, value in (
 # ## Detective · The weak draft
 #
 # A colleague has built the same with a draft that counts its own places. "Correct: I went through all ways, the
-# distribution is the target's. But the draft is weak. Four ahead, and I get 2.5 characters a pass; the paper promised
-# more. I will train a larger draft."
+# distribution is the target's. But the draft is weak. Four ahead, and I get less than 3 characters a pass; the paper
+# promised more. I will train a larger draft."
 
 
 # %%
@@ -786,15 +794,17 @@ def colleague(target, choose, ahead):
     draft, tokens, rounds = Table(), [END], []
 
     def next_free(given, start):
-        return draft.forward(given, len(draft.seen))  # behind all that the draft has seen
+        # One token at a time, behind all that the draft has seen.
+        return draft.forward(given[-1:], len(draft.seen)) * len(given)
 
     while len(tokens) == 1 or (len(tokens) <= MOST and tokens[-1] != END):
         room = model.config.context - len(tokens)
-        new = speculate(next_free, target.forward, choose, tokens, min(ahead, room))
+        held, most = len(draft.seen), min(ahead, room)
+        new = speculate(next_free, target.forward, choose, tokens, most)
         new = new[: new.index(END) + 1] if END in new else new
         tokens += new
         rounds.append(len(new))
-        draft.seen = draft.seen[: len(tokens) - 1]  # forget what was not kept
+        draft.seen = draft.seen[: held + min(len(new), most)]  # forget what was not kept
     return tokens[1:], rounds, draft
 
 
@@ -822,9 +832,9 @@ print(f"{made / passes:.2f} characters a pass; the last story: {text.decode(stor
 # %% [markdown] nbgrader={"grade": true, "grade_id": "weak-draft-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # **2 points:** When all four guesses are kept the draft has never been fed the fourth one: its cache is one token
 # short, and the next token lands in its place. So the draft reads a text with a character missing and guesses badly,
-# until four further characters hide the gap. In `rounds` nearly every 5 is followed by a 1. The text is right because
+# until four further characters hide the gap. In `rounds` most 5s are followed by a 1. The text is right because
 # the target judges every guess, whatever it comes from: a broken draft costs speed only. With `tell`, which feeds what is
-# missing, the same draft brings about 4 characters a pass where the colleague has 2.5.
+# missing, the same draft brings about 4 characters a pass where the colleague has less than 3.
 #
 # **1 point** (cause without a count): After a round in which all is kept the draft's cache lacks the last guess.
 #
@@ -909,10 +919,11 @@ gpulab.recap("19")
 #   min(1, p/q), with max(0, p − q) after a rejection and one more token at the end.
 # - *Speculative decoding makes inference 2 to 3 times as fast.* For small batches.
 # - *A layer requires 7 TFLOPS.* TFLOP: it is work, not a rate.
-# - *Decoding is bound by latency.* By bandwidth: bytes of weights and cache ÷ bytes per second.
+# - *Decoding is bound by latency.* Of launches, in eager code (section 5). Without them by bandwidth: bytes of weights
+#   and cache ÷ bytes per second.
 # - *TGI serves many models in production.* One base model each, and it is in maintenance mode.
-# - *Blackwell has hardware for dynamic batching, KV caches and speculation.* That is software. And 2.25 times the
-#   bandwidth per watt is 1.67.
+# - *Blackwell has hardware for dynamic batching, KV caches and speculation.* That is software. And "2.25 times the
+#   bandwidth per watt" is 1.67 times.
 #
 # ### References
 #

@@ -88,7 +88,7 @@ def test_speculation_has_the_targets_distribution_and_the_rules_tokens(kind, ahe
         return [int(t) for t in solutions()["speculate"](*given)]
 
     counts = references.speculate(ask, [1, 2], ahead, kind, secret)
-    assert counts["passes"] == 1 and counts["tokens"] == pytest.approx(100)
+    assert counts["passes"] == 1 and counts["tokens"] == pytest.approx(100) and counts["drafted"] == ahead
 
 
 def test_of_a_draft_that_agrees_everything_is_kept_and_of_a_stranger_nothing():
@@ -190,6 +190,27 @@ def test_no_plan_of_streaming_is_faster_than_the_references():
             assert references.best_stream(model, gpu, patience)[0] == pytest.approx(max(rates)), case.name
 
 
+def test_layers_that_fit_without_buffers_stay_and_do_not_fit_with_them():
+    exercise = registry.find("decode.stream")
+    for seed in range(5):
+        ((model, gpu, patience),) = cases.questions(exercise, exercise.cases[0], seed)
+        assert references.best_stream(model, gpu, patience)[1] == model["layers"] == 32
+        assert 32 * model["layer_bytes"] < gpu["memory"] < 34 * model["layer_bytes"]
+
+
+def test_who_is_in_a_hurry_waits_for_arithmetic_or_for_bandwidth_and_never_for_the_link():
+    exercise = registry.find("decode.stream")
+    case = next(c for c in exercise.cases if c.name == "in a hurry")
+    for seed in range(5):
+        arithmetic, bandwidth = cases.questions(exercise, case, seed)
+        for (model, gpu, patience), decides in ((arithmetic, "rate"), (bandwidth, "bandwidth")):
+            rate, resident, batch = references.best_stream(model, gpu, patience)
+            slower = {**gpu, decides: 0.9 * gpu[decides]}
+            assert references.fetches(model, gpu, resident) < batch / rate
+            assert references.sweep(model, slower, resident, batch) > 1.05 * batch / rate
+            assert gpu["memory"] > references.held_bytes(model, 32, int(1.5 * batch))
+
+
 def test_streamed_layers_spread_evenly_reach_the_sweep_that_the_plan_is_charged():
     """Two buffers, a link and a GPU, step by step: no slower than the formula, but for filling and draining."""
     layers, sweeps = 24, 40
@@ -235,10 +256,20 @@ def test_the_detectives_draft_is_short_of_a_token_after_every_full_round():
     d = decoding()
     slow, rounds = told(d.colleague, 4, 4)
     fast, _ = told(lambda target, choose, ahead: d.tell(d.Table(), target, choose, ahead), 4, 4)
-    assert round(slow, 1) == 2.5 and round(fast) == 4
-    assert "about 4 characters a pass where the colleague has 2.5" in text()
+    assert 2.5 < slow < 3 and round(fast) == 4
+    assert "about 4 characters a pass where the colleague has less than 3" in text()
     behind = [b for of in rounds for a, b in pairwise(of) if a == 5]
-    assert np.mean([b == 1 for b in behind]) > 0.5
+    assert np.mean([b == 1 for b in behind]) > 0.7
+
+
+@pytest.mark.parametrize("way", ["speculate_feeds_the_last_guess", "speculate_feeds_the_draft_all_again"])
+def test_the_detective_is_there_however_a_learner_feeds_the_draft(way, monkeypatch):
+    names = decoding().colleague.__globals__
+    own, _ = told(decoding().colleague, 4, 4, 10)
+    found: dict = {}
+    exec((notebooks.ROOT / "solutions" / LAB / "wrong" / f"{way}.py").read_text(), found)
+    monkeypatch.setitem(names, "speculate", found["speculate"])
+    assert round(told(decoding().colleague, 4, 4, 10)[0], 1) == round(own, 1)
 
 
 def test_a_draft_that_copies_keeps_as_many_characters_as_beyond_says():

@@ -465,6 +465,12 @@ def test_panels_have_scales_of_their_own_and_name_the_kernels_once() -> None:
         plot.panels({"loads": {"one": 1}, "barriers": {}}, "none")
 
 
+def test_panels_of_one_whole_share_a_scale() -> None:
+    counts = {"% a": {"one": 60, "two": 90}, "% b": {"one": 40, "two": 10}}
+    found = plot.panels(counts, "Two parts.", most=100).figure.axes
+    assert found[0].get_xlim() == found[1].get_xlim() and found[0].get_xlim()[1] >= 100
+
+
 def test_shares_of_a_whole_lie_end_to_end() -> None:
     picture = plot.shares({"sum": {"memory": 1, "arithmetic": 3}}, "instructions", "Mostly arithmetic.")
     bars = [box for box in picture.axes.findobj(Rectangle) if box.get_height() == 0.64]

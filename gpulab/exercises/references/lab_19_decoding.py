@@ -195,10 +195,10 @@ def behind(rule: Rule, text: tuple[int, ...], tokens: tuple[int, ...]) -> float:
 
 def speculate(ask: Ask, text: list[int], ahead: int, kind: str, secret: int) -> dict[str, float]:
     target_rule, draft_rule = pair(kind, secret)
-    passes = 0
+    passes = drafted = 0
 
     def play(choose: branches.Choose) -> list[int]:
-        nonlocal passes
+        nonlocal passes, drafted
         target = Model("target", target_rule, TOKENS, text[:-1])
         draft = Model("draft", draft_rule, TOKENS, text[:-1])
         answer = ask(draft.forward, target.forward, choose, text, ahead)
@@ -206,7 +206,7 @@ def speculate(ask: Ask, text: list[int], ahead: int, kind: str, secret: int) -> 
             raise WrongAnswer(f"it returns {answer}, which is no list of tokens from 0 to {TOKENS - 1}")
         if not 1 <= len(answer) <= ahead + 1:
             raise WrongAnswer(f"it returns {len(answer)} tokens; a round brings 1 to {ahead + 1}")
-        passes = max(passes, target.passes)
+        passes, drafted = max(passes, target.passes), max(drafted, draft.tokens)
         return answer
 
     found = branches.distribution(play)
@@ -230,6 +230,7 @@ def speculate(ask: Ask, text: list[int], ahead: int, kind: str, secret: int) -> 
     got = sum(weight * len(answer) for answer, weight in found.items() if isinstance(answer, tuple))
     return {
         "passes": float(passes),
+        "drafted": float(drafted),
         "tokens": 100 * got / expected_tokens(target_rule, draft_rule, start, ahead),
     }
 
@@ -294,8 +295,12 @@ def sweep(model: dict, gpu: dict, resident: int, batch: int) -> float:
     """Seconds for a pass over all layers: the link and the GPU work at the same time."""
     moved = model["layer_bytes"] + batch * model["cache_bytes"] / model["layers"]
     work = max(moved / gpu["bandwidth"], batch * model["layer_flop"] / gpu["rate"])
-    fetch = model["layer_bytes"] / gpu["link"]
-    return float(max((model["layers"] - resident) * fetch, model["layers"] * work))
+    return float(max(fetches(model, gpu, resident), model["layers"] * work))
+
+
+def fetches(model: dict, gpu: dict, resident: int) -> float:
+    """Seconds of a sweep in which the link is busy."""
+    return float((model["layers"] - resident) * model["layer_bytes"] / gpu["link"])
 
 
 def best_stream(model: dict, gpu: dict, patience: float) -> tuple[float, int, int]:
@@ -311,6 +316,8 @@ def best_stream(model: dict, gpu: dict, patience: float) -> tuple[float, int, in
 
 
 def stream(plan: list[int], model: dict, gpu: dict, patience: float) -> dict[str, float]:
+    if plan is None:
+        raise WrongAnswer("there is no plan, and one exists: every sweep is shorter with fewer requests")
     resident, batch = plan
     if type(resident) is not int or type(batch) is not int or batch < 1 or resident < 0:
         raise WrongAnswer("the plan is [resident layers, requests], whole numbers, at least one request")
@@ -325,7 +332,12 @@ def stream(plan: list[int], model: dict, gpu: dict, patience: float) -> dict[str
         )
     time = sweep(model, gpu, resident, batch)
     if time > patience:
-        raise WrongAnswer(f"a sweep takes {time:.3f} s, and a user waits {patience} s for a token at most")
+        link = fetches(model, gpu, resident)
+        longer = "work" if time > link else "fetches"
+        raise WrongAnswer(
+            f"a sweep takes {time:.5g} s, its {longer} do{'es' * (longer == 'work')}, and a user waits "
+            f"{patience} s for a token at most"
+        )
     return {"slower": 100 * (best_stream(model, gpu, patience)[0] * time / batch - 1)}
 
 

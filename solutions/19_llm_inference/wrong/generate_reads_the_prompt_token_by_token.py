@@ -1,4 +1,4 @@
-# exercise: decode.generate  fails: passes  says: How many passes does the prompt take
+# exercise: decode.generate  fails: passes  says: Does all of the prompt go into one pass
 
 
 def generate(forward, choose, prompt, count, end):
