@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from docs import make_topics
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # How many topics each theme has, numbered from 1 without gaps. A new topic is counted here too.
@@ -100,3 +102,14 @@ def test_the_readme_says_which_labs_are_there() -> None:
             )
         else:
             assert "(" not in title and state == "planned", f"README: lab {number} is not there yet"
+
+
+def test_every_topic_is_taught_in_a_section_of_a_lab_that_is_there() -> None:
+    assert make_topics.untaught() == []
+    assert all(row["status"] == "done" for row in topics().values())
+
+
+def test_the_page_of_topics_is_current() -> None:
+    assert make_topics.TARGET.read_text(encoding="utf-8") == make_topics.page(), (
+        "run python docs/make_topics.py"
+    )
