@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -60,6 +61,8 @@ def _at(
         except NotImplementedError as error:
             return _Failure(case, explain(error, fn), True)
         except Exception as error:
+            if exercise.decorator and _is_bare(fn, arguments):
+                return _Failure(case, (Detail(messages.no_decorator(name_of(fn), exercise.decorator)),), True)
             return _Failure(case, (Detail(messages.while_answering(call)), *explain(error, fn)), True)
         silent = silent and got is None
         if exercise.measured:
@@ -74,6 +77,17 @@ def _at(
     (first, asked), more = wrong[0], len(wrong) - 1
     rest = (Detail(messages.more_answers(more, len(questions))),) if more else ()
     return _Failure(case, (Detail(first), *_in_full(fn, asked), *rest), silent=silent)
+
+
+def _is_bare(fn: Callable[..., Any], arguments: tuple) -> bool:
+    """A function as it was written, which cannot be called with the question's arguments."""
+    if not inspect.isfunction(fn):
+        return False
+    try:
+        inspect.signature(fn).bind(*arguments)
+    except TypeError:
+        return True
+    return False
 
 
 def _difference(exercise: Exercise, call: str, got: Any, expected: Any) -> str:

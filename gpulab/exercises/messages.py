@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from gpulab.profile.display import number, points
 from gpulab.profile.metrics import METRICS
 
+from .scoring import met
 from .spec import Budget
 
 ROOM = 40  # characters for the names of cases
@@ -122,6 +123,10 @@ def raised(kind: str, text: str, line: int) -> str:
 
 def other_parameters(text: str) -> str:
     return f"{text.rpartition('<locals>.')[2]}: its parameters are not those that the exercise gives"
+
+
+def no_decorator(name: str, decorator: str) -> str:
+    return f"the line `{decorator}` is missing above `def {name}`: it makes a plan of the policy"
 
 
 def ours(kind: str, text: str) -> str:
@@ -422,12 +427,25 @@ def _one(unit: str) -> str:
 def budget(asked: Budget, value: float | None, limit: float, naive: float | None) -> str:
     word = {"<=": "budget", ">=": "at least", "==": "exactly"}[asked.sense]
     parts = [
-        amount(asked.metric, value, asked.unit),
+        _told_apart(asked, value, limit),
         f"{word} {number_of(asked.metric, limit, asked.unit)}",
     ]
     if naive is not None:
         parts.append(f"naive {number_of(asked.metric, naive, asked.unit)}")
     return "   ".join(parts) + (f"   ({asked.why})" if asked.why else "")
+
+
+def _told_apart(asked: Budget, value: float | None, limit: float) -> str:
+    """The measured value; one that misses the limit has as many digits as show it."""
+    words = amount(asked.metric, value, asked.unit)
+    if value is None or met(asked.sense, value, limit):
+        return words
+    shown, space, unit = words.partition(" ")
+    more = range(len(shown.partition(".")[2]) + 1, 16)
+    for told in (shown, *(f"{value:,.{digits}f}" for digits in more)):
+        if not met(asked.sense, float(told.replace(",", "")), limit):
+            return told + space + unit
+    return words
 
 
 def counted_at(case: str) -> str:

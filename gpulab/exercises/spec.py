@@ -160,7 +160,8 @@ class Exercise:
     to the answer. Where many answers are right because the answer is a plan — an order, a schedule — the
     exercise is `measured`: its reference gets (answer, *arguments), carries the plan out, raises WrongAnswer
     with a sentence about what is wrong with it, or returns counts by name, which the budgets limit. A count
-    of a case is its worst over the case's questions.
+    of a case is its worst over the case's questions. `decorator` is the line that makes a function of the
+    question's arguments of what the learner writes, where there is one.
 
     Tensor graphs: `arguments(sizes)` lists what fn receives and, as ``out`` arrays, what it returns. It may
     use the `operators` on the list (`gpulab.exercises.operators`). Budgets limit what
@@ -207,6 +208,7 @@ class Exercise:
     race_case: str | None = None  # the small case run under both schedules; the first by default
     detective: bool = False
     measured: bool = False
+    decorator: str = ""
     tags: tuple[str, ...] = field(default=())
 
     @property

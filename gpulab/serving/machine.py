@@ -91,11 +91,13 @@ def times(
 ) -> Times:
     """The times of a published model (`gpulab.models.known`) on `gpus` GPUs that share it evenly.
 
-    What they say to each other is left out. `bits` are those of a weight, and `cache_bits` those of a
+    What they say to each other is left out. The link to the host is that of each GPU, without limit where
+    it shares the host's memory. `bits` are those of a weight, and `cache_bits` those of a
     key's or value's number; the arithmetic is bfloat16. Raises LookupError for an unknown model, UnknownGPU.
     """
     config = known.find(model).config
     roof = hardware.roofline(gpu, "bfloat16")
+    host_link = hardware.find(gpu).host_link
     matrices = matrix_parameters(config)
     return Times(
         per_token=2 * matrices,
@@ -105,7 +107,7 @@ def times(
         token_bytes=2 * config.layers * config.kv_heads * config.head_width * cache_bits / 8,
         peak=gpus * roof.peak,
         bandwidth=gpus * roof.bandwidth,
-        link=gpus * float(hardware.link("PCIe 5.0 ×16").per_direction),
+        link=gpus * float(hardware.link(host_link).per_direction) if host_link else inf,
         overhead=overhead,
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.exercises import Budget, budgets
+from gpulab.exercises import Budget, budgets, messages
 from gpulab.exercises.scoring import score, share
 
 
@@ -35,6 +35,21 @@ def test_the_share_of_a_budget(
     sense: str, value: float | None, limit: float, naive: float | None, expected: float
 ) -> None:
     assert share(sense, value, limit, naive) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("sense", "value", "limit", "unit", "shown"),
+    [
+        ("<=", 0.3504, 0.35, "× that of reserving", "0.3504 × that of reserving"),
+        ("<=", 4.004, 4, "% of all tokens", "4.004 % of all tokens"),
+        ("<=", 1200.01, 1200.0, "ms", "1,200.01 ms"),
+        (">=", 98.996, 99, "%", "98.996 %"),
+        ("<=", 0.3496, 0.35, "s", "0.35 s"),  # met: nothing to tell apart
+    ],
+)
+def test_a_value_that_misses_its_limit_is_never_shown_as_the_limit(sense, value, limit, unit, shown):
+    budget = Budget("count", limit, 1, "count", sense=sense, unit=unit)
+    assert messages.budget(budget, value, limit, None).startswith(f"{shown}   ")
 
 
 @given(st.floats(0.1, 1e6), st.floats(1.5, 100))

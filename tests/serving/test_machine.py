@@ -42,6 +42,13 @@ def test_moving_to_the_host_takes_the_links_time_and_nothing_else():
     assert times.seconds(Work(moved=1000)) == pytest.approx(1000 * 131_072 / times.link)
 
 
+def test_each_gpu_moves_over_its_own_link_to_the_host():
+    for gpu in ("H100", "A100", "L4"):
+        link = hardware.link(hardware.find(gpu).host_link)
+        assert serving.times("Llama 3 8B", gpu).link == float(link.per_direction)
+    assert serving.times("Llama 3 8B", "H100").link == 2 * serving.times("Llama 3 8B", "L4").link
+
+
 @given(st.integers(1, 4000), st.integers(0, 10_000_000), st.integers(0, 1_000_000), st.integers(1, 500))
 def test_more_work_never_takes_less_time(new, pairs, read, more):
     times = serving.times("Llama 3 8B")
