@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from . import style
 
@@ -64,6 +65,8 @@ def bars(
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(unit, color=style.INK)
     if not log:
+        if all(isinstance(value, int) for value in counts.values()):
+            ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
         ax.xaxis.set_major_formatter(lambda value, _: style.number(value))
     verdict = ""
     if budget is not None:

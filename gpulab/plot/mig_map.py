@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from matplotlib.axes import Axes
 
@@ -17,16 +17,19 @@ def mig_map(
     slices: int = 8,
     row: str = "GPU",
     column: str = "memory slice",
+    colour: Callable[[str], Hashable] = str,
+    border: int | None = None,
 ) -> style.Picture:
-    """Draw instances (GPU, first memory slice, memory slices, name); equal names have equal colours.
+    """Draw instances (GPU, first memory slice, memory slices, name), one colour for each `colour(name)`.
 
     Dashed cells are memory slices that nobody has. `row` and `column` name what is cut into what, where it is
-    not a GPU. The caption says in one sentence what to see. Raises NothingToDraw without an instance.
+    not a GPU. `border` draws a line in front of that slice of all GPUs. The caption says in one sentence what
+    to see. Raises NothingToDraw without an instance.
     """
     if not instances:
         raise style.NothingToDraw("there is nothing to draw: no instance was placed")
     gpus = 1 + max(gpu for gpu, *_ in instances)
-    names = sorted({name for *_, name in instances})
+    kinds = list(dict.fromkeys(colour(name) for name in sorted({name for *_, name in instances})))
     ax, given = style.begin(ax, 7.2, 0.9 + 0.4 * gpus)
     taken = {(gpu, start + i) for gpu, start, size, _ in instances for i in range(size)}
     for gpu in range(gpus):
@@ -34,8 +37,10 @@ def mig_map(
             if (gpu, place) not in taken:
                 style.cell(ax, place, gpu - 0.36, width=1, height=0.72, dashed=True)
     for gpu, start, size, name in instances:
-        fill = style.SERIES[names.index(name) % len(style.SERIES)]
+        fill = style.SERIES[kinds.index(colour(name)) % len(style.SERIES)]
         style.cell(ax, start, gpu - 0.36, name, fill, width=size, height=0.72, size=8)
+    if border is not None:
+        ax.axvline(border, color=style.INK, linewidth=2.5)
     ax.set_xlim(0, slices + 0.02)
     ax.set_ylim(gpus - 0.5, -0.5)
     ax.set_xticks([i + 0.5 for i in range(slices)], [str(i) for i in range(slices)])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from . import style
 from .records import Span
@@ -38,6 +39,8 @@ def timeline(
             width=length, height=0.64, dashed=wait, size=8,
         )  # fmt: skip
     ax.set_yticks(range(len(rows)), rows)
+    if all(isinstance(time, int) for span in spans for time in (span.start, span.stop)):
+        ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(f"time, {unit}", color=style.INK)

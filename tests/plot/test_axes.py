@@ -37,3 +37,9 @@ def test_logarithmic_counts_are_dots_without_a_length_and_crosses_where_they_mis
     assert not axes.patches
     marks = {line.get_marker(): line.get_xdata()[0] for line in axes.lines if line.get_marker() in "oX"}
     assert marks == {"o": 9, "X": 1e9}
+
+
+def test_whole_hours_and_nodes_have_whole_numbers_at_their_axes():
+    hours = plot.timeline([plot.Span("GPU 0", 0, 19, "job", "job")], "hours")
+    nodes = plot.bars({"packed": 4, "spread": 0}, "empty nodes")
+    assert all(float(text).is_integer() for text in labels(hours.axes) + labels(nodes.axes))
