@@ -8,16 +8,21 @@
 | gang | gang(jobs, gpus), a plan | backfill, fairness | waiting/backfilled | 1.5 | 1 | 5 |
 | fair | fair(capacity, tenants) | dominant shares, preemption | answers | – | – | 4 |
 | autoscale | autoscale(load, capacity, delay, ready) | cold starts | minutes over | 20 | 0 | 5 |
-| | | | replica-minutes/least | 1.2 | 1 | |
+| | | | replica-minutes beyond the least | 60 | 0 | |
 | manifest | manifest(service), a text | what the schema does not know | answers | – | – | 5 |
+
+Budgets of plans are counted at every case: the worst decides.
 
 Derivations:
 
 **mig**: in memory slices a 1g takes 1 (or 2, with double memory), a 2g 2, a 3g and a 4g 4, a 7g 8. A 4g
 starts at 0 only, so a GPU has one place for a 4g and one behind it, 4 … 7, for a 3g. A pair of slices from
 0, 2 or 4 holds a 2g, a double 1g, or two 1g; the last pair, from 6, a double 1g or a single one, because no
-1g starts at 7. Large first, each into the place that fewest others can take, is the least: a 3g at 4 rather
-than at 0, a double 1g at 6 rather than elsewhere. (tests/labs/test_20_cluster.py compares with a search.)
+1g starts at 7. With a *given* number of GPUs, all open from the start, large first and each at the last free
+start places all requests if any plan does: a 3g at 0 takes two pairs from the 2g, one at 4 only one, and a
+double 1g at 6 none. So the least is the smallest number that suffices. Opening GPUs one by one is not exact:
+[3g, 3g, 2g, 2g, 2g, 2g] fits two GPUs, but the second 3g goes to slice 0 of the first before another is open.
+(tests/labs/test_20_cluster.py compares with a search.)
 
 **pack**: an island has 4 GPUs and `capacity` GB of host memory, a node two islands. Jobs have 8, 4, 3, 2 or
 1 GPUs with at most capacity/8 a GPU, or are *heavy*: 1 GPU with more than half of an island's memory, which
@@ -44,7 +49,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.exercises.spec import Budget, Case, Exercise, Prediction, Sizes
+from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "20"
 
@@ -58,9 +63,9 @@ def _named(*names: str) -> tuple[Case, ...]:
 PROFILES = ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
 MIXES: dict[str, tuple[int, ...]] = {  # how many of each profile, at most
     "one kind": (0, 0, 0, 3, 0, 0),
-    "threes and twos": (3, 0, 4, 3, 0, 1),
     "double memory": (5, 4, 0, 1, 1, 0),
     "the last slice": (9, 0, 3, 0, 1, 0),
+    "a mixture": (3, 2, 3, 3, 2, 1),
 }
 
 
@@ -72,6 +77,12 @@ def mig_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     if kind == "four and three":
         return [(["3g.40gb"] * n + ["4g.40gb"] * n,) for n in (1, 2, 3)]
     asked = []
+    if kind in ("threes and twos", "many threes and twos"):  # each GPU has a 3g at 4, and a 2g at 0 and at 2
+        few, most = (1, 4) if kind == "threes and twos" else (18, 22)
+        for gpus in range(few, most):
+            full = ["3g.40gb", "2g.20gb", "2g.20gb"] * gpus
+            asked.append(([full[i] for i in generator.permutation(len(full))],))
+        return asked
     for _ in range(5):
         if kind == "many":
             # Full GPUs of three kinds: 4g and 3g; three 2g and a double 1g; 7g. Those with a choice first.
@@ -93,6 +104,7 @@ ISLAND = 4  # GPUs
 BATCHES: dict[str, tuple[tuple[int, tuple[int, int], bool], ...]] = {
     "one node": ((4, (1, 1), False), (2, (1, 1), False), (1, (2, 2), False)),
     "threes": ((3, (2, 2), False), (1, (2, 2), False), (2, (0, 2), False)),
+    "light threes": (),
     "whole nodes": ((8, (2, 2), False), (4, (1, 3), False), (3, (1, 1), False), (1, (0, 3), False)),
     "heavy memory": ((2, (2, 2), False), (1, (4, 6), True)),
     "heavy and threes": ((3, (2, 4), False), (2, (0, 3), False), (1, (2, 5), True), (1, (0, 4), False)),
@@ -117,12 +129,13 @@ def pack_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
             low, high = (capacity // 2 + 1, 5 * capacity // 8) if heavy else (1, capacity // 8)
             for _ in range(int(generator.integers(few, many + 1))):
                 jobs.append([gpus, int(generator.integers(low, high + 1))])
+        if kind == "light threes":  # an island has one of both; those with much memory are the small ones
+            for _ in range(2 * int(generator.integers(12, 15))):
+                jobs += [[3, 1], [1, capacity // 8]]
         if kind == "heavy memory":  # as many pairs as heavy ones: each island has one of both
             jobs += [[2, 1] for _ in range(len(jobs) - 2)]
         order = [int(i) for i in generator.permutation(len(jobs))]
-        if (
-            kind == "many"
-        ):  # small ones came first and took the islands that heavy ones would have left room in
+        if kind == "many":  # small ones came first and took the islands where heavy ones would leave room
             order.sort(key=lambda i: jobs[i][0] > 2 or jobs[i][1] > capacity // 2)
         asked.append(([jobs[i] for i in order], capacity))
     return asked
@@ -317,16 +330,18 @@ EXERCISES: tuple[Exercise, ...] = (
             "threes and twos",
             "double memory",
             "the last slice",
+            "a mixture",
             "many",
+            "many threes and twos",
         ),
         mig_questions,
         (
             "Which profile has the fewest places to start? It goes first. Keep for each GPU the set of "
-            "memory slices that are taken.",
-            "A 3g.40gb may start at 0 or 4, a 4g.40gb at 0 only. Where on a GPU should a 3g go, so that it "
-            "takes no other's only place? Try the starts from the last to the first.",
-            "In the order 7g, 4g, 3g, 2g, 1g.20gb, 1g.10gb: for each start, from the last to the first, look "
-            "through all GPUs for one whose slices there are free; only then take a new GPU.",
+            "memory slices that are free.",
+            "A 3g.40gb at 0 takes the places of two 2g, at 4 of one. Where does it go, if another GPU is "
+            "used anyway? Suppose somebody told you how many GPUs there are.",
+            "For 0, 1, 2 … GPUs, all empty: in the order 7g, 4g, 3g, 2g, 1g.20gb, 1g.10gb take the last "
+            "possible start that is free on any of them. If a request finds none, begin anew with one more.",
         ),
         "B2 · One GPU for several: slices that have places",
         Budget(
@@ -336,14 +351,15 @@ EXERCISES: tuple[Exercise, ...] = (
             "GPUs",
             naive=3,
             unit="GPUs more than needed",
-            why="large first, each where fewest others could go",
-            advice="Some instance lies in the way of another. Which profile has the fewest places?",
+            case=EVERY,
+            advice="Do instances share GPUs? If so: which one lies where another could have gone, and had it "
+            "a choice?",
         ),
     ),
     _measured(
         "pack",
         1,
-        ("one node", "threes", "whole nodes", "heavy memory", "heavy and threes", "many"),
+        ("one node", "threes", "light threes", "whole nodes", "heavy memory", "heavy and threes", "many"),
         pack_questions,
         (
             "Work with islands first, nodes later: two islands are a node. A job of 8 takes a node whole; "
@@ -361,7 +377,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "islands",
             naive=2,
             unit="jobs over two islands",
-            why="4 GPUs or fewer fit into one",
+            case=EVERY,
             advice="Each of these sends its traffic between the islands. Where did its first GPU lie?",
         ),
         Budget(
@@ -371,7 +387,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "nodes",
             naive=3,
             unit="nodes more than needed",
-            advice="Which jobs came last, and what was left for them: GPUs, memory, or neither?",
+            case=EVERY,
+            advice="Do jobs share nodes? If so: which came last, and what was left for them: GPUs, memory, "
+            "neither?",
         ),
     ),
     _measured(
@@ -395,15 +413,22 @@ EXERCISES: tuple[Exercise, ...] = (
             "waiting",
             naive=1.5,
             unit="× the waiting with backfilling",
-            why="gaps are filled, nobody is put off",
-            advice="The jobs wait {times} × what they need. Are there gaps in front of a wide job into "
-            "which a later one would fit?",
+            case=EVERY,
+            advice="Are there gaps in front of a wide job into which a later one would fit?",
         ),
     ),
     _measured(
         "fair",
         4,
-        ("nine and eighteen", "plain", "few wait", "weights", "ties", "no GPUs", "preemption"),
+        (
+            "nine and eighteen",
+            "one is out, others go on",
+            "few wait",
+            "weights",
+            "ties",
+            "no GPUs",
+            "preemption",
+        ),
         fair_questions,
         (
             "Start from nothing, whatever runs: first who should have how much, then what that changes. A "
@@ -436,17 +461,19 @@ EXERCISES: tuple[Exercise, ...] = (
             "service",
             naive=20,
             unit="minutes with too few replicas",
-            why="the load is known in advance",
-            advice="When must a replica be ordered that is to serve in minute s?",
+            case=EVERY,
+            advice="When must a replica be ordered that is to serve in minute s? And what becomes meanwhile "
+            "of those that serve now?",
         ),
         Budget(
-            "share",
-            1,
+            "surplus",
+            0,
             2,
             "cost",
-            naive=1.2,
-            unit="× the least replica-minutes",
-            advice="You pay {times} × what is needed. Which replicas does nobody need within the delay?",
+            naive=60,
+            unit="replica-minutes more than needed",
+            case=EVERY,
+            advice="Which replicas does nobody need, neither now nor within the delay?",
         ),
     ),
     _measured(
@@ -495,10 +522,10 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "free",
-        "8 nodes of 8 GPUs, 2 free on each. Pods of 4 GPUs that can start",
+        "8 nodes of 8 GPUs, 3 free on each. Pods of 2 GPUs that can start",
         "pods",
-        "None: a pod lies on one node, and no node has 4 free. 16 GPUs are free nevertheless.",
-        0,
+        "One on each node: a pod lies on one, and the third GPU has no partner there. 24 / 2 would be 12.",
+        8,
         0,
     ),
     _prediction(
@@ -511,11 +538,11 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "desired",
-        "8 replicas, GPU utilisation 100 %, target 70 %. The load is four times what they can take. Replicas "
-        "that the autoscaler asks for in the first step",
-        "replicas",
-        "⌈8 · 100/70⌉ = 12: utilisation ends at 100 %, whether the load is a little too much or four times.",
-        12,
+        "8 replicas, target 70 % GPU utilisation. The load is four times what they can take. Steps until "
+        "there are enough",
+        "steps",
+        "32 are needed, but utilisation ends at 100 %, so a step is at most ⌈n · 100/70⌉: 12, 18, 26, 38.",
+        4,
         0,
     ),
 )

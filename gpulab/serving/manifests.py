@@ -164,8 +164,15 @@ def _said(manifest: Manifest, error: Any) -> str:
     if error.validator == "type":
         kinds = error.validator_value
         asked = " or ".join(k for k in ([kinds] if isinstance(kinds, str) else kinds) if k != "null")
-        return f"{manifest.where(*place)} is {_short(error.instance)}; the schema asks for {asked}"
+        return f"{manifest.where(*place)} is {_short(error.instance)}; the schema asks for {_kind(asked)}"
     return f"{manifest.where(*place)}: {_short(error.message)}"
+
+
+def _kind(name: str) -> str:
+    """``an integer``, ``a string``; several kinds as they are."""
+    if " " in name:
+        return name
+    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 
 
 def _short(value: Any) -> str:

@@ -51,7 +51,7 @@ gpulab.start("20")
 # **Dynamic Resource Allocation** (generally available since Kubernetes 1.34, 2025) lets a pod claim devices by their
 # properties, share them, and leaves the choice of the device to the scheduler.
 #
-# **Predict.** 8 nodes of 8 GPUs, 2 free on each. How many pods of 4 GPUs can start?
+# **Predict.** 8 nodes of 8 GPUs, 3 free on each. How many pods of 2 GPUs can start?
 
 # %%
 gpulab.predict("cluster.free", ...)
@@ -105,11 +105,13 @@ for name, profile in hardware.MIG_PROFILES.items():
     sms = profile.sms.get("H100")
     print(
         f"{name:9}{int(profile.compute):5}{int(profile.memory):9}    "
-        f"{', '.join(map(str, profile.starts)):28}{int(sms) if sms else '':>5}"
+        f"{', '.join(map(str, profile.starts)):28}{int(sms) if sms else '–':>5}"
     )
 print("source:", hardware.MIG_PROFILES["1g.10gb"].memory.source)
 
 # %% [markdown]
+# The SMs are as NVIDIA states them: no whole multiple of a compute slice, and not said for `1g.20gb`.
+#
 # **Predict.** Two `3g.40gb` lie on one GPU. How many `1g.10gb` fit beside them?
 
 # %%
@@ -118,29 +120,34 @@ gpulab.predict("cluster.two_threes", ...)
 # %% [markdown]
 # **Do.** Write `mig(requests)`: names of profiles → a list with `[GPU, first memory slice]` for each, in the order of
 # the requests. GPUs are numbered from 0. An instance takes its memory slices from its start on, and no slice belongs
-# to two. (Who keeps to memory slices and starts never exceeds 7 compute slices.) **Budget:** the fewest GPUs. The
-# table is `hardware.MIG_PROFILES[name]`, with `.starts` and `int(….memory)`. About 16 lines.
+# to two. (Who keeps to memory slices and starts never exceeds 7 compute slices.) **Budget:** the fewest GPUs that any
+# plan needs; different numbers count. Try `3g, 2g, 2g` on paper first, then the same twice. The table is
+# `hardware.MIG_PROFILES[name]`, with `.starts` and `int(….memory)`. About 20 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mig", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mig(requests):
     ### BEGIN SOLUTION
     order = ["7g.80gb", "4g.40gb", "3g.40gb", "2g.20gb", "1g.20gb", "1g.10gb"]
-    free, places = [], [None] * len(requests)
 
-    def room(profile):
-        for start in reversed(profile.starts):
-            for gpu, slices in enumerate(free):
-                if slices >= set(range(start, start + int(profile.memory))):
-                    return gpu, start
-        free.append(set(range(8)))
-        return len(free) - 1, profile.starts[-1]
+    def on(gpus):
+        """A plan for that many GPUs, None if there is none."""
+        free, places = [set(range(8)) for _ in range(gpus)], [None] * len(requests)
+        for i in sorted(range(len(requests)), key=lambda i: order.index(requests[i])):
+            profile = hardware.MIG_PROFILES[requests[i]]
+            for start, gpu in ((s, g) for s in reversed(profile.starts) for g in range(gpus)):
+                taken = set(range(start, start + int(profile.memory)))
+                if taken <= free[gpu]:
+                    free[gpu] -= taken
+                    places[i] = [gpu, start]
+                    break
+            else:
+                return None
+        return places
 
-    for i in sorted(range(len(requests)), key=lambda i: order.index(requests[i])):
-        profile = hardware.MIG_PROFILES[requests[i]]
-        gpu, start = room(profile)
-        free[gpu] -= set(range(start, start + int(profile.memory)))
-        places[i] = [gpu, start]
+    gpus = 0
+    while (places := on(gpus)) is None:
+        gpus += 1
     return places
     ### END SOLUTION
 
@@ -163,18 +170,22 @@ wanted = [
 ]
 placed = mig(wanted)
 memory = sum(int(hardware.MIG_PROFILES[name].memory) for name in wanted)
+gpus = 1 + max(gpu for gpu, _ in placed)
 gpulab.plot.mig_map(
     [
         (gpu, start, int(hardware.MIG_PROFILES[name].memory), name)
         for (gpu, start), name in zip(placed, wanted, strict=True)
     ],
-    f"{memory} memory slices on {1 + max(gpu for gpu, _ in placed)} GPUs: a 3g goes behind the 4g, a double 1g to the end.",
+    f"{memory} of {8 * gpus} memory slices on {gpus} GPUs. Equal colours are equal compute slices.",
+    colour=lambda name: name[0],
 )
 
 # %% [markdown]
-# **Why.** The sum of slices says only what is not possible. Instances cannot be moved while they run, so a bad order
-# stays. Two `3g` waste a compute slice, seven `1g` a memory slice, and an instance on A100 never reaches all 108 SMs:
-# 7 · 14 are 98. In Kubernetes each profile is a resource of its own, `nvidia.com/mig-3g.40gb`, with the plugin's
+# **Why.** The sum of slices says only what is not possible. Large first, each at its *last* free start, keeps the
+# places that others need: a `3g` at 0 would take two from `2g`, at 4 one. On a given number of GPUs that rule finds a
+# plan if there is one. Opening GPUs one by one it may need more: the second `3g` goes to slice 0 of the first GPU
+# while a slice 4 is still to come. Instances cannot be moved while they run, so a bad placement stays. Two `3g` waste
+# a compute slice, seven `1g` a memory slice. In Kubernetes each profile is a resource of its own, `nvidia.com/mig-3g.40gb`, with the plugin's
 # strategy `mixed`; with `single` all are equal and are called `nvidia.com/gpu`.
 #
 # ## B3 · Four ways to share one GPU
@@ -185,7 +196,7 @@ gpulab.plot.mig_map(
 # | memory | nobody limits it | own address spaces; a limit can be set | slices of its own | a fixed part for each VM |
 # | bandwidth, L2 | shared | shared | own | shared, own on MIG |
 # | a neighbour's fault | no isolation promised | may end all clients | stays with it | stays in its VM |
-# | parts | any number | any number | the profiles' | the licence's profiles |
+# | parts | any number | any number | the profiles' | the profiles of its software |
 # | in Kubernetes | `replicas` of the plugin | `replicas` of the plugin | resources by profile | a VM as node |
 #
 # As of November 2026, from references 1 to 4. Time-slicing and MPS cannot be had on the same GPU at once. `replicas:
@@ -229,11 +240,11 @@ gpulab.plot.lines(
 # 1 GPU may need more than half an island's memory; it leaves GPUs behind that are **stranded** if another such job
 # comes next.
 #
-# **Do.** Write `pack(jobs, capacity)`. A job is `[GPUs, GB of host memory for each]`; an island has 4 GPUs and
-# `capacity` GB, and a GPU's memory comes from its island. Return for each job a list of `[node, GPU]`; GPUs 0 to 3 of
+# **Do.** Write `pack(jobs, capacity)`. A job is `[GPUs, GB of host memory for each GPU]`; an island has 4 GPUs and
+# `capacity` GB, and a GPU's memory comes from its island: a job of 8 takes half from each. Return for each job a list of `[node, GPU]`; GPUs 0 to 3 of
 # a node are one island, 4 to 7 the other. Nodes are numbered from 0. Jobs have 1, 2, 3, 4 or 8 GPUs and stay on one
-# node. **Budget:** no job of up to 4 GPUs on two islands; the fewest nodes, which first fit in the right order
-# reaches for these jobs. About 18 lines.
+# node. **Budget:** no job of up to 4 GPUs on two islands; the fewest nodes that any plan needs, which for these jobs
+# first fit in the right order reaches. About 18 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pack", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -272,24 +283,26 @@ jobs = [[2, 20], [1, 150], [3, 25], [2, 10], [1, 140], [4, 12], [1, 8], [1, 160]
 packed = pack(jobs, 256)
 gpulab.plot.mig_map(
     [
-        (node, gpu, 1, f"{i} heavy" if memory > 128 else str(i))
+        (node, gpu, 1, f"{i} heavy" if memory > 128 else f"{i}")
         for i, (places, (_, memory)) in enumerate(zip(packed, jobs, strict=True))
         for node, gpu in places
     ],
-    f"{sum(gpus for gpus, _ in jobs)} GPUs' worth of jobs, by number, on {1 + max(n for p in packed for n, _ in p)} nodes: each heavy job has light ones beside it.",
+    f"{sum(gpus for gpus, _ in jobs)} GPUs' worth of jobs, by number, on {1 + max(n for p in packed for n, _ in p)} nodes. The line parts the islands: no two heavy jobs share one.",
     row="node",
     column="GPU",
+    colour=lambda name: "heavy" in name,
+    border=4,
 )
 
 # %% [markdown]
-# **Why.** The larger of both shares is a job's **dominant share**: what it takes of the resource it takes most of.
+# **Why.** The larger of the two shares is a job's **dominant share**: what it takes of the resource it takes most of.
 # You meet it again in B6. A cluster with stranded GPUs looks half empty on a dashboard of GPUs, and full to the
 # scheduler.
 #
 # ## B5 · Gangs
 #
-# A training job of 6 workers computes only when all 6 are there. The scheduler places pods one at a time; workers
-# that are bound hold their GPUs and wait.
+# A training job of 6 workers computes only when all 6 are there. The scheduler binds pods one at a time, and a pod
+# that is bound keeps its GPU.
 #
 # **Predict.** 8 GPUs, two jobs of 6 workers with a GPU each, bound in turn. How many of the jobs ever begin?
 
@@ -335,9 +348,9 @@ gpulab.plot.timeline(
 #
 # **Do.** Write `gang(jobs, gpus)`. A job is `[arrival, GPUs, duration]`, whole numbers, in order of arrival. Return
 # the start of each. From its start a job holds all its GPUs for its duration; one that ends at t makes room at t.
-# Nobody may start later than if jobs were started in turn: each as early as it can, and none before the one in front
-# of it. **Budget:** the sum of waiting times, at most 2 % more than when each job takes the first gap that those
-# before it leave. About 14 lines.
+# Compare with the plan *in turn*: each job as early as it can, and none before the one in front of it. No job may
+# start later than there; at the same time is fine. **Budget:** the sum of waiting times, at most 2 % more than
+# backfilling in order of arrival needs. About 14 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gang", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -370,7 +383,9 @@ mine = gang(queue, 8)
 shape = [(gpus, duration) for _, gpus, duration in queue]
 run = cluster.planned(shape, mine, 8)
 waits = [start - arrival for start, (arrival, *_) in zip(mine, queue, strict=True)]
-print(f"starts {mine}, waiting together {sum(waits)}, GPUs working {100 * run.busy(8):.0f} % of the time")
+print(
+    f"starts {mine}, waiting {waits}, together {sum(waits)}; GPUs working {100 * run.busy(8):.0f} % of the time"
+)
 gpulab.plot.timeline(
     spans(run, wide=5),
     "hours",
@@ -379,7 +394,7 @@ gpulab.plot.timeline(
 
 # %% [markdown]
 # **Why.** Durations are estimates. Users state too much, because a job is ended when its time is up; gaps then open
-# early, and the queue is planned anew. **EASY** backfilling promises a start only to the first in the queue: more
+# early, and the queue is planned anew. Whose every job has a promised start is called *conservative*. **EASY** backfilling promises a start only to the first in the queue: more
 # gaps are filled, and others may be put off. **Priorities** are the other way to be served first: with *preemption*
 # Kubernetes evicts pods of lower priority to make room, and what they had not saved is lost (lab 18).
 #
@@ -471,8 +486,8 @@ gpulab.plot.panels(
 # utilisation comes through an exporter and an adapter. That "utilisation" is the share of time in which *any* kernel
 # ran: it ends at 100 %, and is near it with one busy user as with a hundred.
 #
-# **Predict.** 8 replicas, utilisation 100 %, target 70 %; the load is four times what they can take. How many
-# replicas does the formula ask for?
+# **Predict.** 8 replicas, target 70 % utilisation; the load is four times what they can take. The autoscaler asks
+# anew whenever all that it asked for serve. How many times, until there are enough?
 
 # %%
 gpulab.predict("cluster.desired", ...)
@@ -485,8 +500,8 @@ gpulab.predict("cluster.desired", ...)
 # **Do.** Write `autoscale(load, capacity, delay, ready)`: `load` in requests per minute, `capacity` the requests per
 # minute that a replica takes, `delay` in minutes, `ready` the replicas that serve at minute 0. Return for each minute
 # how many replicas are to exist. One that is ordered in minute t is paid from t on and serves from t + delay; if
-# fewer are wanted, the newest go first, at once. **Budget:** no minute with too few; the fewest replica-minutes. Two
-# lines.
+# fewer are wanted, the newest go first, at once. `ready` suffices for the first `delay` minutes; those that you keep
+# without need you pay for. **Budget:** no minute with too few; the fewest replica-minutes. Two lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "autoscale", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -520,13 +535,14 @@ gpulab.plot.lines(
     },
     "minute",
     "replicas that serve",
-    "Utilisation climbs in steps of 10/7, each a delay apart; requests per replica tell at once how many are missing.",
+    "Utilisation climbs in steps of 10/7, each a delay apart; requests per replica tell at once what is missing. "
+    "Your plan lies on what is needed, and is not drawn.",
     step=True,
 )
 
 # %% [markdown]
 # **Why.** A metric that saturates hides how much is missing, and the delay multiplies the steps. Scale on what waits:
-# requests in flight, or the queue (in lab 20 A). Both reactive policies still fail for one delay at each rise:
+# requests in flight, or the queue (in lab 20 A). Both reactive policies still fail at each rise, for a delay or longer:
 # headroom, or knowledge of the load, is the only cure. To **zero** replicas is cheap and makes the first user wait
 # for the whole delay.
 #
@@ -613,8 +629,8 @@ spec:
 # %% [markdown]
 # **Do.** Write `manifest(service)`: the text of a manifest for the dictionary `service`, as printed below. `image`
 # goes with `version` behind a colon. The limits: `cpu`, `gpus`, and `memory_gib` and `shm_gib` together; requests
-# left out or equal. `/dev/shm` has `sizeLimit` `shm_gib`. The taint above is tolerated, `product` selected with
-# `nodeSelector`. One container.
+# left out or equal. `/dev/shm` has `sizeLimit` `shm_gib`. The taint above is tolerated by its key, `product` selected
+# with `nodeSelector`. One container.
 #
 # - kind `Deployment`: `pods` replicas, no surge; startup and readiness probes of `/health` at `port`; the startup
 #   probe allows at least `load_seconds`, and at most twice that.
@@ -714,7 +730,7 @@ gpulab.check("cluster.manifest", manifest)
 #
 # `rank-0`, 4 H100s and 200 GiB of memory, has been Pending since yesterday. The colleague who looks after the
 # dashboard: "22 GPUs are free and terabytes of memory. It must be a bug in the scheduler; I would restart it." You
-# may move or stop *one* running pod.
+# may move *one* running pod to a node where it can run on. Nobody tolerates a taint; `product` is what a pod selects.
 
 
 # %%
@@ -728,14 +744,16 @@ nodes = {
     "n5": {"gpus": 8, "memory": 1024, "product": A100, "taints": []},
 }
 running = [
-    {"name": f"dev-{n}{i}", "node": f"n{n}", "gpus": 1, "memory": 32} for n in (2, 3, 4) for i in range(6)
+    {"name": f"dev-{n}{i}", "node": f"n{n}", "gpus": 1, "memory": 32, "product": H100}
+    for n in (2, 3, 4)
+    for i in range(6)
 ]
 running += [
-    {"name": "tune-0", "node": "n1", "gpus": 4, "memory": 256},
-    {"name": "etl-0", "node": "n1", "gpus": 0, "memory": 640},
-    {"name": "embed-0", "node": "n5", "gpus": 4, "memory": 320},
+    {"name": "tune-0", "node": "n1", "gpus": 4, "memory": 256, "product": H100},
+    {"name": "etl-0", "node": "n1", "gpus": 0, "memory": 640, "product": None},
+    {"name": "embed-0", "node": "n5", "gpus": 4, "memory": 320, "product": A100},
 ]
-pending = {"name": "rank-0", "gpus": 4, "memory": 200, "product": H100, "tolerates": []}
+pending = {"name": "rank-0", "gpus": 4, "memory": 200, "product": H100}
 
 
 def free(node, what):
@@ -769,7 +787,8 @@ gpulab.plot.bars(
 # **2 points:** 8 of the 22 free GPUs are on n0, which is tainted for maintenance, 4 are A100s on n5, and 6 are
 # fragments of two on n2, n3 and n4. The only node with 4 free H100s is n1, and it has 128 GiB left of the 200 that
 # are asked for: `etl-0` holds 640 GiB and no GPU, so 4 GPUs are stranded. I would move `etl-0` to n5, which has 704
-# GiB free; n2 to n4 have room, too. Moving one dev pod makes 3 free GPUs out of 2; it takes two.
+# GiB free; n2 to n4 have room, too. `tune-0` needs 4 H100s and has no other place. Moving one dev pod makes 3 free
+# GPUs out of 2; it takes two.
 #
 # **1 point** (without numbers): On n1 the memory is full because of `etl-0`, so its GPUs cannot be used.
 #
@@ -796,7 +815,7 @@ later = [[int(number) for number in job.split()] for job in later.split(", ")]
 
 
 def bound(jobs, gpus):
-    """No plan's sum of waiting times is smaller: work is GPUs × time, and the least that is left goes first."""
+    """No plan's sum of waiting times is smaller: jobs share one machine of all GPUs, shortest rest first."""
     left, clock, ended = {}, 0.0, 0.0
     arrivals = sorted((arrival, i) for i, (arrival, *_) in enumerate(jobs))
     while arrivals or left:
@@ -815,11 +834,32 @@ def bound(jobs, gpus):
     return max(0.0, ended - sum(arrival + duration for arrival, _, duration in jobs))
 
 
-waiting = sum(start - arrival for start, (arrival, *_) in zip(gang(later, 16), later, strict=True))
-print(f"gang {waiting}, bound {bound(later, 16):.0f}")
+def in_turn(jobs, gpus):
+    """When each would start if nobody might pass another."""
+    placed, at = [], 0
+    for arrival, wanted, duration in jobs:
+        at = max(at, arrival)
+        while sum(n for end, n in placed if end > at) + wanted > gpus:
+            at = min(end for end, _ in placed if end > at)
+        placed.append((at + duration, wanted))
+    return [end - duration for (end, _), (_, _, duration) in zip(placed, jobs, strict=True)]
+
+
+def waiting(starts):
+    """The figure of merit. Raises ValueError for more GPUs than 16, and names those who are put off."""
+    cluster.planned([(wanted, duration) for _, wanted, duration in later], starts, 16)
+    put_off = [
+        i for i, (start, latest) in enumerate(zip(starts, in_turn(later, 16), strict=True)) if start > latest
+    ]
+    if put_off:
+        print(f"put off: jobs {put_off}")
+    return sum(start - arrival for start, (arrival, *_) in zip(starts, later, strict=True))
+
+
+print(f"in turn {waiting(in_turn(later, 16))}, gang {waiting(gang(later, 16))}, bound {bound(later, 16):.0f}")
 
 # %%
-# Your plan.
+# Your plan, a start for each job: print(waiting(plan))
 
 # %% [markdown]
 # ## Recap
@@ -843,7 +883,7 @@ print(f"gang {waiting}, bound {bound(later, 16):.0f}")
 #
 # <details><summary>4. 10 replicas at 100 % utilisation, target 50 %. What does the autoscaler ask for, and what is needed?</summary>
 #
-# 20. What is needed, the utilisation does not say: it has ended at 100 %.
+# 20. What is needed, the utilisation does not say: it ends at 100 %.
 # </details>
 #
 # <details><summary>5. A manifest passes the schema, and its pod restarts every 30 seconds. Why?</summary>

@@ -33,9 +33,17 @@ BY_FREEDOM = ("7g.80gb", "4g.40gb", "3g.40gb", "2g.20gb", "1g.20gb", "1g.10gb")
 
 
 def least_gpus(requests: Sequence[str]) -> int:
-    """The fewest GPUs: large first, each at the start that fewest others can use."""
-    free: list[set[int]] = []
-    for name in sorted(requests, key=BY_FREEDOM.index):
+    """The fewest GPUs of any plan: the smallest number that suffices.
+
+    On a given number of GPUs, large first and each at the last free start finds a plan if there is one.
+    """
+    order = sorted(requests, key=BY_FREEDOM.index)
+    return next(gpus for gpus in range(len(order) + 1) if _suffice(gpus, order))
+
+
+def _suffice(gpus: int, order: Sequence[str]) -> bool:
+    free = [set(range(8)) for _ in range(gpus)]
+    for name in order:
         profile = MIG_PROFILES[name]
         places = (
             (slices, set(range(start, start + int(profile.memory))))
@@ -44,11 +52,9 @@ def least_gpus(requests: Sequence[str]) -> int:
         )
         found = next(((slices, taken) for slices, taken in places if taken <= slices), None)
         if found is None:
-            start = profile.starts[-1]
-            free.append(set(range(8)))
-            found = free[-1], set(range(start, start + int(profile.memory)))
+            return False
         found[0].difference_update(found[1])
-    return len(free)
+    return True
 
 
 def mig(plan: Any, requests: Sequence[str]) -> dict[str, float]:
@@ -248,7 +254,8 @@ def autoscale(plan: Any, load: Sequence[int], capacity: int, delay: int, ready: 
     found = cluster.scale(load, capacity, delay, ready, lambda minute, *_: plan[minute])
     need = [-(-now // capacity) for now in load]
     least = sum(max(need[t : t + delay + 1]) for t in range(len(load)))
-    return {"minutes over": found.minutes_over, "share": found.replica_minutes / max(1, least)}
+    # Less than the least is possible where minutes are over; it is no merit then.
+    return {"minutes over": found.minutes_over, "surplus": max(0, found.replica_minutes - least)}
 
 
 # ---------------------------------------------------------------- manifests
@@ -262,7 +269,8 @@ def manifest(text: Any, service: dict[str, Any]) -> dict[str, float]:
         found = manifests.read(text)
         manifests.hold_to_schema(found, service["kind"])
     except manifests.BadManifest as bad:
-        raise WrongAnswer(f"{bad}.") from None
+        said = str(bad)
+        raise WrongAnswer(said if said.endswith("?") else f"{said}.") from None
     pod: tuple[str | int, ...] = ("spec", "template", "spec")
     _field(found, ("metadata", "name"), service["name"], "the name that is asked for")
     containers = found.at(*pod, "containers") or []
@@ -326,7 +334,7 @@ def _resources(found: manifests.Manifest, box: tuple[str | int, ...], service: d
     for name, (amount, words, why) in asked.items():
         limit, request = (_amount(found, (*box, "resources", half, name)) for half in ("limits", "requests"))
         if limit is None:
-            more = " Kubernetes refuses a request without a limit for it" if name == GPU and request else ""
+            more = " Kubernetes refuses a request without a limit for it." if name == GPU and request else ""
             raise WrongAnswer(
                 f"{found.where(*box, 'resources', 'limits', name)} is missing; it must be {words}{why}.{more}"
             )
@@ -355,11 +363,17 @@ def _resources(found: manifests.Manifest, box: tuple[str | int, ...], service: d
 def _place(found: manifests.Manifest, pod: tuple[str | int, ...], service: dict[str, Any]) -> None:
     label = "nvidia.com/gpu.product"
     _field(found, (*pod, "nodeSelector", label), service["product"], "nodes have other GPUs, too")
-    for toleration in found.at(*pod, "tolerations") or []:
-        exists = toleration.get("operator", "Equal") == "Exists"
-        key = toleration.get("key") == GPU or (exists and "key" not in toleration)
-        value = exists or toleration.get("value") == "present"
-        if key and value and toleration.get("effect", "NoSchedule") == "NoSchedule":
+    tolerations = found.at(*pod, "tolerations") or []
+    for index, toleration in enumerate(tolerations):
+        if not toleration.get("key"):
+            raise WrongAnswer(
+                f"{found.where(*pod, 'tolerations', index)} names no key, so it tolerates every taint, that "
+                "of a node in maintenance as well; name the key of the one that is meant."
+            )
+    for toleration in tolerations:
+        value = toleration.get("operator") == "Exists" or toleration.get("value") == "present"
+        effect = toleration.get("effect") or "NoSchedule"
+        if toleration["key"] == GPU and value and effect == "NoSchedule":
             return
     raise WrongAnswer(
         f"{found.where(*pod, 'tolerations')} has nothing that tolerates {GPU}=present:NoSchedule: the pod "
