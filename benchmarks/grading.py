@@ -3,12 +3,12 @@
 python benchmarks/grading.py [--students 200] [--stock 8] [--lab 04_memory_hierarchy] [--workers 2]
 
 nbgrader runs `autograde`, and `generate_feedback` after it, as we make the pages, too. Both sides get the
-same cores: here so many workers, there so many processes of nbgrader, each with its share of the class and a
-gradebook of its own. Both parts are seconds of the processor for one submission, of all processes together, so
-that other programs on the machine change little. Simulation is what passes within `simt.launch`, measured on
-both sides by the same wrapper; overhead is all the rest: starting, importing, compiling, running cells,
-gradebook and feedback. The class is graded at a quarter, half and all of its size, each in a process of its
-own, for growth and memory (of the coordinator, at its peak).
+same cores: here so many workers, there so many processes of nbgrader, each with its share of the class and
+a gradebook of its own. Both parts are seconds of the processor for one submission, of all processes
+together, so that other programs on the machine change little. Simulation is what passes within
+`simt.launch`, measured on both sides by the same wrapper; overhead is all the rest: starting, importing,
+compiling, running cells, gradebook and feedback. The class is graded at a quarter, half and all of its
+size, each in a process of its own, for growth and memory (of the coordinator, at its peak).
 """
 
 from __future__ import annotations
