@@ -335,7 +335,7 @@ class Replayed:
             for x in launch.labels
         )
         device.launch(
-            compiled(kernel, device, self.trace.about.get("compiler", "")),
+            compiled(kernel, device),
             launch.grid,
             launch.block,
             bytes(arguments),
@@ -350,7 +350,7 @@ def fill(target: np.ndarray, upload: Upload) -> None:
     target[:] = upload.fill if upload.fill is not None else np.frombuffer(upload.data, np.uint8)
 
 
-def compiled(kernel: Kernel, device: devices.SimulatedDevice, compiler: str) -> CompiledKernel:
+def compiled(kernel: Kernel, device: devices.SimulatedDevice) -> CompiledKernel:
     """The kernel for the device, after the judge's rules on it."""
     if kernel.cc != device.cc:
         name = texts.clean(kernel.name, 60)
@@ -360,7 +360,12 @@ def compiled(kernel: Kernel, device: devices.SimulatedDevice, compiler: str) -> 
         name = texts.clean(kernel.name, 60)
         raise Refused(texts.TOO_MANY_CONSTANTS.format(kernel=name, size=size, limit=MOST_CONSTANT))
     return CompiledKernel(
-        texts.clean(kernel.name, 60), kernel.entry, kernel.ptx, kernel.cc, compiler, kernel.max_registers
+        texts.clean(kernel.name, 60),
+        kernel.entry,
+        kernel.ptx,
+        kernel.cc,
+        texts.clean(kernel.compiler, 100),
+        kernel.max_registers,
     )
 
 

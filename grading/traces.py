@@ -35,13 +35,14 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Kernel:
-    """PTX with the name of its entry."""
+    """PTX with the name of its entry, and the compiler that it names as its own."""
 
     name: str
     entry: str
     ptx: str
     cc: tuple[int, int]
     max_registers: int | None
+    compiler: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,7 @@ def _kernel(trace: Trace, record: dict[str, Any]) -> None:
         ptx,
         (major, minor),
         None if most is None else _number(most, 255, 1),
+        _text(record.get("compiler", ""), 100),
     )
 
 

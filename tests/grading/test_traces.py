@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from gpulab.exercises.run import reference_device
 from grading.errors import TraceError
+from grading.replay import compiled
 from grading.traces import read_trace
 
 PTX = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }"
@@ -40,6 +42,14 @@ def launch(**changes: Any) -> bytes:
 def test_an_honest_record_is_read() -> None:
     trace = read_trace(case())
     assert trace.cases["e"]["1"].launches[0].pointers == ((8, 0, 0),)
+
+
+def test_a_kernel_keeps_its_own_compiler_which_says_whether_lanes_hold_copies() -> None:
+    kernels = {
+        name: read_trace(record({**KERNEL, "compiler": name})).kernels["d"] for name in ("Triton 3.0", "")
+    }
+    with reference_device() as device:
+        assert [compiled(kernel, device).replicates for kernel in kernels.values()] == [True, False]
 
 
 def test_a_line_that_was_cut_off_is_dropped() -> None:
