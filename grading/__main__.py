@@ -1,4 +1,4 @@
-"""`python -m grading release | grade | similar | doctor`"""
+"""`python -m grading release | grade | similar | redteam | doctor`"""
 
 from __future__ import annotations
 
@@ -120,6 +120,20 @@ def similar(options: argparse.Namespace, course: Course) -> int:
     return 0
 
 
+def redteam(options: argparse.Namespace, course: Course) -> int:
+    """Attack this installation: does everybody get what they deserve? Attacks do, and odd honest answers."""
+    from grading.redteam import plays
+
+    chosen = plays.of_lab(options.lab)
+    failed = 0
+    for play, problem in plays.results(course, chosen):
+        failed += bool(problem)
+        words = clean(problem, 200) if problem else f"{play.earns:g} points, as it deserves"
+        console.print(f"{'✘' if problem else '✔'} {clean(play.how, 90)}: {words}", markup=False)
+    console.print(f"{len(chosen) - failed} of {len(chosen)} ended as they should", markup=False)
+    return 1 if failed else 0
+
+
 def doctor(options: argparse.Namespace, course: Course) -> int:
     """Say whether this machine can grade."""
     from grading.doctor import checks
@@ -188,6 +202,9 @@ def parser() -> argparse.ArgumentParser:
         "--pair", nargs=2, metavar=("A", "B"), help="show these two students' answers side by side"
     )
     command.set_defaults(run=similar)
+    command = commands.add_parser("redteam", help="attack this installation and see what gets through")
+    command.add_argument("lab", nargs="?", default="", help="one lab, such as 04 (default: all; minutes)")
+    command.set_defaults(run=redteam)
     command = commands.add_parser("doctor", help="can this machine grade?")
     command.set_defaults(run=doctor)
     return top

@@ -144,6 +144,17 @@ def plays(kind: str) -> list[Play]:
     return [read(path) for path in sorted((HERE / kind).glob("*.py"))]
 
 
+def of_lab(lab: str) -> list[Play]:
+    """Attacks and honest answers on exercises of one lab, or all. Raises ReleaseError where there is none."""
+    every = plays("attacks") + plays("honest")
+    numbers = [registry.lab_number(registry.find(play.exercise).lab) for play in every]
+    wanted = registry.lab_number(lab)
+    found = [play for play, number in zip(every, numbers, strict=True) if not lab or number == wanted]
+    if not found:
+        raise ReleaseError(f"nothing on lab '{lab}'; there is on {', '.join(sorted(set(numbers)))}")
+    return found
+
+
 @cache
 def notebook_of(course: Course, exercise: str) -> tuple[str, NotebookNode]:
     """The solved notebook that asks an exercise, and its name."""

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from grading import classroom
+from grading.__main__ import main
 from grading.course import Course
 from grading.graft import graft
 from grading.notebooks import questions, read_submitted
@@ -76,3 +77,12 @@ def test_what_is_handed_in_costs_nobody_else_a_point(school: Class) -> None:
         assert act.name in result.refused or result.points(act.name) == act.earns, act.name
     rows = school.course.grades.read_text()
     assert "owned" not in rows and "<script>" not in rows
+
+
+def test_the_command_judges_one_lab_and_names_those_that_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["redteam", "02"]) == 0
+    assert "2 of 2 ended as they should" in capsys.readouterr().out
+    assert main(["redteam", "98"]) == 1
+    assert "nothing on lab '98'; there is on 01, 02" in capsys.readouterr().out

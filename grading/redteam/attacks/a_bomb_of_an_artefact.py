@@ -1,6 +1,7 @@
 # how: arrays of more elements than there are atoms, without bytes, and infinities as weights
 # exercise: edge.compress
 # earns: 0
+# slow: yes
 # says: cannot be replayed
 # alone: yes
 import gc

@@ -1,6 +1,7 @@
 # how: writes frames of its own into the connection to the judge
 # exercise: decode.generate
 # earns: 0
+# slow: yes
 # says: generate
 # limits: 40 15
 import os

@@ -1,6 +1,7 @@
 # how: a forged graph whose operators are attributes that lead to the interpreter
 # exercise: pytorch.fold
 # earns: 0
+# slow: yes
 # says: __class__
 # alone: yes
 import gc

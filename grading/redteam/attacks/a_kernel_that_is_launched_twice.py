@@ -1,6 +1,7 @@
 # how: one of gpulab's own kernels whose launch is replaced: a second, larger launch does the work
 # exercise: memory.copy
 # earns: 0
+# slow: yes
 # says: is not the one of the exercise
 # alone: yes
 @cuda.jit

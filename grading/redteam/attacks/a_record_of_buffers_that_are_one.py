@@ -1,6 +1,7 @@
 # how: a forged record in which input and output are the same memory
 # exercise: memory.copy
 # earns: 0
+# slow: yes
 # says: should be
 # alone: yes
 import gc

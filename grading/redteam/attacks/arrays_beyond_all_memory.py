@@ -1,6 +1,7 @@
 # how: asks for more memory than the machine has, in one piece and in many
 # exercise: basics.diffuse
 # earns: 0
+# slow: yes
 # says: memory
 # limits: 40 12
 def diffuse(rod, out, steps):

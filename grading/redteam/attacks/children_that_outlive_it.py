@@ -1,6 +1,7 @@
 # how: children that ignore every signal, leave the session and go on
 # exercise: memory.sectors
 # earns: 0
+# slow: yes
 # says: should be
 # also: memory.copy 4
 import os

@@ -1,6 +1,7 @@
 # how: writes that all is done and ends with status 0, before anybody can look
 # exercise: memory.sectors
 # earns: 0
+# slow: yes
 # says: nothing was recorded
 # also: memory.copy 0
 import os

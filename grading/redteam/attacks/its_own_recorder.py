@@ -1,6 +1,7 @@
 # how: reads the job and the recorder's frames, and writes a whole record in which all is done and right
 # exercise: memory.copy
 # earns: 0
+# slow: yes
 # says: launched no kernel
 # alone: yes
 import gc

@@ -1,6 +1,5 @@
 # how: reads environments, command lines and memory of all processes that it sees
 # exercise: memory.sectors
-# limits: 30 8
 # earns: 0
 # says: nothing found
 import os

@@ -1,6 +1,5 @@
 # how: searches every directory for the gradebook, the course's secret, verdicts, other submissions, solutions
 # exercise: memory.sectors
-# limits: 30 8
 # earns: 0
 # says: nothing found
 import os

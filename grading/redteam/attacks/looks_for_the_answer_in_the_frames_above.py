@@ -1,6 +1,5 @@
 # how: walks the frames of its callers and all objects alive for a value called expected
 # exercise: memory.sectors
-# limits: 30 8
 # earns: 0
 # says: nothing found
 import gc

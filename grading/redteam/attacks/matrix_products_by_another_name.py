@@ -1,6 +1,7 @@
 # how: multiplies matrices as sums of products, over all pairs, which no budget on matrix products counts
 # exercise: attention.causal
 # earns: 2
+# slow: yes
 # says: causal flops
 def causal(q, k, v, window, tile):
     behind = len(k) - len(q) + torch.arange(len(q))[:, None] - torch.arange(len(k))

@@ -1,6 +1,7 @@
 # how: multiplies matrices with vectors, over all pairs: FLOPs that PyTorch's own counter leaves out
 # exercise: attention.causal
 # earns: 2
+# slow: yes
 # says: causal flops
 def causal(q, k, v, window, tile):
     outs, lses = [], []

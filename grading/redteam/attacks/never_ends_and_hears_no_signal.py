@@ -1,6 +1,7 @@
 # how: an endless loop that switches off the alarm and catches whatever is raised
 # exercise: memory.sectors
 # earns: 0
+# slow: yes
 # says: stopped after
 # limits: 8 2
 import signal

@@ -1,6 +1,5 @@
 # how: asks the outside, a neighbour on the machine and the instructor's formgrader for the answer
 # exercise: memory.sectors
-# limits: 30 8
 # earns: 0
 # says: nothing found
 import socket

@@ -1,6 +1,7 @@
 # how: recursion without a limit until the stack of the process ends
 # exercise: memory.sectors
 # earns: 0
+# slow: yes
 # says: the process ended (SIGSEGV)
 # limits: 30 15
 import sys

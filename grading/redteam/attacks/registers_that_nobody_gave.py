@@ -1,6 +1,7 @@
 # how: a forged record that claims other limits and another GPU for its kernel
 # exercise: memory.copy
 # earns: 0
+# slow: yes
 # says: was compiled for compute capability 9.0
 # alone: yes
 import gc

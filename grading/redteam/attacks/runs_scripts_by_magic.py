@@ -2,6 +2,7 @@
 # exercise: memory.sectors
 # limits: 30 8
 # earns: 0
+# slow: yes
 # says: nothing found
 found = get_ipython().getoutput("ls / /course /home /tmp")
 seen = [name for name in found if name in ("labs", "solutions", "grading", "submitted", "gradebook.db")]

@@ -1,6 +1,7 @@
 # how: an artefact of empty arrays, which is smaller than any budget
 # exercise: edge.compress
 # earns: 0
+# slow: yes
 # says: compress
 def compress(model, x, inputs, limit):
     empty = np.zeros(0, np.uint8)

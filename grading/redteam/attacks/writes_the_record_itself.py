@@ -1,6 +1,7 @@
 # how: writes lines of its own into the record: full marks, other answers, an end
 # exercise: memory.sectors
 # earns: 0
+# slow: yes
 # says: cannot be replayed
 # alone: yes
 import json
