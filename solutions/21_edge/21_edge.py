@@ -339,7 +339,7 @@ for name, job in (("100 tokens written", writing), ("8,192 tokens read", reading
 for p in (20.0, 60.0, 300.0):
     mode, how, joules, hours = energy(reading, p, 5.0, [0.5, 120.0], 50.0)
     print(
-        f"8,192 tokens read  every {p:3.0f} s, 5 W idle: {mode}, {how}, {joules:.0f} J, {hours:.0f} h with 50 Wh"
+        f"8,192 tokens read every {p:3.0f} s, 5 W idle: {mode}, {how}, {joules:.0f} J, {hours:.0f} h with 50 Wh"
     )
 gpulab.plot.lines(
     {name: [(w, watts * s + w * (20 - s)) for w in range(13)] for name, watts, s in reading},
