@@ -7,10 +7,10 @@
 | quantise | quantise(k, v), a plan | outliers have an axis | key error, % | 250 | 100 | 4 |
 | | | | value error, % | 250 | 100 | |
 | | | | bytes | 4·m·d | 2·m·d + 4·max(m, d) | |
-| split | split(q, k, v, outs, lses, out), Triton | one query fills a GPU | blocks | 17 | 48 | 5 |
+| split | split(q, k, v, outs, lses, out), Triton | one query fills a GPU | B a block | 4·m·d | a part | 5 |
 | | | | load bytes | keys per query head | keys once | |
 | allocate | allocate(operations, size, blocks), a plan | copy on write | blocks | 40 | 16 | 5 |
-| | | | copies | 28 | 4 | |
+| | | | copies | 6 | 4 | |
 | paged | paged(q, k, v, tables, lengths, out), Triton | tables | load bytes | the widest | each own | 4 |
 | rolled | rolled(q, k, v, keys, values, there), mended | a slot is not a position | answers | – | – | 3 |
 
@@ -35,12 +35,15 @@ over 127, so that 100 % is this plan. The other way round K has about 300 to 400
 **split** (float16): 16 query heads share one of keys, so a block computes 16 × 32 scores at a time. For m
 keys in p parts: k and v once, 2·2·kv·m·d bytes, q once a part, 2·p·16·kv·d. The merge reads outs and lses,
 4·16·kv·p·(d + 1). Lanes that read what others read ask, too: a margin of 25 %, most of it used. A block for
-each query head reads k and v 16 times.
+each query head reads k and v 16 times. A block for all 1,536 keys loads 393 KB; one for each of 24 parts
+loads 64 keys, their values and its queries, 18.4 KB.
+One that merges a row of these loads 4·p·(d + 1): 6.2 KB.
 
-**allocate**: a prompt of n tokens, f forks, t more tokens for each of the 1 + f, blocks of s. Shared are
-the ⌊n/s⌋ full blocks. The last one, if it is not full, is copied by all but one. Blocks: ⌊n/s⌋ + (1 + f) ·
-⌈(n mod s + t)/s⌉; copies f. For 100, 4, 17 and 16: 6 + 5 · 2 = 16 and 4. Who copies at the fork has (1 + f)
-· ⌈(n + t)/s⌉ = 40 blocks and f · ⌈n/s⌉ = 28 copies.
+**allocate**: a prompt of n tokens, f forks, t more tokens for each of the 1 + f, blocks of s; g more forks
+end before they write. Shared are the ⌊n/s⌋ full blocks. The last one, if it is not full, is copied by all
+but one. Blocks: ⌊n/s⌋ + (1 + f) · ⌈(n mod s + t)/s⌉; copies f. For 100, 4, 17, 2 and 16: 6 + 5 · 2 = 16 and
+4. Who copies the last block at the fork has 4 + 2 = 6 copies; who copies all blocks there has (1 + f) ·
+⌈(n + t)/s⌉ = 40 blocks, and more copies.
 
 **paged** (float16, one head of keys for 16 of queries): q once, 2·16·d a sequence; keys and values of the
 tokens that are there, 4·d each; 4 bytes a table entry and length. All of the widest table for each sequence
@@ -225,6 +228,11 @@ def split_bytes(sizes: Sizes, heads_a_block: int = GROUP) -> int:
     return keys + 2 * parts * GROUP * kv * D + 4 * GROUP * kv * parts * (D + 1)
 
 
+def part_bytes(sizes: Sizes) -> int:
+    """Bytes of a part's keys and values, and of the queries that see them."""
+    return 4 * -(-_n(sizes, "m") // _n(sizes, "parts")) * D + 2 * GROUP * D
+
+
 def paged_case(*lengths: int, blocks: int = 0, scale: float = 1) -> Case:
     """Sequences of these lengths; `blocks` of the pool, as many as they need and two by default."""
     needed = sum(-(-n // SIZE) for n in lengths)
@@ -239,9 +247,13 @@ def lengths_of(sizes: Sizes) -> list[int]:
 
 
 def _tables(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
-    """Block tables over a shuffled pool; what stands behind a sequence's last block is no block."""
+    """Block tables over a shuffled pool; what stands behind a sequence's last block is no block.
+
+    Its keys begin 2³¹ bytes behind the pool, and 2³⁰ numbers are still an int32: at 2²² an address made of
+    int32 would wrap to block 0, and reading it would look right.
+    """
     free = list(numbers.permutation(_n(sizes, "blocks")))
-    tables = np.full(shape, 2**30)
+    tables = np.full(shape, 2**30 // (SIZE * D))
     for row, length in zip(tables, lengths_of(sizes), strict=True):
         for i in range(-(-length // SIZE)):
             row[i] = free.pop()
@@ -285,6 +297,8 @@ def _branches(sizes: Sizes) -> tuple:
     prompt, forks, more, size = (_n(sizes, name) for name in ("prompt", "forks", "more", "size"))
     names = [f"a{i}" for i in range(forks + 1)]
     operations = [["start", names[0], prompt], *(["fork", names[0], name] for name in names[1:])]
+    for i in range(_n(sizes, "ended")):
+        operations += [["fork", names[0], f"b{i}"], ["free", f"b{i}"]]
     operations += [["append", name] for _ in range(more) for name in names]
     return operations, size, 2 * (forks + 1) * -(-(prompt + more) // size)
 
@@ -340,13 +354,15 @@ def _operations(kind: str, numbers: np.random.Generator) -> tuple:
     return operations, size, most
 
 
-def branches_case(prompt: int, forks: int, more: int, size: int) -> Case:
+def branches_case(prompt: int, forks: int, more: int, size: int, ended: int = 2) -> Case:
+    """1 + forks answers; `ended` forks end before they write."""
     sizes: dict[str, int | float | str] = {
         "kind": "branches",
         "prompt": prompt,
         "forks": forks,
         "more": more,
         "size": size,
+        "ended": ended,
     }
     return Case(f"{forks + 1} answers to {prompt} tokens", sizes)
 
@@ -359,8 +375,9 @@ def branches_blocks(sizes: Sizes, shared: bool = True) -> int:
 
 
 def branches_copies(sizes: Sizes, at_once: bool = False) -> int:
-    prompt, forks, size = (_n(sizes, name) for name in ("prompt", "forks", "size"))
-    return forks * (-(-prompt // size) if at_once else int(prompt % size > 0))
+    """Copies of the last block; `at_once`: in every fork, also in those that end before they write."""
+    prompt, forks, ended, size = (_n(sizes, name) for name in ("prompt", "forks", "ended", "size"))
+    return (forks + at_once * ended) * int(prompt % size > 0)
 
 
 def kinds(*names: str, suffix: str = "") -> tuple[Case, ...]:
@@ -499,19 +516,19 @@ EXERCISES: tuple[Exercise, ...] = (
             split_case(1, 33, 1),
             split_case(2, 100, 3, 30),
             split_case(1, 5, 4),
-            split_case(1, 1536, 48),
+            split_case(1, 1536, 24),
         ),
         arguments=split_arguments,
         budgets=(
             Budget(
-                "blocks",
-                lambda s: _n(s, "kv") * _n(s, "parts"),
+                "block_load_bytes",
+                lambda s: int(1.25 * part_bytes(s)),
                 1,
-                "blocks",
-                naive=lambda s: (1 + GROUP) * _n(s, "kv"),  # one for a head of keys, the merge's rows
-                sense=">=",
-                why="heads of keys times parts",
-                advice="Which axis of the grid says which part a block computes?",
+                "loaded by a block",
+                naive=lambda s: 4 * _n(s, "m") * D,  # a block for each head of keys
+                why="a part's keys, values and queries",
+                advice="Which axis of the grid says which part a block computes? How many rows does a block "
+                "merge?",
             ),
             Budget(
                 "global_load_bytes",
@@ -564,7 +581,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda s: branches_copies(s, at_once=True),
                 unit="blocks copied",
                 why="only blocks that are written, and only while somebody else holds them",
-                advice="Is a block copied that nobody writes into? Does the last holder copy, too?",
+                advice="Is a block copied before somebody writes into it? Does the last holder copy, too?",
             ),
         ),
         hints=(
@@ -629,15 +646,14 @@ EXERCISES: tuple[Exercise, ...] = (
         rtol=1e-3,
         atol=5e-4,
         hints=(
-            "Run `theirs` beside full attention for more tokens than there are slots. At which token do they "
-            "part?",
-            "What does `theirs` give `turn` as positions? Write down, for 4 slots, which token each "
-            "slot holds after the sixth.",
+            "Write down, for 4 slots, which token each slot holds after the sixth.",
+            "What does `theirs` give `turn` as positions, for the keys and for the query? What were they "
+            "when the tokens came?",
             "Slot s holds the newest token t ≤ there with t mod room = s. How old it is: (there − s) "
             "mod room.",
         ),
         detective=True,
-        section="Detective · Right for 64 tokens",
+        section="Detective · The lost thread",
     ),
 )
 
@@ -672,10 +688,10 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "counter",
-        "A cache counts its length up in each layer's `append`. After 6 tokens through 2 layers it says",
+        "A cache has one counter, which `extend` moves on. After 6 tokens through 2 layers it says",
         "tokens",
         12,
-        "Each token comes by once in each layer.",
+        "Each layer calls `extend`: a token comes by twice.",
     ),
     _prediction(
         "outgrow",

@@ -43,8 +43,8 @@ def block_tables(
     ax.set_xlabel("first token of the block", color=style.INK)
     entries, shared = sum(holders.values()), sum(count > 1 for count in holders.values())
     said = (
-        f"{entries} table entries name {style.plural(len(holders), 'block')} of the pool; the light ones, "
-        f"{shared}, stand in more than one table."
+        f"{entries} table entries name {style.plural(len(holders), 'block')} of the pool; the orange ones, "
+        f"{shared}, stand in more than one table. Empty ends are not written yet."
     )
     return style.finish(ax, said, given)
 

@@ -36,7 +36,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         split_case(2, 47, 1),
         split_case(1, 90, 4, 30),
         split_case(2, 3, 5),
-        split_case(1, 1280, 40),
+        split_case(1, 1280, 20),
     ),
     "kv.allocate": (*kinds(*ALLOCATED, suffix=", others"), branches_case(75, 5, 20, 8)),
     "kv.paged": (

@@ -87,7 +87,8 @@ plot.lines(
     },
     "tokens so far",
     "MFLOP for one more token",
-    "Without a cache a token costs as much as all before it together; with one it costs nearly always the same.",
+    "Without a cache a token costs as much as all before it together; with one it grows slowly.",
+    log_x=True,
     log_y=True,
 )
 
@@ -113,7 +114,13 @@ print(f"one more token after {lengths[0]}: {cached[0]:,} FLOP; after {lengths[-1
 # > time of a pass ≥ max(FLOP / peak, bytes / bandwidth)
 #
 # **Predict.** An H100, weights of 16 bits (2 FLOP each a token), cache left aside. From how many tokens in
-# a pass on does it compute longer than it reads weights?
+# a pass on does it compute longer than it reads weights? Its peak, in FLOP/s, and bandwidth, in B/s:
+
+# %%
+from gpulab.exercises.lab_19_kv_cache import data_sheet, shape_of
+
+h100 = data_sheet("H100")
+print(h100)
 
 # %%
 gpulab.predict("kv.ridge", ...)
@@ -123,11 +130,8 @@ gpulab.predict("kv.ridge", ...)
 # sequences. Return `[FLOP, bytes, least seconds]`. `model` is a dict:
 
 # %%
-from gpulab.exercises.lab_19_kv_cache import data_sheet, shape_of
-
-llama, h100 = shape_of("Llama 3 8B"), data_sheet("H100")
+llama = shape_of("Llama 3 8B")
 print(llama)
-print(h100)
 
 # %% [markdown]
 # - A layer's matrices: queries (width × heads · head_dim), keys and values (width × kv_heads · head_dim
@@ -228,7 +232,7 @@ gpulab.predict("kv.token", ...)
 # - **Room.** `torch.cat` makes a new cache for each token, and copies the old one. Reserved once and
 #   written in place, only the new token moves.
 # - **Heads.** A head of keys serves heads / kv_heads query heads. Repeating keys for them undoes the
-#   saving.
+#   saving, and a product that broadcasts over these heads repeats them, too.
 # - **Layout.** (heads, tokens, d): all that a head reads lies in one run. In (tokens, heads, d) it lies in
 #   pieces of d.
 # - **Window.** With a **sliding window** a token sees itself and the window − 1 before it, and needs no
@@ -254,7 +258,8 @@ print("the product of two turned rows, 7 apart, at 7, 100 and 1,000:", [round(x,
 # d) are the cache: their first `there` rows are filled (keys turned), what lies behind is rubbish. Write
 # the new rows, in place, and return the output (heads, new, d). Query head h uses key head h // (heads /
 # kv_heads); scores are divided by √d. `scaled_dot_product_attention` is not allowed; `torch.softmax` is.
-# **Budget:** twice the bytes of the keys and values that are seen. About 12 lines.
+# **Budget:** twice the bytes of the keys and values that are seen (naive is a cache grown with
+# `torch.cat`). About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "step", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -277,10 +282,11 @@ def step(q, k, v, keys, values, there, window):
 gpulab.check("kv.step", step)
 
 # %% [markdown]
-# A model has many layers. A published cache keeps one counter, `length`, and counts it up in each layer's
-# `append`.
+# A model has many layers. In `gpt.Cache` each layer calls `extend(layer, keys, values)` with its new rows
+# and gets all of its own back; `length` says how many tokens are there. A published cache has one counter
+# for this, and `extend` writes behind it and moves it on.
 #
-# **Predict.** Six tokens go through a model of two layers, one after the other. What does its counter say?
+# **Predict.** Six tokens go, one by one, through a model of two layers. What does the counter say?
 
 # %%
 gpulab.predict("kv.counter", ...)
@@ -420,12 +426,12 @@ plot.heat_maps(
 )
 
 # %% [markdown]
-# **Do.** Write `quantise(k, v)`, lists of m rows (tokens) of d numbers. Return four lists of lists: `[codes
-# of K, scales of K, codes of V, scales of V]`. Codes are m × d whole numbers from −127 to 127; scales have
-# the shape 1 × 1, 1 × d, m × 1 or m × d, and codes × scales is what is read back. NumPy is fine;
-# `.tolist()` in the end. **Budget:** the check computes attention outputs for 64 queries of its own and
-# measures the error that your K and your V make, each alone, against ours; a code is a byte, a scale two.
-# About 8 lines.
+# **Do.** Write `quantise(k, v)`, lists of m rows (tokens) of d numbers. Return four lists of lists:
+# `[codes of K, scales of K, codes of V, scales of V]`. Codes are m × d whole numbers from −127 to 127;
+# scales have the shape 1 × 1, 1 × d, m × 1 or m × d, and codes × scales is what is read back. A row or
+# column may be all zeros. NumPy is fine; `.tolist()` in the end. **Budget:** the check computes attention
+# outputs for 64 queries of its own and measures the error that your K and your V make, each alone,
+# against ours; a code is a byte, a scale two. About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "quantise", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -507,12 +513,12 @@ gpulab.predict("kv.busy", ...)
 # leaves its output and its log-sum-exp, and a second kernel merges (lab 12: each part counts exp(lse)).
 #
 # **Do.** Write `split(q, k, v, outs, lses, out)` with two Triton kernels. q is (16 · kv, 64), scaled
-# already, float16: 16 query heads in a row share a head of keys, so `tl.dot` has 16 rows. k and v are (kv,
-# m, 64) float16. There are parts = `outs.shape[1]` parts; part p has the keys p · ⌈m / parts⌉ up to the
-# next part's, or to m, and may be empty. outs is (16 · kv, parts, 64), lses (16 · kv, parts), out (16 · kv,
-# 64), all float32; an empty part leaves 0 and −∞. **Budget:** a block for each head of keys and part; keys
-# and values loaded once. `triton.cdiv(a, b)` is ⌈a / b⌉, `triton.next_power_of_2(n)` what it says. About 35
-# lines.
+# already, float16: 16 query heads in a row share a head of keys, so `tl.dot` has 16 rows. k and v are
+# (kv, m, 64) float16. There are parts = `outs.shape[1]` parts; part p has the keys p · ⌈m / parts⌉ up to
+# the next part's, or to m, and may be empty. outs is (16 · kv, parts, 64), lses (16 · kv, parts), out (16
+# · kv, 64), all float32; an empty part leaves 0 and −∞. **Budget:** a block for each head of keys and
+# part, and for each row of the merge, so that none loads much more than one part; keys and values loaded
+# once. `triton.cdiv(a, b)` is ⌈a / b⌉, `triton.next_power_of_2(n)` what it says. About 35 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "split", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -590,16 +596,16 @@ for parts in (1, 4, 16, 64):
 plot.panels(
     {
         "blocks, both kernels": {name: r["blocks"] for name, r in reports.items()},
-        "loop turns of 32 keys a block": {name: -(-1024 // int(name.split()[0]) // 32) for name in reports},
+        "KB that a block loads": {name: r["block_load_bytes"] / 1e3 for name, r in reports.items()},
         "KB loaded and stored": {name: r["global_bytes"] / 1e3 for name, r in reports.items()},
     },
-    "More parts make the longest loop shorter; each costs its 16 outputs, written and read again.",
+    "A block loads less in more parts, until those of the merge load most: each part leaves 16 outputs to read again.",
 )
 
 # %% [markdown]
 # **Why.** A part of 64 keys reads 16 KB of keys and values, and leaves 4 KB that are read once more. So
-# parts are as many as fill the GPU, and no more. Llama 3 8B has 8 heads of keys: 108 SMs want 14 parts. A
-# batch of 14 sequences fills them without any.
+# parts are as many as fill the GPU, and no more. Llama 3 8B has 8 heads of keys: 108 SMs want ⌈108 / 8⌉ =
+# 14 parts. A batch of 14 sequences fills them without any.
 #
 # ## 7 · Pages
 #
@@ -628,12 +634,13 @@ gpulab.predict("kv.reserved", ...)
 #   table;
 # - `["free", name]`: the sequence ends. The check gives its blocks back.
 #
-# Return a list with an item for each operation: a list of actions, which the check carries out, before the
-# tokens are written (in a fork or free mostly none), or `"full"` where too few blocks are free: the
-# operation is then refused and changes nothing, and a sequence whose start is refused does not come up
-# again. Actions are `["take", block]`, which puts a free block at the end of the table, and `["copy",
-# index, block]`, which copies the block at `index` of the table into a free one and puts that in its place.
-# **Budget:** as few blocks at once, and as few copies, as there can be. About 30 lines.
+# Return a list with an item for each operation: a list of actions on the table of the sequence named (in
+# a fork: the child), which the check carries out before the tokens are written, or `"full"` where too few
+# blocks are free: the operation is then refused and changes nothing, and a sequence whose start is
+# refused does not come up again. Actions are `["take", block]`, which puts a free block at the end of the
+# table, and `["copy", index, block]`, which copies the block at `index` of the table into a free one and
+# puts that in its place. **Budget:** as few blocks at once, and as few copies, as there can be. About 30
+# lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "allocate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -744,10 +751,11 @@ plot.bars(
 # cache three times.
 #
 # **Do.** Write `paged(q, k, v, tables, lengths, out)` with one Triton kernel. q is (sequences, 16, 64)
-# float16, scaled; k and v are the pool, (blocks, 16, 64) float16, one head of keys for all 16 query heads.
-# Row i of `tables` (sequences, width; int32) names the blocks of sequence i in order, rubbish behind the
-# last; `lengths` (sequences,) int32 says how many tokens it has, 1 or more. out is (sequences, 16, 64)
-# float32. **Budget:** each sequence's tokens once, no others. About 25 lines, most of them from `split`.
+# float16, scaled; k and v are the pool, (blocks, 16, 64) float16, one head of keys for all 16 query
+# heads. Row i of `tables` (sequences, width; int32) names the blocks of sequence i in order; what stands
+# behind the last is no block's number. `lengths` (sequences,) int32 says how many tokens it has, 1 or
+# more. out is (sequences, 16, 64) float32. **Budget:** each sequence's tokens once, no others. About 25
+# lines, most of them from `split`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "paged", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -821,7 +829,7 @@ print(
 # **Why.** Sharing saves memory. It saves traffic only where the shared blocks stay in the L2 cache, or in a
 # kernel that takes the queries of all five sequences at once ("Beyond").
 #
-# ## Detective · Right for 64 tokens
+# ## Detective · The lost thread
 #
 # A window of `room` tokens needs room for no more: token t goes into slot t mod room, over the one that
 # left the window (a **rolling cache**). A colleague keeps the keys as they come, not turned, and turns them
@@ -930,6 +938,8 @@ plot.lines(
 # | `paged` | printed below |
 # | ours: 128 queries in one block on the prefix, 16 on each sequence's own tokens, merged | 327,680 |
 # | bound: queries, prefix and own tokens once | 2 · 128 · 64 + 4 · 64 · (256 + 8 · 16) = 114,688 |
+#
+# (131,072 of ours are log-sum-exps: in the merge all 128 threads of a block load their row's two.)
 
 # %%
 gpulab.need(paged)
@@ -989,7 +999,7 @@ gpulab.recap("19")
 # | cache, bytes | 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number |
 # | a cache is right if | prefill, chunk and decode equal full recomputation, on two layers |
 # | eight bits | K: a scale for a channel; V: a scale for a token |
-# | parts | SMs / (heads of keys · sequences) |
+# | parts | ⌈SMs / (heads of keys · sequences)⌉ |
 # | merge | each part counts exp(lse) |
 # | blocks of a sequence | ⌈tokens / size⌉; half a block unused on average |
 # | write into a block | alone: in place; shared: copy first |

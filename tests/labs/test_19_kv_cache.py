@@ -25,6 +25,7 @@ from gpulab.exercises.lab_19_kv_cache import (  # noqa: E402
     data_sheet,
     kinds,
     paged_bytes,
+    part_bytes,
     quantise_questions,
     seen_bytes,
     shape_of,
@@ -138,6 +139,15 @@ def test_the_colleagues_cache_is_right_until_it_wraps(solved):
 # ---------------------------------------------------------------- eight bits
 
 
+def test_a_code_that_is_none_is_named_with_its_place():
+    ((k, v),) = quantise_questions({"tokens": 3, "d": 8, "kind": ""}, np.random.default_rng(0))
+    for odd in (128, 0.5, float("inf")):
+        codes = np.zeros((3, 8))
+        codes[2, 5] = odd
+        with pytest.raises(WrongAnswer, match=rf"K\[2, 5\] is {odd:g}; codes are whole"):
+            references.quantise([codes.tolist(), [[1.0]], codes.tolist(), [[1.0]]], k, v)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_scales_on_the_other_axis_cost_more_than_the_naive_share(seed):
     ((k, v),) = quantise_questions({"tokens": 64, "d": 32, "kind": ""}, np.random.default_rng(seed))
@@ -161,6 +171,21 @@ def test_parts_load_keys_once_and_leave_a_margin(solved):
     report, sizes = counted("kv.split", solved["split"])
     assert split_bytes(sizes) <= report["global_load_bytes"] < 1.25 * split_bytes(sizes)
     assert report["blocks"] == sizes["parts"] + 16
+    assert part_bytes(sizes) <= report["block_load_bytes"] < 1.1 * part_bytes(sizes)
+    in_one, _ = counted("kv.split", wrong("split_in_one_block"))
+    assert in_one["block_load_bytes"] >= 4 * sizes["m"] * 64 > 20 * part_bytes(sizes)
+
+
+def test_rubbish_in_a_table_is_no_block_in_32_nor_in_64_bits():
+    """Where the pool has no block, an address made of int32 must not wrap into it."""
+    exercise = find("kv.paged")
+    for case in exercise.cases:
+        made = {a.name: a.value for a in cases.arguments(exercise, case)}
+        pool = len(made["k"])
+        entries = made["tables"].astype(np.int64)
+        behind = entries[entries >= pool]
+        assert len(behind) and (behind * 16 * 64 < 2**31 - 16 * 64).all()
+        assert (behind * 16 * 64 * 2 > 2**30).all()
 
 
 def test_pages_are_loaded_once_and_leave_a_margin(solved):
@@ -185,7 +210,10 @@ def test_a_prefix_read_once_loads_what_beyond_says(solved):
 
     prefix = [half(128, 64), half(1, 256, 64), half(1, 256, 64), zeros(128, 1, 64), zeros(128, 1)]
     own = [half(128, 64), half(8, 16, 64), half(8, 16, 64), zeros(128, 1, 64), zeros(128, 1)]
-    loaded = gpulab.profile(ours)["global_load_bytes"]
+    report = gpulab.profile(ours)
+    loaded = report["global_load_bytes"]
+    (lses,) = [line for line in report.lines if line.text.startswith("lse = tl.load")]
+    assert lses.metrics["global_load_bytes"] == 2 * 4 * 128 * 128 == 131_072 and "(131,072 of ours" in text()
     assert f"merged | {loaded:,} |" in text()
     bound = 2 * 128 * 64 + 4 * 64 * (256 + 8 * 16)
     assert f"= {bound:,} |" in text() and bound < loaded
@@ -216,9 +244,12 @@ def test_the_formulas_of_branches_are_what_plans_cost(prompt, forks, more, size)
     (question,) = allocate_questions(case.sizes, np.random.default_rng(0))
     found = references.allocate(notebooks.answers(LAB)["allocate"](*question), *question)
     assert found == {"blocks": branches_blocks(case.sizes), "copies": branches_copies(case.sizes)}
-    eager = references.allocate(wrong("allocate_copies_at_the_fork")(*question), *question)
-    assert eager["blocks"] == branches_blocks(case.sizes, shared=False)
+    eager = references.allocate(wrong("allocate_copies_the_last_block_at_the_fork")(*question), *question)
     assert eager["copies"] == branches_copies(case.sizes, at_once=True)
+    apart = references.allocate(wrong("allocate_copies_at_the_fork")(*question), *question)
+    assert apart["copies"] >= eager["copies"]
+    if forks:
+        assert apart["blocks"] >= branches_blocks(case.sizes, shared=False)
 
 
 def test_the_question_that_is_too_full_refuses_a_start_and_an_append():

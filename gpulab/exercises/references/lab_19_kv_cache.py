@@ -122,8 +122,13 @@ def _restored(name: str, array: Any, scales: Any, shape: tuple[int, int]) -> tup
     factors = np.asarray(scales, dtype=float)
     if codes.shape != shape:
         raise WrongAnswer(f"the codes of {name} have the shape {codes.shape}, not {shape}.")
-    if not (np.isfinite(codes) & (codes == np.round(codes)) & (np.abs(codes) <= 127)).all():
-        raise WrongAnswer(f"a code of {name} is no whole number from −127 to 127.")
+    odd = np.argwhere(~((codes == np.round(codes)) & (np.abs(codes) <= 127)))
+    if len(odd):
+        row, column = odd[0]
+        raise WrongAnswer(
+            f"the code of {name}[{row}, {column}] is {codes[row, column]:g}; codes are whole numbers from "
+            "−127 to 127."
+        )
     if factors.ndim != 2 or any(have not in (1, of) for have, of in zip(factors.shape, shape, strict=True)):
         raise WrongAnswer(
             f"the scales of {name} have the shape {factors.shape}; allowed are 1 × 1, 1 × {shape[1]}, "

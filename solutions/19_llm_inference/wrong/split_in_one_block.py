@@ -1,4 +1,4 @@
-# exercise: kv.split  fails: blocks  says: which axis
+# exercise: kv.split  fails: loaded by a block  says: which axis
 import triton.language as tl
 
 from gpulab import triton
