@@ -196,7 +196,7 @@ def fair_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
         }
         tasks: list[dict[str, int]] = []
         tenants: list[dict[str, Any]] = []
-        for _ in range(int(generator.integers(2, 5))):
+        for _ in range(2 if kind == "one is out" else int(generator.integers(2, 5))):
             task = {
                 "gpu": int(generator.integers(1, 5)),
                 "cpu": int(generator.integers(1, 25)),
@@ -204,6 +204,10 @@ def fair_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
             }
             if kind == "no GPUs" and not tenants:
                 task["gpu"] = 0
+            if kind == "one is out" and not tenants:  # a second one never fits
+                task = {"gpu": capacity["gpu"] // 2 + 1, "cpu": 8, "memory": 64}
+            elif kind == "one is out":  # not much of anything, and of processors the most
+                task = {"gpu": 0, "cpu": int(generator.integers(8, 17)), "memory": 8}
             tasks.append(task)
             weight = int(generator.integers(1, 4)) if kind in ("weights", "preemption") else 1
             waiting = int(generator.integers(0, 6)) if kind == "few wait" else 100
@@ -388,8 +392,8 @@ EXERCISES: tuple[Exercise, ...] = (
             naive=3,
             unit="nodes more than needed",
             case=EVERY,
-            advice="Do jobs share nodes? If so: which came last, and what was left for them: GPUs, memory, "
-            "neither?",
+            advice="Do jobs share nodes? If so: which came last, and what was left for them: GPUs, "
+            "memory, or neither?",
         ),
     ),
     _measured(
@@ -422,7 +426,7 @@ EXERCISES: tuple[Exercise, ...] = (
         4,
         (
             "nine and eighteen",
-            "one is out, others go on",
+            "one is out",
             "few wait",
             "weights",
             "ties",

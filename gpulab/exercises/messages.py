@@ -258,7 +258,7 @@ def nan_in_a_plan() -> str:
 
 
 def more_answers(count: int, total: int) -> str:
-    return f"{count:,} more of {some(total, 'question')} of this set"
+    return f"{count:,} more of {some(total, 'question')} of this set {'fails' if count == 1 else 'fail'}"
 
 
 def odd_answer(call: str, kind: str) -> str:

@@ -56,11 +56,14 @@ class Manifest:
         return value
 
     def where(self, *place: str | int) -> str:
-        """```spec.replicas` (line 7)``: a field, with the line of what is there of it."""
+        """```spec.replicas` (line 7)``: a field, with the line of what is there of it.
+
+        A text of one line, as JSON often is, has no lines to tell apart.
+        """
         there = place
         while there and there not in self.lines:
             there = there[:-1]
-        line = f" (line {self.lines[there]})" if there else ""
+        line = f" (line {self.lines[there]})" if there and max(self.lines.values()) > 1 else ""
         return f"`{written(place)}`{line}"
 
 

@@ -39,7 +39,7 @@ gpulab.start("20")
 # ## B1 · GPUs in Kubernetes
 #
 # **Kubernetes** runs containers on many machines, its **nodes**. A **pod** is what it places: one container or
-# several that share a network, on *one* node. You write down what you want in a **manifest**; controllers make it so.
+# several that share a network, on *one* node. What you want stands in a **manifest**; controllers keep it so.
 #
 # A GPU is an **extended resource**: a name and a whole number. NVIDIA's **device plugin** runs on each node and
 # reports `nvidia.com/gpu: 8`. A pod states a *limit*; the request is the same number, because such resources cannot
@@ -619,8 +619,8 @@ spec:
 # - GPUs stand in `limits` as `nvidia.com/gpu`, whole. A limit alone is the request as well.
 # - Nodes with GPUs are **tainted** `nvidia.com/gpu=present:NoSchedule`, and labelled with `nvidia.com/gpu.product`:
 #   tolerate the one, select the other.
-# - Processes exchange tensors through `/dev/shm`, which has 64 MB by default. A volume `emptyDir` with `medium:
-#   Memory` is larger, and what lies in it counts as memory of the container.
+# - Processes exchange tensors through `/dev/shm`, a folder in memory of 64 MB by default. A volume `emptyDir` with
+#   `medium: Memory` is larger, and what lies in it counts as memory of the container.
 # - A `startupProbe` holds the others back while weights load; it lasts failureThreshold × periodSeconds, then the
 #   container is killed.
 # - A rolling update with `maxSurge` 1 starts the new pod *first*. A full cluster has no GPU for it.
@@ -724,7 +724,7 @@ gpulab.check("cluster.manifest", manifest)
 # %% [markdown]
 # **Why.** The schema knows that `limits` is a map of quantities; `nvidia.com/gpu: 0.5` is one. Kubernetes' API server
 # refuses that one and others when you apply the manifest. A missing toleration, a short probe or a small `/dev/shm`
-# it takes: the pod is Pending forever, killed while it loads, or dies of a bus error under load.
+# it takes: the pod is Pending forever, killed while it loads, or dies under load because `/dev/shm` is full.
 #
 # ## Detective · A cluster with room
 #
@@ -900,7 +900,7 @@ gpulab.recap("20")
 # | question | rule |
 # |---|---|
 # | GPUs in a manifest | `limits`, whole; request = limit |
-# | MIG on A100, H100 | 7 compute, 8 memory slices; 4g starts at 0, 3g at 0 or 4, 2g at 0, 2, 4 |
+# | MIG on A100, H100 | 7 compute, 8 memory slices; 4g starts at 0, 3g at 0 or 4, 2g at 0, 2, 4; last start first |
 # | share one GPU | MPS: trusted, small kernels; MIG: strangers, latency; time-slicing: mostly idle |
 # | pack | decreasing by dominant share, islands first |
 # | gang | all pods or none |

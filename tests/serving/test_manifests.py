@@ -64,7 +64,7 @@ def test_what_cannot_be_read_is_refused_with_a_sentence(text, words):
         (
             "spec:\n  template",
             "spec:\n  backoffLimit: many\n  template",
-            "is 'many'; the schema asks for integer",
+            "is 'many'; the schema asks for an integer",
         ),
         ("      - name: main\n        image", "      - image", "lacks the field `name`"),
     ],
