@@ -145,6 +145,22 @@ def doctor(options: argparse.Namespace, course: Course) -> int:
     return 0 if well else 1
 
 
+def positive(text: str) -> float:
+    """A number above 0, for argparse."""
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
+
+
+def count(text: str) -> int:
+    """A whole number above 0, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
+    return number
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="python -m grading", description=__doc__)
@@ -181,10 +197,10 @@ def parser() -> argparse.ArgumentParser:
         f"(default: grading/gradebook.db, or what {GRADEBOOK} says)",
     )  # fmt: skip
     command.add_argument(
-        "--limit", type=float, default=120, metavar="SECONDS", help="for one submission (default: 120)"
+        "--limit", type=positive, default=120, metavar="SECONDS", help="for one submission (default: 120)"
     )
     command.add_argument(
-        "--workers", type=int, default=0, metavar="N", help="at once (default: one per core)"
+        "--workers", type=count, default=0, metavar="N", help="at once (default: one per core)"
     )
     command.add_argument(
         "--scheduler", metavar="ADDRESS", default="", help="judge on the workers of this Dask scheduler, "
@@ -197,7 +213,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("similar", help="pairs of submissions that a person should look at")
     command.add_argument("lab", help="the lab, such as 04_memory_hierarchy")
     command.add_argument("folder", nargs="?", type=Path, help="as for grade (default: grading/submitted)")
-    command.add_argument("--top", type=int, default=20, metavar="N", help="how many pairs (default: 20)")
+    command.add_argument("--top", type=count, default=20, metavar="N", help="how many pairs (default: 20)")
     command.add_argument(
         "--pair", nargs=2, metavar=("A", "B"), help="show these two students' answers side by side"
     )

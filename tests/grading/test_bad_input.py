@@ -233,6 +233,17 @@ def test_a_command_that_cannot_work_is_one_line(
     assert len(out) == 1 and words in out[0]
 
 
+@pytest.mark.parametrize(
+    "wrong", [["--workers", "-1"], ["--workers", "0"], ["--limit", "0"], ["--limit", "nan"]]
+)
+def test_a_limit_or_a_number_of_workers_that_cannot_be_is_refused(
+    course: Course, wrong: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["grade", LAB, ".", *wrong], course)
+    assert "above 0" in capsys.readouterr().err
+
+
 def test_a_second_run_at_the_same_time_is_refused_in_one_line(
     school: Class, capsys: pytest.CaptureFixture[str]
 ) -> None:
