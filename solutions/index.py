@@ -46,9 +46,9 @@ gpulab.start()
 # | [16](16_sharded_training/16_sharded_training.ipynb) | **Sharded training** | 5 |
 # | [17](17_model_parallelism/17_model_parallelism_a.ipynb) | **Model parallelism**: tensors, pipelines, experts | 6 |
 # | [18](18_clusters_and_reliability/18_clusters_and_reliability_a.ipynb) | **Clusters and reliability** | 6 |
-# | [19](19_llm_inference/19_llm_inference_a.ipynb) | **LLM inference**: caches, pages, speculation | 7 |
+# | [19](19_llm_inference/19_llm_inference_a.ipynb) | **LLM inference**: caches, pages, speculation | 6 |
 # | [20](20_serving/20_serving_a.ipynb) | **Serving**: an engine, a service, a cluster | 9 |
-# | [21](21_edge/21_edge.ipynb) | **Edge**: small devices | 2.5 |
+# | [21](21_edge/21_edge.ipynb) | **Edge**: small devices | 2 |
 # | [22](22_capstones/22_capstones_a.ipynb) | **Capstones**: three projects with a referee, and [the landscape](22_capstones/22_capstones_landscape.ipynb) | 15 |
 #
 # A notebook that ends in `_a` has others beside it.
