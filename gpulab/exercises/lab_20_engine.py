@@ -5,7 +5,8 @@
 | queue | queue(rate, service, cv, limit) | utilisation, variation, Little | answers | – | – | 4 |
 | measure | measure(log, ttft, tpot) | what a client sees | answers | – | – | 4 |
 | admit | admit(queue, running, blocks, slots), a policy | continuous batching | steps | 2,048 | 1,270 | 6 |
-| chunk | chunk(state), a policy | tokens that cost no time | longest gap/weights | 23 … 86 | 1.5 | 5 |
+| | | | steps/first come, first served | 1.5 | 1 | |
+| chunk | chunk(state), a policy | tokens that cost no time | longest gap/weights | 5 | 1.5 | 5 |
 | | | | time/whole prompts | 1.5 (64 tokens) | 0.9 | |
 | preempt | preempt(state), a policy | optimism, and a way back | computed twice, % | 25 … 33 | 4 | 6 |
 | | | | mean latency/reserving | 1 | 0.35 | |
@@ -21,14 +22,18 @@ Derivations:
 and step. Static batches of 8 hold 4 of each and last 256 steps: 8 × 256 = 2,048. All tokens are 32 · 16 +
 32 · 256 = 8,704; 8 slots make no more than 8 a step: 1,088 steps at least. First come, first served, a slot
 refilled as soon as it is free: 1,152, because at the end slots stand empty while the last long ones run.
-1,152 · 1.1 = 1,267, rounded to 1,270.
+1,152 · 1.1 = 1,267, rounded to 1,270. Nobody overtakes; who starts all that fit makes the steps of first
+come, first served, exactly. Who rounds the blocks of prompt and output each by itself serves fewer at a time:
+8 + 40 tokens are 3 blocks, not 4.
 
 **chunk**: a step lasts max(FLOPs ÷ peak, bytes ÷ bandwidth). Reading P weights of b bytes takes P b/B,
-computing n tokens 2 P n/R: up to n = R b/(2 B), 295 tokens on an H100, the tokens of a prompt add nothing but
-attention. So with that many a step, decoding included, the gaps between tokens stay near P b/B, and prompts
-use the arithmetic that decoding leaves idle. Whole prompts of 4,096 to 8,192 tokens stop everybody for 23
-reads of the weights and more, on an A100, where they queue up, for 86. Pieces up to the
-ridge: at most 1.27 reads, and 0.60 (A100) to 0.83 (L4) of the time, over 8 seeds.
+computing n tokens 2 P n/R: up to n = R b/(2 B), 295 tokens on an H100, the tokens of a prompt add nothing
+but attention. So with that many a step, decoding included, the gaps between tokens stay near P b/B, and
+prompts use the arithmetic that decoding leaves idle. Whole prompts of 4,096 to 8,192 tokens stop everybody
+for 20 reads of the weights and more. Weights of 4 bits are read in a quarter of the time, in which an H100
+computes 73 tokens: no constant suits that and the L4, whose ridge is at 403, and who forgets the bits of a
+weight is at four times the gap and more, the naive 5. Pieces up to the ridge: at most 1.4 reads, and 0.60
+(A100) to 0.84 (L4) of the time, over 8 seeds.
 
 **preempt**: outputs of 160 tokens on average, of which 1,024 might come; 800 blocks. Who reserves serves 10
 at a time, who takes what is needed now about 50: 0.29 to 0.31 of the mean latency, over 8 seeds.
@@ -43,7 +48,7 @@ from typing import Any
 import numpy as np
 
 from gpulab import serving
-from gpulab.exercises.spec import Budget, Case, Exercise, Prediction, Sizes
+from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 from gpulab.serving import requests, traces
 
 LAB = "20"
@@ -101,9 +106,11 @@ def log_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
             now, tokens = sent + int(generator.exponential(150)) + 5, int(generator.integers(1, 40))
             if kind == "single tokens":
                 tokens = int(generator.integers(1, 3))
-            fails = kind == "errors" and generator.random() < 0.3
+            last = number == count - 1
+            fails = kind == "errors" and (last or generator.random() < 0.3)
             if fails:
                 tokens = int(generator.integers(0, 5))
+                now += 3000 * last  # the error is the last event of all
             for _ in range(tokens):
                 log.append([number, "token", now])
                 now += int(generator.integers(5, 60))
@@ -124,7 +131,7 @@ def admit_questions(sizes: Sizes, generator: np.random.Generator) -> list[Questi
     kind = str(sizes["kind"])
     if kind == "64 in 8 slots":
         return [_question(serving.Machine(8, 10_000, reserve=True), traces.alternating(64))]
-    asked = []
+    asked = list[Question]()
     for _ in range(2):
         slots, blocks = int(generator.integers(2, 6)), 10_000
         trace = [
@@ -139,6 +146,9 @@ def admit_questions(sizes: Sizes, generator: np.random.Generator) -> list[Questi
         ]
         if kind == "few blocks":  # the longest request alone fills two thirds of them
             blocks = 14
+            if asked:  # 3 blocks each; who rounds prompt and output each by itself wants 4 for the fifth
+                slots, blocks = 6, 15
+                trace = [replace(r, prompt=8, output=min(r.output, 40), most=40) for r in trace]
         if kind == "over time":
             times = sorted(float(t) for t in generator.integers(0, 200, len(trace)))
             trace = [replace(r, arrival=t) for r, t in zip(trace, times, strict=True)]
@@ -149,9 +159,12 @@ def admit_questions(sizes: Sizes, generator: np.random.Generator) -> list[Questi
 
 
 def chunk_machines(kind: str) -> list[serving.Machine]:
-    """The machines of a case: one GPU, or all of them."""
-    gpus = ("H100", "L4", "A100") if kind == "three GPUs" else (kind,)
-    return [serving.fitting("Llama 3 8B", gpu, slots=32) for gpu in gpus]
+    """The machines of a case: one GPU, or all of them, and the H100 once more with weights of 4 bits."""
+    gpus = ("H100", "L4", "A100") if kind == "all" else (kind,)
+    machines = [serving.fitting("Llama 3 8B", gpu, slots=32) for gpu in gpus]
+    if kind == "all":
+        machines.append(replace(machines[0], times=serving.times("Llama 3 8B", "H100", bits=4)))
+    return machines
 
 
 def chunk_questions(sizes: Sizes, generator: np.random.Generator) -> list[Question]:
@@ -279,6 +292,7 @@ def _policy(
         lab=LAB,
         evidence="answered cases",
         measured=True,
+        decorator="@serving.admission" if name == "admit" else "@serving.policy",
         correct_points=points,
         cases=_named(*kinds),
         questions=questions,
@@ -328,7 +342,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "steps",
                 1270,
-                4,
+                3,
                 "steps",
                 naive=2048,
                 unit="steps",
@@ -336,10 +350,23 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="It takes {times} × the steps. When a short request is through, who takes its slot in "
                 "the next step?",
             ),
+            Budget(
+                "started",
+                1,
+                1,
+                "all that fit",
+                naive=1.5,
+                unit="× the steps of first come, first served",
+                why="nobody waits who could start",
+                advice="In some step the first of the queue did not start, although a slot and enough blocks "
+                "were free. How many blocks do 8 tokens and at most 40 more reserve?",
+                case=EVERY,
+            ),
         ),
         (
             "The engine asks in every step. Look at what is free now; `running` can stay as it is.",
-            "Go through the queue from its front, as long as a slot is free and the blocks suffice.",
+            "Go through the queue from its front, as long as a slot is free and the blocks suffice; stop at "
+            "the first for which they do not.",
             "A request of p tokens and at most m more reserves ⌈(p + m)/16⌉ blocks. Take that off the free "
             "blocks before you look at the next one.",
         ),
@@ -348,7 +375,7 @@ EXERCISES: tuple[Exercise, ...] = (
     _policy(
         "chunk",
         1,
-        ("H100", "L4", "three GPUs"),
+        ("H100", "L4", "all"),
         chunk_questions,
         (
             Budget(
@@ -356,11 +383,11 @@ EXERCISES: tuple[Exercise, ...] = (
                 1.5,
                 2,
                 "longest gap",
-                naive=30,
+                naive=5,
                 unit="reads of the weights",
                 why="a token's time, and a little",
                 advice="Somebody waited {times} × that long for the next token. How many tokens were in that "
-                "step, on the GPU with the least arithmetic per byte?",
+                "step, on the machine that reads its weights in the shortest time?",
             ),
             Budget(
                 "time",
@@ -447,9 +474,10 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         prefix_questions,
         (
-            "A block's name is everything up to its end: `tuple(prompt[: (i + 1) * size])`.",
-            "Count names that are in the cache, from the front, and stop at the first that is not. The last "
-            "token of the prompt is never a hit: look at (len(prompt) − 1) // size blocks at most.",
+            "Keys and values of a block depend on all that stands before it, too. What must its name hold?",
+            "Its name is everything up to its end, as a tuple. Count names that are in the cache, from the "
+            "front, and stop at the first that is not. The last token of the prompt is never a hit: look at "
+            "(len(prompt) − 1) // size blocks at most.",
             "Then write all len(prompt) // size full blocks into the cache with this prompt's number as "
             "time of use. While there are too many: the smallest time goes, among equals the longest name.",
         ),
@@ -470,7 +498,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Random arrivals, random service times of 1 s on average. Mean wait at 50 % utilisation: 1 s. "
         "At 90 %",
         "s",
-        "ρ/(1 − ρ) · 1 s: 0.9/0.1. Twice the load, nine times the wait.",
+        "ρ/(1 − ρ) · 1 s: 0.9/0.1. Not even twice the load, and nine times the wait.",
         9,
         0.1,
     ),
@@ -504,7 +532,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Llama 3 8B on an H100: for how many ms does everybody else wait while a prompt of 8,192 tokens goes "
         "through in one step",
         "ms",
-        "8,192 tokens × 2 FLOP × 7.5 billion weights over 989 TFLOP/s are 124 ms; attention comes on top.",
+        "8,192 tokens × 2 FLOP × 7.5 billion weights (without the table of embeddings) over 989 TFLOP/s are "
+        "124 ms; attention comes on top.",
         140,
         0.2,
     ),

@@ -14,7 +14,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "serve.queue": _kinds("M/M/1", "M/D/1", "long tails", "too many", "a limit that nothing keeps"),
     "serve.measure": _kinds("one", "few", "plain", "a late sender", "single tokens", "errors", "all fail"),
     "serve.admit": _kinds("few blocks", "over time", "one slot", "64 in 8 slots"),
-    "serve.chunk": _kinds("H100", "L4", "three GPUs"),
+    "serve.chunk": _kinds("H100", "L4", "all"),
     "serve.preempt": _kinds("two that grow", "few slots", "a small crowd", "a crowd"),
     "serve.prefix": _kinds(
         "a common start",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -71,7 +72,26 @@ def _carried_out(plan: Any, machine: Data, requests: Sequence[Data]) -> serving.
 
 
 def admit(plan: Any, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
-    return {"steps": len(_carried_out(plan, machine, requests).steps)}
+    """Nobody may overtake; against first come, first served, of all that fit."""
+    run = _carried_out(plan, machine, requests)
+    _check_turns(run, requests)
+    steps = len(run.steps)
+    used = serving.Machine.from_data(machine)
+    best = len(serving.run(used, from_data(requests), _reserving).steps)
+    return {"steps": steps, "started": round(steps / best, 4)}
+
+
+def _check_turns(run: serving.Run, requests: Sequence[Data]) -> None:
+    """Raises WrongAnswer where a request starts before one that came earlier."""
+    order = sorted(from_data(requests), key=lambda r: (r.arrival, r.number))
+    started = {life.request.number: life.admitted for life in run.lives}
+    for before, after in pairwise(order):
+        first, second = started[before.number], started[after.number]
+        if first is not None and second is not None and second < first:
+            raise WrongAnswer(
+                f"request {after.number} starts at time {second:g}, and request {before.number}, which came "
+                f"before it, at {first:g}: nobody overtakes"
+            )
 
 
 def _longest_gap(run: serving.Run) -> float:

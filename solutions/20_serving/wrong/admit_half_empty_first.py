@@ -1,4 +1,4 @@
-# exercise: serve.admit  fails: steps  says: 1,552 steps
+# exercise: serve.admit  fails: steps, all that fit  says: 1,552 steps
 
 from math import ceil
 
