@@ -46,7 +46,7 @@ from grading.verdicts import ExerciseVerdict, NotebookVerdict, as_text
 HERE = Path(__file__).parent
 HEAD = re.compile(r"# (how|exercise|earns|says|also|alone|slow|limits):(?: (.*))?")
 TOGETHER = Limits(seconds=400, patience=30)
-ALONE = Limits(seconds=60, patience=20)
+ALONE = Limits(seconds=120, patience=40)
 SECRET = b"red team"
 
 
