@@ -58,7 +58,8 @@ def limited(processes: int, memory: int) -> Iterator[list[str]]:
     values = {"pids": processes, "memory": memory}
     groups: list[Path] = []
     for home in {path for path, _ in _homes().values()}:
-        group = home / f"gpulab-{uuid.uuid4().hex[:12]}"
+        _sweep(home)
+        group = home / f"gpulab-{os.getpid()}-{uuid.uuid4().hex[:12]}"
         with contextlib.suppress(OSError):
             group.mkdir()
             groups.append(group)
@@ -71,6 +72,16 @@ def limited(processes: int, memory: int) -> Iterator[list[str]]:
     finally:
         for group in groups:
             _remove(group)
+
+
+@cache
+def _sweep(home: Path) -> None:
+    """Remove the groups of coordinators that were killed: nobody else will."""
+    for group in home.glob("gpulab-*-*"):
+        owner = group.name.split("-")[1]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            with contextlib.suppress(OSError):  # something still runs in it
+                group.rmdir()
 
 
 def _remove(group: Path) -> None:
