@@ -19,6 +19,7 @@ from gpulab.exercises.budgets import case_of
 from gpulab.exercises.spec import Budget, Exercise
 from gpulab.exercises.verdict import Verdict
 from gpulab.messages import Message
+from gpulab.profile import METRICS
 from gpulab.profile.display import Card, Heading, Note, Piece, Shown, Table, number, points
 
 FILE = "leaderboard.json"
@@ -37,6 +38,10 @@ class UnknownProject(Message, LookupError):
 
 class NothingToEnter(Message, LookupError):
     """No exercise of the project has been checked."""
+
+
+class NoSuchFile(Message, FileNotFoundError):
+    """A file of entries is not there."""
 
 
 class NotALeaderboard(Message, ValueError):
@@ -122,6 +127,19 @@ def _ranked(project: str) -> Iterator[tuple[Exercise, Budget]]:
                 yield exercise, budget
 
 
+def _beyond(entry: Entry) -> str:
+    """The labels of counts that are better than their bounds, between commas."""
+    found = []
+    for exercise, budget in _ranked(entry.project):
+        count = (entry.counts.get(exercise.name) or {}).get(budget.label)
+        bound = budget.bound_for(case_of(exercise, budget).sizes)
+        if count is None or bound is None or math.isclose(count, bound):
+            continue
+        if scoring.met(budget.sense, count, bound):
+            found.append(budget.label)
+    return ", ".join(found)
+
+
 def _published(project: str, which: str) -> Entry:
     """What naive solutions, references (with the budgets' margin) and bounds cost, as an entry."""
     counts: dict[str, Counts] = {}
@@ -161,7 +179,11 @@ def entries() -> list[Entry]:
 
 def read(path: Path) -> list[Entry]:
     """The entries of a file. Raises FileNotFoundError, or NotALeaderboard for what is none."""
-    if path.stat().st_size > LARGEST_FILE:
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise NoSuchFile(f"There is no file {path}.") from None
+    if size > LARGEST_FILE:
         raise NotALeaderboard(f"{path} has more than {LARGEST_FILE:,} bytes: that is no leaderboard.")
     try:
         data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
@@ -293,7 +315,7 @@ class Board(Shown):
     def card(self) -> Card:
         rows = self.ranking()
         counted = [e for e in rows if e.who != "–"]
-        places = {e.key: str(n) for n, e in enumerate(counted, 1)}
+        places = {e.key: str(n) for n, e in enumerate(filter(points_of, counted), 1)}
         of = sum(exercise.points for exercise in find(self.project))
         table = tuple(
             (
@@ -307,13 +329,17 @@ class Board(Shown):
         )
         header = ("place", "who", "attempt", "merit", "points")
         pieces: list[Piece] = [
-            Heading(f"project {self.project}", "naive 0, bound 100"),
+            Heading(f"project {self.project}", "merit: naive 0, bound 100; the reference is the budget"),
             Table(header, table, frozenset({1, 2})),
             *self._counts(next((e for e in counted if not e.who), None)),
         ]
         if not counted:
             pieces.append(Note("Nobody is on it yet."))
-        elif any(e.who for e in counted):
+        for e in counted:
+            if below := _beyond(e):
+                said = f"{e.who or 'You'}, {e.attempt}: beyond what was thought to be the bound in {below}."
+                pieces.append(Note(f"{said} Look how; a bound may be wrong."))
+        if any(e.who for e in counted):
             pieces.append(Note("Others' entries are what their files say; nobody has checked them here."))
         return Card(tuple(pieces))
 
@@ -331,7 +357,8 @@ class Board(Shown):
                     counts.get(budget.label),
                 )
                 name = f"{exercise.name.partition('.')[2]}: {budget.label}"
-                rows.append((name, *("" if v is None else number(v) for v in values)))
+                unit = METRICS[budget.metric].unit if budget.metric in METRICS else budget.unit
+                rows.append((name, *("" if v is None else number(v, unit) for v in values)))
         return [Table(("count", "naive", "reference", "bound", "you"), tuple(rows))]
 
 

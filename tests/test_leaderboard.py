@@ -10,6 +10,7 @@ from gpulab import cli, leaderboard
 from gpulab.exercises import progress
 from gpulab.exercises.budgets import case_of
 from gpulab.exercises.verdict import Part, Verdict
+from gpulab.profile.display import Table
 
 
 @pytest.fixture(autouse=True)
@@ -140,3 +141,36 @@ def test_somebody_elses_file_needs_a_name(folder, capsys):
 def test_a_missing_file_or_project_is_a_wrong_command_line(folder, capsys):
     assert cli.main(["leaderboard", "--import", str(folder / "none.json")]) == 2
     assert cli.main(["leaderboard", "chess"]) == 2
+
+
+def test_a_missing_file_is_named_in_words(folder, capsys):
+    assert cli.main(["leaderboard", "--import", str(folder / "none.json")]) == 2
+    said = capsys.readouterr().err
+    assert f"There is no file {folder / 'none.json'}" in said and "Errno" not in said
+
+
+def test_no_points_no_place_and_counts_have_units_and_the_reference_is_explained():
+    checked(FORWARD, False, {})
+    leaderboard.enter("attention", "wrong")
+    checked(FORWARD, True, counts(0.5))
+    board = leaderboard.enter("attention", "right")
+    places = next(p for p in board.card().pieces if isinstance(p, Table)).rows
+    assert {row[2]: row[0] for row in places}["right"] == "1"
+    assert {row[2]: row[0] for row in places}["wrong"] == ""
+    assert "the reference is the budget" in str(board) and " B" in str(board)
+    assert "beyond" not in str(board)
+
+
+def test_a_count_beyond_its_bound_is_pointed_out():
+    budget = leaderboard.find("attention")[0].budgets[0]
+    checked(FORWARD, True, counts(0) | {budget.label: 1.0})
+    assert f"the bound in {budget.label}." in str(leaderboard.enter("attention", "magic"))
+    checked(
+        FORWARD,
+        True,
+        {
+            b.label: b.bound_for(case_of(leaderboard.find("attention")[0], b).sizes)
+            for b in leaderboard.find("attention")[0].budgets
+        },
+    )
+    assert "beyond" not in str(leaderboard.enter("attention", "magic"))
