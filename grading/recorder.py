@@ -226,7 +226,8 @@ def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any
     fixed: set[int] = set()
     for argument in case["arguments"]:
         if "scalar" in argument:
-            values.append(np.dtype(argument["dtype"]).type(argument["value"]))
+            value = np.dtype(argument["dtype"]).type(argument["value"])
+            values.append(launching.scalar(value, case["face"]))
             continue
         if argument["role"] == "in":
             fixed.add(len(names))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpulab.simulated_cupy.creation import asarray
 from gpulab.simulated_cupy.raw import RawKernel
 
@@ -21,6 +23,14 @@ def is_kernel(fn: Any) -> bool:
 def given(array: Any, face: Face) -> Any:
     """A device array as the learner's code knows arrays; the memory is the same."""
     return asarray(array) if face == "cupy" else array
+
+
+def scalar(value: np.generic, face: Face) -> Any:
+    """A scalar as host code gets it: Python's own number, as no other may be a ``tl.constexpr``.
+
+    CuPy's kernels, and arguments of 4 bytes, are told their type by NumPy's.
+    """
+    return value.item() if face == "cuda" and value.dtype in ("int64", "float64", "bool") else value
 
 
 def launch(

@@ -79,7 +79,12 @@ def run(
     """
     device = devices.current()
     arrays = {a.name: to_device(a.value) for a in before if a.role != "scalar"}
-    given = [launching.given(arrays[a.name], exercise.face) if a.name in arrays else a.value for a in before]
+    given = [
+        launching.given(arrays[a.name], exercise.face)
+        if a.name in arrays
+        else launching.scalar(a.value, exercise.face)
+        for a in before
+    ]
     count = _Count()
     if writers is not None:
         writers.watch({n: Range(a.address, a.size, a.dtype.itemsize) for n, a in arrays.items()})
