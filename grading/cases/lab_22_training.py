@@ -19,6 +19,6 @@ CASES: dict[str, tuple[Case, ...]] = {
     "training_project.train": (
         train_case(1, 4, 4, 6, 1, 3),
         train_case(2, 8, 8, 9, 4, 2),
-        train_case(4, 24, 24, 64, 6, 2),
+        train_case(4, 12, 112, 40, 6, 2),
     ),
 }

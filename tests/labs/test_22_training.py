@@ -19,6 +19,7 @@ from gpulab.exercises.lab_22_training import (  # noqa: E402
     CLUSTER,
     SEVERAL,
     activations,
+    micro_batches,
     model,
     one_by_one,
     tables,
@@ -26,6 +27,7 @@ from gpulab.exercises.lab_22_training import (  # noqa: E402
 )
 from gpulab.exercises.references.lab_22_training import interval, search, timetable, train  # noqa: E402
 from gpulab.exercises.spec import WrongAnswer  # noqa: E402
+from grading.cases.lab_22_training import CASES  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "22_capstones"
@@ -118,6 +120,15 @@ def test_training_in_numpy_is_training_with_autograd():
 
 def test_the_table_of_bytes_and_messages():
     sizes = find("training_project.train").cases[-1].sizes
-    assert activations(sizes) == 24_576 and tables(sizes, 2) == 24_576 and one_by_one(sizes) == 98
+    assert activations(sizes) == tables(sizes, 2) == 98_304 and one_by_one(sizes) == 98
+    assert micro_batches(sizes) == 96
     points = [find(f"training_project.{name}") for name in ("plan", "timetable", "train")]
     assert sum(e.correct_points for e in points) == 40 and sum(e.points for e in points) == 80
+
+
+def test_to_carry_the_weights_to_one_rank_and_back_is_dearer_than_naive():
+    for sizes in (find("training_project.train").cases[-1].sizes, CASES["training_project.train"][-1].sizes):
+        width, words, ranks = (int(sizes[name]) for name in ("width", "words", "ranks"))
+        carried = 4 * width * (2 * (ranks - 1) * width + words)
+        assert carried > activations(sizes) + tables(sizes, 6)
+        assert int(sizes["tokens"]) * int(sizes["steps"]) < width, "a link costs less than moving a weight"
