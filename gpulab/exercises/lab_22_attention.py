@@ -204,6 +204,9 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=(
             heads_case(2, 1, 10, 17, True),
             heads_case(3, 3, 70, 33, False),
+            heads_case(4, 2, 9, 35, False),
+            heads_case(3, 1, 1, 40, True),
+            heads_case(3, 1, 5, 1, False),
             heads_case(8, 1, 4, 200, True, name="few queries", scale=100),
             heads_case(4, 2, 256, 256, True, name="causal"),
         ),
@@ -273,6 +276,9 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=(
             heads_case(2, 1, 10, 17, True),
             heads_case(3, 3, 37, 33, False, scale=20),
+            heads_case(3, 1, 9, 35, False),
+            heads_case(2, 1, 1, 40, True),
+            heads_case(2, 2, 5, 1, False),
             heads_case(4, 2, 192, 192, True, name="causal"),
         ),
         arguments=backward_arguments,

@@ -48,7 +48,7 @@ gpulab.start("22")
 #
 # **Causal** is 0 or 1. With 1, m ≥ n, and query i sees key j where j ≤ i + m − n. With 0 it sees all keys.
 #
-# **Exact.** Logits reach ±100s in forward. Results are held to float64.
+# **Exact.** Logits reach ±100s in forward. Results are held to float64: forward to 2e-3, backward to 5e-3 relative + 2e-2.
 #
 # **Kernels** are Triton's. Host code launches them; it may ask for shapes, not for contents. No results before the
 # launch: each output holds garbage, and each element must be written.
@@ -181,7 +181,7 @@ def forward(q, k, v, out, lse, causal):
     (heads, n, d), (shared, m, _) = q.shape, k.shape
     group, rows = heads // shared, 128
     forward_kernel[(triton.cdiv(group * n, rows), shared)](
-        q, k, v, out, lse, n, m, CAUSAL=bool(causal), GROUP=group, D=d, ROWS=rows, COLUMNS=32, num_warps=4
+        q, k, v, out, lse, n, m, CAUSAL=causal, GROUP=group, D=d, ROWS=rows, COLUMNS=32, num_warps=4
     )
     ### END SOLUTION
 
@@ -386,7 +386,7 @@ def backward(q, k, v, out, lse, dout, causal, shares, dq, dk, dv):
     ### BEGIN SOLUTION
     (heads, n, d), (shared, m, _) = q.shape, k.shape
     group = heads // shared
-    sizes = {"CAUSAL": bool(causal), "GROUP": group, "D": d}
+    sizes = {"CAUSAL": causal, "GROUP": group, "D": d}
     shares_kernel[(triton.cdiv(heads * n, 64),)](out, dout, shares, heads * n, D=d, ROWS=64)
     keys_kernel[(triton.cdiv(m, 64), shared)](
         q, k, v, lse, dout, shares, dk, dv, n, m, ROWS=32, COLUMNS=64, **sizes

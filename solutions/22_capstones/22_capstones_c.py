@@ -45,11 +45,11 @@ gpulab.start("22")
 #
 # **A policy** is a function of a `state`, decorated by `@serving.policy`. `state.waiting` and `state.running` hold requests
 # with `number`, `arrival`, `prompt`, `most`, `made`, `left` (of the prompt, to go through the model), `tokens` (in the
-# cache), `blocks`, `decodes`, `preempted`; there are `state.now`, `state.free_blocks`, `state.free_slots` and
+# cache), `blocks`, `decodes` (nothing is left: a token a step), `preempted`; there are `state.now`, `state.free_blocks`, `state.free_slots` and
 # `state.machine` with `slots`, `blocks`, `step_tokens`, `times` and `blocks_for(tokens)`.
 #
-# It returns a dictionary: `admit` (numbers), `preempt` (they lose their blocks and start again, later), `prefill`
-# (number → tokens of its prompt in this step; left out, all that is left goes through). Not everything may stand still.
+# It returns a dictionary: `admit` (numbers), `preempt` (they lose their blocks; `left` becomes prompt + `made`), `prefill`
+# (number → tokens of its prompt in this step; 0 waits; left out, all that is left goes through). Not everything may stand still.
 #
 # **The limits** (SLO): first token within 1 s, then 40 ms a token on average. A request that keeps both counts, any
 # other counts nothing. **Goodput** is how many count. Everybody must be served, in time or not.
@@ -311,7 +311,7 @@ plot.bars(
     by_length(yours["adversary"]),
     "mean time to first token, s",
     budget=1.0,
-    caption="Short prompts are served in time; long ones pay for it (dashed: the limit).",
+    caption="Who is served in time, and who pays for it, by length of the prompt (dashed: the limit).",
 )
 
 # %% [markdown]
