@@ -11,7 +11,7 @@ from typing import Any
 from . import budgets, cases, messages
 from .compare import NotAnAnswer, answer_words, first_difference, holds_nan, normal, same_answer
 from .every_case import walk
-from .registry import Reference
+from .registry import STUMBLES, Reference
 from .run import explain, name_of
 from .spec import Case, Exercise, WrongAnswer
 from .verdict import Detail, Part, no_points
@@ -129,7 +129,7 @@ def _count(
         found = reference(got, *deepcopy(arguments))
     except WrongAnswer as wrong:
         return str(wrong)
-    except (TypeError, KeyError, IndexError, AttributeError, ValueError, ArithmeticError, RecursionError):
+    except STUMBLES:
         return messages.not_a_plan()
     budgets.keep_worst(exercise, counts, found)
     return ""

@@ -17,7 +17,7 @@ import numpy as np
 from . import budgets, cases, messages
 from .cases import Argument
 from .every_case import walk
-from .registry import Reference
+from .registry import STUMBLES, Reference
 from .run import explain, name_of
 from .spec import Case, Exercise, WrongAnswer
 from .verdict import Detail, Part, no_points
@@ -36,9 +36,6 @@ MOST_AXES = 8
 LONGEST_NAME = 64  # characters
 MOST_BYTES = 16 << 20
 PER_AXIS = 8  # bytes: a length tells something, too
-
-# What no reference should have to expect of an artefact: other names, shapes and types than it reads.
-UNREADABLE = (TypeError, KeyError, IndexError, AttributeError, ValueError, ArithmeticError)
 
 
 class NotAnArtefact(Exception):
@@ -175,7 +172,7 @@ def _at(
             found = reference(artefact, inputs, held_out, case.sizes)
     except WrongAnswer as wrong:
         return _Failure(case, (Detail(str(wrong)),))
-    except UNREADABLE as error:
+    except STUMBLES as error:
         return _Failure(case, (Detail(messages.artefact_unreadable(_words(artefact), str(error))),))
     if odd := [name for name, value in found.items() if not math.isfinite(value)]:
         return _Failure(case, (Detail(messages.artefact_count(odd[0])),))

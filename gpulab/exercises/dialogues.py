@@ -22,7 +22,7 @@ from .compare import answer_words, normal
 from .dialogue_member import Over, line_of, play
 from .every_case import walk
 from .on_ranks import file_of
-from .registry import Reference
+from .registry import STUMBLES, Reference
 from .run import name_of
 from .spec import Case, Exercise, WrongAnswer
 from .verdict import Detail, Part, no_points
@@ -83,13 +83,9 @@ class Dialogue:
             raise WrongAnswer(messages.too_many_calls(MOST_CALLS))
         try:
             return normal(function(*arguments))
-        except _ODD:
+        except STUMBLES:
             shown = ", ".join(answer_words(a, 40) for a in arguments)
             raise WrongAnswer(messages.odd_form(function.__name__, shown)) from None
-
-
-# What a reference stumbles over where an answer or a call has not the form that it takes for granted.
-_ODD = (TypeError, KeyError, IndexError, AttributeError, ValueError, ArithmeticError, RecursionError)
 
 
 class Here(Dialogue):
@@ -134,7 +130,7 @@ def hold(
             return Outcome(wrong=str(wrong), asked=dialogue.asked)
         except Stopped as stopped:
             return Outcome(trouble=stopped.trouble, asked=dialogue.asked)
-        except _ODD:
+        except STUMBLES:
             return Outcome(wrong=messages.not_a_plan(), asked=dialogue.asked)
         budgets.keep_worst(exercise, counts, found)
     return Outcome(counts)

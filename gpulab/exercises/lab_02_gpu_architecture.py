@@ -37,12 +37,13 @@ do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from math import floor
 
 import numpy as np
 
 from gpulab import hardware
+from gpulab.exercises.builders import answered
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Shape, Sizes
 
 LAB = "02"
@@ -50,10 +51,6 @@ LAB = "02"
 JUMPS_BLOCK = 128
 KINDS = ("float64", "float32", "float16", "bfloat16", "float8", "int8")
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "float8": 1}
-
-
-def _named(*names: str) -> tuple[Case, ...]:
-    return tuple(Case(name, {"kind": name}) for name in names)
 
 
 def _power_of_two(low: int, high: int, generator: np.random.Generator) -> int:
@@ -381,26 +378,7 @@ def _warps(*counts: int) -> tuple[Case, ...]:
     return tuple(Case(f"{n} warp{'s' * (n != 1)}", {"warps": n}) for n in counts)
 
 
-def _answered(
-    name: str,
-    points: float,
-    kinds: tuple[str, ...],
-    questions: Callable[[Sizes, np.random.Generator], list[tuple]],
-    hints: tuple[str, str, str],
-    section: str,
-    rtol: float = 0.0,
-) -> Exercise:
-    return Exercise(
-        name=f"arch.{name}",
-        lab=LAB,
-        evidence="answered cases",
-        correct_points=points,
-        cases=_named(*kinds),
-        questions=questions,
-        hints=hints,
-        section=section,
-        rtol=rtol,
-    )
+_answered = partial(answered, "arch", LAB)
 
 
 EXERCISES: tuple[Exercise, ...] = (

@@ -39,22 +39,20 @@ is written, `keep` old ones are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from gpulab import hardware
 from gpulab.distributed import topologies
+from gpulab.exercises.builders import answered
+from gpulab.exercises.cases import of_kinds
 from gpulab.exercises.spec import Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "18"
 
 DAY = 86_400.0
-
-
-def _named(*names: str) -> tuple[Case, ...]:
-    return tuple(Case(name, {"kind": name}) for name in names)
 
 
 # ---------------------------------------------------------------- clusters
@@ -330,26 +328,7 @@ def reshard_questions(sizes: Sizes, generator: np.random.Generator) -> list[tupl
 # ---------------------------------------------------------------- the exercises
 
 
-def _answered(
-    name: str,
-    points: float,
-    kinds: tuple[str, ...],
-    questions: Callable[[Sizes, np.random.Generator], list[tuple]],
-    hints: tuple[str, str, str],
-    section: str,
-    rtol: float = 0.0,
-) -> Exercise:
-    return Exercise(
-        name=f"cluster.{name}",
-        lab=LAB,
-        evidence="answered cases",
-        correct_points=points,
-        cases=_named(*kinds),
-        questions=questions,
-        hints=hints,
-        section=section,
-        rtol=rtol,
-    )
+_answered = partial(answered, "cluster", LAB)
 
 
 EXERCISES: tuple[Exercise, ...] = (
@@ -484,7 +463,7 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence="answered cases",
         measured=True,
         correct_points=1,
-        cases=_named("24 h", "rare", "often"),
+        cases=of_kinds("24 h", "rare", "often"),
         questions=interval_questions,
         budgets=(
             Budget(

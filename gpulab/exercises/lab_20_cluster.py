@@ -49,13 +49,10 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
+from gpulab.exercises.cases import of_kinds
+from gpulab.exercises.spec import EVERY, Budget, Exercise, Prediction, Sizes
 
 LAB = "20"
-
-
-def _named(*names: str) -> tuple[Case, ...]:
-    return tuple(Case(name, {"kind": name}) for name in names)
 
 
 # ---------------------------------------------------------------- MIG
@@ -315,7 +312,7 @@ def _measured(
         evidence="answered cases",
         measured=measured,
         correct_points=points,
-        cases=_named(*kinds),
+        cases=of_kinds(*kinds),
         questions=questions,
         budgets=budgets,
         hints=hints,

@@ -43,21 +43,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpulab import serving
-from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
+from gpulab.exercises.builders import answered
+from gpulab.exercises.cases import of_kinds
+from gpulab.exercises.spec import EVERY, Budget, Exercise, Prediction, Sizes
 from gpulab.serving import requests, traces
 
 LAB = "20"
 
 Question = tuple[dict[str, Any], list[dict[str, Any]]]
-
-
-def _named(*names: str) -> tuple[Case, ...]:
-    return tuple(Case(name, {"kind": name}) for name in names)
 
 
 def _question(machine: serving.Machine, trace: list[serving.Request]) -> Question:
@@ -256,26 +255,7 @@ def prefix_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple
 # ---------------------------------------------------------------- the exercises
 
 
-def _answered(
-    name: str,
-    points: float,
-    kinds: tuple[str, ...],
-    questions: Callable[[Sizes, np.random.Generator], list[tuple]],
-    hints: tuple[str, str, str],
-    section: str,
-    rtol: float = 0.0,
-) -> Exercise:
-    return Exercise(
-        name=f"serve.{name}",
-        lab=LAB,
-        evidence="answered cases",
-        correct_points=points,
-        cases=_named(*kinds),
-        questions=questions,
-        hints=hints,
-        section=section,
-        rtol=rtol,
-    )
+_answered = partial(answered, "serve", LAB)
 
 
 def _policy(
@@ -294,7 +274,7 @@ def _policy(
         measured=True,
         decorator="@serving.admission" if name == "admit" else "@serving.policy",
         correct_points=points,
-        cases=_named(*kinds),
+        cases=of_kinds(*kinds),
         questions=questions,
         budgets=budgets,
         hints=hints,

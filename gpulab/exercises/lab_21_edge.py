@@ -48,21 +48,20 @@ the front 1.2 to 1.4. A test measures both on 50 seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpulab import hardware
+from gpulab.exercises.builders import answered
+from gpulab.exercises.cases import of_kinds
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "21"
 
 Numbers = np.random.Generator
-
-
-def _named(*names: str) -> tuple[Case, ...]:
-    return tuple(Case(name, {"kind": name}) for name in names)
 
 
 # ---------------------------------------------------------------- interfaces
@@ -430,26 +429,7 @@ def federated_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
 # ---------------------------------------------------------------- the exercises
 
 
-def _answered(
-    name: str,
-    points: float,
-    kinds: tuple[str, ...],
-    questions: Callable[[Sizes, Numbers], list[tuple]],
-    hints: tuple[str, str, str],
-    section: str,
-    rtol: float = 0.0,
-) -> Exercise:
-    return Exercise(
-        name=f"edge.{name}",
-        lab=LAB,
-        evidence="answered cases",
-        correct_points=points,
-        cases=_named(*kinds),
-        questions=questions,
-        hints=hints,
-        section=section,
-        rtol=rtol,
-    )
+_answered = partial(answered, "edge", LAB)
 
 
 def _place_budget(points: float, case: str, naive: float, why: str, advice: str) -> Budget:
@@ -582,7 +562,7 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence="answered cases",
         measured=True,
         correct_points=2,
-        cases=_named("equal layers", "all fits", "not worth it", "mixed", "experts", "costly link"),
+        cases=of_kinds("equal layers", "all fits", "not worth it", "mixed", "experts", "costly link"),
         questions=place_questions,
         budgets=(
             _place_budget(

@@ -25,6 +25,10 @@ class UnknownExercise(Message, LookupError):
     """No exercise has that name; the message names the closest."""
 
 
+# What a reference stumbles over where an answer has not the form that it takes for granted.
+STUMBLES = (TypeError, KeyError, IndexError, AttributeError, ValueError, ArithmeticError, RecursionError)
+
+
 class NoReference(Message, LookupError):
     """The expected results are not installed here."""
 
