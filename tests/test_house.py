@@ -277,3 +277,8 @@ def test_the_examples_of_contributing_md_are_in_the_code() -> None:
         for piece in quote.split("    …\n"):
             lines = [line.removeprefix("    ") for line in piece.rstrip().splitlines()]
             assert "\n".join(lines) in source, f"{file} no longer has what CONTRIBUTING.md quotes:\n{piece}"
+
+
+def test_no_folder_of_the_tests_takes_a_librarys_place():
+    """With an `__init__.py` right below tests/, pytest imports a folder by its bare name: `distributed`, `triton`, …"""
+    assert [str(path) for path in (ROOT / "tests").glob("*/__init__.py")] == []

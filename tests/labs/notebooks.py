@@ -15,6 +15,7 @@ import jupytext
 from nbformat import NotebookNode
 
 from gpulab.exercises.spec import Array, Case, Exercise
+from gpulab.global_names import bound_and_used
 from grading.course import sources
 from grading.graft import cells_to_run
 from grading.preprocessors import StableIds
@@ -89,8 +90,24 @@ def wrong_header(path: Path) -> dict[str, str]:
 
 
 def wrong_answer(path: Path) -> dict[str, Any]:
-    """The names that a wrong submission binds."""
-    return _run([path.read_text()], str(path))
+    """The names that a wrong submission binds; functions that its lab gives are there for it to call."""
+    source = path.read_text()
+    bound, used = bound_and_used(source)
+    given = [text for name, text in _given(path.parts[-3]).items() if name in used - bound]
+    return _run([*given, source], str(path))
+
+
+@cache
+def _given(lab: str) -> dict[str, str]:
+    """The functions that a lab's notebooks give to learners: name → source."""
+    found: dict[str, str] = {}
+    for cell in cells(lab, "code"):
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            continue
+        for statement in ast.parse(_without_calls(cell.source)).body:
+            if isinstance(statement, ast.FunctionDef):
+                found[statement.name] = ast.unparse(statement)
+    return found
 
 
 def _run(cells: list[str], name: str) -> dict[str, Any]:

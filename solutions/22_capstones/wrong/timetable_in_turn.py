@@ -1,4 +1,4 @@
-# exercise: training_project.timetable  fails: time, slow links  says: naive 32.3
+# exercise: training_project.timetable  fails: time, slow links, time, six devices  says: naive 32.3
 def timetable(devices, batches, times, message, room):
     orders = []
     for device in range(devices):
