@@ -15,8 +15,10 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
+from gpulab.course.address import address
 from grading import texts
 from grading.graft import graft, is_test
+from grading.hosted import open_elsewhere
 from grading.notebooks import read_released
 from grading.verdicts import ExerciseVerdict, NotebookVerdict, Store, as_text
 
@@ -42,6 +44,15 @@ class StableIds(NbGraderPreprocessor):
             seen[name] = seen.get(name, 0) + 1
             cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
         return notebook, resources
+
+
+class OpenElsewhere(NbGraderPreprocessor):
+    """Where the course has a public address, a notebook can be opened on other people's machines."""
+
+    def preprocess(self, notebook: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        lab, name = resources["nbgrader"]["assignment"], resources["nbgrader"]["notebook"]
+        folder = f"{lab}/" if lab[0].isdigit() else ""  # a page beside the labs is of none
+        return open_elsewhere(notebook, f"labs/{folder}{name}.ipynb", address()), resources
 
 
 class ClearSolutions(nbg.ClearSolutions):
@@ -117,6 +128,7 @@ class FlagUngraded(NbGraderPreprocessor):
 
 RELEASE: list[type[NbGraderPreprocessor]] = [
     StableIds,
+    OpenElsewhere,  # after the ids, which do not depend on where the course lies
     nbg.LockCells,
     ClearSolutions,
     nbg.ClearOutput,
