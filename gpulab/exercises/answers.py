@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 from . import budgets, cases, messages
 from .compare import NotAnAnswer, answer_words, first_difference, holds_nan, normal, same_answer
-from .every_case import walk
+from .every_case import Failure, parts
 from .registry import STUMBLES, Reference
 from .run import explain, name_of
 from .spec import Case, Exercise, WrongAnswer
-from .verdict import Detail, Part, no_points
+from .verdict import Detail, Part
 
 
 def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) -> tuple[Part, ...]:
     """All answers right, or what is wrong with the first that is not; then budgets on what was counted."""
     counts: dict[str, dict[str, float]] = {case.name: {} for case in exercise.cases}
-    found = walk(exercise, lambda case: _at(exercise, case, fn, reference, counts[case.name]))
-    of = exercise.correct_points
-    if found.first is None:
-        summary = messages.all_right([c.name for c in exercise.cases], "set")
-        return (Part("right", "pass", of, of, summary), *budgets.of_counts(exercise, counts))
-    details = found.first.details
-    if not found.right and all(failure.silent for failure in found.failures):  # None is never right there
-        details = (Detail(messages.returns_nothing(name_of(fn))),)
-    empty = details[0].text == messages.empty(name_of(fn))
-    return no_points(exercise, messages.no_result() if empty else found.summary("set"), details)
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """What is wrong at one case.
-
-    `stopped` where the function raised, or answered what is no answer; `silent` where it gave None only.
-    """
-
-    case: Case
-    details: tuple[Detail, ...]
-    stopped: bool = False
-    silent: bool = False
+    return parts(
+        exercise,
+        fn,
+        lambda case: _at(exercise, case, fn, reference, counts[case.name]),
+        lambda: budgets.of_counts(exercise, counts),
+        "set",
+    )
 
 
 def _at(
     exercise: Exercise, case: Case, fn: Callable[..., Any], reference: Reference, counts: dict[str, float]
-) -> _Failure | None:
+) -> Failure | None:
     """What is wrong at one case. What a measured exercise's reference counts goes into `counts`."""
     questions = cases.questions(exercise, case)
     wrong: list[tuple[str, tuple]] = []
@@ -57,13 +39,11 @@ def _at(
         try:
             got = normal(fn(*deepcopy(arguments)))
         except NotAnAnswer as odd:
-            return _Failure(case, (Detail(messages.odd_answer(call, str(odd))),), True)
+            return Failure(case, (Detail(messages.odd_answer(call, str(odd))),), True)
         except NotImplementedError as error:
-            return _Failure(case, explain(error, fn), True)
+            return Failure(case, explain(error, fn), True)
         except Exception as error:
-            if exercise.decorator and _is_bare(fn, arguments):
-                return _Failure(case, (Detail(messages.no_decorator(name_of(fn), exercise.decorator)),), True)
-            return _Failure(case, (Detail(messages.while_answering(call)), *explain(error, fn)), True)
+            return Failure(case, (Detail(messages.while_answering(call)), *explain(error, fn)), True)
         silent = silent and got is None
         if exercise.measured:
             said = _count(exercise, got, arguments, reference, counts)
@@ -76,18 +56,7 @@ def _at(
         return None
     (first, asked), more = wrong[0], len(wrong) - 1
     rest = (Detail(messages.more_answers(more, len(questions))),) if more else ()
-    return _Failure(case, (Detail(first), *_in_full(fn, asked), *rest), silent=silent)
-
-
-def _is_bare(fn: Callable[..., Any], arguments: tuple) -> bool:
-    """A function as it was written, which cannot be called with the question's arguments."""
-    if not inspect.isfunction(fn):
-        return False
-    try:
-        inspect.signature(fn).bind(*arguments)
-    except TypeError:
-        return True
-    return False
+    return Failure(case, (Detail(first), *_in_full(fn, asked), *rest), silent=silent)
 
 
 def _difference(exercise: Exercise, call: str, got: Any, expected: Any) -> str:

@@ -9,18 +9,17 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import budgets, cases, messages
 from .cases import Argument
-from .every_case import walk
+from .every_case import Failure, parts
 from .registry import STUMBLES, Reference
 from .run import explain, name_of
 from .spec import Case, Exercise, WrongAnswer
-from .verdict import Detail, Part, no_points
+from .verdict import Detail, Part
 
 Artefact = dict[str, np.ndarray]
 
@@ -125,23 +124,13 @@ def given(made: Sequence[Argument]) -> list[Any]:
 def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) -> tuple[Part, ...]:
     """Every artefact can be read and is good enough, or what is wrong with the first; then the budgets."""
     counts: dict[str, dict[str, float]] = {}
-    found = walk(exercise, lambda case: _at(exercise, case, fn, reference, counts))
-    of = exercise.correct_points
-    if found.first is None:
-        first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases], "set"))
-        return (first, *_budgets(exercise, counts))
-    details = found.first.details
-    empty = details[0].text == messages.empty(name_of(fn))
-    return no_points(exercise, messages.no_result() if empty else found.summary("set"), details)
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """What is wrong at one case; `stopped` where the function raised, or returned no artefact."""
-
-    case: Case
-    details: tuple[Detail, ...]
-    stopped: bool = False
+    return parts(
+        exercise,
+        fn,
+        lambda case: _at(exercise, case, fn, reference, counts),
+        lambda: _budgets(exercise, counts),
+        "set",
+    )
 
 
 def _at(
@@ -150,32 +139,32 @@ def _at(
     fn: Callable[..., Any],
     reference: Reference,
     counts: dict[str, dict[str, float]],
-) -> _Failure | None:
+) -> Failure | None:
     """What is wrong at one case. What is counted goes into `counts`, under the case's name."""
     made = cases.arguments(exercise, case)
     try:
         returned = fn(*given(made))
     except Exception as error:
-        return _Failure(case, explain(error, fn), True)
+        return Failure(case, explain(error, fn), True)
     if returned is None:
-        return _Failure(case, (Detail(messages.returns_nothing(name_of(fn))),), True)
+        return Failure(case, (Detail(messages.returns_nothing(name_of(fn))),), True)
     try:
         artefact = packed(returned)
     except NotAnArtefact as error:
-        return _Failure(case, (Detail(str(error)),), True)
+        return Failure(case, (Detail(str(error)),), True)
     for name, array in artefact.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            return _Failure(case, (Detail(messages.artefact_not_finite(name)),))
+            return Failure(case, (Detail(messages.artefact_not_finite(name)),))
     inputs, held_out = ({a.name: a.value for a in made if a.role == role} for role in ("in", "held out"))
     try:
         with np.errstate(all="ignore"):
             found = reference(artefact, inputs, held_out, case.sizes)
     except WrongAnswer as wrong:
-        return _Failure(case, (Detail(str(wrong)),))
+        return Failure(case, (Detail(str(wrong)),))
     except STUMBLES as error:
-        return _Failure(case, (Detail(messages.artefact_unreadable(_words(artefact), str(error))),))
+        return Failure(case, (Detail(messages.artefact_unreadable(_words(artefact), str(error))),))
     if odd := [name for name, value in found.items() if not math.isfinite(value)]:
-        return _Failure(case, (Detail(messages.artefact_count(odd[0])),))
+        return Failure(case, (Detail(messages.artefact_count(odd[0])),))
     counts[case.name] = {"bytes": bytes_of(artefact), **found}
     return None
 

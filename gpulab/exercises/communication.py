@@ -11,7 +11,7 @@ import linecache
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from gpulab.messages import Message
 from . import budgets, cases, messages
 from .cases import Argument
 from .compare import index_words, mismatch, value_words, where
-from .every_case import walk
+from .every_case import Failure, parts
 from .on_ranks import TYPES, file_of
 from .registry import Reference
 from .run import name_of
@@ -141,23 +141,12 @@ def examine(
     except CannotTravel as error:
         return no_points(exercise, messages.no_result(), (Detail(str(error)),))
     traffic: dict[str, Traffic] = {}
-    found = walk(exercise, lambda case: _at(exercise, case, fn, reference, source, traffic))
-    if found.first is None:
-        of = exercise.correct_points
-        first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases]))
-        return (first, *_budgets(exercise, traffic))
-    details = found.first.details
-    empty = details[0].text == messages.empty(name_of(fn))
-    return no_points(exercise, messages.no_result() if empty else found.summary(), details)
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """What is wrong at one case; `stopped` where the ranks came to no result."""
-
-    case: Case
-    details: tuple[Detail, ...]
-    stopped: bool = False
+    return parts(
+        exercise,
+        fn,
+        lambda case: _at(exercise, case, fn, reference, source, traffic),
+        lambda: _budgets(exercise, traffic),
+    )
 
 
 def _at(
@@ -167,19 +156,19 @@ def _at(
     reference: Reference,
     source: Source,
     traffic: dict[str, Traffic],
-) -> _Failure | None:
+) -> Failure | None:
     """What is wrong at one case; None if nothing is."""
     made = cases.arguments(whole(exercise), case)
     outcome = source(case, made)
     if outcome.trouble:
-        return _Failure(case, _trouble(outcome.trouble, fn), True)
+        return Failure(case, _trouble(outcome.trouble, fn), True)
     ranks = ranks_of(case)
     try:
         got = [results(made, rank, ranks, *outcome.returned[rank]) for rank in range(ranks)]
     except NotAResult as wrong:
-        return _Failure(case, (Detail(str(wrong)),), True)
+        return Failure(case, (Detail(str(wrong)),), True)
     if details := _wrong(exercise, made, got, cases.expected(reference, made, case)):
-        return _Failure(case, details)
+        return Failure(case, details)
     traffic[case.name] = outcome.traffic
     return None
 

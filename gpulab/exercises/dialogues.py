@@ -9,6 +9,7 @@ answers as JSON in between.
 
 from __future__ import annotations
 
+import inspect
 import linecache
 from collections.abc import Callable
 from copy import deepcopy
@@ -20,7 +21,7 @@ from gpulab.distributed.network import Trouble
 from . import budgets, cases, messages
 from .compare import answer_words, normal
 from .dialogue_member import Over, line_of, play
-from .every_case import walk
+from .every_case import Failure, parts
 from .on_ranks import file_of
 from .registry import STUMBLES, Reference
 from .run import name_of
@@ -145,33 +146,26 @@ def examine(
     """All parts. How the cases went comes from `source`; by default `fn` is asked here."""
     at = source or (lambda case: hold(exercise, case, reference, Here(fn)))
     counts: dict[str, dict[str, float]] = {}
-    found = walk(exercise, lambda case: _at(case, fn, at(case), counts))
-    of = exercise.correct_points
-    if found.first is None:
-        summary = messages.all_right([c.name for c in exercise.cases], "set")
-        return (Part("right", "pass", of, of, summary), *budgets.of_counts(exercise, counts))
-    details = found.first.details
-    empty = details[0].text == messages.empty(name_of(fn))
-    return no_points(exercise, messages.no_result() if empty else found.summary("set"), details)
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """What is wrong at one case; `stopped` where the function came to no answer."""
-
-    case: Case
-    details: tuple[Detail, ...]
-    stopped: bool = False
+    if source is None and exercise.decorator and inspect.isfunction(fn):
+        said = messages.no_decorator(name_of(fn), exercise.decorator)
+        return no_points(exercise, messages.no_result(), (Detail(said),))
+    return parts(
+        exercise,
+        fn,
+        lambda case: _at(case, fn, at(case), counts),
+        lambda: budgets.of_counts(exercise, counts),
+        "set",
+    )
 
 
 def _at(
     case: Case, fn: Callable[..., Any], outcome: Outcome, counts: dict[str, dict[str, float]]
-) -> _Failure | None:
+) -> Failure | None:
     call = f"{name_of(fn)}({outcome.asked})"
     if outcome.trouble:
-        return _Failure(case, _trouble(outcome.trouble, fn, call), True)
+        return Failure(case, _trouble(outcome.trouble, fn, call), True)
     if outcome.wrong:
-        return _Failure(case, (Detail(messages.in_dialogue(call, outcome.wrong)),))
+        return Failure(case, (Detail(messages.in_dialogue(call, outcome.wrong)),))
     counts[case.name] = outcome.counts
     return None
 

@@ -1,17 +1,19 @@
-"""Goes through the cases of an exercise, whatever its evidence: how many are right, and where it fails
-first."""
+"""Goes through the cases of an exercise, whatever its evidence: how many are right, where it fails first,
+and the parts of the verdict that follow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from . import messages
+from .run import name_of
 from .spec import Case, Exercise
+from .verdict import Detail, Part, no_points
 
 
-class Failure(Protocol):
+class Failed(Protocol):
     """What is wrong at a case; `stopped` where the function came to no result, so later cases are not
     tried."""
 
@@ -22,7 +24,7 @@ class Failure(Protocol):
     def stopped(self) -> bool: ...
 
 
-F = TypeVar("F", bound=Failure)
+F = TypeVar("F", bound=Failed)
 
 
 @dataclass(frozen=True)
@@ -59,3 +61,39 @@ def walk(exercise: Exercise, at: Callable[[Case], F | None]) -> Walk[F]:
         if found.stopped:
             break
     return Walk(right, tuple(failures), len(exercise.cases))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong at one case, in words.
+
+    `stopped` where the function came to no result that could be compared; `silent` where all it gave is None.
+    """
+
+    case: Case
+    details: tuple[Detail, ...]
+    stopped: bool = False
+    silent: bool = False
+
+
+def parts(
+    exercise: Exercise,
+    fn: Any,
+    at: Callable[[Case], Failure | None],
+    rest: Callable[[], tuple[Part, ...]],
+    what: str = "size",
+) -> tuple[Part, ...]:
+    """All parts: what `at` says of each case, and, once all are right, the `rest`: the budgets.
+
+    `what` is what a case is called.
+    """
+    found = walk(exercise, at)
+    if found.first is None:
+        of = exercise.correct_points
+        summary = messages.all_right([case.name for case in exercise.cases], what)
+        return (Part("right", "pass", of, of, summary), *rest())
+    details = found.first.details
+    if not found.right and all(failure.silent for failure in found.failures):  # None is never right there
+        details = (Detail(messages.returns_nothing(name_of(fn))),)
+    empty = details[0].text == messages.empty(name_of(fn))
+    return no_points(exercise, messages.no_result() if empty else found.summary(what), details)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,13 @@ from . import budgets, cases, messages
 from .cases import Argument
 from .compare import index_words, mismatch, value_words, where
 from .diagnose import changed_input
-from .every_case import walk
+from .every_case import Failure, parts
 from .registry import Reference
 from .run import explain, name_of
 from .scoring import Score
 from .spec import Budget, Case, Exercise
 from .tensor_graphs import Graph, NotAGraph, Replay, file_of, record, replay
-from .verdict import Detail, Part, no_points
+from .verdict import Detail, Part
 
 # The graph of a function at a case.
 Source = Callable[[Case, Sequence[Argument]], Graph]
@@ -60,23 +59,12 @@ def examine(
         raise NoTorch(messages.no_torch(exercise.name)) from missing
     source = source or recorded(exercise, fn)
     reports: dict[str, TensorReport] = {}
-    found = walk(exercise, lambda case: _at(exercise, case, fn, reference, source, reports))
-    if found.first is None:
-        of = exercise.correct_points
-        first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases]))
-        return (first, *_budgets(exercise, reports))
-    details = found.first.details
-    empty = details[0].text == messages.empty(name_of(fn))
-    return no_points(exercise, messages.no_result() if empty else found.summary(), details)
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """What is wrong at one case; `stopped` where there is no result to compare."""
-
-    case: Case
-    details: tuple[Detail, ...]
-    stopped: bool = False
+    return parts(
+        exercise,
+        fn,
+        lambda case: _at(exercise, case, fn, reference, source, reports),
+        lambda: _budgets(exercise, reports),
+    )
 
 
 def _at(
@@ -86,24 +74,24 @@ def _at(
     reference: Reference,
     source: Source,
     reports: dict[str, TensorReport],
-) -> _Failure | None:
+) -> Failure | None:
     """What is wrong at one case; None if nothing is."""
     made = cases.arguments(exercise, case)
     try:
         graph = source(case, made)
         outcome = replay(graph, made, exercise.operators, name_of(fn))
     except Exception as error:
-        return _Failure(case, (*explain(error, fn), *_source(error, fn)), True)
+        return Failure(case, (*explain(error, fn), *_source(error, fn)), True)
     if details := _changed(made, outcome):
-        return _Failure(case, details)
+        return Failure(case, details)
     expected = cases.expected(reference, made, case)
     if details := _wrong(exercise, made, outcome, expected, not graph.uninitialised):
-        return _Failure(case, details)
+        return Failure(case, details)
     if graph.uninitialised:  # what was never written must not matter
         made = cases.arguments(exercise, case)
         other = replay(graph, made, exercise.operators, name_of(fn), cases.POISON[1])
         if details := _wrong(exercise, made, other, expected):
-            return _Failure(case, (*details, Detail(messages.reads_unwritten())))
+            return Failure(case, (*details, Detail(messages.reads_unwritten())))
     reports[case.name] = outcome.report
     return None
 
