@@ -1,8 +1,8 @@
 """gpulab: a course on GPU acceleration that needs no GPU.
 
 What a notebook uses, all loaded when first asked for:
-`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `sass`, `trace`, and
-the modules
+`start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `sass`, `modelled`,
+`trace`, and the modules
 `course`, `cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .exercises.predictions import recap
     from .exercises.start import start
     from .machine.executed import sass
+    from .machine.modelled import modelled
     from .sanitizer.sanitize import sanitize
     from .tracer.trace import trace
 
@@ -25,6 +26,7 @@ _MODULES = ("course", "cuda", "cupy", "cupyx", "hardware", "plot", "profile", "t
 _FUNCTIONS = {
     "check": "exercises.face",
     "hint": "exercises.face",
+    "modelled": "machine.modelled",
     "need": "exercises.need",
     "predict": "exercises.face",
     "recap": "exercises.predictions",
@@ -43,6 +45,7 @@ __all__ = [
     "cupyx",
     "hardware",
     "hint",
+    "modelled",
     "need",
     "plot",
     "predict",

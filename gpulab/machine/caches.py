@@ -11,66 +11,31 @@ number. Local memory, constants and textures are left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numba
 import numpy as np
 
 from gpulab.hardware.gpu import GPU
+from gpulab.profile.modelled import SECTOR, Traffic
 from gpulab.simt import Access, Observer
 from gpulab.simt.program import is_volatile
 
 Array = np.ndarray
 
-SECTOR, LINE, WAYS = 32, 128, 16
+LINE, WAYS = 128, 16
 SECTORS = LINE // SECTOR
 TAG = 46  # bits of a sector's number: addresses have 51 at most
 READ, WRITE, ATOMIC = 0, 1, 2
 # What is counted, in sectors.
 L1_READS, L1_HITS, L2_READS, L2_READ_HITS, L2_WRITES, L2_ATOMICS, DRAM_READS, DRAM_WRITES = range(8)
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """Sectors of 32 B that went between the levels, and those that were found on the way.
-
-    `l2_dirty` were written and are still in the L2 at the end.
-    """
-
-    l1_reads: int
-    l1_hits: int
-    l2_reads: int
-    l2_read_hits: int
-    l2_writes: int
-    l2_atomics: int
-    dram_reads: int
-    dram_writes: int
-    l2_dirty: int
-
-    @property
-    def l1_hit_rate(self) -> float | None:
-        """Share of the sectors read that the L1 had, 0 to 1; None where nothing was read."""
-        return self.l1_hits / self.l1_reads if self.l1_reads else None
-
-    @property
-    def l2_hit_rate(self) -> float | None:
-        """Share of the sectors that the L2 was asked to read and had, 0 to 1."""
-        return self.l2_read_hits / self.l2_reads if self.l2_reads else None
-
-    @property
-    def l2_bytes(self) -> int:
-        """Bytes between the SMs and the L2."""
-        return SECTOR * (self.l2_reads + self.l2_writes + self.l2_atomics)
-
-    @property
-    def dram_bytes(self) -> int:
-        """Bytes between the L2 and DRAM while the kernel ran."""
-        return SECTOR * (self.dram_reads + self.dram_writes)
+PENDING = 1 << 18  # addresses of atomics that wait to be added up
 
 
 class Caches(Observer):
     """Simulates the caches of a GPU; read `traffic` after the launch. They are empty at its start, as under
-    Nsight Compute, which flushes them.
+    Nsight Compute, which flushes them. One that watches several launches keeps what it has; `steps` is what
+    each of them added.
 
     `shared_bytes` is the part of each SM's memory that is shared memory; the rest is the L1.
     """
@@ -81,6 +46,8 @@ class Caches(Observer):
         self._l2 = _Cache(int(gpu.l2_bytes), 1)
         self._counts = np.zeros(8, np.int64)
         self._clock = np.zeros(1, np.int64)
+        self._updates: list[tuple[Array, Array]] = []  # addresses that atomics update, and how often
+        self._marks = [np.zeros(len(self._counts) + 2, np.int64)]  # counts so far, at the end of each launch
 
     def access(self, access: Access) -> None:
         if access.space != "global":
@@ -100,12 +67,38 @@ class Caches(Observer):
         sectors = keys & ((1 << TAG) - 1)
         kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
         past_l1 = is_volatile(access.instruction) or "cg" in access.instruction.parts
+        if kind == ATOMIC:
+            self._update(address)
         _walk(sm, sectors, kind, past_l1, *self._l1.state, *self._l2.state, self._counts, self._clock)
+
+    def _update(self, address: Array) -> None:
+        self._updates.append(np.unique(address, return_counts=True))
+        if sum(addresses.size for addresses, _ in self._updates) > PENDING:
+            self._add_up()
+
+    def _add_up(self) -> Array:
+        """How often each address was updated."""
+        if not self._updates:
+            return np.zeros(0, np.int64)
+        addresses, place = np.unique(np.concatenate([a for a, _ in self._updates]), return_inverse=True)
+        times = np.zeros(addresses.size, np.int64)
+        np.add.at(times, place, np.concatenate([n for _, n in self._updates]))
+        self._updates = [(addresses, times)]
+        return times
+
+    def end(self) -> None:
+        hottest = int(self._add_up().max(initial=0))
+        self._marks.append(np.array([*self._counts, self._l2.dirty.sum(), hottest]))
+
+    @property
+    def steps(self) -> Sequence[Array]:
+        """What each launch added to the fields of `Traffic`."""
+        return [after - before for before, after in zip(self._marks, self._marks[1:], strict=False)]
 
     @property
     def traffic(self) -> Traffic:
-        """What went where."""
-        return Traffic(*(int(n) for n in (*self._counts, self._l2.dirty.sum())))
+        """What went where, in all launches."""
+        return Traffic(*map(int, self._marks[-1]))
 
 
 class _Cache:

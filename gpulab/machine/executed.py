@@ -12,20 +12,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from statistics import median
 from typing import Any
 
-from gpulab import device as devices
+import numpy as np
+
 from gpulab import ptx
 from gpulab.compile.kernel import CompiledKernel
 from gpulab.compile.machine_code import MachineInstruction
 from gpulab.compile.machine_code import sass as listing_of
-from gpulab.observe import Counters, Counts
+from gpulab.observe import Counts
 from gpulab.profile.display import Card, Heading, Note, Shown, Span, Table
 
 from .blocks import Block, guarded, opcode, split
 from .pipes import PIPES, opcodes, pipe_of
-from .watching import watched
+from .watching import Seen, watched
 
 # Instructions of which ptxas makes one for one of PTX, and which it leaves in their loop.
 KEPT = opcodes(
@@ -33,6 +35,8 @@ KEPT = opcodes(
 )
 # … and those that are mostly so.
 MOSTLY = opcodes("FFMA FMUL FADD DFMA DMUL DADD HFMA2 HADD2 HMUL2 IADD3 IMAD LOP3 LEA SHF MUFU")
+
+Array = np.ndarray
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +46,9 @@ class Executed(Shown):
     `instructions` is the machine code of the kernels that ran, whose `line` counts in the PTX; `warps` says
     how many warps execute each; `ptx_warps` is how many warp instructions the PTX has. The machine code is
     exact; how often it runs is estimated from exact counts.
+
+    Where only some blocks were simulated (`simulated` of `blocks`), the counts are estimates, too; `error` is
+    the standard error of `total`.
     """
 
     kernel: str
@@ -49,6 +56,9 @@ class Executed(Shown):
     instructions: tuple[MachineInstruction, ...]
     warps: tuple[int, ...]
     ptx_warps: int
+    simulated: int = 0
+    blocks: int = 0
+    error: float = 0.0
 
     @property
     def total(self) -> int:
@@ -78,43 +88,53 @@ class Executed(Shown):
         )
         header = ("pipe", "for", "warp instructions", "share")
         ratio = f"{self.total / self.ptx_warps:.2f} of a machine instruction for one of PTX"
+        notes = [f"{self.total:,} machine instructions, {self.ptx_warps:,} of PTX: {ratio}."]
+        if self.simulated < self.blocks:
+            percent = f"{100 * self.error / whole:.2g} %"
+            notes.append(
+                f"From {self.simulated:,} of {self.blocks:,} blocks; standard error of the draw {percent}."
+            )
+        notes.append("The code is the compiler's; how often it runs is estimated from counts.")
         return Card(
             (
                 Heading(Span(self.kernel, "strong"), f"machine code {self.cc[0]}.{self.cc[1]}"),
                 Table(header, rows, frozenset({0, 1})),
-                Note(
-                    Span(f"{self.total:,} machine instructions, {self.ptx_warps:,} of PTX: {ratio}.", "dim")
-                ),
-                Note(Span("The code is the compiler's; how often it runs is estimated from counts.", "dim")),
+                *(Note(Span(note, "dim")) for note in notes),
             )
         )
 
 
-def sass(run: Any, *args: Any, cc: tuple[int, int] | None = None, **named: Any) -> Executed:
+def sass(
+    run: Any, *args: Any, cc: tuple[int, int] | None = None, sample: int | None = None, **named: Any
+) -> Executed:
     """Run ``run(*args, **named)`` and say which machine instructions that takes.
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels. `cc`
-    is the compute capability of the GPU, the device's by default. Raises NothingLaunched, NoDisassembler
-    without nvdisasm, CompileError where `cc` cannot run the PTX.
+    is the compute capability of the GPU, the device's by default; `sample` about how many blocks of each
+    launch to simulate, as in `gpulab.machine.modelled`. Raises NothingLaunched, NoDisassembler without
+    nvdisasm, CompileError where `cc` cannot run the PTX, ValueError for a sample of nothing.
     """
-    seen: list[tuple[devices.Launch, Counters]] = []
+    seen = watched("gpulab.sass", run, args, named, sample=sample)
+    parts, squared = [], 0.0
+    for digest in dict.fromkeys(each.launch.kernel.digest for each in seen):
+        mine = [each for each in seen if each.launch.kernel.digest == digest]
+        kernel = mine[0].launch.kernel
+        parts.append(of_kernel(kernel, [each.counts() for each in mine], cc or kernel.cc))
+        for each in mine:
 
-    def count(launch: devices.Launch) -> Counters:
-        seen.append((launch, Counters()))
-        return seen[-1][1]
+            def total(weights: Array, each: Seen = each, kernel: CompiledKernel = kernel) -> float:
+                return of_kernel(kernel, [each.counts(weights)], cc or kernel.cc).total
 
-    watched("gpulab.sass", run, args, named, count)
-    parts = []
-    for digest in dict.fromkeys(launch.kernel.digest for launch, _ in seen):
-        mine = [(launch, counters) for launch, counters in seen if launch.kernel.digest == digest]
-        counts = [counters.counts for _, counters in mine if counters.counts is not None]
-        parts.append(of_kernel(mine[0][0].kernel, counts, cc or mine[0][0].kernel.cc))
+            squared += each.sample.error(total) ** 2
     return Executed(
         ", ".join(dict.fromkeys(part.kernel for part in parts)),
         parts[0].cc,
         tuple(i for part in parts for i in part.instructions),
         tuple(n for part in parts for n in part.warps),
         sum(part.ptx_warps for part in parts),
+        sum(each.sample.simulated for each in seen),
+        sum(each.sample.blocks for each in seen),
+        squared**0.5,
     )
 
 
@@ -125,6 +145,7 @@ def of_kernel(kernel: CompiledKernel, counts: Sequence[Counts], cc: tuple[int, i
     return Executed(kernel.name, cc, listing, tuple(warps), sum(c.total("warps") for c in counts))
 
 
+@lru_cache(maxsize=64)
 def marked(text: str) -> str:
     """The same PTX, each instruction of which says that it comes from its own line of `text`."""
     module = ptx.parse(text)

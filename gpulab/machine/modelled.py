@@ -7,22 +7,30 @@ docs/time_model.md for where each term comes from and what it leaves out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from gpulab import device as devices
 from gpulab import hardware
 from gpulab.compile.versions import supported_capabilities
 from gpulab.hardware.gpu import GPU
 from gpulab.hardware.occupancy import Occupancy
-from gpulab.observe import Counters, Counts
-from gpulab.profile.display import Card, Heading, Note, Shown, Span, Table
+from gpulab.observe import Counts
 from gpulab.profile.matrix import matrix_dtype
+from gpulab.profile.modelled import SECTOR, Modelled, Term, Traffic, Waves
+from gpulab.profile.report import Report
+from gpulab.profile.watch import Watch
 
-from .caches import Caches, Traffic
+from .caches import Caches
 from .executed import Executed, of_kernel
+from .pipes import PIPES, ptx_pipes
 from .warp import latency_of, one_warp
-from .watching import watched
+from .watching import Seen, watched
 
 SCHEDULERS = 4  # of an SM: warp instructions issued per cycle
 LSU_LANES = 32  # of an SM: addresses per cycle
@@ -31,100 +39,132 @@ L1_BYTES = 128  # of an SM per cycle
 L2_BYTES = 64  # between the L2 and an SM per cycle
 SEEN = 0.9  # of the DRAM's peak, where no measurement says how much of it a kernel can get
 LAUNCH = 2e-6  # seconds from one launch to the next when the queue is full
+ATOMICS = 1  # operations per cycle on one address, in the L2
 SHARPNESS = 4  # how fast the longer of throughput and latency takes over
 
 
-@dataclass(frozen=True)
-class Term:
-    """One reason why a launch takes as long as it does: `cycles` of the busiest SM, and in words what for."""
-
-    name: str
-    cycles: float
-    words: str
+Array = np.ndarray
 
 
-@dataclass(frozen=True, repr=False)
-class Modelled(Shown):
-    """The modelled time of launches on a GPU.
-
-    `terms` are the cycles that each part of the busiest SM needs, over all launches; ``latency`` is that of
-    warps that wait; `seconds` follows from them and from `launches`. `traffic` is what the caches of each
-    launch let through.
-    """
-
-    name: str
-    gpu: str
-    seconds: float
-    launches: int
-    clock: float
-    terms: tuple[Term, ...]
-    traffic: tuple[Traffic, ...]
-
-    @property
-    def parts(self) -> dict[str, float]:
-        """Seconds that each part would take alone, by name, as `gpulab.plot.time_breakdown` draws them."""
-        return {term.name: term.cycles / self.clock for term in self.terms}
-
-    @property
-    def bound(self) -> Term:
-        """The longest term."""
-        return max(self.terms, key=lambda term: term.cycles)
-
-    def card(self) -> Card:
-        longest = self.bound.cycles or 1
-        rows = tuple(
-            (term.name, term.words, f"{term.cycles:,.0f}", f"{100 * term.cycles / longest:.0f} %")
-            for term in sorted(self.terms, key=lambda term: -term.cycles)
-            if term.cycles
-        )
-        times = f"{self.launches} launch{'es' * (self.launches > 1)}"
-        return Card(
-            (
-                Heading(Span(self.name, "strong"), f"{_time(self.seconds)} modelled on {self.gpu}"),
-                Table(("part", "for", "cycles", "of the longest"), rows, frozenset({0, 1})),
-                Note(Span(f"{times}, {self.clock / 1e9:.2f} GHz; the busiest SM's cycles.", "dim")),
-                Note(Span("Modelled from counts and the data sheet, not measured on a GPU.", "dim")),
-            )
-        )
-
-
-def _time(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
-def modelled(run: Any, *args: Any, gpu: str | GPU | None = None, **named: Any) -> Modelled:
+def modelled(
+    run: Any, *args: Any, gpu: str | GPU | None = None, sample: int | None = None, **named: Any
+) -> Modelled:
     """Run ``run(*args, **named)`` and model its time on `gpu` (the device's own by default).
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels.
-    Raises NothingLaunched, LookupError for an unknown GPU, NoDisassembler without nvdisasm.
+    `sample` is about how many blocks of each launch to simulate; then all figures are estimates, with their
+    standard errors, and arrays hold what those blocks wrote. Launches whose blocks wait for each other run
+    whole. Raises NothingLaunched, LookupError for an unknown GPU, ValueError for a sample of nothing,
+    NoDisassembler without nvdisasm.
     """
-    device = devices.current()
-    sheet = hardware.find(gpu) if isinstance(gpu, str) else gpu or device.gpu
-    seen: list[tuple[devices.Launch, Occupancy, Counters, Caches]] = []
+    sheet = _sheet(gpu)
+    seen = watched(
+        "gpulab.modelled", run, args, named, sample=sample, caches=lambda launch: _caches(sheet, launch)
+    )
+    return _all(sheet, seen)
 
-    def count(launch: devices.Launch) -> Counters:
-        used = device.resources(launch.kernel)
-        held = hardware.occupancy(
-            sheet, _threads(launch), used.registers, used.shared_bytes + launch.shared_bytes
-        )
-        seen.append((launch, held, Counters(), Caches(sheet, held.carveout)))
-        return seen[-1][2]
 
-    watched("modelled", run, args, named, count, lambda _: seen[-1][3])
-    parts = [_launch(sheet, *one) for one in seen]
-    names = dict.fromkeys(part.name for part in parts)
+def report(run: Any, *args: Any, gpu: str | GPU | None = None, **named: Any) -> Report:
+    """The report of `gpulab.profile` with what `modelled` says in its field `modelled`, from one run.
+
+    Raises what `modelled` raises.
+    """
+    sheet = _sheet(gpu)
+    watch = Watch(devices.current())
+    seen = watched(
+        "gpulab.machine.report",
+        run,
+        args,
+        named,
+        caches=lambda launch: _caches(sheet, launch),
+        beside=watch.standing(),
+    )
+    name = getattr(run, "__name__", "") if len(seen) > 1 else ""
+    return replace(watch.report(name), modelled=_all(sheet, seen))
+
+
+def _sheet(gpu: str | GPU | None) -> GPU:
+    return hardware.find(gpu) if gpu is not None else devices.current().gpu
+
+
+def _caches(gpu: GPU, launch: devices.Launch) -> Caches:
+    return Caches(gpu, _held(gpu, launch).carveout)
+
+
+def _held(gpu: GPU, launch: devices.Launch) -> Occupancy:
+    used = devices.current().resources(launch.kernel)
+    return hardware.occupancy(gpu, _threads(launch), used.registers, used.shared_bytes + launch.shared_bytes)
+
+
+def _all(gpu: GPU, seen: Sequence[Seen]) -> Modelled:
+    """The launches one after the other."""
+    parts = [_one(gpu, each) for each in seen]
+    pipes = Counter[str](), Counter[str]()
+    errors = Counter[str]()
+    for part in parts:
+        for pipe, both in part.pipes.items():
+            for counter, n in zip(pipes, both, strict=True):
+                counter[pipe] += n
+        errors.update({name: error**2 for name, error in part.errors.items()})  # they are independent
     return Modelled(
-        ", ".join(names),
-        sheet.name,
+        ", ".join(dict.fromkeys(part.name for part in parts)),
+        gpu.name,
         sum(part.seconds for part in parts),
         len(parts),
-        float(sheet.boost_clock),
+        float(gpu.boost_clock),
         _added(parts),
-        tuple(part.traffic[0] for part in parts),
+        tuple(traffic for part in parts for traffic in part.traffic),
+        tuple(waves for part in parts for waves in part.waves),
+        {pipe: (pipes[0][pipe], pipes[1][pipe]) for pipe in PIPES if pipes[0][pipe] or pipes[1][pipe]},
+        parts[0].cc,
+        sum(part.simulated for part in parts),
+        sum(part.blocks for part in parts),
+        {name: squared**0.5 for name, squared in errors.items()},
     )
+
+
+def _one(gpu: GPU, seen: Seen) -> Modelled:
+    """One launch, with the standard errors of its sample."""
+
+    def estimate(weights: Array | None = None) -> Modelled:
+        times = seen.sample.weights() if weights is None else weights
+        traffic = estimated(seen.steps, times, int(gpu.l2_bytes))
+        return _launch(gpu, seen.launch, held, seen.counts(times), traffic)
+
+    held = _held(gpu, seen.launch)
+    whole = replace(estimate(), simulated=seen.sample.simulated, blocks=seen.sample.blocks)
+    if seen.sample.whole:
+        return replace(whole, errors=dict.fromkeys(ERRORS, 0.0))
+    without = cache(lambda weights: estimate(np.array(weights)))
+
+    def error(of: Callable[[Modelled], float]) -> float:
+        return seen.sample.error(lambda weights: of(without(tuple(weights))))
+
+    return replace(whole, errors={name: error(of) for name, of in ERRORS.items()})
+
+
+# What a sample's standard error is told of.
+ERRORS: dict[str, Callable[[Modelled], float]] = {
+    "seconds": lambda of: of.seconds,
+    "instructions": lambda of: of.instructions[1],
+    "l2_bytes": lambda of: of.all_traffic.l2_bytes,
+    "dram_bytes": lambda of: of.all_traffic.dram_bytes,
+}
+
+
+def estimated(steps: Sequence[Array], weights: Array, l2_bytes: int) -> Traffic:
+    """The traffic of a launch from that of its stretches.
+
+    Stretches fill the L2 less than the whole grid does. So once more has come into it than it holds, what it
+    keeps of what was written is in proportion to what has come, and the rest of it has gone to DRAM.
+    """
+    found = Traffic(*(round(n) for n in np.tensordot(weights, np.array(steps), axes=1)))
+    written = found.dram_writes + found.l2_dirty
+    came, fits = found.dram_reads + written, l2_bytes // SECTOR
+    if len(steps) == 1 or came <= fits:
+        return found
+    stays = min(found.l2_dirty, fits * written // came)
+    return replace(found, dram_writes=written - stays, l2_dirty=stays)
 
 
 def _added(parts: list[Modelled]) -> tuple[Term, ...]:
@@ -141,27 +181,35 @@ def _threads(launch: devices.Launch) -> int:
     return x * y * z
 
 
-def _launch(
-    gpu: GPU, launch: devices.Launch, held: Occupancy, counters: Counters, caches: Caches
-) -> Modelled:
-    counts, traffic = counters.counts, caches.traffic
-    assert counts is not None
+def _launch(gpu: GPU, launch: devices.Launch, held: Occupancy, counts: Counts, traffic: Traffic) -> Modelled:
     cc = gpu.cc if gpu.cc > launch.kernel.cc and gpu.cc in supported_capabilities() else launch.kernel.cc
     code = of_kernel(launch.kernel, [counts], cc)
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     warps_per_block = -(-_threads(launch) // 32)
-    most_blocks = -(-blocks // int(gpu.sms))  # on the busiest SM
-    on_busiest = most_blocks / blocks
-    terms = _throughput(gpu, code, counts, traffic, on_busiest)
+    waves = Waves(blocks, max(held.active_blocks, 1), int(gpu.sms))
+    terms = _throughput(gpu, code, counts, traffic, waves.busiest / blocks)
     alone = one_warp(
         code.instructions, code.warps, blocks * warps_per_block, latency_of(*_latencies(gpu, traffic))
     )
-    turns = -(-most_blocks // max(held.active_blocks, 1))  # of blocks on the busiest SM
+    turns = -(-waves.busiest // waves.resident)  # of blocks on the busiest SM
+    most = max(term.cycles for term in terms)
     terms.append(Term("latency", turns * alone, "a warp that waits for each result"))
-    most = max(term.cycles for term in terms[:-1])
     cycles = (most**SHARPNESS + terms[-1].cycles ** SHARPNESS) ** (1 / SHARPNESS)
     clock = float(gpu.boost_clock)
-    return Modelled(launch.kernel.name, gpu.name, LAUNCH + cycles / clock, 1, clock, tuple(terms), (traffic,))
+    terms.append(Term("launch", LAUNCH * clock, "the start, before and beside all else"))
+    ptx, sass = ptx_pipes(counts), code.pipes
+    return Modelled(
+        launch.kernel.name,
+        gpu.name,
+        LAUNCH + cycles / clock,
+        1,
+        clock,
+        tuple(terms),
+        (traffic,),
+        (waves,),
+        {pipe: (ptx[pipe], sass.get(pipe, 0)) for pipe in PIPES if ptx[pipe] or sass.get(pipe)},
+        cc,
+    )
 
 
 def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, share: float) -> list[Term]:
@@ -175,7 +223,8 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
         "lsu": LSU_LANES,
     }
     clock, sms = float(gpu.boost_clock), int(gpu.sms)
-    shared = counts.total("wavefronts", space="shared")
+    # Lanes of a warp that update one word of shared memory take turns.
+    shared = counts.total("wavefronts", space="shared") + counts.total("conflicts", "atomic", "shared")
     l1 = 32 * (traffic.l1_reads + traffic.l2_writes + traffic.l2_atomics)
     l2_rate = float(gpu.l2_seen) / clock if gpu.l2_seen else L2_BYTES * sms
     dram_rate = float(gpu.dram_seen or SEEN * float(gpu.dram_bandwidth)) / clock
@@ -188,6 +237,7 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
         Term("L1", share * l1 / L1_BYTES, f"{L1_BYTES} B a cycle"),
         Term("L2", traffic.l2_bytes / l2_rate, f"{l2_rate:,.0f} B a cycle for all SMs"),
         Term("DRAM", traffic.dram_bytes / dram_rate, f"{dram_rate:,.0f} B a cycle for all SMs"),
+        Term("atomics", traffic.hottest / ATOMICS, "on the address that most update, one a cycle"),
         Term("tensor cores", share * _tensor(gpu, counts), "matrix products"),
     ]
     return terms

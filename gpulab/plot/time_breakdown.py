@@ -14,12 +14,13 @@ def time_breakdown(
 ) -> style.Picture:
     """Draw how long each part would take alone, in seconds, the longest first; `total` is the time of all.
 
-    Parts below `least` of the longest are left out. Raises NothingToDraw where no part takes any time.
+    Parts of no time and those below `least` of the longest are left out. Raises NothingToDraw where no part
+    takes any time.
     """
     longest = max(parts.values(), default=0.0)
     if longest <= 0:
         raise style.NothingToDraw("there is nothing to draw: no part takes any time")
-    shown = sorted(((t, name) for name, t in parts.items() if t >= least * longest), reverse=True)
+    shown = sorted(((t, name) for name, t in parts.items() if t and t >= least * longest), reverse=True)
     unit, scale = next(
         ((u, s) for u, s in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)) if total >= s), ("ns", 1e-9)
     )

@@ -16,6 +16,7 @@ from gpulab.observe.recorder import Recording
 
 from .display import Card, Shown
 from .metrics import METRICS, Value, combine, find_metric, value
+from .modelled import Modelled
 from .tally import Place, Tally, total
 
 FORMAT = 1  # of `to_dict`
@@ -213,7 +214,8 @@ class Report(Shown):
 
     `name` is the kernel, or the function that launched. `gpu` is the name of the data sheet; `device` says
     what ran: ``simulated`` or the name of a physical GPU. `compiler` names the compiler whose PTX was
-    counted. `texts` holds the source text of each line. `roofline` is None where no GPU is known.
+    counted. `texts` holds the source text of each line. `roofline` is None where no GPU is known. `modelled`
+    is the time on a GPU and what it is made of, where `gpulab.machine.report` was asked.
 
     ``report["global_store_sectors"]`` is a metric; `report.lines` the table per source line.
     """
@@ -225,6 +227,7 @@ class Report(Shown):
     device: str = "simulated"
     texts: Mapping[Place, str] = field(default_factory=dict)
     roofline: Roofline | None = None
+    modelled: Modelled | None = None
 
     def __getitem__(self, metric: str) -> Value:
         """The value of a metric of `gpulab.profile.METRICS`. Raises UnknownMetric."""
@@ -294,6 +297,7 @@ class Report(Shown):
             "device": self.device,
             "compiler": self.compiler,
             "roofline": vars(self.roofline) if self.roofline else None,
+            "modelled": self.modelled.to_dict() if self.modelled else None,
             "texts": [[file, line, text] for (file, line), text in sorted(self.texts.items())],
             "launches": [launch.to_dict() for launch in self.launches],
         }
@@ -311,6 +315,7 @@ class Report(Shown):
             compiler=data["compiler"],
             texts={(file, line): text for file, line, text in data["texts"]},
             roofline=Roofline(**data["roofline"]) if data["roofline"] else None,
+            modelled=Modelled.from_dict(data["modelled"]) if data.get("modelled") else None,
         )
 
     def __hash__(self) -> int:

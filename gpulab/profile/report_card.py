@@ -74,6 +74,8 @@ def report_card(report: Report) -> Card:
         )
     )
     pieces.append(Note(Span(_ways(report), "dim")))
+    if report.modelled:
+        pieces += [Note(""), *report.modelled.card().pieces]
     return Card(tuple(pieces))
 
 

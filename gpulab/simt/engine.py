@@ -76,14 +76,15 @@ def launch(
     arrays: tuple[ArrayLabel, ...] = (),
     write: Callable[[str], None] | None = None,
     undefined: int | None = None,
+    blocks: Array | None = None,
 ) -> None:
     """Run a kernel to its end; what it leaves behind is in `memory`.
 
     `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer; `shared_bytes` the dynamic
     shared memory; `resident_blocks` how many blocks the device could hold at once; `limit` the instructions
     after which a chunk of blocks counts as endless; `write` gets what the kernel prints; `undefined` is what
-    a shuffle fetches where its result is undefined (None: what the register happens to hold). Raises
-    `KernelFault`.
+    a shuffle fetches where its result is undefined (None: what the register happens to hold); `blocks` are
+    the linear indices of those blocks that run, in order (None: all). Raises `KernelFault`.
     """
     frame = Frame(
         program,
@@ -98,6 +99,7 @@ def launch(
         arrays,
         write,
         undefined,
+        blocks,
     )
     for observer in observers:
         observer.start(program, grid, block)
@@ -127,6 +129,7 @@ class Frame:
     arrays: tuple[ArrayLabel, ...]
     write: Callable[[str], None] | None
     undefined: int | None = None
+    order: Array | None = None  # of blocks; those that are not in it do not run
 
     def __post_init__(self) -> None:
         self.copies: list[Allocation] = []  # what lies in memory for the time of the launch
@@ -147,10 +150,11 @@ class Frame:
         self.threads = self.block[0] * self.block[1] * self.block[2]
         self.lanes_per_block = (self.threads + WARP - 1) // WARP * WARP
 
-        self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
-        self.order: Array | None = None
+        whole = self.grid[0] * self.grid[1] * self.grid[2]
+        self.blocks = whole if self.order is None else len(self.order)
         if self.schedule.seed is not None:
-            self.order = np.random.default_rng(self.schedule.seed).permutation(self.blocks)
+            draw = np.random.default_rng(self.schedule.seed)
+            self.order = draw.permutation(whole if self.order is None else self.order)
 
     def _place_grid_barrier(self) -> int:
         """Where the blocks of a cooperative launch count who has come: zeros, as the driver makes it."""

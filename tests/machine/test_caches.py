@@ -151,3 +151,19 @@ def test_a_gpu_whose_l1_is_all_shared_memory_still_has_one_set():
 @pytest.mark.parametrize("name", ["T4", "A100", "H200", "RTX 4090"])
 def test_every_gpu_of_the_course_has_caches(name):
     assert Caches(hardware.find(name)).traffic == Traffic(*[0] * 9)
+
+
+def test_the_address_that_most_lanes_update_is_counted():
+    found = traffic(A100, count[3, 64], cuda.to_device(np.zeros(8, np.int32)))
+    assert found.hottest == 3 * 64 // 8
+
+
+def test_the_steps_of_two_launches_make_their_sum():
+    watch = Caches(A100)
+    x, out = cuda.to_device(np.ones(64, np.float32)), cuda.device_array(64, np.float32)
+    with device.current().observed(lambda _: watch):
+        copy[1, 64](x, out)
+        copy[1, 64](x, out)
+    first, second = watch.steps
+    assert Traffic(*first).l1_hits == 0 and Traffic(*second).l1_hits == 8
+    assert Traffic(*(first + second)) == watch.traffic

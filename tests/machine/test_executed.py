@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab import cuda
+from gpulab import cuda, ptx
 from gpulab import cupy as cp
 from gpulab.compile.machine_code import MachineInstruction
-from gpulab.machine import PIPES, pipe_of, sass
+from gpulab.machine import PIPES, pipe_of, pipe_of_ptx, sass
 from gpulab.machine.blocks import split
 from gpulab.machine.executed import executed
 
@@ -74,6 +74,35 @@ def test_every_opcode_has_one_pipe():
 )
 def test_an_opcode_runs_on_its_pipe(opcode, pipe):
     assert pipe_of(opcode) == pipe
+
+
+@pytest.mark.parametrize(
+    ("text", "pipe"),
+    [
+        ("fma.rn.f32 %f1, %f2, %f3, %f4", "fma"),
+        ("mad.lo.s32 %r1, %r2, %r3, %r4", "fma"),
+        ("mul.wide.u32 %rd1, %r2, 4", "fma"),
+        ("setp.lt.f32 %p1, %f1, %f2", "alu"),
+        ("add.s64 %rd1, %rd2, %rd3", "alu"),
+        ("mov.u32 %r1, %tid.x", "alu"),
+        ("fma.rn.f64 %fd1, %fd2, %fd3, %fd4", "fp64"),
+        ("fma.rn.f16x2 %r1, %r2, %r3, %r4", "fp16"),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1}", "tensor"),
+        ("ex2.approx.f32 %f1, %f2", "xu"),
+        ("cvt.rn.f32.s32 %f1, %r1", "xu"),
+        ("cvt.u64.u32 %rd1, %r1", "alu"),
+        ("ld.global.f32 %f1, [%rd1]", "lsu"),
+        ("ld.param.u64 %rd1, [x]", "other"),
+        ("shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1", "lsu"),
+        ("bar.sync 0", "control"),
+        ("vote.sync.ballot.b32 %r1, %p1, -1", "alu"),
+    ],
+)
+def test_an_instruction_of_ptx_keeps_a_pipe_busy(text, pipe):
+    head = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x) {\n"
+    registers = ".reg .f32 %f<5>; .reg .f64 %fd<5>; .reg .b32 %r<5>; .reg .b64 %rd<5>; .reg .pred %p<3>;\n"
+    module = ptx.parse(f"{head}{registers}{text};\nret;\n}}")
+    assert pipe_of_ptx(module.functions["k"].blocks[0].instructions[0]) == pipe
 
 
 def test_all_warps_run_code_without_branches():

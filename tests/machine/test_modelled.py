@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import gpulab
 from gpulab import cuda
 from gpulab.compile.machine_code import MachineInstruction
-from gpulab.machine import modelled
+from gpulab.machine import modelled, report
 from gpulab.machine.warp import cycles, latency_of, registers
 
 LATENCY = latency_of(shared=23, memory=500)
@@ -113,6 +114,96 @@ def test_a_gpu_with_more_bandwidth_copies_faster(slower, faster):
     n = 1 << 19
     run, given = scale[n // 256, 256], arrays(n)
     assert on(slower, run, *given).seconds > on(faster, run, *given).seconds
+
+
+@cuda.jit
+def all_on_one(bins):
+    cuda.atomic.add(bins, 0, 1)
+
+
+@cuda.jit
+def each_on_its_own(bins):
+    cuda.atomic.add(bins, cuda.grid(1), 1)
+
+
+@cuda.jit
+def all_on_one_shared(out):
+    tile = cuda.shared.array(32, np.int32)
+    for _ in range(50):
+        cuda.atomic.add(tile, cuda.threadIdx.x * out[1], 1)
+    out[0] = tile[0]
+
+
+def test_atomics_on_one_address_take_turns():
+    bins = cuda.to_device(np.zeros(64 * 256, np.int32))
+    together, apart = on("A100", all_on_one[64, 256], bins), on("A100", each_on_its_own[64, 256], bins)
+    assert cycles_of(together, "atomics") == 64 * 256 and cycles_of(apart, "atomics") == 1
+    assert together.bound.name == "atomics" and together.seconds > apart.seconds
+
+
+def test_atomics_on_one_word_of_shared_memory_take_turns():
+    same, other = (
+        on("A100", all_on_one_shared[1, 32], cuda.to_device(np.array([0, step], np.int32))) for step in (0, 1)
+    )
+    assert cycles_of(same, "shared memory") - cycles_of(other, "shared memory") == 50 * 31
+
+
+def test_every_launch_starts_once_and_the_start_is_a_part():
+    result = on("A100", scale[4, 256], *arrays(1024))
+    assert result.parts["launch"] == pytest.approx(2e-6)
+    assert result.bound.name == "launch", "so little work takes less time than its start"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "waves", "busiest", "tail"),
+    [(216, 1.0, 2, 0.0), (217, 217 / 216, 3, 1 - 217 / 324), (54, 0.25, 1, 0.5)],
+)
+def test_waves_and_their_tail_are_said(blocks, waves, busiest, tail):
+    result = on("A100", chain[blocks, 1024], *arrays(blocks * 1024), 1)
+    (of,) = result.waves
+    assert (of.resident, of.sms, of.busiest) == (2, 108, busiest)
+    assert of.waves == pytest.approx(waves) and of.tail == pytest.approx(tail)
+    assert f"{blocks:,} blocks, 2 at once on an SM" in " ".join(str(result).split())
+
+
+def test_every_term_is_in_the_report_and_in_the_figure():
+    n = 1 << 14
+    result = on("A100", scale[n // 256, 256], *arrays(n))
+    shown = [term for term in result.terms if term.cycles]
+    assert all(f"\n{term.name} " in str(result) for term in shown)
+    (ax,) = gpulab.plot.time_breakdown(result.parts, result.seconds, least=0).figure.axes
+    assert {label.get_text() for label in ax.get_yticklabels()} == {term.name for term in shown}
+
+
+def test_ptx_and_machine_code_stand_side_by_side_by_pipe():
+    n = 1 << 14
+    result = on("A100", scale[n // 256, 256], *arrays(n))
+    warps = n // 32
+    assert result.pipes["lsu"] == (2 * warps, 2 * warps)
+    ptx, machine = result.instructions
+    found = gpulab.sass(scale[n // 256, 256], *arrays(n))
+    assert (ptx, machine) == (found.ptx_warps, found.total)
+    assert "PTX: what you wrote" in str(result) and "what runs" in result._repr_html_()
+
+
+def test_memory_is_in_the_report_with_bytes_and_hit_rates():
+    n = 1 << 14
+    result = on("A100", strided[n // 256, 256], *arrays(n, 8))
+    text = " ".join(str(result).split())
+    assert f"L1 {n * 32:,} B 0.0 %" in text
+    assert f"L2 {n * 32:,} B {n * 4:,} B 0.0 %" in text
+    assert f"DRAM {n * 32:,} B 0 B" in text
+
+
+def test_a_report_can_have_the_modelled_time_in_it():
+    n = 1 << 14
+    found = report(scale[n // 256, 256], *arrays(n), gpu="H200")
+    alone = on("H200", scale[n // 256, 256], *arrays(n))
+    assert found.modelled == alone
+    assert found["global_load_sectors"] == n * 4 // 32
+    assert str(alone) in str(found) and "modelled on H200" in found._repr_html_()
+    assert type(found).from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert gpulab.profile(scale[n // 256, 256], *arrays(n)).modelled is None
 
 
 def test_launches_add_up():
