@@ -1,4 +1,4 @@
-"""`python -m grading release | grade | similar | redteam | doctor`"""
+"""`python -m grading release | course | grade | similar | redteam | doctor`"""
 
 from __future__ import annotations
 
@@ -172,6 +172,16 @@ def parser() -> argparse.ArgumentParser:
         "--prove", action="store_true", help="judge stubs, solutions and wrong/*: all as they should?"
     )
     command.set_defaults(run=release)
+    command = commands.add_parser(
+        "course", help="a repository for learners, with sizes and contents of its own"
+    )
+    command.add_argument(
+        "folder", type=Path, metavar="DIR", help="a new folder, or one that this made before"
+    )
+    command.add_argument(
+        "--name", default="", help="of the class: it decides sizes and contents (default: the folder's name)"
+    )
+    command.set_defaults(run=own_course)
     command = commands.add_parser(
         "grade", help="a folder or zip of submissions → verdicts, gradebook, feedback, grades.csv"
     )

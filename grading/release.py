@@ -90,7 +90,7 @@ def released_files(course: Course, lab: str) -> dict[str, bytes]:
 def release_pages(course: Course) -> bool:
     """Bring what belongs to no lab, such as labs/index.ipynb, up to date; says whether any changed."""
     changed = False
-    for path, content in _pages(course):
+    for path, content in released_pages(course):
         if not path.exists() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".page-", dir=path.parent) as beside:
@@ -103,7 +103,7 @@ def release_pages(course: Course) -> bool:
 def page_differences(course: Course) -> list[str]:
     """Where one of them is not what its source says."""
     lines: list[str] = []
-    for path, content in _pages(course):
+    for path, content in released_pages(course):
         place = f"labs/{path.name}"
         if not path.exists():
             lines.append(f"{place}: missing")
@@ -114,7 +114,8 @@ def page_differences(course: Course) -> list[str]:
     return lines
 
 
-def _pages(course: Course) -> Iterator[tuple[Path, bytes]]:
+def released_pages(course: Course) -> Iterator[tuple[Path, bytes]]:
+    """What belongs to no lab: where it is released to, and its content."""
     for source in sorted(course.solutions.glob("*.py")):
         yield course.labs / f"{source.stem}.ipynb", notebook_text(released_notebook(source)).encode()
     for text in sorted(course.solutions.glob("*.md")):

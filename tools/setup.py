@@ -108,6 +108,14 @@ def choose_cuda(wish: str, driver: tuple[int, int] | None) -> str:
     return "12" if driver and driver < (13, 0) else "13"
 
 
+def optional_dependencies() -> dict[str, list[str]]:
+    """The extras that pyproject.toml has."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return dict(project["optional-dependencies"])
+
+
 def digest(options: list[str]) -> str:
     """Changes when the environment would: with dependencies, pins, this file, options."""
     import tomllib
@@ -214,7 +222,9 @@ def install(python: str, extras: str, cuda: str, torch_index: str, driver: bool)
     torch_cuda = None
     pip(python, "install", "--upgrade", *constraints, "pip")
     if extras == "all":
-        wanted += ["cupy" + cuda, "torch", "triton", "serving", "onnx", "grading", "dev"]
+        # A learners' repository has no extras for instructors and developers.
+        everything = ["cupy" + cuda, "torch", "triton", "serving", "onnx", "grading", "dev"]
+        wanted += [extra for extra in everything if extra in optional_dependencies()]
         torch_cuda = cuda_of_torch(python, index)
         if torch_cuda not in (None, cuda):
             raise SetupError(WRONG_TORCH.format(torch=torch_cuda, cuda=cuda))

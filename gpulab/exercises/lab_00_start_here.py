@@ -90,6 +90,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="start.double",
         lab=LAB,
+        varies=("n",),
         correct_points=1.5,
         cases=(*(_double_case(n) for n in (256, 1000, 1, 1023)), _double_case(500, 128), _double_case(1025)),
         arguments=_vector,

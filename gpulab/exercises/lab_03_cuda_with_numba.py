@@ -236,6 +236,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="basics.add_one",
         lab=LAB,
+        varies=("n",),
         correct_points=1.5,
         cases=(
             *(_add_one_case(n) for n in (256, 1, 1023, 0, 1025)),
@@ -257,6 +258,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="basics.saxpy",
         lab=LAB,
+        varies=("n",),
         correct_points=2.0,
         cases=(
             _saxpy_case(1023, 4, 256, 2.5),
@@ -301,6 +303,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="basics.brighten",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=2.0,
         cases=(
             _image_case(64, 64, 1.5),
@@ -379,6 +382,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="basics.two_paths",
         lab=LAB,
+        varies=("n",),
         correct_points=2.0,
         cases=(
             Case("256", {"n": 256}),
@@ -431,6 +435,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="basics.matmul",
         lab=LAB,
+        varies=("m", "k", "n"),
         correct_points=2.0,
         cases=(
             Case("32 × 32 × 32", {"m": 32, "k": 32, "n": 32}),
@@ -485,6 +490,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="basics.block_sum",
         lab=LAB,
+        varies=("n",),
         correct_points=2.0,
         cases=(
             Case("256", {"n": 256}),
@@ -564,6 +570,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="basics.diffuse",
         lab=LAB,
+        varies=("n",),
         correct_points=2.0,
         cases=(
             Case("300, 1 step", {"n": 300, "steps": 1}),

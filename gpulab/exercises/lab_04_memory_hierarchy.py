@@ -259,6 +259,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="memory.copy",
         lab=LAB,
+        varies=("n",),
         correct_points=1.6,
         cases=(
             _size(4096),
@@ -304,6 +305,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="memory.transpose",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=1.6,
         cases=(*TRANSPOSE_CASES, _matrix(160, 128)),
         arguments=transpose_arguments,
@@ -343,6 +345,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="memory.centre",
         lab=LAB,
+        varies=("n",),
         correct_points=1.2,
         cases=(_size(512), _size(4096), _size(64), _size(63), _size(1025), _size(0, "empty"), _size(2048)),
         arguments=centre_arguments,
@@ -373,6 +376,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="memory.unpack",
         lab=LAB,
+        varies=("n",),
         correct_points=1.6,
         cases=(_size(256), _size(1000), _size(31), _size(1023), _size(0, "empty"), _size(4096)),
         arguments=unpack_arguments,
@@ -427,6 +431,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="memory.padded",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=1.4,
         cases=(*TRANSPOSE_CASES, _matrix(160, 128)),
         arguments=transpose_arguments,
@@ -465,6 +470,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="memory.blur",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=2,
         cases=tuple(
             _matrix(*size)
@@ -500,6 +506,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="memory.smooth",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=1.2,
         cases=tuple(_matrix(*size) for size in ((10, 128), (3, 40), (1, 1), (33, 257), (0, 5), (64, 256))),
         arguments=same_shape_arguments,

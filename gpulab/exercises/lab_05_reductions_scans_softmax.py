@@ -251,6 +251,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.warp_sum",
         lab=LAB,
+        varies=("n",),
         correct_points=1.2,
         cases=(_size(512), _size(32), _size(100), _size(1), _size(1023), _size(0, "empty"), _size(8192)),
         arguments=warp_sum_arguments,
@@ -290,6 +291,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.total",
         lab=LAB,
+        varies=("n",),
         correct_points=1.6,
         cases=(
             _size(3000),
@@ -336,6 +338,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.kahan",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=1.8,
         cases=(
             _matrix(100, 64),
@@ -373,6 +376,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.scan",
         lab=LAB,
+        varies=("n",),
         correct_points=1.6,
         cases=(_size(256), _size(100), _size(1), _size(257), _size(1000), _size(0, "empty"), _size(4096)),
         arguments=scan_arguments,
@@ -474,6 +478,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.histogram",
         lab=LAB,
+        varies=("n",),
         correct_points=1.6,
         cases=(_size(2048), _size(1), _size(255), _size(0, "empty"), _size(5001), _size(32_768)),
         arguments=histogram_arguments,
@@ -521,6 +526,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.logsumexp",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=1.6,
         cases=(
             _matrix(8, 256),
@@ -566,6 +572,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.row_softmax",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=2,
         cases=(
             _matrix(8, 256),
@@ -632,6 +639,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.add_norm",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=2,
         cases=(
             _matrix(8, 256),

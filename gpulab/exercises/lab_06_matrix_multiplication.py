@@ -299,6 +299,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="gemm.tiled",
         lab=LAB,
+        varies=("m", "k", "n"),
         correct_points=1.6,
         cases=(*RAGGED, product_case(96, 128, 160)),
         arguments=product_arguments,
@@ -326,6 +327,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="gemm.column",
         lab=LAB,
+        varies=("m", "k", "n"),
         correct_points=1.4,
         cases=(*RAGGED, product_case(128, 64, 192)),
         arguments=product_arguments,
@@ -358,6 +360,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="gemm.blocked",
         lab=LAB,
+        varies=("m", "k", "n"),
         correct_points=2,
         cases=(*RAGGED, product_case(128, 64, 192)),
         arguments=product_arguments,
@@ -396,6 +399,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="gemm.wide",
         lab=LAB,
+        varies=("m", "k", "n"),
         correct_points=1.6,
         cases=tuple(
             product_case(*size)
@@ -453,6 +457,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="gemm.staged",
         lab=LAB,
+        varies=("m", "k", "n"),
         correct_points=1.6,
         cases=(*RAGGED, product_case(64, 256, 96)),
         arguments=product_arguments,
@@ -482,6 +487,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="gemm.matvec",
         lab=LAB,
+        varies=("m", "k"),
         correct_points=1.6,
         cases=tuple(
             matvec_case(*size) for size in ((64, 64), (70, 33), (1, 1000), (9, 1), (5, 0), (0, 8), (256, 512))

@@ -258,6 +258,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cpp.scale",
         lab=LAB,
+        varies=("n",),
         correct_points=2,
         face="cupy",
         cases=(
@@ -350,6 +351,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cpp.two_product",
         lab=LAB,
+        varies=("n",),
         correct_points=1.4,
         face="cupy",
         cases=tuple(map(_size, (1000, 1, 257, 0, 4096))),

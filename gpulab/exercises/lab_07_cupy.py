@@ -91,6 +91,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cupy.normalise",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=1.6,
         face="cupy",
         cases=tuple(matrix(*size) for size in ((64, 32), (7, 96), (1, 1), (33, 257), (512, 96))),
@@ -132,6 +133,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cupy.rms",
         lab=LAB,
+        varies=("rows", "cols"),
         correct_points=1.2,
         face="cupy",
         cases=tuple(matrix(*size) for size in ((16, 64), (5, 33), (1, 1), (200, 333))),

@@ -490,6 +490,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="triton.momentum",
         lab=LAB,
+        varies=("n",),
         correct_points=1.0,
         cases=tuple(map(_vector, (1000, 1, 1023, 1025, 8192))),
         arguments=momentum_arguments,

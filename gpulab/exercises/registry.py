@@ -12,7 +12,7 @@ from typing import Any
 
 from gpulab.messages import Message
 
-from . import messages
+from . import cohort, messages
 from .spec import Exercise, Prediction
 
 Reference = Callable[..., Any]
@@ -49,7 +49,7 @@ def _of_modules() -> dict[str, tuple[Exercise, str]]:
                 raise ValueError(
                     f"two exercises are called {exercise.name}: in {found[exercise.name][1]}, {module}"
                 )
-            found[exercise.name] = (exercise, module)
+            found[exercise.name] = (cohort.of_cohort(exercise, cohort.HERE), module)
     return found
 
 

@@ -160,8 +160,7 @@ class Exercise:
     to the answer. Where many answers are right because the answer is a plan — an order, a schedule — the
     exercise is `measured`: its reference gets (answer, *arguments), carries the plan out, raises WrongAnswer
     with a sentence about what is wrong with it, or returns counts by name, which the budgets limit. A count
-    of a case is its worst over the case's questions. `decorator` is the line that makes a function of the
-    question's arguments of what the learner writes, where there is one.
+    of a case is its worst over the case's questions.
 
     Tensor graphs: `arguments(sizes)` lists what fn receives and, as ``out`` arrays, what it returns. It may
     use the `operators` on the list (`gpulab.exercises.operators`). Budgets limit what
@@ -180,11 +179,14 @@ class Exercise:
     Dialogues: fn is plain Python, and among its arguments are functions that the judge answers. The reference
     gets (ask, *arguments of a question), calls fn with ``ask(*given)`` as often as it likes, functions of its
     own among what is given, counts what they are asked, and raises WrongAnswer, or returns counts by name.
-    `gpulab.exercises.branches` goes through all ways in which draws of fn can come out.
+    `gpulab.exercises.branches` goes through all ways in which draws of fn can come out. `decorator` is the
+    line that makes of what the learner writes a function that can be called so, where there is one.
 
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
-    `hints` has three steps; `section` is the heading of the lab to read again after the last. In a
-    `detective` exercise the learner looks for the race: the check shows its two lines and no cure.
+    `varies` names the sizes of which a cohort draws its own (`gpulab.exercises.cohort`): no text of the lab
+    depends on their exact values. `hints` has three steps; `section` is the heading of the lab to read again
+    after the last. In a `detective` exercise the learner looks for the race: the check shows its two lines
+    and no cure.
     """
 
     name: str
@@ -209,6 +211,7 @@ class Exercise:
     detective: bool = False
     measured: bool = False
     decorator: str = ""
+    varies: tuple[str, ...] = ()
     tags: tuple[str, ...] = field(default=())
 
     @property

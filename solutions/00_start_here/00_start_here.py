@@ -94,7 +94,7 @@ def double(a, out):
 gpulab.check("start.double", double)
 
 # %% [markdown]
-# **See.** Which thread wrote which element, for 1,025 of them: a cell is an element, its colour the block,
+# **See.** Which thread wrote which element, for a few more than 1,024: a cell is an element, its colour the block,
 # its number the thread. Below it, one load and one store of 32 threads; section 2 comes back to those.
 
 # %%
