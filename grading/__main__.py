@@ -70,6 +70,19 @@ def _show_proofs(course: Course, lab: str) -> bool:
     return not bad
 
 
+def own_course(options: argparse.Namespace, course: Course) -> int:
+    """Make a repository for learners, or bring it up to date."""
+    from grading import own_course as own_course_module
+
+    made = own_course_module.make(course, options.folder, options.name)
+    console.print(f"{made.folder}: {made.labs} labs for {clean(made.cohort.name)}", markup=False)
+    changes = f"{made.written} files written" if made.written else "already up to date"
+    removed = f", {made.removed} taken away" if made.removed else ""
+    console.print(f"{changes}{removed} · {made.git}", markup=False)
+    console.print("no solutions, wrong submissions, judge's cases or history are in it", markup=False)
+    return 0
+
+
 def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading import classroom, exports, screen
