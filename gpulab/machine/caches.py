@@ -11,7 +11,7 @@ number. Local memory, constants and textures are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numba
 import numpy as np
@@ -37,10 +37,12 @@ class Caches(Observer):
     Nsight Compute, which flushes them. One that watches several launches keeps what it has; `steps` is what
     each of them added.
 
-    `shared_bytes` is the part of each SM's memory that is shared memory; the rest is the L1.
+    `shared_bytes` is the part of each SM's memory that is shared memory; the rest is the L1. `added_up` are
+    the lines of the PTX whose atomics a warp adds up before one of its lanes carries them out.
     """
 
-    def __init__(self, gpu: GPU, shared_bytes: int = 0) -> None:
+    def __init__(self, gpu: GPU, shared_bytes: int = 0, added_up: Set[int] = frozenset()) -> None:
+        self._added_up = added_up
         self.sms = int(gpu.sms)
         self._l1 = _Cache(int(gpu.l1_bytes) - shared_bytes, self.sms)
         self._l2 = _Cache(int(gpu.l2_bytes), 1)
@@ -68,7 +70,8 @@ class Caches(Observer):
         kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
         past_l1 = is_volatile(access.instruction) or "cg" in access.instruction.parts
         if kind == ATOMIC:
-            self._update(address)
+            once = access.instruction.line in self._added_up
+            self._update(address[np.unique(warp, return_index=True)[1]] if once else address)
         _walk(sm, sectors, kind, past_l1, *self._l1.state, *self._l2.state, self._counts, self._clock)
 
     def _update(self, address: Array) -> None:

@@ -140,9 +140,25 @@ def sass(
 
 def of_kernel(kernel: CompiledKernel, counts: Sequence[Counts], cc: tuple[int, int]) -> Executed:
     """What launches of one kernel execute; `counts` are theirs."""
-    listing = listing_of(marked(kernel.ptx), cc, kernel.entry)
+    listing = machine_code(kernel, cc)
     warps = executed(listing, by_line(counts), sum(map(_warps, counts)))
     return Executed(kernel.name, cc, listing, tuple(warps), sum(c.total("warps") for c in counts))
+
+
+def machine_code(kernel: CompiledKernel, cc: tuple[int, int]) -> tuple[MachineInstruction, ...]:
+    """The machine code of a kernel, whose instructions name lines of its PTX."""
+    return listing_of(marked(kernel.ptx), cc, kernel.entry)
+
+
+def added_up(listing: Sequence[MachineInstruction]) -> frozenset[int]:
+    """Lines of the PTX whose atomics a warp adds up first: where all lanes update one address, ptxas lets
+    them vote and one of them act."""
+    votes = {i.line for i in listing if opcode(i).startswith("VOTE")}
+    return frozenset(
+        i.line
+        for i in listing
+        if guarded(i) and opcode(i).startswith(("ATOM", "RED.", "REDG")) and i.line in votes
+    )
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ docs/time_model.md for where each term comes from and what it leaves out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -27,7 +27,7 @@ from gpulab.profile.report import Report
 from gpulab.profile.watch import Watch
 
 from .caches import Caches
-from .executed import Executed, of_kernel
+from .executed import Executed, added_up, machine_code, of_kernel
 from .pipes import PIPES, ptx_pipes
 from .warp import latency_of, one_warp
 from .watching import Seen, watched
@@ -88,7 +88,14 @@ def _sheet(gpu: str | GPU | None) -> GPU:
 
 
 def _caches(gpu: GPU, launch: devices.Launch) -> Caches:
-    return Caches(gpu, _held(gpu, launch).carveout)
+    code = machine_code(launch.kernel, _capability(gpu, launch))
+    return Caches(gpu, _held(gpu, launch).carveout, added_up(code))
+
+
+def _capability(gpu: GPU, launch: devices.Launch) -> tuple[int, int]:
+    """What ptxas compiles for: the GPU's own capability where it can run the kernel's PTX."""
+    own = launch.kernel.cc
+    return gpu.cc if gpu.cc > own and gpu.cc in supported_capabilities() else own
 
 
 def _held(gpu: GPU, launch: devices.Launch) -> Occupancy:
@@ -182,7 +189,7 @@ def _threads(launch: devices.Launch) -> int:
 
 
 def _launch(gpu: GPU, launch: devices.Launch, held: Occupancy, counts: Counts, traffic: Traffic) -> Modelled:
-    cc = gpu.cc if gpu.cc > launch.kernel.cc and gpu.cc in supported_capabilities() else launch.kernel.cc
+    cc = _capability(gpu, launch)
     code = of_kernel(launch.kernel, [counts], cc)
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     warps_per_block = -(-_threads(launch) // 32)
@@ -223,8 +230,7 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
         "lsu": LSU_LANES,
     }
     clock, sms = float(gpu.boost_clock), int(gpu.sms)
-    # Lanes of a warp that update one word of shared memory take turns.
-    shared = counts.total("wavefronts", space="shared") + counts.total("conflicts", "atomic", "shared")
+    shared = counts.total("wavefronts", space="shared") + _turns(counts, added_up(code.instructions))
     l1 = 32 * (traffic.l1_reads + traffic.l2_writes + traffic.l2_atomics)
     l2_rate = float(gpu.l2_seen) / clock if gpu.l2_seen else L2_BYTES * sms
     dram_rate = float(gpu.dram_seen or SEEN * float(gpu.dram_bandwidth)) / clock
@@ -241,6 +247,13 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
         Term("tensor cores", share * _tensor(gpu, counts), "matrix products"),
     ]
     return terms
+
+
+def _turns(counts: Counts, once: Set[int]) -> int:
+    """Wavefronts that lanes of a warp take one after the other, because they update one word of shared
+    memory; not in lines whose updates a warp adds up `once`."""
+    rows = zip(counts.instructions, counts.kinds, counts.table["conflicts"], strict=True)
+    return sum(int(n) for i, kind, n in rows if kind == ("atomic", "shared") and i.line not in once)
 
 
 def _tensor(gpu: GPU, counts: Counts) -> float:

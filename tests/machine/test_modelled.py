@@ -117,7 +117,12 @@ def test_a_gpu_with_more_bandwidth_copies_faster(slower, faster):
 
 
 @cuda.jit
-def all_on_one(bins):
+def all_on_one(bins, places):
+    cuda.atomic.add(bins, places[cuda.threadIdx.x], 1)
+
+
+@cuda.jit
+def all_on_the_first(bins):
     cuda.atomic.add(bins, 0, 1)
 
 
@@ -135,10 +140,16 @@ def all_on_one_shared(out):
 
 
 def test_atomics_on_one_address_take_turns():
-    bins = cuda.to_device(np.zeros(64 * 256, np.int32))
-    together, apart = on("A100", all_on_one[64, 256], bins), on("A100", each_on_its_own[64, 256], bins)
+    bins, zeros = (cuda.to_device(np.zeros(64 * 256, np.int32)) for _ in range(2))
+    together = on("A100", all_on_one[64, 256], bins, zeros)
+    apart = on("A100", each_on_its_own[64, 256], bins)
     assert cycles_of(together, "atomics") == 64 * 256 and cycles_of(apart, "atomics") == 1
     assert together.bound.name == "atomics" and together.seconds > apart.seconds
+
+
+def test_a_warp_adds_up_first_where_ptxas_sees_that_the_address_is_one():
+    bins = cuda.to_device(np.zeros(4, np.int32))
+    assert cycles_of(on("A100", all_on_the_first[64, 256], bins), "atomics") == 64 * 256 // 32
 
 
 def test_atomics_on_one_word_of_shared_memory_take_turns():
