@@ -3,6 +3,7 @@
 PYTHON ?= python3
 JOBS   ?= 2
 ARGS   ?=
+LABS   ?=
 # Choices of the set-up; see the README.
 #   EXTRAS=none         no PyTorch, CuPy, Triton, instructor's or developer's tools
 #   CUDA=12 or CUDA=13  not what the driver says
@@ -15,13 +16,14 @@ BIN  := .venv/bin
 # Whole files to a process, or all tests of one lab (tests/conftest.py): what they prepare is prepared once.
 TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: help lab test test-all compilers check format bench setup clean
+.PHONY: help lab test test-all compilers site check format bench setup clean
 
 help:
 	@echo "make lab       open JupyterLab on the labs      (make lab ARGS=--no-browser: server only)"
 	@echo "make test      run the tests                    (make test ARGS=tests/ptx: some of them)"
 	@echo "make test-all  run the slow ones too, with the compilers of older CUDA releases"
 	@echo "make compilers only fetch those: about 1 GB beside .venv"
+	@echo "make site      the course as web pages          (make site LABS=\"00 03\": some labs; ARGS=--keep-runs)"
 	@echo "make check     style, types, labs in step with their sources"
 	@echo "make format    put the style right"
 	@echo "make bench     side-by-side timings"
@@ -46,6 +48,9 @@ test-all: setup
 
 compilers: setup
 	@$(BIN)/python tools/compilers.py
+
+site: setup
+	@$(BIN)/python -m tools.site $(LABS) $(ARGS)
 
 check: setup
 	@$(BIN)/ruff check .

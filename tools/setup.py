@@ -223,7 +223,7 @@ def install(python: str, extras: str, cuda: str, torch_index: str, driver: bool)
     pip(python, "install", "--upgrade", *constraints, "pip")
     if extras == "all":
         # A learners' repository has no extras for instructors and developers.
-        everything = ["cupy" + cuda, "torch", "triton", "serving", "onnx", "grading", "dev"]
+        everything = ["cupy" + cuda, "torch", "triton", "serving", "onnx", "grading", "site", "dev"]
         wanted += [extra for extra in everything if extra in optional_dependencies()]
         torch_cuda = cuda_of_torch(python, index)
         if torch_cuda not in (None, cuda):

@@ -179,7 +179,7 @@ def test_the_compiler_is_pinned_unless_pytorch_brings_its_own(clone: Path) -> No
         assert make(clone, "setup", "CUDA=13").returncode == 0
         installed = (clone / ".venv" / "gpulab-setup.log").read_text().splitlines()[-1]
         assert ("constraints-compiler.txt" in installed) is pinned
-        assert ".[cu13,cupy13,torch,triton,serving,onnx,grading,dev]" in installed
+        assert ".[cu13,cupy13,torch,triton,serving,onnx,grading,site,dev]" in installed
 
 
 def test_a_second_set_up_does_nothing_until_a_pin_changes(clone: Path) -> None:

@@ -1,0 +1,306 @@
+"""The course's site: links that lead somewhere, no solution, and pages that everybody can read."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urldefrag, urlparse
+
+import jupytext
+import pytest
+from bs4 import BeautifulSoup
+from matplotlib.text import Text
+
+from tests.browser.driving import ROOT, contrasts
+from tests.conftest import find_browser
+from tools.site import masks
+from tools.site.pages import Notebook, notebooks
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PHONE = {"width": 390, "height": 844}
+READABLE = 4.5  # WCAG 2.2, level AA
+SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.DOTALL)
+OWN_PAGES = ("index", "labs/index", "glossary", "docs/index", "docs/topics", "grading/README", "CONTRIBUTING")
+
+
+class Built:
+    """A site in its folder, of some labs or of all."""
+
+    def __init__(self, html: Path, labs: list[str]) -> None:
+        self.html, self.notebooks = html, notebooks(labs)
+
+    @property
+    def pages(self) -> list[Path]:
+        return sorted(path for path in self.html.rglob("*.html") if "_static" not in path.parts)
+
+    def soup(self, page: str) -> BeautifulSoup:
+        return _soup(self.html / f"{page}.html")
+
+
+@functools.cache
+def _soup(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(["00"], id="lab 00"), pytest.param([], id="all labs", marks=pytest.mark.slow)],
+)
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("site")
+    made = subprocess.run(
+        [sys.executable, "-m", "tools.site", "--into", folder, *request.param],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    return Built(folder / "html", request.param)
+
+
+pytestmark = pytest.mark.timeout(7200)  # all labs are run, if they were not before
+
+
+# ---------------------------------------------------------------- links
+
+
+def _addresses(page: Path) -> Iterator[str]:
+    for element in _soup(page).find_all(["a", "img", "link", "script"]):
+        address = element.get("href") or element.get("src")
+        if address and not (element.name == "link" and "preconnect" in element.get("rel", [])):
+            yield str(address)
+
+
+def _resolves(page: Path, address: str) -> bool:
+    place, anchor = urldefrag(address)
+    target = (page.parent / unquote(urlparse(place).path)).resolve() if place else page
+    if not target.is_file():
+        return False
+    return not anchor or _soup(target).find(id=unquote(anchor)) is not None
+
+
+def test_every_link_within_the_site_leads_somewhere(site: Built) -> None:
+    inside = {
+        (page, address) for page in site.pages for address in _addresses(page) if not urlparse(address).scheme
+    }
+    assert len(inside) > 100
+    assert [f"{page.name}: {address}" for page, address in inside if not _resolves(page, address)] == []
+
+
+def test_links_to_elsewhere_are_well_formed_and_listed(site: Built) -> None:
+    outside = {a for page in site.pages for a in _addresses(page) if urlparse(a).scheme}
+    assert outside
+    wrong = [
+        a for a in outside if urlparse(a).scheme not in ("http", "https") or "." not in urlparse(a).netloc
+    ]
+    assert not wrong
+    (ROOT / "build" / "external-links.txt").write_text("".join(f"{a}\n" for a in sorted(outside)))
+
+
+def test_nothing_that_a_page_needs_comes_from_elsewhere(site: Built) -> None:
+    for page in site.pages:
+        loaded = [*_soup(page).find_all(src=True), *_soup(page).find_all("link", rel="stylesheet")]
+        assert [e for e in loaded if urlparse(e.get("src") or e["href"]).scheme] == [], page.name
+
+
+# ---------------------------------------------------------------- labs without their solutions
+
+
+def _solved_cells(notebook: Notebook) -> Iterator[Any]:
+    yield from jupytext.read(notebook.source).cells
+
+
+def test_no_line_of_a_solution_is_on_a_page(site: Built) -> None:
+    looked_for = 0
+    for notebook in site.notebooks:
+        page = site.soup(notebook.page)
+        words = page.get_text() + "".join(str(image.get("alt")) for image in page.find_all("img"))
+        cells = list(_solved_cells(notebook))
+        kept = SOLUTION.sub("", "\n".join(cell.source for cell in cells))
+        solutions = [part for cell in cells for part in SOLUTION.findall(cell.source)]
+        lines = {line.strip() for part in solutions for line in part.splitlines()}
+        secret = {line for line in lines if len(line) >= 12 and " " in line and line not in kept}
+        assert sorted(line for line in secret if line in words) == [], notebook.page
+        looked_for += len(secret)
+    assert looked_for >= 5
+
+
+def test_no_answer_of_a_written_question_is_on_a_page(site: Built) -> None:
+    for notebook in site.notebooks:
+        words = " ".join(site.soup(notebook.page).get_text().split())
+        for cell in _solved_cells(notebook):
+            if cell.cell_type == "markdown" and cell.metadata.get("nbgrader", {}).get("solution"):
+                told = [word for word in re.split(r"[*`\n]+", cell.source) if len(word) >= 30]
+                assert told and not [word for word in told if word in words], notebook.page
+
+
+def test_stubs_outputs_and_folded_answers_are_all_there(site: Built) -> None:
+    for notebook in site.notebooks:
+        page = site.soup(notebook.page)
+        cells = list(_solved_cells(notebook))
+        source = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        assert len(page.find_all("details")) == source.count("<details>"), notebook.page
+        stubs = sum("BEGIN SOLUTION" in cell.source for cell in cells)
+        words = page.get_text()
+        assert words.count("raise NotImplementedError()") + words.count("YOUR CODE HERE") >= stubs
+        assert "Traceback" not in words
+        checks = sum("gpulab.check(" in cell.source for cell in cells if cell.cell_type == "code")
+        assert len(page.select(".gpulab-card")) >= checks, notebook.page
+        assert len(page.select(".cell_output img")) >= 3, notebook.page
+
+
+@pytest.mark.parametrize("text", ["7  out[i] = a[i] * 2.5", "out[i] = a[i] * 2.5", "(out[i] = a[i] * 2.5)"])
+def test_a_secret_line_is_hidden_wherever_it_stands(text: str) -> None:
+    shown = masks.Mask(["out[i] = a[i] * 2.5"]).hide(text)
+    assert masks.HIDDEN in shown and "2.5" not in shown
+
+
+def test_a_secret_line_is_hidden_where_it_is_escaped_or_cut_off() -> None:
+    mask = masks.Mask(["if i < a.size and a[i] > 0 and not done[i]:", "x = 'a' < b"])
+    assert mask.hide("<code>if i &lt; a.size and a[i] &gt; 0 and…</code>") == f"<code>{masks.HIDDEN}</code>"
+    assert mask.hide("x = &#x27;a&#x27; &lt; b") == masks.HIDDEN
+    assert mask.hide("max = 'a' < b") == "max = 'a' < b"
+
+
+def test_figures_draw_no_secret_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Text, "set_text", Text.set_text)  # and back again
+    masks.in_figures(["out[i] = a[i] * 2.5"])
+    assert Text(0, 0, "load of a · out[i] = a[i] * 2.5").get_text() == f"load of a · {masks.HIDDEN}"
+
+
+def test_what_the_released_notebook_says_is_no_secret() -> None:
+    solution = "@cuda.jit\ndef f(a):\n    i = cuda.grid(1)\n    continue\n"
+    assert masks.secret_lines(solution, "@cuda.jit\ndef f(a):\n    raise NotImplementedError()") == {
+        "i = cuda.grid(1)"
+    }
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        quiet = ("--disable-background-networking", "--disable-component-update", "--disable-sync")
+        yield playwright.chromium.launch(executable_path=find_browser(), args=quiet)
+
+
+@pytest.fixture(scope="module")
+def address(site: Built) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(site.html)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def visit(chromium: Browser, address: str) -> Iterator[Callable[..., Page]]:
+    """Opens a page in a window of its own; at the end no console was told of an error."""
+    errors: list[str] = []
+    contexts = []
+
+    def open_page(page: str, theme: str = "light", size: dict[str, int] = PHONE) -> Page:
+        contexts.append(chromium.new_context(viewport=size, color_scheme=theme))  # type: ignore[arg-type]
+        found = contexts[-1].new_page()
+        found.on(
+            "console", lambda said: errors.append(f"{page}: {said.text}") if said.type == "error" else None
+        )
+        found.on("pageerror", lambda error: errors.append(f"{page}: {error}"))
+        found.goto(f"{address}/{page}.html")
+        found.locator(f'html[data-theme="{theme}"]').wait_for()
+        return found
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def _all_pages(site: Built) -> list[str]:
+    return [*OWN_PAGES, *(notebook.page for notebook in site.notebooks)]
+
+
+@pytest.mark.browser
+def test_no_page_is_wider_than_a_phone(site: Built, visit: Callable[..., Page]) -> None:
+    for page in _all_pages(site):
+        opened = visit(page)
+        assert opened.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], page
+        opened.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_text_can_be_read(theme: str, site: Built, visit: Callable[..., Page]) -> None:
+    faint = {}
+    for page in _all_pages(site):
+        opened = visit(page, theme)
+        texts = contrasts(opened.locator("body"))
+        faint[page] = sorted({f"{ratio:.1f}: {text}" for ratio, text in texts if ratio < READABLE})
+        opened.close()
+    assert {page: texts for page, texts in faint.items() if texts} == {}
+
+
+def test_every_page_says_what_it_is_to_those_who_do_not_see_it(site: Built) -> None:
+    for path in site.pages:
+        page = _soup(path)
+        assert page.html and page.html["lang"] == "en", path.name
+        assert len(page.find_all("main")) == len(page.find_all("h1")) == 1, path.name
+        assert page.find("header") and page.find("nav"), path.name
+        assert [image for image in page.find_all("img") if not str(image.get("alt", "")).strip()] == [], (
+            path.name
+        )
+        nameless = [
+            a for a in page.find_all("a", href=True) if not (a.get_text(strip=True) or a.get("aria-label"))
+        ]
+        assert nameless == [], path.name
+
+
+@pytest.mark.browser
+def test_the_first_stop_of_the_keyboard_leads_to_the_content(visit: Callable[..., Page]) -> None:
+    page = visit("labs/00_start_here/00_start_here")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText").strip() == "Skip to main content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+
+
+@pytest.mark.browser
+def test_a_word_is_found_by_its_search(visit: Callable[..., Page]) -> None:
+    page = visit("index", "light", {"width": 1280, "height": 900})
+    page.keyboard.press("Control+k")
+    page.keyboard.type("guard")
+    page.keyboard.press("Enter")
+    found = page.locator("ul.search li a")
+    found.first.wait_for()
+    assert any("Start here" in words for words in found.all_inner_texts())
+
+
+@pytest.mark.browser
+def test_a_reader_chooses_light_or_dark_and_it_stays(visit: Callable[..., Page]) -> None:
+    page = visit("index", "light", {"width": 1280, "height": 900})
+    page.locator(".bd-header .theme-switch-button").first.click()
+    page.get_by_text("Dark", exact=True).first.click()
+    page.locator('html[data-theme="dark"]').wait_for()
+    page.goto(page.url.replace("index", "glossary"))
+    page.locator('html[data-theme="dark"]').wait_for()

@@ -1,0 +1,36 @@
+"""Sphinx's settings for the site. Nothing on a page comes from another host."""
+
+project = "gpulab"
+author = "the gpulab authors"
+language = "en"
+
+extensions = ["myst_nb"]
+exclude_patterns = ["_static"]
+nb_execution_mode = "off"  # what is shown was run before: see runs.py
+nb_merge_streams = True
+myst_enable_extensions = ["attrs_block"]
+myst_heading_anchors = 3
+suppress_warnings = [
+    "myst.header",  # a cell may begin with a heading of any level
+    "misc.highlighting_failure",  # our messages stand where IPython's tracebacks do, and are none
+]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "gpulab"
+html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_show_sphinx = False
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system is, until they choose
+html_theme_options = {
+    "logo": {"text": "gpulab"},
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "footer_start": [],
+    "footer_end": [],
+}

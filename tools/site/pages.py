@@ -1,0 +1,227 @@
+"""The site's pages, as Sphinx reads them, from the course's own sources."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
+from gpulab.course import catalogue
+from gpulab.plot import lab_map
+from grading.course import sources
+from grading.preprocessors import StableIds
+from grading.release import released_notebook
+
+from .masks import HIDDEN, Mask, secret_lines
+from .runs import ROOT, run
+
+FIGURES = "_static/figures"
+IMAGE = re.compile(r'<img\b(?P<before>[^>]*?)\ssrc="data:image/png;base64,(?P<data>[^"]+)"(?P<after>[^>]*)>')
+PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
+LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """One notebook of a lab: its source, and the row of the course's list that it belongs to."""
+
+    source: Path
+    lab: catalogue.Lab
+
+    @property
+    def page(self) -> str:
+        """Its path on the site and in the repository, without the ending."""
+        return f"labs/{self.source.parent.name}/{self.source.stem}"
+
+
+def notebooks(numbers: Iterable[str] = ()) -> list[Notebook]:
+    """The notebooks of these labs, or of all. Raises ValueError for a number that no lab has."""
+    found = []
+    for folder in sorted((ROOT / "solutions").glob("[0-9]*")):
+        for source in sources(folder):
+            names = (source.stem, folder.name)  # a row stands for one notebook or for all of a folder
+            lab = next(lab for lab in catalogue.labs().values() if lab.notebook in names)
+            found.append(Notebook(source, lab))
+    wanted = set(numbers)
+    if unknown := wanted - {notebook.lab.number for notebook in found}:
+        raise ValueError(f"there is no lab {', '.join(sorted(unknown))}: labs have numbers such as 00 or 12")
+    return [notebook for notebook in found if not wanted or notebook.lab.number in wanted]
+
+
+class Site:
+    """Writes pages into `folder`; `runs` holds the notebooks that were run before."""
+
+    def __init__(self, chosen: list[Notebook], folder: Path, runs: Path, keep_runs: bool = False) -> None:
+        self.chosen, self.folder, self.runs, self.keep_runs = chosen, folder, runs, keep_runs
+        texts = [ROOT / "grading" / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
+        self.texts = [*texts, *sorted((ROOT / "docs").rglob("*.md"))]
+        self.files = {f"{n.page}.ipynb" for n in chosen} | {
+            p.relative_to(ROOT).as_posix() for p in self.texts
+        }
+
+    def write(self) -> None:
+        """All pages. Raises RunFailed for a notebook that does not run to its end."""
+        for notebook in self.chosen:
+            self._write_notebook(notebook)
+        for path in self.texts:
+            place = path.relative_to(ROOT).as_posix()
+            self._write(place, self.linked(path.read_text(encoding="utf-8"), place))
+        self._write("index.md", self._filled("index.md"))
+        self._write("labs/index.md", self._filled("labs.md"))
+        self._write("docs/index.md", self._filled("reference.md"))
+        self._write("glossary.md", self._filled("glossary.md"))
+        map_file = self.folder / FIGURES / "map.svg"
+        map_file.parent.mkdir(parents=True, exist_ok=True)
+        self._draw_map(map_file)
+        (self.folder / "docs" / "picture.svg").write_bytes((ROOT / "docs" / "picture.svg").read_bytes())
+
+    # ------------------------------------------------------------ notebooks
+
+    def _write_notebook(self, notebook: Notebook) -> None:
+        released = released_notebook(notebook.source)
+        solved = jupytext.read(notebook.source)
+        solved, _ = StableIds().preprocess(solved, {"unique_key": notebook.source.stem})
+        secrets = sorted(secret_lines(_code(solved), _code(released)))
+        ran = run(notebook.source.stem, solved, secrets, self.runs, self.keep_runs)
+        mask = Mask(secrets)
+        outputs = {cell.id: cell.get("outputs", []) for cell in ran.cells}
+        for cell in released.cells:
+            if cell.cell_type == "markdown":
+                cell.source = self.linked(cell.source, f"{notebook.page}.ipynb")
+            elif cell.cell_type == "code":
+                cell.outputs = [self._shown(output, mask, notebook) for output in outputs.get(cell.id, [])]
+        released.cells.insert(1, new_markdown_cell(self._how_to_read(notebook)))
+        path = self.folder / f"{notebook.page}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        jupytext.write(released, path)
+
+    def _shown(self, output: NotebookNode, mask: Mask, notebook: Notebook) -> NotebookNode:
+        """An output without secret lines, its images in files of their own."""
+        if output.output_type == "stream":
+            output.text = mask.hide(output.text)
+        elif output.output_type == "error":
+            output.traceback = [mask.hide(line) for line in output.traceback]
+            output.evalue = mask.hide(output.evalue)
+        elif "text/html" in output.data:
+            text = IMAGE.sub(lambda image: self._image(image, notebook), mask.hide(output.data["text/html"]))
+            output.data = {"text/html": text}
+        elif "text/plain" in output.data:
+            output.data["text/plain"] = mask.hide(output.data["text/plain"])
+        return output
+
+    def _image(self, image: re.Match[str], notebook: Notebook) -> str:
+        content = base64.b64decode(image["data"])
+        name = f"{FIGURES}/{hashlib.sha256(content).hexdigest()[:16]}.png"
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))  # PNG's first chunk
+        place = os.path.relpath(name, Path(notebook.page).parent)
+        size = f'width="{width}" height="{height}"' + (' class="wide"' if width > PHONE else "")
+        return f'<img{image["before"]} src="{place}" {size} loading="lazy"{image["after"]}>'
+
+    def _how_to_read(self, notebook: Notebook) -> str:
+        lab = notebook.lab
+        needs = [self.name(catalogue.labs()[key]) for key in lab.needs]
+        after = f" Before it: {', '.join(needs)}." if needs else ""
+        start = os.path.relpath("index.md", Path(notebook.page).parent)
+        return (
+            "```{admonition} To read, and to do\n:class: tip\n\n"
+            f"Outputs and figures are those of a solution, whose lines are"
+            f" left out: {HIDDEN} stands for them.{after}\n\n"
+            f"To do the lab: `make lab`, then open `{notebook.page}.ipynb`;"
+            f" [how to start]({start}#start).\n```"
+        )
+
+    # ------------------------------------------------------------ links
+
+    def linked(self, text: str, place: str) -> str:
+        """Links to files of the repository that are not on the site become plain words."""
+
+        def put(link: re.Match[str]) -> str:
+            target = os.path.normpath(os.path.join(os.path.dirname(place), link["target"]))
+            on_site = target in self.files or not (ROOT / target).exists()
+            return link[0] if on_site else link["text"]
+
+        return LINK.sub(put, text)
+
+    def name(self, lab: catalogue.Lab, place: str = "") -> str:
+        """A lab's key and title, with a link to its first page if that is on the site."""
+        words = f"{lab.key} {lab.title}"
+        pages = [n.page for n in self.chosen if n.lab == lab]
+        return f"[{words}](/{pages[0]}.ipynb)" if pages else words
+
+    # ------------------------------------------------------------ pages of the site's own
+
+    def _filled(self, template: str) -> str:
+        """A page of templates/ with its `<!-- marks -->` filled."""
+        text = Path(__file__).with_name("templates").joinpath(template).read_text(encoding="utf-8")
+        fill = {
+            "start": lambda: _section(ROOT / "README.md", "Two commands"),
+            "paths": self._paths,
+            "labs": self._labs,
+            "notebooks": lambda: "\n".join(f"/{n.page}" for n in self.chosen),
+            "how": lambda: _section(ROOT / "solutions" / "index.py", "How a lab works"),
+            "honest": lambda: _section(ROOT / "solutions" / "index.py", "Honest work"),
+            "docs": lambda: "\n".join(
+                f"/{p.relative_to(ROOT).with_suffix('').as_posix()}"
+                for p in self.texts
+                if p.is_relative_to(ROOT / "docs")
+            ),
+            "terms": self._terms,
+        }
+        return re.sub(r"<!-- (\w+) -->", lambda mark: fill[mark[1]](), text)
+
+    def _paths(self) -> str:
+        parts = []
+        for path in catalogue.paths():
+            steps = "\n".join(f"1. {self.name(catalogue.labs()[key])}" for key in path.labs)
+            parts.append(f"### {path.name}\n\n{path.words} {path.hours:g} hours.\n\n{{.path}}\n{steps}\n")
+        return "\n".join(parts)
+
+    def _labs(self) -> str:
+        rows = ["| lab | hours | before it |", "|---|---|---|"]
+        for lab in catalogue.labs().values():
+            rows.append(f"| {self.name(lab)} | {lab.hours:g} | {', '.join(lab.needs)} |")
+        return "\n".join(rows)
+
+    def _terms(self) -> str:
+        first = {lab.number: lab for lab in reversed(catalogue.labs().values())}
+        return "\n\n".join(
+            f"{term.name}\n  {term.means} Lab {self.name(first[term.lab])}."
+            for term in catalogue.terms().values()
+        )
+
+    def _draw_map(self, path: Path) -> None:
+        nodes = [lab_map.Node(lab.key, lab.title, lab.hours, lab.needs) for lab in catalogue.labs().values()]
+        picture = lab_map.lab_map(nodes, "A line leads from a lab to one that needs it.")
+        picture.figure.savefig(path, transparent=True, metadata={"Date": None})
+
+    def _write(self, place: str, text: str) -> None:
+        path = self.folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _code(notebook: NotebookNode) -> str:
+    return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+
+
+def _section(path: Path, heading: str) -> str:
+    """What stands under a heading of a text or of a notebook's source, without the heading."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        cells = jupytext.read(path).cells
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if not found:
+        raise ValueError(f"{path.name} has no heading '## {heading}'")
+    return found[1].strip()
