@@ -68,6 +68,25 @@ ABDELKHALIK_2022 = Source(
     2022,
     "arxiv.org/abs/2208.11174",
 )
+ARAFA_2019 = Source(
+    "Low Overhead Instruction Latency Characterization for NVIDIA GPGPUs",
+    "Arafa et al.",
+    2019,
+    "arxiv.org/abs/1905.08778",
+)
+ACCEL_SIM = Source(
+    "Accel-Sim, trace.config of SM80_A100 and SM90_H100",
+    "Purdue University",
+    2024,
+    "github.com/accel-sim/accel-sim-framework",
+)
+PPT_GPU = Source(
+    "PPT-GPU with sub-cores, hardware/ISA/Ampere.py",
+    "PPT-GPU",
+    2023,
+    "github.com/TheRainstorm/ppt-gpu-subcore",
+)
+KEPLER_PAPER = Source("NVIDIA Kepler GK110 white paper", "NVIDIA", 2012)
 LUO_2025 = Source(
     "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking and Multiple Level Analysis",
     "Luo et al.",
@@ -141,3 +160,4 @@ HDR_BRIEF = Source("ConnectX-6 InfiniBand adapter product brief", "NVIDIA", 2020
 NDR_BRIEF = Source("ConnectX-7 InfiniBand adapter data sheet", "NVIDIA", 2022)
 GRACE_PAPER = Source("NVIDIA Grace Hopper Superchip Architecture white paper", "NVIDIA", 2022)
 ARITHMETIC = Source("computed from the other figures of the same record", "gpulab", 2025)
+ASSUMED = Source("assumed, until measurements on a GPU say better", "gpulab", 2025)

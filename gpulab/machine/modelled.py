@@ -18,6 +18,7 @@ import numpy as np
 from gpulab import device as devices
 from gpulab import hardware
 from gpulab.compile.versions import supported_capabilities
+from gpulab.hardware import pipelines
 from gpulab.hardware.gpu import GPU
 from gpulab.hardware.occupancy import Occupancy
 from gpulab.observe import Counts
@@ -32,18 +33,9 @@ from .pipes import PIPES, ptx_pipes
 from .warp import latency_of, one_warp
 from .watching import Seen, watched
 
-SCHEDULERS = 4  # of an SM: warp instructions issued per cycle
-LSU_LANES = 32  # of an SM: addresses per cycle
-XU_LANES = 16  # of an SM, from 7.0 on (CUDA Programming Guide, arithmetic throughput)
-L1_BYTES = 128  # of an SM per cycle
-L2_BYTES = 64  # between the L2 and an SM per cycle
-SEEN = 0.9  # of the DRAM's peak, where no measurement says how much of it a kernel can get
-LAUNCH = 2e-6  # seconds from one launch to the next when the queue is full
-ATOMICS = 1  # operations per cycle on one address, in the L2
-SHARPNESS = 4  # how fast the longer of throughput and latency takes over
-
-
 Array = np.ndarray
+
+LAUNCH = float(pipelines.LAUNCH)  # seconds
 
 
 def modelled(
@@ -201,7 +193,8 @@ def _launch(gpu: GPU, launch: devices.Launch, held: Occupancy, counts: Counts, t
     turns = -(-waves.busiest // waves.resident)  # of blocks on the busiest SM
     most = max(term.cycles for term in terms)
     terms.append(Term("latency", turns * alone, "a warp that waits for each result"))
-    cycles = (most**SHARPNESS + terms[-1].cycles ** SHARPNESS) ** (1 / SHARPNESS)
+    sharpness = float(pipelines.SHARPNESS)
+    cycles = (most**sharpness + terms[-1].cycles ** sharpness) ** (1 / sharpness)
     clock = float(gpu.boost_clock)
     terms.append(Term("launch", LAUNCH * clock, "the start, before and beside all else"))
     ptx, sass = ptx_pipes(counts), code.pipes
@@ -226,24 +219,30 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
         "fma": int(gpu.fp32_lanes),
         "alu": int(gpu.int32_lanes),
         "fp64": int(gpu.fp64_lanes),
-        "xu": XU_LANES,
-        "lsu": LSU_LANES,
+        "xu": int(pipelines.XU_LANES),
+        "lsu": int(pipelines.LSU_LANES),
     }
     clock, sms = float(gpu.boost_clock), int(gpu.sms)
     shared = counts.total("wavefronts", space="shared") + _turns(counts, added_up(code.instructions))
     l1 = 32 * (traffic.l1_reads + traffic.l2_writes + traffic.l2_atomics)
-    l2_rate = float(gpu.l2_seen) / clock if gpu.l2_seen else L2_BYTES * sms
-    dram_rate = float(gpu.dram_seen or SEEN * float(gpu.dram_bandwidth)) / clock
-    terms = [Term("issue", share * code.total / SCHEDULERS, "instructions, four a cycle")]
+    l2_rate = float(gpu.l2_seen) / clock if gpu.l2_seen else float(pipelines.L2_RATE) * sms
+    l1_rate = float(pipelines.L1_RATE)
+    dram_seen = gpu.dram_seen or float(pipelines.DRAM_SHARE) * float(gpu.dram_bandwidth)
+    dram_rate = float(dram_seen) / clock
+    terms = [Term("issue", share * code.total / int(pipelines.SCHEDULERS), "instructions, four a cycle")]
     terms += [
         Term(pipe, share * pipes.get(pipe, 0) * 32 / width, f"{width} lanes") for pipe, width in lanes.items()
     ]
     terms += [
         Term("shared memory", share * shared, "wavefronts, one a cycle"),
-        Term("L1", share * l1 / L1_BYTES, f"{L1_BYTES} B a cycle"),
+        Term("L1", share * l1 / l1_rate, f"{l1_rate:g} B a cycle"),
         Term("L2", traffic.l2_bytes / l2_rate, f"{l2_rate:,.0f} B a cycle for all SMs"),
         Term("DRAM", traffic.dram_bytes / dram_rate, f"{dram_rate:,.0f} B a cycle for all SMs"),
-        Term("atomics", traffic.hottest / ATOMICS, "on the address that most update, one a cycle"),
+        Term(
+            "atomics",
+            traffic.hottest / float(pipelines.ATOMIC_RATE),
+            "on the address that most update, one a cycle",
+        ),
         Term("tensor cores", share * _tensor(gpu, counts), "matrix products"),
     ]
     return terms

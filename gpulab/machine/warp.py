@@ -10,25 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from gpulab.compile.machine_code import MachineInstruction
+from gpulab.hardware import pipelines
 
 from .blocks import guarded, opcode, split
 from .pipes import pipe_of
-
-# Cycles from issue to the use of the result. 4 and 8: Abdelkhalik et al. 2022, Arafa et al. 2019; the others
-# are assumed, until measurements on a GPU say better.
-LATENCY = {
-    "fma": 4,
-    "alu": 4,
-    "fp16": 4,
-    "fp64": 8,
-    "xu": 20,
-    "tensor": 32,
-    "uniform": 6,
-    "control": 4,
-    "other": 20,
-}
-SHUFFLE = 24
-BARRIER = 24
 
 REGISTER = re.compile(r"\b(U?R\d+|U?P\d+)(\.64)?")
 # How many registers an opcode's suffix makes the destination.
@@ -48,10 +33,11 @@ def latency_of(shared: float, memory: float) -> Latency:
         if base in ("LD", "LDG", "ATOM", "ATOMG", "LDL", "LDGSTS"):
             return memory
         if base == "SHFL":
-            return SHUFFLE
+            return float(pipelines.SHUFFLE)
         if base == "BAR":
-            return BARRIER
-        return LATENCY.get(pipe_of(name), shared)
+            return float(pipelines.BARRIER)
+        pipe = pipe_of(name)
+        return float(pipelines.LATENCY[pipe]) if pipe in pipelines.LATENCY else shared
 
     return latency
 

@@ -1,0 +1,63 @@
+"""What the time model takes for all GPUs alike, because data sheets leave it out; much of it is assumed.
+
+Latencies are cycles from the issue of an instruction to that of one that reads its result, by the pipe as
+Nsight Compute calls it; those of memory are in the data sheets. `docs/time_model.md` shows these figures as a
+table.
+"""
+
+from __future__ import annotations
+
+from .figure import Figure
+from .sources import (
+    ABDELKHALIK_2022,
+    ACCEL_SIM,
+    AMPERE_PAPER,
+    ARAFA_2019,
+    ASSUMED,
+    GUIDE,
+    JIA_2018,
+    KEPLER_PAPER,
+    PPT_GPU,
+    RRZE,
+)
+
+LATENCY: dict[str, Figure] = {
+    "fma": Figure(4, "cycles", ABDELKHALIK_2022, "a chain of float32 additions on an A100"),
+    "alu": Figure(4, "cycles", ARAFA_2019, "integers on Volta and Turing"),
+    "fp16": Figure(4, "cycles", PPT_GPU, "Ampere"),
+    "fp64": Figure(8, "cycles", ACCEL_SIM, "H100; 6 in the A100's"),
+    "xu": Figure(23, "cycles", ACCEL_SIM, "A100 and H100"),
+    "tensor": Figure(32, "cycles", PPT_GPU, "Ampere, summed in float32; 16 in float16"),
+    "uniform": Figure(6, "cycles", ASSUMED),
+    "control": Figure(4, "cycles", ACCEL_SIM, "branches"),
+    "other": Figure(20, "cycles", ASSUMED, "special registers"),
+}
+SHUFFLE = Figure(24, "cycles", ASSUMED, "as a load from shared memory")
+BARRIER = Figure(24, "cycles", ASSUMED, "after the last warp has come")
+
+SCHEDULERS = Figure(4, "instructions/cycle/SM", AMPERE_PAPER, "one scheduler in each quarter of an SM")
+LSU_LANES = Figure(32, "lanes/SM", AMPERE_PAPER, "load and store units")
+XU_LANES = Figure(16, "lanes/SM", GUIDE, "from 7.0 on")
+L1_RATE = Figure(128, "B/cycle/SM", JIA_2018, "V100")
+L2_RATE = Figure(64, "B/cycle/SM", ASSUMED, "where nobody has published the bandwidth of all SMs together")
+DRAM_SHARE = Figure(
+    0.9, "of the peak", RRZE, "where nobody has measured the GPU: 0.85 on an A100, 0.90 on an L40"
+)
+ATOMIC_RATE = Figure(1, "operations/cycle", KEPLER_PAPER, "on one address; assumed to hold since")
+LAUNCH = Figure(2e-6, "s", ASSUMED, "from one launch to the next when the queue is full")
+SHARPNESS = Figure(4, "(exponent)", ASSUMED, "how fast the longer of throughput and latency takes over")
+
+FIGURES: dict[str, Figure] = {
+    **{f"latency, {pipe}": figure for pipe, figure in LATENCY.items()},
+    "latency, shuffle": SHUFFLE,
+    "latency, barrier": BARRIER,
+    "issue": SCHEDULERS,
+    "lsu": LSU_LANES,
+    "xu": XU_LANES,
+    "L1": L1_RATE,
+    "L2": L2_RATE,
+    "DRAM": DRAM_SHARE,
+    "atomics": ATOMIC_RATE,
+    "launch": LAUNCH,
+    "sharpness": SHARPNESS,
+}
