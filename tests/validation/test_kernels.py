@@ -1,0 +1,100 @@
+"""Every kernel of the validation computes what NumPy computes, on the simulator and on a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpulab import hardware
+from validation import children
+from validation.case import CUDA_C, NUMBA, Variant, in_cuda_c, in_numba, wrong
+from validation.measure import CHILD, PATIENCE, child, machine
+from validation.model import compiling_for, model
+from validation.table import FILES, KERNELS, UnknownKernel, chosen, variants
+
+each = pytest.mark.parametrize("variant", variants(), ids=lambda variant: variant.key)
+
+
+@each
+def test_a_kernel_computes_what_numpy_computes(variant: Variant):
+    case = variant.kernel.case(variant.kernel.sizes[0])
+    with compiling_for(hardware.find("H200")):
+        launch, given = variant.prepared(case)
+        launch(*given)
+    assert not wrong(case, given)
+
+
+@pytest.mark.gpu
+@each
+def test_a_kernel_computes_the_same_on_a_gpu(variant: Variant, tmp_path):
+    result = tmp_path / "result.json"
+    sheet = machine(times_only=True)["sheet"]
+    ended = children.run(child("_launch", variant.key, sheet, str(result)), PATIENCE, CHILD)
+    assert ended.code == 0, ended.output
+    assert '"wrong": ""' in result.read_text()
+    assert result.read_text().count('"wrong"') == len(variant.kernel.sizes)
+
+
+@each
+def test_a_case_grows_with_its_size(variant: Variant):
+    smallest, middle, largest = variant.kernel.sizes
+    assert smallest < middle < largest
+    few, more = (variant.kernel.case(size) for size in (smallest, middle))
+    bytes_of = [sum(a.nbytes for a in case.arguments if hasattr(a, "nbytes")) for case in (few, more)]
+    assert bytes_of[0] < bytes_of[1]
+    assert [type(a) for a in few.arguments] == [type(a) for a in more.arguments]
+
+
+def test_a_wrong_result_is_told_with_its_place():
+    (copy,) = chosen(["copy/numba"])
+    case = copy.kernel.case(copy.kernel.sizes[0])
+    launch, given = copy.prepared(case)
+    launch(*given)
+    other = case.expected[1].copy()
+    other[7] += 1
+    said = wrong(replace(case, expected={1: other}), given)
+    assert "at [7]" in said and "argument 1" in said
+
+
+def test_a_result_that_nobody_wrote_is_wrong():
+    (copy,) = chosen(["copy/cuda"])
+    case = copy.kernel.case(copy.kernel.sizes[0])
+    _, given = copy.prepared(case)
+    assert wrong(case, given)
+
+
+def test_every_kernel_of_the_files_is_in_the_table_and_no_name_twice():
+    for file in FILES:
+        listed = {kernel.entry for kernel in KERNELS if kernel.file == file}
+        assert listed == in_cuda_c(file) | set(in_numba(file))
+    assert len({kernel.name for kernel in KERNELS}) == len(KERNELS)
+
+
+def test_there_are_about_forty_kernels_in_two_languages():
+    found = {
+        language: {v.kernel.entry for v in variants() if v.language == language}
+        for language in (CUDA_C, NUMBA)
+    }
+    assert len(found[CUDA_C]) >= 40
+    assert len(found[NUMBA]) >= 25
+
+
+def test_kernels_are_chosen_by_name_and_language():
+    assert [v.key for v in chosen(["copy"])] == ["copy/cuda", "copy/numba"]
+    assert [v.key for v in chosen(["copy/numba"])] == ["copy/numba"]
+    assert chosen([]) == variants()
+    with pytest.raises(UnknownKernel, match="copi"):
+        chosen(["copi"])
+
+
+def test_bank_conflicts_are_as_wide_as_their_names_say():
+    """Wavefronts of an instruction: 32 lanes of 4 bytes meet in 1, 2, 4 … passes."""
+    gpu = hardware.find("H200")
+    found = {}
+    for stride in (1, 2, 32):
+        (variant,) = chosen([f"banks-4B-{stride}/cuda"])
+        counts = model(variant, variant.kernel.sizes[0], gpu)["counts"]
+        found[stride] = counts["shared_load_wavefronts"] / counts["shared_load_requests"]
+    assert found[1] == 1
+    assert found[1] < found[2] < found[32]

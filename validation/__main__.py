@@ -1,0 +1,172 @@
+"""``python -m validation``: measure a GPU, model the same kernels, set both side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpulab import hardware
+from gpulab.messages import Message
+
+from . import measure, measured, model, sanitize
+from .case import Variant
+from .compare import compare
+from .table import chosen
+
+STOPPED = 130  # exit code after an interrupt, as shells have it
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Exit codes: 0, 1 a goal is missed, 2 it cannot be done here, 130 stopped."""
+    given = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return int(given.do(given) or 0)
+    except Message as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            "\nStopped. What was finished is in the file; the same command goes on from there.",
+            file=sys.stderr,
+        )
+        return STOPPED
+
+
+def _interrupt(signum: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m validation", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, do: Callable[[Any], int | None], text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(do=do)
+        return made
+
+    one = command("list", _list, "list the kernels and their sizes")
+    _only(one)
+    one = command("measure", _measure, "measure the GPU of this machine: a JSON to commit")
+    _only(one)
+    _file(one, "validation/measured/GPU.json")
+    one.add_argument("--again", action="store_true", help="measure what is in the file already, too")
+    one.add_argument("--times-only", action="store_true", help="without Nsight Compute")
+    one = command("model", _model, "say what the simulator gives, on any machine")
+    _only(one)
+    _sizes(one)
+    one.add_argument("--gpu", default="H200", help="the data sheet (H200)")
+    one.add_argument("--out", type=Path, help="the JSON to write; standard output by default")
+    one = command("compare", _compare, "set a measurement and the model side by side")
+    _only(one)
+    _sizes(one)
+    one.add_argument("--measured", type=Path, help="the JSON of a GPU; all of validation/measured by default")
+    one.add_argument("--plot", type=Path, help="write a figure of the times, PNG")
+    one = command(
+        "sanitize", _sanitize, "run the doctor's corpus under compute-sanitizer on this machine's GPU"
+    )
+    one.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels of the corpus")
+    _file(one, "validation/sanitized/GPU.json")
+    one.add_argument("--again", action="store_true", help="run what is in the file already, too")
+    _inner(commands)
+    return parser
+
+
+def _only(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels: copy, copy/numba")
+
+
+def _file(parser: argparse.ArgumentParser, usual: str) -> None:
+    parser.add_argument("--out", type=Path, help=f"the JSON to write or to go on with ({usual})")
+
+
+def _sizes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sizes", type=int, choices=(1, 2, 3), default=3, help="how many, the smallest first (3)"
+    )
+
+
+def _inner(commands: Any) -> None:
+    """What `measure` and `sanitize` start themselves."""
+
+    def inner(name: str, do: Callable[..., Any], *arguments: str) -> None:
+        made = commands.add_parser(name)
+        for argument in arguments:
+            made.add_argument(argument)
+        made.set_defaults(do=lambda given: do(*(getattr(given, a) for a in arguments)))
+
+    inner("_about", lambda: print(json.dumps(measure.about())))
+    inner("_time", lambda k, s, r: measure.write(r, measure.launch(k, s, True)), "key", "sheet", "result")
+    inner("_launch", lambda k, s, r: measure.write(r, measure.launch(k, s, False)), "key", "sheet", "result")
+    inner("_corpus", sanitize.launch, "name", "twin", "sheet")
+
+
+def _list(given: Any) -> None:
+    for variant in chosen(given.only):
+        sizes = ", ".join(f"{size:,}" for size in variant.kernel.sizes)
+        print(f"{variant.key:28}{sizes}")
+
+
+def _measure(given: Any) -> None:
+    path = measure.measure(given.only, given.out, given.again, given.times_only)
+    print(f"To keep it: git add {path}. What it says: python -m validation compare")
+
+
+def _sanitize(given: Any) -> None:
+    path = sanitize.run(given.only, given.out, given.again)
+    print(f"To keep it: git add {path}, and python docs/make_doctor.py for the page.")
+
+
+def _launches(variants: list[Variant], sizes: int) -> list[tuple[Variant, int]]:
+    return [(variant, size) for variant in variants for size in variant.kernel.sizes[:sizes]]
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _model(given: Any) -> None:
+    gpu = hardware.find(given.gpu)
+    kernels = model.model_all(_launches(chosen(given.only), given.sizes), gpu, _tell)
+    text = json.dumps({"gpu": gpu.name, "kernels": kernels}, indent=1)
+    if given.out:
+        given.out.write_text(text + "\n", encoding="utf-8")
+    else:
+        print(text)
+
+
+def _compare(given: Any) -> int:
+    files = [given.measured] if given.measured else measured.files()
+    if not files:
+        print(
+            "Nothing has been measured yet: validation/measured/ is empty. On a machine with a GPU, "
+            "`make validate` fills it.",
+            file=sys.stderr,
+        )
+        return 2
+    missed = False
+    for path in files:
+        data = measured.load(path)
+        gpu = hardware.find(data["machine"]["sheet"])
+        there = [v for v in chosen(given.only) if v.key in data["kernels"]]
+        modelled = model.model_all(_launches(there, given.sizes), gpu, _tell)
+        found = compare(data["machine"]["gpu"], modelled, data["kernels"])
+        print(found)
+        missed = missed or any(goal.met is False for goal in found.goals)
+        if given.plot:
+            from .plot import predicted
+
+            picture = predicted(found.times["seconds"], data["machine"]["gpu"])
+            many = f"-{path.stem}" if len(files) > 1 else ""
+            picture.save(given.plot.with_stem(given.plot.stem + many))
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

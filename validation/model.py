@@ -1,0 +1,99 @@
+"""What the simulator says of a kernel: its counts, its machine instructions, its modelled time."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gpulab import device as devices
+from gpulab import hardware
+from gpulab.compile import CompiledKernel
+from gpulab.hardware import GPU
+from gpulab.machine import modelled
+from gpulab.machine.executed import of_kernel
+from gpulab.machine.modelled import LAUNCH
+from gpulab.profile.watch import Watch
+
+from .case import Variant, wrong
+from .metrics import TABLE, Ours
+
+# What names the machine, the run or a line of the source, but no instruction.
+NAMES_ONLY = re.compile(r"^\s*(?://|\.file|\.loc|\.section|\.b8|\.b32|\.b64|[{}]\s*$).*$", re.MULTILINE)
+
+
+class WrongResult(AssertionError):
+    """A kernel computed something else than NumPy."""
+
+
+def sheet_of(name: str) -> GPU:
+    """The data sheet of a GPU by the name that its driver has for it, as in ``NVIDIA H200 NVL``.
+
+    Raises hardware.UnknownGPU.
+    """
+    words = name.split()
+    for last in range(len(words), 0, -1):
+        for first in range(min(2, last)):
+            try:
+                return hardware.find(" ".join(words[first:last]))
+            except hardware.UnknownGPU:
+                continue
+    return hardware.find(name)
+
+
+@contextmanager
+def compiling_for(gpu: GPU) -> Iterator[devices.SimulatedDevice]:
+    """While it is entered, kernels are compiled for that GPU."""
+    device = devices.current()
+    before = device.gpu
+    yield devices.simulate(gpu.name)
+    device.gpu = before
+
+
+def digest(kernel: CompiledKernel) -> str:
+    """A hash of the instructions of a kernel: the same on every machine for the same source and compiler."""
+    text = NAMES_ONLY.sub("", kernel.ptx)
+    for number, name in enumerate(dict.fromkeys(re.findall(r"\b_Z\w+|\b" + re.escape(kernel.entry), text))):
+        text = text.replace(name, f"name{number}")
+    return hashlib.sha256(re.sub(r"\s+", " ", text).encode()).hexdigest()[:16]
+
+
+def model(variant: Variant, size: int, gpu: GPU) -> dict[str, Any]:
+    """What the simulator says of one launch, JSON-able: ``counts`` by the names of `metrics.TABLE`,
+    ``seconds`` with and ``kernel_seconds`` without the launch, the longest term of the time.
+
+    Raises WrongResult.
+    """
+    with compiling_for(gpu) as device:
+        case = variant.kernel.case(size)
+        launch, given = variant.prepared(case)
+        watch = Watch(device)
+        with watch.standing():
+            time = modelled(launch, *given, gpu=gpu)
+        if said := wrong(case, given):
+            raise WrongResult(f"{variant.key} at {size}: {said}")
+        (seen,) = watch.seen
+        kernel = seen.launch.kernel
+        ours = Ours(watch.report(), of_kernel(kernel, [seen.counts], gpu.cc), time)
+    counts = {row.name: row.ours(ours) for row in TABLE}
+    return {
+        "digest": digest(kernel),
+        "compiler": kernel.compiler,
+        "counts": {name: value for name, value in counts.items() if value is not None},
+        "seconds": time.seconds,
+        "kernel_seconds": time.seconds - LAUNCH,
+        "bound": time.bound.name,
+    }
+
+
+def model_all(
+    wanted: Iterable[tuple[Variant, int]], gpu: GPU, tell: Any = lambda text: None
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """`model` of several launches, by key and size as text."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for variant, size in wanted:
+        tell(f"{variant.key} at {size:,}")
+        found.setdefault(variant.key, {})[str(size)] = model(variant, size, gpu)
+    return found

@@ -1,0 +1,51 @@
+"""Modelled times against measured ones, one mark for each launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from matplotlib.axes import Axes
+
+from gpulab.plot import style
+
+from .agreement import agreement, kendall
+from .goals import TIME_ERROR
+
+FAR = 3  # launches that are named: those that are farthest off
+
+
+def predicted(times: Mapping[str, tuple[float, float]], gpu: str, ax: Axes | None = None) -> style.Picture:
+    """Draw (modelled, measured) in seconds by name, both axes logarithmic, with the line where both are equal
+    and the band that the goal allows. Raises NothingToDraw without any."""
+    if not times:
+        raise style.NothingToDraw("there is nothing to draw: no time was measured")
+    ax, given = style.begin(ax, 6.0, 5.0)
+    values = [value for pair in times.values() for value in pair]
+    ends = min(values) / 1.5, max(values) * 1.5
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlim(*ends)
+    ax.set_ylim(*ends)
+    ax.plot(ends, ends, color=style.INK, linewidth=1)
+    low, high = ([end * (1 + by) for end in ends] for by in (-TIME_ERROR, TIME_ERROR))
+    ax.fill_between(ends, low, high, color=style.FAINT, linewidth=0)
+    off = {name: abs(ours - theirs) / theirs for name, (ours, theirs) in times.items()}
+    near = [name for name in times if off[name] <= TIME_ERROR]
+    for names, colour, marker in ((near, style.GOOD, "o"), (off.keys() - near, style.BAD, "x")):
+        modelled, measured = [times[name][0] for name in names], [times[name][1] for name in names]
+        ax.plot(measured, modelled, marker, color=colour, markersize=5, linestyle="none")
+    for name in sorted(off, key=lambda name: -off[name])[:FAR]:
+        ax.annotate(
+            name, times[name][::-1], xytext=(6, 0), textcoords="offset points", va="center", fontsize=8,
+            color=style.INK,
+        )  # fmt: skip
+    ax.set_xlabel("measured, seconds", color=style.INK)
+    ax.set_ylabel("modelled, seconds", color=style.INK)
+    found, tau = agreement(list(times.values())), kendall(list(times.values()))
+    ranks = "" if tau is None else f", rank correlation {tau:.2f}"
+    return style.finish(
+        ax,
+        f"{gpu}: {len(near)} of {len(times)} launches modelled within {100 * TIME_ERROR:.0f} % of what was "
+        f"measured; mean error {100 * (found.mean_error or 0):.0f} %{ranks}.",
+        given,
+    )

@@ -1,0 +1,157 @@
+"""The doctor beside compute-sanitizer: the CUDA C half of its corpus under all four tools, on a GPU."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gpulab import hardware
+from gpulab.messages import Message
+from gpulab.sanitizer import sanitize as ask_doctor
+
+from . import children, compute_sanitizer, measured
+from .compute_sanitizer import TOOLS, Unfinished
+from .measure import CHILD, CannotMeasure, child, machine
+from .model import compiling_for
+
+FOLDER = Path(__file__).parent / "sanitized"
+PATIENCE = 120.0  # seconds for one kernel under one tool
+TWINS = ("wrong", "mended")
+
+
+class UnknownPair(Message, LookupError):
+    """A name that no kernel of the corpus has."""
+
+
+def corpus() -> list[Any]:
+    """The pairs in CUDA C; they lie among the tests."""
+    return list(import_module("tests.doctor.corpus.in_cuda_c").PAIRS)
+
+
+def _pair(name: str) -> Any:
+    for pair in corpus():
+        if pair.name == name:
+            return pair
+    raise UnknownPair(f"no kernel of the corpus is called {name!r}; tests/doctor/corpus/cuda_c has them.")
+
+
+def launch(name: str, twin: str, sheet: str) -> None:
+    """Launch one kernel of the corpus on the GPU, in a process of its own under a tool."""
+    from .on_gpu import OnGPU
+
+    pair, gpu = _pair(name), hardware.find(sheet)
+    with compiling_for(gpu) as device:
+        given = pair.arguments()
+        with device.executed_by(OnGPU(gpu.cc)):
+            pair.launch(twin == "mended")(*given)
+
+
+def doctors(pair: Any) -> dict[str, list[dict[str, Any]]]:
+    """What the doctor finds in both twins."""
+    return {
+        twin: [
+            {"kind": f.kind, "lines": list(f.lines)}
+            for f in ask_doctor(pair.launch(mended=twin == "mended"), *pair.arguments())
+        ]
+        for twin in TWINS
+    }
+
+
+def run(
+    names: Iterable[str], out: Path | None, again: bool = False, tell: Callable[[str], None] = print
+) -> Path:
+    """Run what is not in the file yet, and say so; gives the file.
+
+    Raises CannotMeasure, measured.OtherMachine, UnknownPair.
+    """
+    names = list(names)
+    wanted = [_pair(name) for name in names] if names else corpus()
+    here = machine(times_only=True)
+    tool = compute_sanitizer.find()
+    if not tool:
+        raise CannotMeasure(
+            "compute-sanitizer is not here. It comes with the CUDA Toolkit; put it on the PATH."
+        )
+    version = children.run([tool, "--version"], PATIENCE).output
+    here["compute_sanitizer"] = next((w for w in version.replace(",", " ").split() if w[:1].isdigit()), "")
+    path = out or FOLDER / f"{here['sheet'].replace(' ', '_')}.json"
+    data = measured.begun(path, here, again)
+    for number, pair in enumerate(wanted, 1):
+        if pair.name in data["kernels"]:
+            continue
+        tell(f"{number} of {len(wanted)}  {pair.name}")
+        data["kernels"][pair.name] = {
+            "kind": pair.kind,
+            "lines": list(pair.lines),
+            "doctor": doctors(pair),
+            "tools": {
+                twin: {name: _under(tool, name, pair.name, twin, here["sheet"]) for name in TOOLS}
+                for twin in TWINS
+            },
+        }
+        data |= {"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+        measured.save(path, data)
+    tell(f"{len(data['kernels'])} kernels in {path}.")
+    return path
+
+
+def _under(sanitizer: str, tool: str, name: str, twin: str, sheet: str) -> dict[str, Any]:
+    """What one tool reports of one kernel: ``told``, or an ``error`` that kept it from its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.txt"
+        application = child("_corpus", name, twin, sheet)
+        ended = children.run(
+            compute_sanitizer.command(sanitizer, tool, str(log), application), PATIENCE, CHILD
+        )
+        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ended.output
+    if ended.code is None:
+        return {"error": f"did not end within {PATIENCE:.0f} s"}
+    try:
+        return {"told": [{"kind": t.kind, "lines": list(t.lines)} for t in compute_sanitizer.parse(text)]}
+    except Unfinished as error:
+        return {"error": str(error) or ended.last}
+
+
+@dataclass(frozen=True)
+class Row:
+    """Of one class: how many wrong kernels there are, how many the doctor and compute-sanitizer tell with
+    that class, how many compute-sanitizer with a line that is expected, too, how many any of its tools
+    complains about, and about how many mended twins."""
+
+    kind: str
+    kernels: int
+    doctor: int
+    sanitizer: int
+    with_line: int
+    any_tool: int
+    alarms: int
+
+
+def rows(kernels: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    """A row for each class; ``""`` is that of kernels that look wrong and are right."""
+    classes = Counter(kernel["kind"] for kernel in kernels.values())
+    return [_row(kind, [k for k in kernels.values() if k["kind"] == kind]) for kind in sorted(classes)]
+
+
+def _row(kind: str, kernels: list[Mapping[str, Any]]) -> Row:
+    def told(kernel: Mapping[str, Any], twin: str) -> list[Mapping[str, Any]]:
+        return [t for result in kernel["tools"][twin].values() for t in result.get("told", [])]
+
+    def same(kernel: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        return [t for t in told(kernel, "wrong") if t["kind"] == kind]
+
+    return Row(
+        kind,
+        len(kernels),
+        sum(any(f["kind"] == kind for f in k["doctor"]["wrong"]) for k in kernels),
+        sum(bool(same(k)) for k in kernels),
+        sum(any(set(t["lines"]) & set(k["lines"]) for t in same(k)) for k in kernels),
+        sum(bool(told(k, "wrong")) for k in kernels),
+        sum(bool(told(k, "mended")) for k in kernels),
+    )
