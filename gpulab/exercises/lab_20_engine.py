@@ -13,8 +13,8 @@
 | | | | slowest urgent TTFT, s | 10 … 18 | 2 | |
 | prefix | prefix(prompts, capacity, size) | keys and values used again | answers | – | – | 4 |
 
-A policy is asked by the engine in each step; its decisions are the answer, and the judge's own engine carries
-them out (`gpulab.serving.decisions`).
+A policy is asked in each step of an engine that is the judge's: lengths of outputs are nowhere else, and what
+has ended is told step by step (`gpulab.serving.decisions`).
 
 Derivations:
 
@@ -270,8 +270,7 @@ def _policy(
     return Exercise(
         name=f"serve.{name}",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence="dialogue",
         decorator="@serving.admission" if name == "admit" else "@serving.policy",
         correct_points=points,
         cases=of_kinds(*kinds),

@@ -9,8 +9,8 @@
 | | heavy tails | goodput, % of ours | 30 | 95 | 115 | 10 |
 | | waves of long requests before short ones | goodput, % of ours | 30 | 95 | 115 | 10 |
 
-A policy is asked by the engine in each step; its decisions are the answer, and the judge's own engine carries
-them out on traces of its own seeds (`gpulab.serving.decisions`).
+A policy is asked in each step of an engine that is the judge's, on traces of its own seeds: lengths of
+outputs are nowhere else, and what has ended is told step by step (`gpulab.serving.decisions`).
 
 Derivations, Llama 3 8B on an A100, modelled: the weights are read in 7.4 ms; 153 tokens take as long to
 compute.
@@ -114,8 +114,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="serving_project.batch",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence="dialogue",
         decorator="@serving.policy",
         correct_points=16,
         cases=_named("one request", "two that grow", "over time", "all at once"),
@@ -148,8 +147,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="serving_project.serve",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence="dialogue",
         decorator="@serving.policy",
         correct_points=24,
         cases=_named("little memory", "bursts", "heavy tails", "adversary"),

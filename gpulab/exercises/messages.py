@@ -126,7 +126,7 @@ def other_parameters(text: str) -> str:
 
 
 def no_decorator(name: str, decorator: str) -> str:
-    return f"the line `{decorator}` is missing above `def {name}`: it makes a plan of the policy"
+    return f"the line `{decorator}` is missing above `def {name}`: it lets the check ask your policy"
 
 
 def ours(kind: str, text: str) -> str:

@@ -9,8 +9,8 @@ real HTTP server, `load` a generator of load; the first two need PyTorch and Fas
 """
 
 from . import metrics, policies, queues, traces
-from .decisions import Planned, admission, carry_out, policy
-from .engine import Decision, Engine, InvalidDecision, Life, Run, Seen, State, Step, run
+from .decisions import Decider, admission, decided_by, policy
+from .engine import Decision, Engine, InvalidDecision, Life, Run, Seen, Service, State, Step, run
 from .machine import Machine, Times, Units, Work, fitting, times
 from .metrics import SLO
 from .requests import Request
@@ -18,22 +18,23 @@ from .stays import stays
 
 __all__ = [
     "SLO",
+    "Decider",
     "Decision",
     "Engine",
     "InvalidDecision",
     "Life",
     "Machine",
-    "Planned",
     "Request",
     "Run",
     "Seen",
+    "Service",
     "State",
     "Step",
     "Times",
     "Units",
     "Work",
     "admission",
-    "carry_out",
+    "decided_by",
     "fitting",
     "metrics",
     "policies",

@@ -1,30 +1,41 @@
-"""Policies whose decisions can be written down, sent, and carried out again elsewhere.
+"""Policies that are asked from elsewhere: what they decide is data, and so is what they learn of it.
 
-The decorators make an exercise's answer of a policy: called with a machine and requests as data, it lets the
-engine ask the policy and returns all its decisions, a plan. The judge gives the plan to an engine of its own,
-which refuses what cannot be, and counts. A policy sees states; how long an output will get it is not told.
+The decorators make an exercise's answer of a policy. It is called with a function and a machine: the function
+takes a decision to an engine elsewhere, the judge's, and brings back what is new there, which is who came and
+who is through. That is all that a policy cannot work out by itself, so an engine of its own follows the other
+one and has the states to ask it about. How long an output gets stands in the judge's engine only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from typing import Any
 
 from . import messages
-from .engine import PARTS, Decision, InvalidDecision, NotADecision, Policy, Run, State, as_decision, run
+from .engine import (
+    PARTS,
+    Decision,
+    Engine,
+    InvalidDecision,
+    NotADecision,
+    Run,
+    Service,
+    State,
+    as_decision,
+)
 from .machine import Machine
-from .requests import from_data
+from .requests import Request
 
-LIMIT = 20_000  # decisions in a plan
+LIMIT = 20_000  # decisions of a policy that is elsewhere
+
+News = dict[str, Any]
+# Takes a decision to an engine elsewhere, None before the first, and brings back what is new.
+Tell = Callable[[Any], News]
 
 
-class Nothing(NotADecision):
-    """A policy returned None."""
-
-
-class Planned:
-    """A policy: `decide` is what an engine asks; called with data it returns a plan."""
+class Decider:
+    """A policy: `decide` is what an engine asks; called, it serves on an engine elsewhere."""
 
     def __init__(self, function: Callable[..., Any], ask: Callable[..., Any]) -> None:
         update_wrapper(self, function)
@@ -36,43 +47,37 @@ class Planned:
         told = self._ask(self.function, state)
         return None if told is None else as_decision(told)
 
-    def __call__(self, machine: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> Any:
-        """All decisions as data, the last one perhaps one that the engine refuses; None without any."""
-        plan: list[dict[str, Any]] = []
+    def __call__(self, tell: Tell, machine: Mapping[str, Any]) -> int | None:
+        """Decide until all requests are through; the number of decisions, None where the first is none.
 
-        def note(state: State) -> Decision:
-            decision = self.decide(state)
+        Raises NotADecision for what has not the form of one; what cannot be carried out, `tell` refuses.
+        """
+        engine, decisions = Engine(Machine.from_data(machine)), 0
+        news = tell(None)
+        while _follow(engine, news):
+            decision = self.decide(engine.state())
+            if decision is None and not decisions:
+                return None
             if decision is None:
-                raise Nothing(messages.at(state.step, messages.not_a_decision("nothing")))
-            plan.append(to_data(decision))
-            return decision
-
-        try:
-            run(Machine.from_data(machine), from_data(requests), note, limit=LIMIT)
-        except Nothing:
-            if plan:
-                raise
-            return None
-        except NotADecision:
-            raise
-        except InvalidDecision:
-            pass  # the last decision says it to whoever carries the plan out
-        return plan
+                raise NotADecision(messages.at(len(engine.steps), messages.not_a_decision("nothing")))
+            news, decisions = tell(to_data(decision)), decisions + 1
+            engine.step(decision)
+        return decisions
 
 
-def policy(function: Callable[[State], Any]) -> Planned:
+def policy(function: Callable[[State], Any]) -> Decider:
     """Decorates a policy state → Decision (or a dictionary of its parts)."""
-    return Planned(function, lambda function, state: function(state))
+    return Decider(function, lambda function, state: function(state))
 
 
-def admission(function: Callable[..., Any]) -> Planned:
+def admission(function: Callable[..., Any]) -> Decider:
     """Decorates a policy (queue, running, free blocks, free slots) → the numbers of the requests to admit."""
 
     def ask(function: Callable[..., Any], state: State) -> Any:
         numbers = function(list(state.waiting), list(state.running), state.free_blocks, state.free_slots)
         return None if numbers is None else {"admit": numbers}
 
-    return Planned(function, ask)
+    return Decider(function, ask)
 
 
 def to_data(decision: Decision) -> dict[str, Any]:
@@ -87,21 +92,47 @@ def to_data(decision: Decision) -> dict[str, Any]:
     return said
 
 
-def replay(plan: Sequence[Mapping[str, Any]]) -> Policy:
-    """The policy that says again what a plan says. Raises InvalidDecision where the plan is at its end."""
-    rest = iter(plan)
-
-    def decide(state: State) -> Decision:
-        try:
-            return as_decision(next(rest))
-        except StopIteration:
-            raise InvalidDecision(messages.plan_ends(len(plan))) from None
-
-    return decide
+# ---------------------------------------------------------------- the two ends of the conversation
 
 
-def carry_out(
-    plan: Sequence[Mapping[str, Any]], machine: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]
+def decided_by(
+    policy: Callable[[Tell, Mapping[str, Any]], Any], machine: Mapping[str, Any], requests: Iterable[Request]
 ) -> Run:
-    """What comes of a plan. Raises InvalidDecision with what is wrong with it."""
-    return run(Machine.from_data(machine), from_data(requests), replay(plan), limit=LIMIT)
+    """Serve requests by the decisions of a Decider, which may be in another process.
+
+    Raises InvalidDecision for one that cannot be, and where it stops before all requests are through.
+    """
+    service = Service(Machine.from_data(machine), requests, limit=LIMIT)
+    engine = service.engine
+    told = 0  # requests that the policy knows
+
+    def decide(decision: Any) -> News:
+        nonlocal told
+        ended = service.decide(decision) if told else ()
+        over = not service.due()
+        come = [life.request for life in list(engine.lives.values())[told:]]
+        told += len(come)
+        return {"over": over, "now": engine.now, "through": list(ended), "come": list(map(_public, come))}
+
+    policy(decide, machine)
+    if service.left:
+        raise InvalidDecision(messages.stops_early(service.decisions, service.left))
+    return engine.result()
+
+
+def _public(request: Request) -> dict[str, Any]:
+    """What a client sends: all of a request but the length of its output."""
+    parts = ("number", "arrival", "prompt", "most", "priority", "cached")
+    return {part: getattr(request, part) for part in parts}
+
+
+def _follow(engine: Engine, news: News) -> bool:
+    """Let happen here what happened elsewhere; False where all requests are through there."""
+    engine.now = news["now"]
+    for number in news["through"]:
+        if engine.lives[number] in engine.running:  # its output did not get as long as it might
+            engine.lives[number].stopped = True
+            engine.drop(number)
+    for request in news["come"]:
+        engine.add(Request(**request, output=request["most"]))
+    return not news["over"]

@@ -6,8 +6,8 @@ preempted loses its blocks: either its tokens go through the model again (**reco
 values move to the host and come back (**swap**).
 
 One engine serves on modelled times (`run`), on a real model (`gpulab.serving.model`), and behind HTTP
-(`gpulab.serving.http`); in these the clock is the real one. The judge gives it the decisions that a policy
-made elsewhere (`decisions.replay`).
+(`gpulab.serving.http`); in these the clock is the real one. The judge asks it policies that are elsewhere
+(`gpulab.serving.decisions`).
 """
 
 from __future__ import annotations
@@ -368,6 +368,60 @@ class Run:
         return max((life.tokens[-1] for life in self.lives if life.tokens), default=0.0)
 
 
+class Service:
+    """A trace of requests on a virtual clock. It says when a decision is `due`; `decide` carries it out.
+
+    After `limit` decisions `decide` raises InvalidDecision.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        requests: Iterable[Request],
+        execute: Executor | None = None,
+        limit: int = 200_000,
+    ) -> None:
+        self.engine = Engine(machine, execute)
+        self.limit, self.decisions = limit, 0
+        self._coming = sorted(requests, key=lambda r: (r.arrival, r.number), reverse=True)
+
+    @property
+    def left(self) -> int:
+        """Requests that are not through."""
+        return len(self._coming) + len(self.engine.waiting) + len(self.engine.running)
+
+    def due(self) -> bool:
+        """Let come who has arrived by now; False where all requests are through. Raises InvalidDecision."""
+        engine, coming = self.engine, self._coming
+        if not self.left:
+            return False
+        if not (engine.waiting or engine.running):
+            engine.now = max(engine.now, coming[-1].arrival)
+        while coming and coming[-1].arrival <= engine.now:
+            engine.add(coming.pop())
+        if self.decisions >= self.limit:
+            raise InvalidDecision(messages.no_end(self.limit, self.left))
+        return True
+
+    def decide(self, decision: Decision | Mapping[str, Any]) -> tuple[int, ...]:
+        """Carry a decision out; the requests that are through after it. Raises InvalidDecision."""
+        decision, self.decisions = as_decision(decision), self.decisions + 1
+        step = self.engine.step(decision)
+        if step is None:
+            self._sleep(decision.sleep)
+        return step.ended if step else ()
+
+    def _sleep(self, until: float | None) -> None:
+        """Nothing runs: the clock goes on to the next arrival, or to when the policy wants to be asked."""
+        engine = self.engine
+        arrival = self._coming[-1].arrival if self._coming else None
+        times = [time for time in (until, arrival) if time is not None and time > engine.now]
+        if not times:
+            said = messages.nothing_moves(len(engine.waiting), 0)
+            raise InvalidDecision(messages.at(len(engine.steps), said))
+        engine.now = min(times)
+
+
 def run(
     machine: Machine,
     requests: Iterable[Request],
@@ -377,31 +431,10 @@ def run(
     limit: int = 200_000,
 ) -> Run:
     """Serve all requests on a virtual clock. Raises InvalidDecision, also after `limit` decisions."""
-    engine = Engine(machine, execute)
-    coming = sorted(requests, key=lambda r: (r.arrival, r.number))
-    coming.reverse()
-    decisions = 0
-    while coming or engine.waiting or engine.running:
-        if not (engine.waiting or engine.running):
-            engine.now = max(engine.now, coming[-1].arrival)
-        while coming and coming[-1].arrival <= engine.now:
-            engine.add(coming.pop())
-        if decisions >= limit:
-            left = len(coming) + len(engine.waiting) + len(engine.running)
-            raise InvalidDecision(messages.no_end(limit, left))
-        decision, decisions = as_decision(policy(engine.state())), decisions + 1
-        if engine.step(decision) is None:
-            _sleep(engine, decision.sleep, coming[-1].arrival if coming else None)
-    return engine.result()
-
-
-def _sleep(engine: Engine, until: float | None, arrival: float | None) -> None:
-    """Nothing runs: the clock goes on to the next arrival, or to when the policy wants to be asked."""
-    times = [time for time in (until, arrival) if time is not None and time > engine.now]
-    if not times:
-        said = messages.nothing_moves(len(engine.waiting), 0)
-        raise InvalidDecision(messages.at(len(engine.steps), said))
-    engine.now = min(times)
+    service = Service(machine, requests, execute, limit)
+    while service.due():
+        service.decide(policy(service.engine.state()))
+    return service.engine.result()
 
 
 # ---------------------------------------------------------------- decisions

@@ -90,8 +90,8 @@ OVER = "is through"
 UNKNOWN = "is not here"
 
 
-def plan_ends(decisions: int) -> str:
-    return f"the plan ends after {decisions} decisions, before all requests are through"
+def stops_early(decisions: int, left: int) -> str:
+    return f"it stops after {decisions:,} decisions, and {left} requests are not through"
 
 
 def no_server(name: str) -> str:

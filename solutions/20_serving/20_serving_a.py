@@ -314,9 +314,9 @@ print("static:", len(static.steps), "steps for", sum(r.output for r in requests)
 # `.made` and more; `blocks` and `slots` are those that are free. A request **reserves** blocks of 16 tokens for its
 # prompt and the longest output. **Budget:** at most 1,270 steps; and in every step all start that fit. 6 lines.
 #
-# The decorator makes a plan of a policy: the check asks it step by step and carries its decisions out. What it shows
-# when one fails is `admit(machine, requests)` and all decisions up to there. `admit.decide` is what you give to an
-# engine.
+# The decorator lets the check ask your policy step by step: each decision goes to an engine that only the check has,
+# `decide`, and who came or is through comes back. A message names the step in which a decision cannot be carried out.
+# `admit.decide` is what you give to an engine of your own.
 
 
 # %% nbgrader={"grade": false, "grade_id": "admit", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -317,7 +317,7 @@ plot.bars(
 # %% [markdown]
 # ## 4 · The referee, and the leaderboard
 #
-# The clock is virtual and the judge replays your decisions: the same policy has the same goodput on every machine. The
+# The clock is virtual and the engine the judge's: the same policy has the same goodput on every machine. The
 # leaderboard counts the public traces; the judge's count for points.
 
 # %%

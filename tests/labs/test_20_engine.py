@@ -51,7 +51,7 @@ def asked(exercise: str, kind: str, seed: int = cases.PUBLIC_SEED):
 
 
 def count(exercise: str, policy, question):
-    return registry.reference(exercise)(policy(*question), *question)
+    return registry.reference(exercise)(policy, *question)
 
 
 # ---------------------------------------------------------------- remembered
@@ -76,7 +76,7 @@ def test_no_policy_sees_which_requests_are_the_long_ones():
         seen.extend((r.prompt, r.most, r.priority) for r in (*queue, *running))
         return [r.number for r in queue[:slots]]
 
-    curious(*asked("serve.admit", "64 in 8 slots")[0])
+    count("serve.admit", curious, asked("serve.admit", "64 in 8 slots")[0])
     assert set(seen) == {(16, 256, 0)}
 
 
@@ -270,12 +270,25 @@ def test_engines_questions_survive_the_way_through_json_unchanged():
             assert Machine.from_data(machine).to_data() == machine
 
 
-def test_a_plan_of_nonsense_is_refused_in_a_sentence():
-    for plan, words in (
+def test_a_nonsensical_decision_is_refused_in_a_sentence():
+    def bare(decisions):
+        """What a sandbox may send in a policy's name."""
+
+        def answer(decide, machine):
+            decide(None)
+            for decision in decisions:
+                decide(decision)
+            return 1
+
+        return type("Sent", (), {"__call__": staticmethod(answer), "__name__": "admit"})()
+
+    for decisions, words in (
         ([{"admit": [0, 0]}], "twice"),
         ([{"admit": ["x"]}], "lists numbers"),
-        ([], "the plan ends after 0 decisions"),
+        ([7], "the policy returns int"),
+        ([{"prefill": {"0": 10**30}}], "which waits and does not run"),
+        ([], "it stops after 0 decisions"),
         ([{"admit": list(range(9))}], "9 requests would run in 2 slots"),
     ):
-        verdict = gpulab.check("serve.admit", lambda *question, plan=plan: plan)
+        verdict = gpulab.check("serve.admit", bare(decisions))
         assert verdict.points == 0 and words in " ".join(str(verdict).split()), str(verdict)

@@ -1,15 +1,19 @@
-"""Policies as answers: what they decide in one place is carried out in another, and nothing else counts."""
+"""Policies as answers: they decide in one place, another carries it out and tells them no more than they may know."""
 
 from __future__ import annotations
 
 import json
+import random
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpulab import serving
-from gpulab.serving import InvalidDecision, Machine, Request
-from gpulab.serving.requests import to_data
+from gpulab.serving import InvalidDecision, Machine, Request, decisions
 
 MACHINE = Machine(2, 50, block_tokens=2, step_tokens=30)
 TRACE = [Request(n, 0.7 * n, 5, 4, most=6) for n in range(6)]
@@ -21,50 +25,123 @@ def first_come(queue, running, blocks, slots):
     return [seen.number for seen in queue[:slots]]
 
 
-def planned(policy, trace=TRACE):
-    return json.loads(json.dumps(policy(MACHINE.to_data(), to_data(trace))))
+def through_json(policy):
+    """The policy in another process, as far as it can tell: only JSON goes back and forth."""
+
+    def answer(tell, machine):
+        def told(decision):
+            return json.loads(json.dumps(tell(json.loads(json.dumps(decision)))))
+
+        return policy(told, json.loads(json.dumps(machine)))
+
+    return answer
 
 
-def carried_out(plan, trace=TRACE):
-    return serving.carry_out(plan, MACHINE.to_data(), to_data(trace))
+def elsewhere(trace, machine, policy):
+    return serving.decided_by(through_json(policy), machine.to_data(), trace)
 
 
-def test_a_plan_carried_out_is_the_run_that_it_was_written_down_from():
-    there = serving.run(MACHINE, TRACE, first_come.decide)
-    here = carried_out(planned(first_come))
+def test_a_policy_elsewhere_serves_as_it_does_here():
+    there, here = elsewhere(TRACE, MACHINE, first_come), serving.run(MACHINE, TRACE, first_come.decide)
     assert [step.gave for step in here.steps] == [step.gave for step in there.steps]
     assert [life.tokens for life in here.lives] == [life.tokens for life in there.lives]
 
 
-def test_chunks_preemptions_and_sleep_survive_the_way_through_json():
-    @serving.policy
-    def odd(state):
-        if not state.running and state.now < 2:
-            return {"sleep": 2.0}
-        if state.step == 3 and state.running:
-            return {"preempt": [state.running[0].number]}
-        admit = [seen.number for seen in state.waiting[: state.free_slots]]
-        there = [*state.running, *(seen for seen in state.waiting if seen.number in admit)]
-        return {"admit": admit, "prefill": {seen.number: min(2, seen.left) for seen in there if seen.left}}
-
-    there = serving.run(MACHINE, TRACE, odd.decide)
-    here = carried_out(planned(odd))
-    assert [step.work for step in here.steps] == [step.work for step in there.steps]
-    assert there.steps[0].start == 2.0 and sum(life.preempted for life in there.lives) == 1
+REQUESTS = st.builds(
+    lambda number, arrival, prompt, output, more, priority, cached: Request(
+        number, arrival, prompt, output, output + more, priority, min(cached, prompt - 1)
+    ),
+    number=st.just(0),
+    arrival=st.floats(0, 9),
+    prompt=st.integers(1, 9),
+    output=st.integers(1, 6),
+    more=st.integers(0, 4),
+    priority=st.integers(0, 1),
+    cached=st.integers(0, 3),
+)
 
 
-def test_a_decision_that_cannot_be_is_in_the_plan_and_refused_where_it_is_carried_out():
+@settings(max_examples=30)
+@given(
+    trace=st.lists(REQUESTS, min_size=1, max_size=7),
+    slots=st.integers(1, 4),
+    reserve=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_the_states_that_it_is_asked_about_are_those_of_the_engine(trace, slots, reserve, seed):
+    trace = [replace(request, number=number) for number, request in enumerate(trace)]
+    machine = Machine(slots, 1000, 2, reserve=reserve, host=1000, times=serving.times("Llama 3 8B", "L4"))
+    states: list[list] = []
+    runs = []
+
+    def restless(numbers):
+        """Admits, splits prompts, swaps, preempts and sleeps, all by chance."""
+
+        @serving.policy
+        def decide(state):
+            states[-1].append(state)
+            if not state.running and numbers.random() < 0.3:
+                return {"sleep": state.now + 0.5}
+            out = [r for r in state.running if numbers.random() < 0.2]
+            swap = [r for r in out if numbers.random() < 0.5]
+            stay = [r for r in state.running if r not in out]
+            new = state.waiting[: slots - len(stay)]
+            return {
+                "admit": [r.number for r in new],
+                "swap": [r.number for r in swap],
+                "preempt": [r.number for r in out if r not in swap],
+                "prefill": {r.number: numbers.randint(1, r.left) for r in (*stay, *new) if r.left},
+            }
+
+        return decide
+
+    for serve in (
+        lambda policy: serving.run(machine, trace, policy.decide),
+        partial(elsewhere, trace, machine),
+    ):
+        states.append([])
+        runs.append(serve(restless(random.Random(seed))))
+    assert states[0] == states[1]
+    assert [life.tokens for life in runs[0].lives] == [life.tokens for life in runs[1].lives]
+
+
+def test_it_learns_nothing_of_an_output_before_it_ends():
+    short = [Request(n, 0.0, 5, 2, most=6) for n in range(4)]
+    long = [Request(n, 0.0, 5, 6, most=6) for n in range(4)]
+    heard = []
+
+    def listens(tell, machine):
+        news = tell(None)
+        heard[-1].append(news)
+        for decision in ({"admit": [0, 1]}, {}):
+            heard[-1].append(tell(decision))
+
+    for trace in (short, long):
+        heard.append([])
+        with pytest.raises(InvalidDecision, match="it stops after 2 decisions, and"):
+            serving.decided_by(listens, MACHINE.to_data(), trace)
+    assert heard[0][:2] == heard[1][:2]
+    assert (heard[0][2]["through"], heard[1][2]["through"]) == ([0, 1], [])
+    assert "output" not in json.dumps(heard)
+
+
+def test_a_decision_that_cannot_be_is_refused_where_the_engine_is():
     @serving.admission
     def greedy(queue, running, blocks, slots):
         return [seen.number for seen in queue[: slots + 1]]
 
-    plan = planned(greedy)
     with pytest.raises(InvalidDecision, match="3 requests would run in 2 slots"):
-        carried_out(plan)
+        elsewhere(TRACE, MACHINE, greedy)
 
 
-def test_an_empty_policy_has_no_plan():
-    assert serving.policy(lambda state: None)(MACHINE.to_data(), to_data(TRACE)) is None
+def test_an_empty_policy_decides_nothing():
+    told = []
+
+    def tell(decision):
+        told.append(decision)
+        return {"over": False, "now": 0.0, "through": [], "come": []}
+
+    assert serving.policy(lambda state: None)(tell, MACHINE.to_data()) is None and told == [None]
 
 
 def test_a_policy_that_returns_something_else_later_is_told_in_which_step():
@@ -73,30 +150,13 @@ def test_a_policy_that_returns_something_else_later_is_told_in_which_step():
         return [queue[0].number] if queue and not running else None
 
     with pytest.raises(InvalidDecision, match="in step 1 the policy returns nothing"):
-        forgetful(MACHINE.to_data(), to_data(TRACE))
+        elsewhere(TRACE, MACHINE, forgetful)
 
 
-def test_a_plan_that_is_cut_short_is_refused():
-    with pytest.raises(InvalidDecision, match="the plan ends after 3 decisions, before all requests"):
-        carried_out(planned(first_come)[:3])
-
-
-def test_a_policy_sees_no_length_of_an_output():
-    seen = []
-
-    @serving.admission
-    def curious(queue, running, blocks, slots):
-        seen.extend((*queue, *running))
-        return [each.number for each in queue[:slots]]
-
-    short = [Request(n, 0.0, 5, 1, most=6) for n in range(4)]
-    long = [Request(n, 0.0, 5, 6, most=6) for n in range(4)]
-    first = []
-    for trace in (short, long):
-        seen.clear()
-        planned(curious, trace)
-        first.append(list(seen[:4]))
-    assert first[0] == first[1]
+def test_decisions_without_end_are_refused(monkeypatch):
+    monkeypatch.setattr(decisions, "LIMIT", 5)
+    with pytest.raises(InvalidDecision, match=r"after 5 decisions \d requests are still not through"):
+        elsewhere(TRACE, MACHINE, serving.policy(lambda state: {"sleep": state.now + 1e-3}))
 
 
 def test_stays_fill_slots_one_after_the_other_and_nobody_overlaps():

@@ -1,4 +1,4 @@
-"""Lab 20, part A: expected answers, and what the decisions of a policy cost. Not in the judge's sandbox."""
+"""Lab 20, part A: expected answers, and the engine that asks policies. Not in the judge's sandbox."""
 
 from __future__ import annotations
 
@@ -60,20 +60,30 @@ def _ranked(values: Sequence[float], percent: int) -> float | None:
 # ---------------------------------------------------------------- policies
 
 Data = Mapping[str, Any]
+Ask = Callable[..., Any]
 
 
-def _carried_out(plan: Any, machine: Data, requests: Sequence[Data]) -> serving.Run:
-    if not isinstance(plan, list):
-        raise TypeError("no plan")
+def served(ask: Ask, machine: Data, requests: Sequence[Data]) -> serving.Run:
+    """What a policy at the other end of a dialogue makes of a trace. Raises WrongAnswer."""
+
+    def policy(tell: Callable[..., Any], machine: Data) -> None:
+        def decide(decision: Any) -> dict[str, Any]:
+            try:
+                return dict(tell(decision))
+            except serving.InvalidDecision as wrong:
+                raise WrongAnswer(str(wrong)) from None
+
+        ask(decide, machine)
+
     try:
-        return serving.carry_out(plan, machine, requests)
+        return serving.decided_by(policy, machine, from_data(requests))
     except serving.InvalidDecision as wrong:
         raise WrongAnswer(str(wrong)) from None
 
 
-def admit(plan: Any, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
+def admit(ask: Ask, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
     """Nobody may overtake; against first come, first served, of all that fit."""
-    run = _carried_out(plan, machine, requests)
+    run = served(ask, machine, requests)
     _check_turns(run, requests)
     steps = len(run.steps)
     used = serving.Machine.from_data(machine)
@@ -98,9 +108,9 @@ def _longest_gap(run: serving.Run) -> float:
     return max((gap for life in run.lives for gap in metrics.gaps(life)), default=0.0)
 
 
-def chunk(plan: Any, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
+def chunk(ask: Ask, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
     """Against prompts that go through whole; gaps in the time in which the weights are read."""
-    run = _carried_out(plan, machine, requests)
+    run = served(ask, machine, requests)
     used = serving.Machine.from_data(machine)
     whole = serving.run(used, from_data(requests), _first_come)
     assert isinstance(used.times, serving.Times)
@@ -112,9 +122,9 @@ def _first_come(state: serving.State) -> dict[str, Any]:
     return {"admit": [seen.number for seen in state.waiting[: state.free_slots]]}
 
 
-def preempt(plan: Any, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
+def preempt(ask: Ask, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
     """Against first come, first served, with blocks reserved for the longest outputs."""
-    run = _carried_out(plan, machine, requests)
+    run = served(ask, machine, requests)
     careful = serving.run(serving.Machine.from_data(machine), from_data(requests), _reserving)
     urgent = [metrics.ttft(life) for life in run.lives if life.request.priority]
     twice, tokens = sum(life.recomputed for life in run.lives), sum(step.tokens for step in run.steps)

@@ -1,16 +1,15 @@
-"""Lab 22, project C: policies are carried out and compared with ours. Not in the judge's sandbox."""
+"""Lab 22, project C: policies serve here, and are compared with ours. Not in the judge's sandbox."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpulab import serving
 from gpulab.exercises.lab_22_serving import SLO
-from gpulab.exercises.references.lab_20_engine import _carried_out
+from gpulab.exercises.references.lab_20_engine import Ask, Data, served
 from gpulab.serving.requests import from_data
 
-Data = Mapping[str, Any]
 PIECE = 256  # tokens of a step, prompts and outputs together
 SPARE = 60  # blocks that stay free for those who grow
 
@@ -48,16 +47,16 @@ def ours(state: serving.State) -> dict[str, Any]:
     return {"admit": admit, "preempt": preempt, "prefill": prefill}
 
 
-def batch(plan: Any, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
+def batch(ask: Ask, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
     """The time in percent of our policy's."""
-    run = _carried_out(plan, machine, requests)
+    run = served(ask, machine, requests)
     reference = serving.run(serving.Machine.from_data(machine), from_data(requests), ours)
     return {"time": round(100 * run.end / reference.end, 4)}
 
 
-def serve(plan: Any, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
+def serve(ask: Ask, machine: Data, requests: Sequence[Data]) -> dict[str, float]:
     """The requests that keep the SLO, in percent of those that do with our policy."""
-    run = _carried_out(plan, machine, requests)
+    run = served(ask, machine, requests)
     reference = serving.run(serving.Machine.from_data(machine), from_data(requests), ours)
     kept = [sum(map(SLO.kept, each.lives)) for each in (run, reference)]
     return {"goodput": round(100 * kept[0] / max(1, kept[1]), 4)}
