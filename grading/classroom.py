@@ -20,7 +20,7 @@ from types import FrameType
 
 from nbformat import NotebookNode
 
-from grading import archives, environment, exports, gradebook, sandbox, texts
+from grading import archives, environment, exports, gradebook, late, sandbox, settings, texts
 from grading.course import Course
 from grading.engines import Engine, engine
 from grading.errors import GradingError, NotebookError, ReleaseError, SandboxError
@@ -110,6 +110,7 @@ def collect(
     found = find_submissions(folder, lab.name, list(lab.notebooks), roster, called)
     if folder.resolve() == course.submitted.resolve():
         return found
+    zone = settings.read(course).zone
     for submission in found:
         for name, path in submission.notebooks.items():
             target = course.submitted / submission.student / lab.name / f"{name}.ipynb"
@@ -118,9 +119,13 @@ def collect(
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists() or target.read_bytes() != path.read_bytes():
                 shutil.copyfile(path, target)
-        stamp = submission.folder / "timestamp.txt"
-        if submission.notebooks and not submission.refused and stamp.is_file() and not stamp.is_symlink():
-            shutil.copyfile(stamp, course.submitted / submission.student / lab.name / "timestamp.txt")
+        stamp = submission.folder / late.STAMP
+        if submission.notebooks and not submission.refused:
+            target = course.submitted / submission.student / lab.name / late.STAMP
+            if stamp.is_file() and not stamp.is_symlink():
+                shutil.copyfile(stamp, target)
+            elif target.parent.is_dir():
+                late.write_stamp(target, submission.who.handed_in, zone)
     return found
 
 
@@ -208,13 +213,12 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
     gradebook.register(course, lab.name, lab.notebooks)
     known = gradebook.held(course, lab.name)
     writer: gradebook.Writer | None = None  # not made for a class in which nothing changed
-    rows: list[dict[str, object]] = []
     for student, tasks in result.tasks.items():
         graded = gradebook.Graded(
             student,
             {t.notebook: t.graft.notebook for t in tasks},
             {t.notebook: t.verdict for t in tasks if t.verdict},
-            course.submitted / student / lab.name / "timestamp.txt",
+            course.submitted / student / lab.name / late.STAMP,
         )
         for task in tasks:
             if task.verdict and not task.known:
@@ -229,7 +233,11 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
                 result.refused[student] = str(error)
             written += 1
         tell(student)
-        rows.append(_row(result, student))
+    for student in late.apply(course, lab.name):  # a person's points, a due date or the rule have changed
+        writer = writer or gradebook.Writer(course, lab.name)
+        writer.feedback(student)
+    taken = late.penalties(course, lab.name)
+    rows = [{**_row(result, student), "late": -taken.get(student, 0.0) or ""} for student in result.tasks]
     empty = {"lab": lab.name, "points": "", "of": "", "reason": ""}
     for student, reason in result.refused.items():
         rows.append({**empty, "student": student, "state": "refused", "reason": reason})
@@ -271,6 +279,7 @@ def grade(
     if roster and not roster.exists():
         raise GradingError(f"no roster {roster}")
     known = read_roster(roster or course.roster)
+    settings.read(course)  # what is wrong in it is said before an hour is spent on verdicts
     gradebook.check(course)
     with alone(course):
         return _grade(

@@ -89,6 +89,11 @@ class Course:
     def roster(self) -> Path:
         return self.home / "roster.csv"
 
+    @property
+    def settings(self) -> Path:
+        """Due dates, penalties, retention: `grading/settings.py`."""
+        return self.home / "course.toml"
+
     def relative(self, path: Path) -> str:
         """A path as nbgrader wants it: seen from the root (it mishandles absolute ones)."""
         return os.path.relpath(path, self.root)

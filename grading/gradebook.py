@@ -31,7 +31,7 @@ from sqlalchemy import create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
-from grading import texts
+from grading import late, texts
 from grading.course import Course, nbgrader_config
 from grading.errors import GradingError
 from grading.exports import as_csv
@@ -201,10 +201,17 @@ class Writer:
                 nbformat.write(notebook, folder / f"{name}.ipynb")
             if graded.timestamp and graded.timestamp.is_file():
                 shutil.copy(graded.timestamp, folder / "timestamp.txt")
-            for step in self.steps:
-                self._convert(step, graded.student)
+            autograde, feedback = self.steps
+            self._convert(autograde, graded.student)
+            late.apply(self.course, self.lab, {graded.student})
+            self._convert(feedback, graded.student)
         finally:
             shutil.rmtree(self.staged / graded.student, ignore_errors=True)
+
+    def feedback(self, student: str) -> None:
+        """Make a student's feedback again, from the gradebook as it is."""
+        if (self.course.autograded / student / self.lab).is_dir():
+            self._convert(self.steps[1], student)
 
     def _convert(self, step: BaseConverter, student: str) -> None:
         """What nbgrader's `start` does after it has made writer and exporter."""
@@ -247,7 +254,7 @@ def _quiet() -> Iterator[io.StringIO]:
 
 def write_grades(course: Course, lab: str, rows: Sequence[dict[str, object]]) -> None:
     """grades.csv: one row per student and lab; rows of other labs stay."""
-    fields = ["student", "lab", "points", "of", "state", "reason"]
+    fields = ["student", "lab", "points", "late", "of", "state", "reason"]
     kept: list[dict[str, object]] = []
     if course.grades.exists():
         with course.grades.open(newline="", encoding="utf-8") as file:

@@ -22,6 +22,7 @@ COLUMNS = {
     "name": ("name", "Student", "Full name"),
     "email": ("email", "Email address"),
     "section": ("section", "Section"),
+    "handed_in": ("handed_in", "Last modified (submission)"),
 }
 PARTICIPANT = re.compile(r"\D*(\d+)")  # "Participant 4711" in the worksheet, 4711 in names of files
 
@@ -36,6 +37,7 @@ class Student:
     name: str = ""
     email: str = ""
     section: str = ""
+    handed_in: str = ""  # when, as it was written: `late.moment` reads it
 
 
 @dataclass(frozen=True)
