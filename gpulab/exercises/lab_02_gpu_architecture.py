@@ -245,6 +245,12 @@ def _tie(generator: np.random.Generator) -> dict:
     }
 
 
+def _peak(gpu: hardware.GPU) -> float:
+    """The rate for float16; the boards for robots are advertised with another dtype only."""
+    dtype = "float16" if "float16" in gpu.tensor_fma else next(iter(gpu.tensor_fma))
+    return float(hardware.roofline(gpu, dtype).peak)
+
+
 def offer_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     """(model, offers). Prices are made up: they change from month to month, so they are an input."""
     asked: list[tuple] = []
@@ -259,7 +265,7 @@ def offer_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
                 "name": gpu.name,
                 "memory": float(gpu.dram_bytes),
                 "bandwidth": float(gpu.dram_bandwidth),
-                "peak": float(hardware.roofline(gpu, "int8" if gpu.name == "AGX Orin" else "float16").peak),
+                "peak": _peak(gpu),
                 "watts": float(gpu.tdp),
                 "price_per_hour": float(generator.integers(20, 700)) / 100,
             }

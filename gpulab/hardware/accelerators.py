@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import sources
 from .figure import KIB, MIB, Figure, Source
@@ -58,35 +58,48 @@ _V5P = sources.TPU_V5P
 _M4 = sources.M4_MAX
 _BOTH = "half of the stated sum of both directions"
 
+_MI300X = Accelerator(
+    "MI300X",
+    "AMD",
+    Figure(2023, "year", _MI),
+    Figure(304, "compute units", _MI),
+    Figure(192e9, "B", _MI),
+    Figure(5.3e12, "B/s", _MI),
+    clock=Figure(2100e6, "Hz", _MI),
+    width=Figure(64, "lanes", sources.ROCM_SPECS),
+    vector=_rates(_MI, float64=81.7, float32=163.4),
+    dense=_rates(
+        _MI,
+        float64=163.4,
+        float32=163.4,
+        tfloat32=653.7,
+        float16=1307.4,
+        bfloat16=1307.4,
+        float8=2614.9,
+        int8=2614.9,
+    ),
+    local_bytes=Figure(64 * KIB, "B", sources.ROCM_SPECS),
+    cache_bytes=Figure(256 * MIB, "B", _MI),
+    link=Figure(448e9, "B/s", _MI, f"7 links; {_BOTH}"),
+    dram_seen=Figure(3997e9, "B/s", sources.RRZE),
+    dram_latency=Figure(890, "cycles", sources.RRZE, "behind the Infinity Cache, at 2.09 GHz"),
+    tdp=Figure(750, "W", _MI),
+)
+_MI325 = sources.MI325X_SHEET
+
 ACCELERATORS: dict[str, Accelerator] = {
     each.name: each
     for each in (
-        Accelerator(
-            "MI300X",
-            "AMD",
-            Figure(2023, "year", _MI),
-            Figure(304, "compute units", _MI),
-            Figure(192e9, "B", _MI),
-            Figure(5.3e12, "B/s", _MI),
-            clock=Figure(2100e6, "Hz", _MI),
-            width=Figure(64, "lanes", sources.ROCM_SPECS),
-            vector=_rates(_MI, float64=81.7, float32=163.4),
-            dense=_rates(
-                _MI,
-                float64=163.4,
-                float32=163.4,
-                tfloat32=653.7,
-                float16=1307.4,
-                bfloat16=1307.4,
-                float8=2614.9,
-                int8=2614.9,
-            ),
-            local_bytes=Figure(64 * KIB, "B", sources.ROCM_SPECS),
-            cache_bytes=Figure(256 * MIB, "B", _MI),
-            link=Figure(448e9, "B/s", _MI, f"7 links; {_BOTH}"),
-            dram_seen=Figure(3997e9, "B/s", sources.RRZE),
-            dram_latency=Figure(890, "cycles", sources.RRZE, "behind the Infinity Cache, at 2.09 GHz"),
-            tdp=Figure(750, "W", _MI),
+        _MI300X,
+        replace(  # the same chip with more and faster memory
+            _MI300X,
+            name="MI325X",
+            year=Figure(2024, "year", _MI325),
+            dram_bytes=Figure(256e9, "B", _MI325),
+            dram_bandwidth=Figure(6e12, "B/s", _MI325),
+            dram_seen=None,
+            dram_latency=None,
+            tdp=Figure(1000, "W", _MI325),
         ),
         Accelerator(
             "RX 7900 XTX",

@@ -10,10 +10,21 @@ from dataclasses import replace
 
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import A100_SHEET, ABDELKHALIK_2022, AMPERE_PAPER, GA102_PAPER, GUIDE, ORIN_BRIEF, RRZE
+from .sources import (
+    A10_BRIEF,
+    A10_SHEET,
+    A100_SHEET,
+    ABDELKHALIK_2022,
+    AMPERE_PAPER,
+    GA102_PAPER,
+    GUIDE,
+    ORIN_BRIEF,
+    RRZE,
+)
 
 _P = AMPERE_PAPER
 _S = A100_SHEET
+_FROM_RATE = "from the stated rate and the clock"
 
 A100 = GPU(
     name="A100",
@@ -139,6 +150,55 @@ RTX3090 = GPU(
     transistors=Figure(28.3e9, "transistors", _G),
     host_link="PCIe 4.0 ×16",
     aliases=("rtx3090", "3090", "geforce rtx 3090"),
+)
+
+_T = A10_SHEET
+
+# The same chip for servers: tensor cores at their full rate, and slower memory.
+A10 = GPU(
+    name="A10",
+    product="A10 24 GB",
+    architecture="Ampere",
+    cc=(8, 6),
+    year=Figure(2021, "year", _T),
+    sms=Figure(72, "SMs", A10_BRIEF, "9,216 FP32 lanes at 128 per SM"),
+    fp32_lanes=Figure(128, "lanes/SM", _G),
+    fp64_lanes=Figure(2, "lanes/SM", _G),
+    int32_lanes=Figure(64, "lanes/SM", _G),
+    tensor_cores=Figure(4, "tensor cores/SM", _G),
+    boost_clock=Figure(1695e6, "Hz", A10_BRIEF),
+    tensor_clock=Figure(1695e6, "Hz", A10_BRIEF),
+    l1_bytes=Figure(128 * KIB, "B", _G),
+    l2_bytes=Figure(6 * MIB, "B", _G, "of the GA102 chip"),
+    dram_bytes=Figure(24e9, "B", _T),
+    dram_bandwidth=Figure(600e9, "B/s", _T),
+    tdp=Figure(150, "W", _T),
+    tensor_fma={
+        "tfloat32": Figure(256, "FMA/clock/SM", _T, _FROM_RATE),
+        "float16": Figure(512, "FMA/clock/SM", _T, _FROM_RATE),
+        "bfloat16": Figure(512, "FMA/clock/SM", _T, _FROM_RATE),
+        "int8": Figure(1024, "FMA/clock/SM", _T, _FROM_RATE),
+        "int4": Figure(2048, "FMA/clock/SM", _T, _FROM_RATE),
+    },
+    tensor_dense={
+        "tfloat32": Figure(62.5e12, "FLOP/s", _T),
+        "float16": Figure(125e12, "FLOP/s", _T),
+        "bfloat16": Figure(125e12, "FLOP/s", _T),
+        "int8": Figure(250e12, "OP/s", _T),
+        "int4": Figure(500e12, "OP/s", _T),
+    },
+    tensor_sparse={
+        "tfloat32": Figure(125e12, "FLOP/s", _T),
+        "float16": Figure(250e12, "FLOP/s", _T),
+        "bfloat16": Figure(250e12, "FLOP/s", _T),
+        "int8": Figure(500e12, "OP/s", _T),
+        "int4": Figure(1000e12, "OP/s", _T),
+    },
+    stated={"float32": Figure(31.2e12, "FLOP/s", _T)},
+    bus_bits=Figure(384, "bit", A10_BRIEF),
+    die_area=Figure(628.4, "mm²", _G, "of the GA102 chip"),
+    transistors=Figure(28.3e9, "transistors", _G, "of the GA102 chip"),
+    host_link="PCIe 4.0 ×16",
 )
 
 _O = ORIN_BRIEF

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from gpulab.messages import Message
 
 from .ada import L4, L40S, RTX4090
-from .ampere import A100, A100_40, AGX_ORIN, RTX3090
-from .blackwell import B200, RTX5090
+from .ampere import A10, A100, A100_40, AGX_ORIN, RTX3090
+from .blackwell import AGX_THOR, B200, B300, GB200, RTX5090
 from .gpu import GPU
 from .hopper import H100, H100_PCIE, H200
 from .turing import T4
@@ -23,12 +23,16 @@ ALL: tuple[GPU, ...] = (
     H100,
     H200,
     B200,
+    GB200,
+    B300,
+    A10,
     L4,
     L40S,
     RTX3090,
     RTX4090,
     RTX5090,
     AGX_ORIN,
+    AGX_THOR,
 )
 
 

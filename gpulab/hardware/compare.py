@@ -120,7 +120,10 @@ class Comparison:
 
 
 def compare(*names: str | GPU) -> Comparison:
-    """A table of GPUs side by side; of all of them when none is named. Raises UnknownGPU."""
+    """A table of GPUs side by side; of all of them when none is named. `gpulab.plot.gpus` draws it.
+
+    Raises UnknownGPU.
+    """
     return Comparison(tuple(find(name) for name in names) or ALL)
 
 

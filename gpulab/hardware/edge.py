@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import sources
 from .ampere import AGX_ORIN
+from .blackwell import AGX_THOR
 from .figure import Figure, Source
 
 
@@ -71,7 +72,6 @@ def _mode(
 _NANO = sources.ORIN_NANO_SHEET
 _SUPER = sources.ORIN_SUPER
 _NX = sources.ORIN_NX_SHEET
-_THOR = sources.THOR_PAGE
 _SPARK = sources.SPARK_GUIDE
 _MODES = sources.NVPMODEL
 _X = sources.X_ELITE_BRIEF
@@ -144,12 +144,12 @@ EDGE: dict[str, EdgeDevice] = {
             "Thor T5000",
             "NVIDIA",
             "board",
-            Figure(2025, "year", _THOR),
-            Figure(128e9, "B", _THOR),
-            Figure(273e9, "B/s", _THOR),
-            Figure(2070e12, "FLOP/s", _THOR, "float4, 2:4 sparse, GPU"),
-            Figure(1035e12, "FLOP/s", _THOR, f"float4; {_HALF}"),
-            Figure(130, "W", _THOR),
+            AGX_THOR.year,
+            AGX_THOR.dram_bytes,
+            AGX_THOR.dram_bandwidth,
+            replace(AGX_THOR.tensor_sparse["float4"], note="float4, 2:4 sparse, GPU"),
+            replace(AGX_THOR.tensor_dense["float4"], note=f"float4; {_HALF}"),
+            AGX_THOR.tdp,
         ),
         EdgeDevice(
             "DGX Spark",

@@ -15,6 +15,8 @@ AMPERE_PAPER = Source(
 )
 A100_SHEET = Source("NVIDIA A100 80GB Tensor Core GPU data sheet", "NVIDIA", 2021)
 GA102_PAPER = Source("NVIDIA Ampere GA102 GPU Architecture white paper, appendix A", "NVIDIA", 2020)
+A10_SHEET = Source("NVIDIA A10 Tensor Core GPU data sheet", "NVIDIA", 2021)
+A10_BRIEF = Source("NVIDIA A10 GPU accelerator product brief", "NVIDIA", 2021)
 ORIN_BRIEF = Source("NVIDIA Jetson AGX Orin Series technical brief, v1.2", "NVIDIA", 2022)
 ADA_PAPER = Source("NVIDIA Ada GPU Architecture white paper, appendix A", "NVIDIA", 2022)
 L4_SHEET = Source("NVIDIA L4 Tensor Core GPU data sheet", "NVIDIA", 2023)
@@ -24,6 +26,20 @@ HOPPER_PAPER = Source("NVIDIA H100 Tensor Core GPU Architecture white paper", "N
 H100_SHEET = Source("NVIDIA H100 Tensor Core GPU data sheet", "NVIDIA", 2023)
 H200_SHEET = Source("NVIDIA H200 Tensor Core GPU data sheet", "NVIDIA", 2023)
 BLACKWELL_SHEET = Source("NVIDIA HGX B200 and DGX B200 data sheets, an eighth of eight GPUs", "NVIDIA", 2024)
+GB200_SHEET = Source("NVIDIA GB200 NVL72, specifications; one of its 72 GPUs", "NVIDIA", 2024)
+B300_SHEET = Source("NVIDIA HGX B300, specifications; one of its eight GPUs", "NVIDIA", 2025)
+ULTRA_BLOG = Source(
+    "Inside NVIDIA Blackwell Ultra: The Chip Powering the AI Factory Era",
+    "NVIDIA",
+    2025,
+    "developer.nvidia.com/blog/inside-nvidia-blackwell-ultra-the-chip-powering-the-ai-factory-era",
+)
+CLUSTER_QUERY = Source(
+    "occupancy of clusters on GB200 and B300, notes to a kernel of pull request 59342",
+    "vLLM",
+    2026,
+    "github.com/vllm-project/vllm/pull/59342",
+)
 GB202_PAPER = Source("NVIDIA RTX Blackwell GPU Architecture white paper, appendix A", "NVIDIA", 2025)
 B200_SEEN = Source(
     "Nvidia's B200: Keeping the CUDA Juggernaut Rolling",
@@ -101,6 +117,7 @@ RRZE = Source(
 )
 # Other makers, CPUs, links.
 MI300X_SHEET = Source("AMD Instinct MI300X accelerator data sheet", "AMD", 2023)
+MI325X_SHEET = Source("AMD Instinct MI325X accelerator data sheet", "AMD", 2024)
 RX7900_PAGE = Source("AMD Radeon RX 7900 XTX specifications", "AMD", 2022)
 ROCM_SPECS = Source(
     "ROCm, Accelerator and GPU hardware specifications",
@@ -116,12 +133,18 @@ TPU_V5P = Source("Cloud TPU v5p", "Google", 2025, "docs.cloud.google.com/tpu/doc
 M4_MAX = Source("MacBook Pro with M4 Max, technical specifications", "Apple", 2024)
 # Small devices.
 ORIN_NANO_SHEET = Source("NVIDIA Jetson Orin Nano Series Modules data sheet, DS-11105-001", "NVIDIA", 2023)
-ORIN_NX_SHEET = Source("NVIDIA Jetson Orin NX Series data sheet", "NVIDIA", 2023)
+ORIN_NX_SHEET = Source("NVIDIA Jetson Orin NX Series Modules data sheet, DS-10712-001", "NVIDIA", 2023)
 ORIN_SUPER = Source(
     'NVIDIA Jetson Orin Nano Developer Kit Gets a "Super" Boost',
     "NVIDIA",
     2024,
     "developer.nvidia.com/blog/nvidia-jetson-orin-nano-developer-kit-gets-a-super-boost",
+)
+THOR_QUERY = Source(
+    "Clarification on CUDA Core and Tensor Core counts for Jetson AGX Thor: a device query",
+    "NVIDIA developer forums",
+    2025,
+    "forums.developer.nvidia.com/t/clarification-on-cuda-core-and-tensor-core-counts-for-jetson-agx-thor/356355",
 )
 THOR_PAGE = Source("NVIDIA Jetson Thor, technical specifications", "NVIDIA", 2025)
 SPARK_GUIDE = Source(

@@ -29,12 +29,12 @@ def time_breakdown(
         fill = style.BAD if row == 0 else style.GOOD
         style.cell(ax, 0, row - 0.3, "", fill, width=seconds / scale, height=0.6, wrong=row == 0)
         ax.annotate(
-            style.number(seconds / scale), (seconds / scale, row), xytext=(5, 0), textcoords="offset points",
+            _short(seconds / scale), (seconds / scale, row), xytext=(5, 0), textcoords="offset points",
             va="center", fontsize=style.TEXT, color=style.INK,
         )  # fmt: skip
     ax.axvline(total / scale, color=style.INK, linewidth=1.2, linestyle="--")
     ax.annotate(
-        f"modelled {style.number(total / scale)} {unit}", (total / scale, -0.72), xytext=(-4, 0),
+        f"modelled {_short(total / scale)} {unit}", (total / scale, -0.72), xytext=(-4, 0),
         textcoords="offset points", va="top", ha="right", fontsize=8, color=style.INK,
     )  # fmt: skip
     ax.set_xlim(0, max(longest, total) / scale * 1.15)
@@ -43,10 +43,15 @@ def time_breakdown(
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(f"{unit}, if this part were all that takes time", color=style.INK)
-    said = ", ".join(f"{name} {style.number(seconds / scale)}" for seconds, name in shown)
+    said = ", ".join(f"{name} {_short(seconds / scale)}" for seconds, name in shown)
     return style.finish(
-        ax, f"Modelled {style.number(total / scale)} {unit}; each part alone: {said} {unit}.", given
+        ax, f"Modelled {_short(total / scale)} {unit}; each part alone: {said} {unit}.", given
     )
+
+
+def _short(value: float) -> str:
+    """Three digits: a model is not better than that."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def sample() -> style.Picture:
