@@ -8,6 +8,7 @@ remembers who touched each word last, and what has happened since.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -29,20 +30,27 @@ from .shadow import (
     ROLES,
     SECOND_READER,
     WRITER,
+    Lanes,
     Shadow,
     Who,
+    thread_of,
+    tick_of,
     written_bits,
 )
 
 Array = np.ndarray
 
+PUT_OFF = 64  # reads of every thread of a chunk that are put off at most
+REMEMBERED = 16  # groups of lanes whose threads are kept numbered
+
 
 @dataclass(frozen=True)
 class _Release:
-    """A thread made what its block had written before `epoch` visible, at time `tick`."""
+    """At time `tick` a thread made visible what it had written, and its block before its barrier at time
+    `barrier`."""
 
     thread: int
-    epoch: int
+    barrier: int
     tick: int
 
 
@@ -74,15 +82,19 @@ class Races(Observer):
         self._published: dict[int, dict[int, int]] = defaultdict(dict)
         self._acquired: dict[int, dict[int, int]] = defaultdict(dict)  # block → block → releases it has seen
         self._clocks: dict[int, Clocks] = {}  # by block, once it uses an mbarrier
-        self._tick = 0
+        self._met = False  # whether anybody has passed a barrier
+        self._tick = 0  # counts accesses, barriers and fences
+        self._at = array("i", [0])  # the instruction of each tick
+        self._kinds: dict[tuple[int, str], int] = {}  # READ … by an access's instruction and kind
+        self._groups: dict[tuple[int, int, int], Lanes] = {}  # by lanes, first block, number of blocks
 
     def start(self, program: object, grid: Index, block: Index) -> None:
         assert isinstance(program, Program)
         self._program, self._grid, self._block = program, grid, block
         blocks = grid[0] * grid[1] * grid[2]
         self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
-        self._epoch = np.zeros(blocks, np.int32)
-        self._warp_epoch = np.zeros(blocks * self._lanes // 32, np.int32)
+        self._barrier = np.zeros(blocks, np.int64)  # when each block passed its last one …
+        self._warp_barrier = np.zeros(blocks * self._lanes // 32, np.int64)  # … and each warp
         self._fenced = np.full(blocks * self._lanes, -1, np.int64)
         self._wrote = np.full(blocks * self._lanes, -1, np.int64)
         self._fences = any(i.parts[0] in ("fence", "membar") for i in program.instructions)
@@ -104,22 +116,38 @@ class Races(Observer):
 
     # ---- what orders ---------------------------------------------------------------------------------
 
+    def _advance(self, index: int) -> None:
+        """Something happens at an instruction: time goes on."""
+        self._tick += 1
+        self._at.append(index)
+
     def barrier(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
-        passed = np.ones(1, bool) if lanes is None else np.atleast_1d(lanes.any(axis=1))
-        if passed.size > 1 and not passed.all():
+        passed = None if lanes is None else np.atleast_1d(lanes.any(axis=1))
+        for_all = passed is None or bool(passed.all())
+        if not for_all:
             self._tell_apart(chunk)
-        self._epoch[chunk.blocks] += passed
+        self._advance(index)
+        self._met = True
+        self._barrier[chunk.blocks if for_all else chunk.blocks[passed]] = self._tick
+        if for_all:
+            shadow = self._shadow_of(chunk)
+            shadow.quiet = self._tick
+            shadow.take_put_off()
 
     def warp_sync(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         if self._program.instructions[index].parts[0] not in ("bar", "barrier"):
             return  # shuffles and votes exchange registers; they do not order memory
+        self._catch_up(chunk)
         met = np.ones((1, 1), bool) if lanes is None else lanes
         warps = np.broadcast_to(met, (len(met), self._lanes)).reshape(len(met), -1, 32)
         met = np.logical_or.reduce(warps, axis=2)
         if (met != met[:1]).any():
             self._tell_apart(chunk)
-        self._warp_epoch.reshape(-1, self._lanes // 32)[chunk.blocks] += met
-        threads = self._threads(lanes, chunk) if self._clocks else np.empty(0, np.int64)
+        self._advance(index)
+        self._met = True
+        warp_barrier = self._warp_barrier.reshape(-1, self._lanes // 32)
+        warp_barrier[chunk.blocks] = np.where(met, self._tick, warp_barrier[chunk.blocks])
+        threads = self._group(lanes, chunk.blocks).thread if self._clocks else np.empty(0, np.int64)
         for block, clocks in self._clocks.items():
             mine = threads[threads // self._lanes == block] % self._lanes
             for warp in np.unique(mine // 32):
@@ -132,6 +160,7 @@ class Races(Observer):
             clocks.arrive(where, parity, threads, self._tick)
 
     def passed(self, index: int, address: Array, phase: Array, lanes: Array, chunk: Chunk) -> None:
+        self._catch_up(chunk)
         for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
             if block in self._clocks:
                 self._clocks[block].see(where, parity, threads)
@@ -150,14 +179,18 @@ class Races(Observer):
     def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         if "cta" in self._program.instructions[index].parts:
             return  # within a block, which it takes a barrier to order
-        self._tick += 1
-        self._fenced[self._threads(lanes, chunk)] = self._tick
+        self._advance(index)
+        self._fenced[self._group(lanes, chunk.blocks).thread] = self._tick
 
-    def _threads(self, lanes: Array | None, chunk: Chunk) -> Array:
-        """Global thread numbers of a group."""
-        shape = (chunk.blocks.size, chunk.lanes_per_block)
-        row, lane = np.nonzero(np.broadcast_to(True if lanes is None else lanes, shape))
-        return chunk.blocks[row] * self._lanes + lane
+    def _group(self, lanes: Array | None, blocks: Array) -> Lanes:
+        """The lanes of a group in some blocks. Most groups come many times."""
+        key = id(lanes), int(blocks[0]), len(blocks)
+        known = self._groups.get(key)
+        if known is None:
+            if len(self._groups) == REMEMBERED:
+                self._groups.clear()
+            known = self._groups[key] = Lanes(lanes, blocks, self._lanes)
+        return known
 
     def _communicate(self, thread: Array, address: Array) -> None:
         """Atomic accesses: a thread that has fenced publishes its block's writes, and sees what others
@@ -170,16 +203,16 @@ class Races(Observer):
             for other, count in seen.items():
                 self._acquired[block][other] = max(self._acquired[block].get(other, 0), count)
             if self._fenced[who] > self._wrote[who]:
-                self._releases[block].append(_Release(who, int(self._epoch[block]), self._tick))
+                self._releases[block].append(_Release(who, int(self._barrier[block]), self._tick))
             for other, count in {**self._acquired[block], block: len(self._releases[block])}.items():
                 seen[other] = max(seen.get(other, 0), count)
 
-    def _is_ordered(self, first: int, epoch: int, tick: int, second: int) -> bool:
-        """Whether a touch of thread `first` at (epoch, tick) comes before what thread `second` does now."""
+    def _is_ordered(self, first: int, tick: int, second: int) -> bool:
+        """Whether a touch of thread `first` at time `tick` comes before what thread `second` does now."""
         block = first // self._lanes
         count = self._acquired[second // self._lanes].get(block, 0)
         return any(
-            release.tick > tick and (release.thread == first or release.epoch > epoch)
+            release.tick > tick and (release.thread == first or release.barrier > tick)
             for release in self._releases[block][:count]
         )
 
@@ -193,85 +226,121 @@ class Races(Observer):
     def access(self, access: Access) -> None:
         if access.space not in self._spaces:
             return
-        self._tick += 1
-        kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
-        if kind == ATOMIC or "volatile" in access.instruction.parts or is_volatile(access.instruction):
-            kind = BLOCK_ATOMIC if "cta" in access.instruction.parts else ATOMIC
-        if access.space == "shared" and self._is_alike(access, kind):
+        self._advance(access.index)
+        kind = self._kind(access)
+        if access.space == "shared" and self._is_done(access, kind):
             return
-        chunk = access.chunk
-        shape = (chunk.blocks.size, chunk.lanes_per_block)
-        row, lane = np.nonzero(np.broadcast_to(True if access.lanes is None else access.lanes, shape))
-        thread = chunk.blocks[row] * self._lanes + lane
-        address = np.broadcast_to(access.address, shape)[row, lane]
+        lanes = self._group(access.lanes, access.chunk.blocks)
+        address = lanes.of(access.address)
         if access.space == "global" and kind == ATOMIC:
-            self._communicate(thread, address)
+            self._communicate(lanes.thread, address)
         elif kind == WRITE and self._fences:
-            self._wrote[thread] = self._tick
-        who = self._who(access, thread)
-        for shadow, start, chosen in self._stretches(access, address, row):
+            self._wrote[lanes.thread] = self._tick
+        who = Who(lanes.thread, lanes.block, self._tick)
+        for shadow, start, chosen in self._stretches(access, address, lanes.row):
             part = who if chosen is None else who.only(chosen)
             for i in range(max(access.size // shadow.granule, 1)):
                 value = None
                 if kind == WRITE:
-                    value = np.broadcast_to(written_bits(access.values, shadow.granule, i), shape)[row, lane]
+                    value = lanes.of(written_bits(access.values, shadow.granule, i))
                     value = value if chosen is None else value[chosen]
                 self._touch(access, shadow, part, start + i, kind, value)
 
-    def _who(self, access: Access, thread: Array) -> Who:
-        epoch, warp_epoch = self._epoch[thread // self._lanes], self._warp_epoch[thread // 32]
-        return Who(thread.astype(np.int32), epoch, warp_epoch, access.index, self._tick)
+    def _kind(self, access: Access) -> int:
+        key = access.index, access.kind  # a copy loads and stores
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
+            if kind == ATOMIC or "volatile" in access.instruction.parts or is_volatile(access.instruction):
+                kind = BLOCK_ATOMIC if "cta" in access.instruction.parts else ATOMIC
+            self._kinds[key] = kind
+        return kind
 
-    def _is_alike(self, access: Access, kind: int) -> bool:
-        """Look at one block for all that run together, where all do the same in shared memory. False, and
-        from now on each for itself, where they do not or the blocks' values may decide."""
-        address, lanes, chunk = access.address, access.lanes, access.chunk
-        shadow = self._shadow_of(chunk)
-        if not shadow.alike:
+    # ---- shared memory: one block for all that do the same, and reads as late as may be --------------------
+
+    def _is_done(self, access: Access, kind: int) -> bool:
+        """Look at an access of shared memory in one block for all that run together, or put it off. False
+        where they do not all do the same or the blocks' values may decide: then each is for itself."""
+        shadow = self._shadow_of(access.chunk)
+        if kind == READ and not shadow.waits(WRITER):
+            self._put_off(shadow, access)
+            return True
+        if kind != READ and shadow.has_put_off(access):
+            self._catch_up(access.chunk)
+        one = self._as_one(shadow, access, self._tick)
+        if one is None or not self._is_clean(shadow, access.size, kind, *one):
+            self._tell_apart(access.chunk)
             return False
-        same = address.shape[0] == 1 and (lanes is None or lanes.shape[0] == 1) and kind in (READ, WRITE)
-        if same:
-            shape = (1, chunk.lanes_per_block)
-            lane = np.flatnonzero(np.broadcast_to(True if lanes is None else lanes, shape))
-            offset = np.broadcast_to(address, shape)[0, lane]
-            shadow.fit(int(offset.max(initial=0)) + access.size, access.size)
-            place = offset // shadow.granule
-            who = self._who(access, int(chunk.blocks[0]) * self._lanes + lane)
-            parts = range(max(access.size // shadow.granule, 1))
-            roles = (WRITER,) if kind == READ else range(ROLES)
-            same = not any(
-                self._unordered(shadow, role, who, place + i, kind).any() for role in roles for i in parts
-            )
-            if same and kind == WRITE:
-                same = len(np.unique(place)) == len(place)
-        if not same:
-            self._tell_apart(chunk)
-            return False
-        for i in parts:
-            if kind == READ:
-                self._note_readers(shadow, who, place + i)
-                continue
+        if kind == READ:
+            self._put_off(shadow, access)
+            return True
+        place, who = one
+        for i in range(max(access.size // shadow.granule, 1)):
             bits = written_bits(access.values, shadow.granule, i)
-            rows = np.broadcast_to(bits, (bits.shape[0], chunk.lanes_per_block))[:, lane]
+            rows = np.broadcast_to(bits, (bits.shape[0], self._lanes))[:, who.thread % self._lanes]
             shadow.value.reshape(shadow.rows, -1)[:, place + i] = rows
             shadow.kind[place + i] = kind
             shadow.note(WRITER, place + i, who)
-        if kind == WRITE and self._fences:
-            self._wrote.reshape(-1, self._lanes)[chunk.blocks[:, None], lane] = self._tick
+        if self._fences:
+            self._wrote.reshape(-1, self._lanes)[access.chunk.blocks[:, None], who.thread % self._lanes] = (
+                self._tick
+            )
         return True
+
+    def _as_one(self, shadow: Shadow, access: Access, tick: int) -> tuple[Array, Who] | None:
+        """Places and lanes of the first block where all that run together do the same."""
+        address, lanes = access.address, access.lanes
+        if not shadow.alike or address.shape[0] > 1 or (lanes is not None and lanes.shape[0] > 1):
+            return None
+        group = self._group(lanes, access.chunk.blocks[:1])
+        offset = group.of(address)
+        shadow.fit(int(offset.max(initial=0)) + access.size, access.size)
+        return offset // shadow.granule, Who(group.thread, group.block, tick)
+
+    def _is_clean(self, shadow: Shadow, size: int, kind: int, place: Array, who: Who) -> bool:
+        """Whether a plain access of one block races with nobody, whatever the blocks' values are."""
+        roles = (WRITER,) if kind == READ else range(ROLES)
+        for role in filter(shadow.waits, roles):
+            for i in range(max(size // shadow.granule, 1)):
+                if self._unordered(shadow, role, who, place + i, kind).any():
+                    return False
+        return kind == READ or (kind == WRITE and _are_distinct(place))
+
+    def _put_off(self, shadow: Shadow, access: Access) -> None:
+        if shadow.put_off(access, self._tick) > PUT_OFF * access.chunk.blocks.size * self._lanes:
+            self._catch_up(access.chunk)
+
+    def _catch_up(self, chunk: Chunk) -> None:
+        """Note the reads that were put off."""
+        shadow = self._shadow_of(chunk)
+        for read in shadow.take_put_off():
+            one = self._as_one(shadow, read.access, read.tick)
+            if one is None:
+                if shadow.alike:
+                    shadow.spread(chunk.blocks, self._lanes)
+                lanes = self._group(read.access.lanes, chunk.blocks)
+                ((_, place, _),) = self._stretches(read.access, lanes.of(read.access.address), lanes.row)
+                one = place, Who(lanes.thread, lanes.block, read.tick)
+            place, who = one
+            for i in range(max(read.access.size // shadow.granule, 1)):
+                self._note_readers(shadow, who, place + i)
 
     def _shadow_of(self, chunk: Chunk) -> Shadow:
         """What is known of the shared memory of the blocks that run together."""
         first = int(chunk.blocks[0])
         if first not in self._shared:
             width = max(self._program.shared_bytes // WIDEST, 1)
-            self._shared[first] = Shadow(WIDEST, width, chunk.blocks.size)
+            self._shared[first] = Shadow(WIDEST, width, chunk.blocks.size, alike=True)
         return self._shared[first]
 
     def _tell_apart(self, chunk: Chunk) -> None:
+        """From now on each block is looked at for itself."""
+        self._catch_up(chunk)
         shadow = self._shadow_of(chunk)
         if shadow.alike:
             shadow.spread(chunk.blocks, self._lanes)
+
+    # ---- any memory ---------------------------------------------------------------------------------------
 
     def _stretches(
         self, access: Access, address: Array, row: Array
@@ -282,6 +351,13 @@ class Races(Observer):
             shadow.fit(int(address.max(initial=0)) + access.size, access.size)
             return [(shadow, row * shadow.width + address // shadow.granule, None)]
         found: list[tuple[Shadow, Array, Array | None]] = []
+        low, high = int(address.min()), int(address.max())
+        for label in self._arrays:
+            if label.address <= low and high < label.address + label.extent:
+                shadow = self._stretch(label.address, label.extent, access.size)
+                return [(shadow, (address - label.address) // shadow.granule, None)]
+            if low < label.address + label.extent and label.address <= high:
+                break  # only some lanes are in it
         rest = np.ones(len(address), bool)
         for label in self._arrays:
             if not rest.any():
@@ -291,7 +367,7 @@ class Races(Observer):
             place = int(address[rest][0])
             variable = self._find(place)
             if variable is None:
-                break  # a fault follows
+                break  # of no array that is known
             self._take(variable.address, variable.nbytes, access.size, address, rest, found)
         return found
 
@@ -299,23 +375,29 @@ class Races(Observer):
         """Move the lanes of `rest` in one stretch of global memory over to `found`."""
         here = rest & (address >= start) & (address < start + extent)
         if here.any():
-            if start not in self._global:
-                granule = min(granule_of(size, start), max(self._finest, 4))
-                self._global[start] = Shadow(granule, extent // granule + 1)
-            shadow = self._global[start]
-            shadow.fit(extent, size)
+            shadow = self._stretch(start, extent, size)
             place = (address - start) // shadow.granule
             whole = bool(here.all())
             found.append((shadow, place if whole else place[here], None if whole else here))
             rest &= ~here
 
+    def _stretch(self, start: int, extent: int, size: int) -> Shadow:
+        """What is known of a stretch of global memory, as finely as accesses of `size` bytes need it."""
+        if start not in self._global:
+            granule = min(granule_of(size, start), max(self._finest, 4))
+            self._global[start] = Shadow(granule, extent // granule + 1)
+        shadow = self._global[start]
+        shadow.fit(extent, size)
+        return shadow
+
     def _touch(
         self, access: Access, s: Shadow, who: Who, place: Array, kind: int, value: Array | None
     ) -> None:
-        for role in (WRITER,) if kind == READ else range(ROLES):
+        for role in filter(s.waits, (WRITER,) if kind == READ else range(ROLES)):
             unordered = self._unordered(s, role, who, place, kind)
-            if role == WRITER and kind == WRITE:
-                unordered &= ~((s.index[role][place] == access.index) & (s.value[place] == value))
+            if role == WRITER and kind == WRITE and unordered.any():
+                again = self._index_of(s.touch[WRITER][place]) == access.index
+                unordered &= ~(again & (s.value[place] == value))
             if unordered.any():
                 self._report(access, s, role, who, place, kind, unordered)
         if kind == READ:
@@ -325,48 +407,54 @@ class Races(Observer):
             self._check_within(access, who, place, value, WRITE)
             s.value[place] = value
         if kind == BLOCK_ATOMIC:
-            self._check_within(access, who, place, who.thread // self._lanes, kind)
+            self._check_within(access, who, place, who.block, kind)
         s.kind[place] = kind
         s.note(WRITER, place, who)
 
+    def _index_of(self, touch: Array) -> Array:
+        """The instructions of some touches."""
+        return np.frombuffer(self._at, np.int32)[tick_of(touch)]
+
     def _unordered(self, s: Shadow, role: int, who: Who, place: Array, kind: int) -> Array:
         """Lanes whose access nothing orders after the touch that is kept in `role`."""
-        if not s.touched[role]:
-            return np.zeros(len(place), bool)
-        other = s.thread[role][place]
-        unordered = (other != NOBODY) & (other != who.thread)
+        touch = s.touch[role][place]
+        other = thread_of(touch)
+        unordered = (touch != NOBODY) & (other != who.thread)
         if not unordered.any():
             return unordered
-        same_block = other // self._lanes == who.thread // self._lanes
-        same_warp = other >> 5 == who.thread >> 5
-        unordered &= ~(same_block & (s.since[role][place] < who.now))
-        unordered &= ~(same_warp & (s.warp_since[role][place] < who.warp_now))
+        tick, same_block = tick_of(touch), other // self._lanes == who.block
+        unordered &= ~(same_block & (tick < self._barrier[who.block]))
+        unordered &= ~((other >> 5 == who.thread >> 5) & (tick < self._warp_barrier[who.thread >> 5]))
         if role == WRITER and kind >= ATOMIC:
             before = s.kind[place]
             unordered &= ~((before >= ATOMIC) & (same_block | ((kind == ATOMIC) & (before == ATOMIC))))
         if self._clocks:
             for at in np.flatnonzero(unordered & same_block):
-                first, tick = int(other[at]), int(s.tick[role, place[at]])
-                unordered[at] = not self._is_seen(first, tick, int(who.thread[at]))
+                unordered[at] = not self._is_seen(int(other[at]), int(tick[at]), int(who.thread[at]))
         if self._releases:
             for at in np.flatnonzero(unordered & ~same_block):
-                first, since, tick = other[at], s.since[role, place[at]], s.tick[role, place[at]]
-                unordered[at] = not self._is_ordered(int(first), int(since), int(tick), int(who.thread[at]))
+                unordered[at] = not self._is_ordered(int(other[at]), int(tick[at]), int(who.thread[at]))
         return unordered
 
     def _note_readers(self, s: Shadow, who: Who, place: Array) -> None:
         """Keep the first reader since the last barrier, another one of its warp and one of another warp."""
-        old = s.thread[READER][place]
-        same_block = old // self._lanes == who.thread // self._lanes
-        same_warp = old >> 5 == who.thread >> 5
-        fresh = (old == NOBODY) | (same_block & (s.since[READER][place] != who.now))
-        fresh |= same_warp & (s.warp_since[READER][place] != who.warp_now)
-        self._note_some(s, READER, who, place, fresh)
-        first = s.thread[READER][place]
-        apart = first >> 5 != who.thread >> 5
-        second = ~apart & (first != who.thread)
-        self._note_some(s, SECOND_READER, who, place, second)
-        self._note_some(s, OTHER_READER, who, place, apart)
+        warp = who.thread >> 5
+        if not s.waits(READER):
+            s.note(READER, place, who)
+        else:
+            old = s.touch[READER][place]
+            fresh = old == NOBODY
+            if self._met:
+                other, tick = thread_of(old), tick_of(old)
+                fresh |= (other // self._lanes == who.block) & (tick < self._barrier[who.block])
+                fresh |= (other >> 5 == warp) & (tick < self._warp_barrier[warp])
+            self._note_some(s, READER, who, place, fresh)
+        first = thread_of(s.touch[READER][place])
+        others = first != who.thread
+        if others.any():
+            apart = first >> 5 != warp
+            self._note_some(s, SECOND_READER, who, place, others & ~apart)
+            self._note_some(s, OTHER_READER, who, place, apart)
 
     @staticmethod
     def _note_some(s: Shadow, role: int, who: Who, place: Array, chosen: Array) -> None:
@@ -378,6 +466,8 @@ class Races(Observer):
     def _check_within(self, access: Access, who: Who, place: Array, value: Array, kind: int) -> None:
         """Lanes of one access that touch one word with different values."""
         if self._replicated and access.space == "shared":
+            return
+        if (place[1:] > place[:-1]).all():
             return
         order = np.argsort(place, kind="stable")
         ordered = place[order]
@@ -392,12 +482,11 @@ class Races(Observer):
     def _report(
         self, access: Access, s: Shadow, role: int, who: Who, place: Array, kind: int, unordered: Array
     ) -> None:
-        across = unordered & (
-            s.thread[role][place] // 32 != who.thread // 32
-        )  # the worse kind, if there is any
+        touch = s.touch[role][place]
+        across = unordered & (thread_of(touch) >> 5 != who.thread >> 5)  # the worse kind, if there is any
         at = int(across.argmax() if across.any() else unordered.argmax())
         before = int(s.kind[place[at]]) if role == WRITER else READ
-        first, index = int(s.thread[role, place[at]]), int(s.index[role, place[at]])
+        first, index = int(thread_of(touch[at])), int(self._index_of(touch[at]))
         self._add(access, index, first, before, int(who.thread[at]), kind, at, who)
 
     def _add(
@@ -489,3 +578,7 @@ class Races(Observer):
             lane,
             kind,
         )
+
+
+def _are_distinct(place: Array) -> bool:
+    return bool((place[1:] > place[:-1]).all()) or len(np.unique(place)) == len(place)

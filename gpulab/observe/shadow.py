@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
+
+from gpulab.simt import Access
 
 from .granules import WIDEST, Granules
 
 Array = np.ndarray
 
-NOBODY = -1
+NOBODY = 0
+TICK_BITS = 32  # of a touch: the time, from 1 on; the bits above are the thread
 # The touches of a granule that are kept: its last writer, its first reader, another reader of the same warp
 # and one of another warp. So whoever writes next, a reader that is somebody else is among them.
 WRITER, READER, SECOND_READER, OTHER_READER = 0, 1, 2, 3
@@ -16,26 +22,25 @@ ROLES = 4
 
 
 class Shadow(Granules):
-    """Touches of `rows` stretches of memory, `width` granules each: arrays (ROLES, rows × width). Threads are
-    numbered through the whole grid.
+    """Touches of `rows` stretches of memory, `width` granules each. Threads are numbered through the whole
+    grid.
 
-    `since` is the block's and `warp_since` the warp's count of barriers at the touch, `tick` the time of the
-    touch, `index` its instruction. `kind` and `value` are of the last write. As long as all rows are `alike`,
-    but for the values, one row is kept for them all.
+    `touch` (ROLES, rows × width) says who touched each granule and when, or `NOBODY`; `kind` and `value` are
+    of the last write. `last` is the time of the last touch in each role; what happened up to `quiet` comes
+    before all that follows. As long as all rows are `alike`, but for the values, one row is kept for all.
+    Memory where nobody has been is all zeros, which the operating system gives for nothing.
     """
 
-    arrays = dict.fromkeys(("since", "warp_since", "tick", "index", "kind", "value"), 0) | {"thread": NOBODY}
+    arrays = dict.fromkeys(("touch", "kind", "value"), 0)
 
-    def __init__(self, granule: int, width: int, rows: int = 1) -> None:
+    def __init__(self, granule: int, width: int, rows: int = 1, alike: bool = False) -> None:
         super().__init__(granule, width)
-        self.rows = rows
-        self.alike = rows > 1
-        self.touched = [False] * ROLES  # whether anybody has been noted in a role
-        self.thread = np.full((ROLES, width), NOBODY, np.int32)
-        self.since = np.zeros((ROLES, width), np.int32)
-        self.warp_since = np.zeros((ROLES, width), np.int32)
-        self.tick = np.zeros((ROLES, width), np.int32)
-        self.index = np.zeros((ROLES, width), np.int32)
+        self.rows, self.alike = rows, alike
+        self.last = [0] * ROLES
+        self.quiet = 0
+        self._put_off: list[Read] = []
+        self._kept = 0  # addresses of these reads
+        self.touch = np.zeros((ROLES, width), np.int64)
         self.kind = np.zeros(width, np.int8)
         self.value = np.zeros(rows * width, np.int64)
 
@@ -48,31 +53,104 @@ class Shadow(Granules):
         """Keep a row for each of the `blocks`, of `lanes` threads, whose rows were alike: from now on they
         differ."""
         self.alike = False
-        for name in ("since", "warp_since", "tick", "index", "kind"):
-            setattr(self, name, np.tile(getattr(self, name), self.rows))
-        further = np.repeat((blocks - blocks[0]) * lanes, self.width).astype(np.int32)
-        thread = np.tile(self.thread, self.rows)
-        self.thread = np.where(thread == NOBODY, thread, thread + further)
+        self.kind = np.tile(self.kind, self.rows)
+        further = np.repeat((blocks - blocks[0]) * lanes, self.width) << TICK_BITS
+        touch = np.tile(self.touch, self.rows)
+        self.touch = np.where(touch == NOBODY, touch, touch + further)
 
     def note(self, role: int, place: Array, who: Who) -> None:
         """`who` touched `place`; where several did, the last one stays."""
-        self.touched[role] = True
-        self.thread[role][place] = who.thread
-        self.since[role][place] = who.now
-        self.warp_since[role][place] = who.warp_now
-        self.tick[role][place] = who.tick
-        self.index[role][place] = who.index
+        self.last[role] = max(self.last[role], who.tick)
+        self.touch[role][place] = who.touch
+
+    def waits(self, role: int) -> bool:
+        """Whether somebody has touched something in a role to whom what comes now may not be ordered."""
+        return self.last[role] > self.quiet
+
+    def put_off(self, access: Access, tick: int) -> int:
+        """Keep a read until somebody may write to its place. How many addresses are kept so far."""
+        self._put_off.append(Read(access, tick))
+        self._kept += access.address.size
+        return self._kept
+
+    def take_put_off(self) -> list[Read]:
+        """The reads that were put off, in their order; they are kept no longer."""
+        reads, self._put_off, self._kept = self._put_off, [], 0
+        return reads
+
+    def has_put_off(self, write: Access) -> bool:
+        """Whether a read that was put off may touch what `write` touches."""
+        if not self._put_off:
+            return False
+        low, high = _range(write)
+        return any(read.range[0] < high and low < read.range[1] for read in self._put_off)
+
+
+@dataclass
+class Read:
+    """A read of shared memory of which nobody need know before the next write to its place. Most often a
+    barrier comes first."""
+
+    access: Access
+    tick: int
+
+    @cached_property
+    def range(self) -> tuple[int, int]:
+        return _range(self.access)
+
+
+def _range(access: Access) -> tuple[int, int]:
+    """The first byte and the one after the last of all lanes."""
+    address, lanes = access.address, access.lanes
+    if lanes is not None:
+        shape = np.broadcast_shapes(address.shape, lanes.shape)
+        address = np.broadcast_to(address, shape)[np.broadcast_to(lanes, shape)]
+    return int(address.min()), int(address.max()) + access.size
+
+
+class Lanes:
+    """The lanes of a group, one after the other: `row` of the chunk's `blocks`, each of `width` lanes; and
+    their `thread` and `block` in the grid. `chosen` is as `lanes` in `gpulab.simt.events`."""
+
+    def __init__(self, chosen: Array | None, blocks: Array, width: int) -> None:
+        self.chosen = chosen
+        self._shape = len(blocks), width
+        self._place = None if chosen is None else np.flatnonzero(np.broadcast_to(chosen, self._shape))
+        place = np.arange(len(blocks) * width) if self._place is None else self._place
+        self.row, self._lane = np.divmod(place, width)
+        self.block = blocks[self.row]
+        self.thread = self.block * width + self._lane
+
+    def of(self, x: Array) -> Array:
+        """What `x`, broadcastable to (blocks, width), holds for each of them."""
+        if x.shape == self._shape:
+            flat = x.reshape(-1)
+            return flat if self._place is None else flat[self._place]
+        if x.shape[0] == 1:
+            return np.broadcast_to(x[0], self._shape[1])[self._lane]
+        return np.broadcast_to(x[:, 0], self._shape[0])[self.row]
 
 
 class Who:
-    """The lanes of one access: global thread numbers (n,), the barriers they have passed, instruction and
-    time."""
+    """The lanes of one access: global thread numbers (n,), blocks, and the time."""
 
-    def __init__(self, thread: Array, now: Array, warp_now: Array, index: int, tick: int):
-        self.thread, self.now, self.warp_now, self.index, self.tick = thread, now, warp_now, index, tick
+    def __init__(self, thread: Array, block: Array, tick: int) -> None:
+        self.thread, self.block, self.tick = thread, block, tick
+
+    @cached_property
+    def touch(self) -> Array:
+        return self.thread << TICK_BITS | self.tick
 
     def only(self, chosen: Array) -> Who:
-        return Who(self.thread[chosen], self.now[chosen], self.warp_now[chosen], self.index, self.tick)
+        return Who(self.thread[chosen], self.block[chosen], self.tick)
+
+
+def thread_of(touch: Array) -> Array:
+    return touch >> TICK_BITS
+
+
+def tick_of(touch: Array) -> Array:
+    return touch & (1 << TICK_BITS) - 1
 
 
 def written_bits(values: list[Array], granule: int, part: int) -> Array:

@@ -7,6 +7,7 @@ holds basic blocks; a block holds instructions; an instruction holds operands.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,12 @@ class Instruction:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return tuple(self.opcode.split("."))
+        return _split(self.opcode)
+
+
+@cache
+def _split(opcode: str) -> tuple[str, ...]:
+    return tuple(opcode.split("."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,23 +56,21 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
                 store(run, index, part, address - offset, values)
         return
     dtype, count = values[0].dtype, len(values)
+    if space == "global" or space == "const":
+        targets = _global_places(run, index, address, dtype, count, writing=True)
+    else:
+        targets = _window_target(run, index, space, address, dtype, count)
     if run.on_access:  # before the write: an observer may want to see what was there
         tell(run, index, space, "store", address, dtype.itemsize * count, values)
     run.changed()
-    lanes = run.lanes
-    if space == "global" or space == "const":
-        for view, places, mine in _global_places(run, index, address, dtype, count, writing=True):
-            _scatter(view, places, values, _both(lanes, mine))
-        return
-    store_window(run, index, space, address, values)
+    for view, places, mine in targets:
+        _scatter(view, places, values, _both(run.lanes, mine))
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
     """A store to shared or local memory that nobody is told of."""
-    size = values[0].dtype.itemsize * len(values)
-    address = _in_window(run, index, space, address, size)
-    view, places = _window_places(run, space, address, values[0].dtype)
-    _scatter(view, places, values, run.lanes)
+    for view, places, _ in _window_target(run, index, space, address, values[0].dtype, len(values)):
+        _scatter(view, places, values, run.lanes)
 
 
 def atomic(
@@ -95,17 +93,15 @@ def atomic(
             if old is not None:
                 result = old if result is None else np.where(lanes, old, result)
         return result
+    if space == "shared" or space == "local":
+        targets = _window_target(run, index, space, address, dtype, 1)
+    else:
+        targets = _global_places(run, index, address, dtype, 1, writing=True)
     if run.on_access:
         tell(run, index, space, "atomic" if keep else "reduction", address, dtype.itemsize, list(operands))
     shape = (run.chunk.blocks.size, run.chunk.lanes_per_block)
     old = np.zeros(shape, dtype)
     lanes = run.lanes
-    if space == "shared" or space == "local":
-        address = _in_window(run, index, space, address, dtype.itemsize)
-        view, places = _window_places(run, space, address, dtype)
-        targets: list[tuple[Array, Array, Array | None]] = [(view, places, None)]
-    else:
-        targets = _global_places(run, index, address, dtype, 1, writing=True)
     turn = slice(None, None, -1 if run.frame.schedule.backwards else 1)
     for view, places, mine in targets:
         chosen = _both(lanes, mine)
@@ -241,7 +237,7 @@ def _both(lanes: Array | None, part: Array | None) -> Array | None:
 def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     """A load from shared memory that nobody is told of."""
     size = dtype.itemsize * count
-    address = _in_window(run, index, "shared", address, size)
+    address = in_window(run, index, "shared", address, size)
     view = run.shared.view(dtype)  # (B, elements)
     places = address >> (dtype.itemsize.bit_length() - 1)
     if places.shape[0] == 1:  # the same pattern in every block
@@ -254,7 +250,7 @@ def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: in
 
 def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     size = dtype.itemsize * count
-    address = _in_window(run, index, "local", address, size)
+    address = in_window(run, index, "local", address, size)
     view = run.local.view(dtype)  # (B, T, elements)
     if address.size == 1:
         place = int(address.flat[0]) // dtype.itemsize
@@ -273,7 +269,16 @@ def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tup
     return own.reshape(-1), (address >> shift) + run.lane_rows * own.shape[2]
 
 
-def _in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
+def _window_target(
+    run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int
+) -> list[tuple[Array, Array, Array | None]]:
+    """As `_global_places`, for shared and local memory, where all lanes hit one array."""
+    address = in_window(run, index, space, address, dtype.itemsize * count)
+    view, places = _window_places(run, space, address, dtype)
+    return [(view, places, None)]
+
+
+def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
     """The addresses, checked, with those of lanes outside the group replaced by one of a lane inside it."""
     address = _inside(run, address)
     if size > 1 and int(np.bitwise_or.reduce(address, axis=None)) & (size - 1):

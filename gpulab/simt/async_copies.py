@@ -111,6 +111,7 @@ def _copy(decoder: _Decoder, op: Opcode, index: int) -> Step:
                 values = accesses.load(run, index, "global", of(run.registers), U32, nbytes // 4)
         if given is not None:
             values = [np.where(given > 4 * i, v, zero) for i, v in enumerate(values)]
+        accesses.in_window(run, index, "shared", address, nbytes)
         accesses.tell(run, index, "shared", "store", address, nbytes, values)
         copies = copies_of(run)
         copies.pending.append(Pending(index, address, values, np.array(lanes), copies.group.copy()))

@@ -77,6 +77,19 @@ def test_the_arrays_hold_the_result_of_one_run_afterwards():
     assert np.array_equal(y, x)
 
 
+@pytest.mark.parametrize("step", [100_000_000, -3])
+def test_an_index_far_outside_shared_memory_is_one_finding(step):
+    @cuda.jit
+    def scatter(x, step):
+        tile = cuda.shared.array(64, np.float32)
+        i = cuda.threadIdx.x
+        tile[i * step] = x[i]
+
+    (finding,) = gpulab.sanitize(scatter[1, 64], X, step)
+    assert finding.kind == "memory"
+    assert "the shared array tile, which has 64 elements" in str(finding)
+
+
 def test_a_launch_after_a_finding_sees_no_tool():
     device = gpulab.device.current()
     gpulab.sanitize(double[1, 128], X, X.copy())

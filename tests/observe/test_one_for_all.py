@@ -16,9 +16,9 @@ TYPES = {"u32": 4, "u64": 8, "u16": 2}
 
 
 class EachForItself(Races):
-    """Looks at every block."""
+    """Looks at every block, and at every read at once."""
 
-    def _is_alike(self, access: simt.Access, kind: int) -> bool:
+    def _is_done(self, access: simt.Access, kind: int) -> bool:
         self._tell_apart(access.chunk)
         return False
 
