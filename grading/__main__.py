@@ -86,10 +86,12 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
 def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading import classroom, exports, screen
+    from grading.gpu_stage.devices import gpus
     from grading.sandbox import Limits
 
     began = time.monotonic()
     limits = Limits(seconds=options.limit, patience=options.limit / 6)
+    devices = gpus() if options.gpu else ()
     with screen.progress_bar(console) as bar:
         result = classroom.grade(
             course,
@@ -100,6 +102,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
             workers=options.workers,
             roster=options.roster,
             scheduler=options.scheduler,
+            gpus=devices,
             tell=bar,
         )
     result.seconds = time.monotonic() - began
@@ -229,6 +232,9 @@ def parser() -> argparse.ArgumentParser:
         "--scheduler", metavar="ADDRESS", default="", help="judge on the workers of this Dask scheduler, "
         "such as tcp://10.0.0.1:8786 (default: on this machine)",
     )  # fmt: skip
+    command.add_argument(
+        "--gpu", action="store_true", help="then time what passed on the NVIDIA GPUs of this machine"
+    )
     command.add_argument(
         "--unsafe", action="store_true", help="without a sandbox: only for submissions that you trust"
     )

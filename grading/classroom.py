@@ -11,7 +11,7 @@ import pickle
 import shutil
 import signal
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +24,8 @@ from grading import archives, environment, exports, gradebook, late, sandbox, se
 from grading.course import Course
 from grading.engines import Engine, engine
 from grading.errors import GradingError, NotebookError, ReleaseError, SandboxError
+from grading.gpu_stage import stage
+from grading.gpu_stage.devices import Timer
 from grading.gradebook import GradebookError
 from grading.graft import Graft, graft
 from grading.judge import Judge
@@ -268,9 +270,13 @@ def grade(
     workers: int = 0,
     roster: Path | None = None,
     scheduler: str = "",
+    gpus: Sequence[Timer] = (),
     tell: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> ClassResult:
-    """Grade a folder or zip of submissions of one lab, from the files to the gradebook."""
+    """Grade a folder or zip of submissions of one lab, from the files to the gradebook.
+
+    With `gpus` what passed is timed on them, too, where the lab has exercises that are.
+    """
     limits = limits or Limits()
     if not unsafe and not scheduler and sandbox.obstacle():
         raise SandboxError(
@@ -283,7 +289,7 @@ def grade(
     gradebook.check(course)
     with alone(course):
         return _grade(
-            course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, tell
+            course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, gpus, tell
         )
 
 
@@ -310,8 +316,11 @@ def _grade(
     unsafe: bool,
     workers: int,
     scheduler: str,
+    gpus: Sequence[Timer],
     tell: Callable[[str, int, int], None],
 ) -> ClassResult:
+    if gpus:
+        stage.check(lab)
     judge = Judge(environment.secret(course), limits, unsafe=unsafe)
     store = Store(course.verdicts)
     environ = environment.digest(course, [repr(limits), repr(lab.questions)])
@@ -332,6 +341,12 @@ def _grade(
         workers = workers or max(1, len(os.sched_getaffinity(0)))
         with interruptible(), engine(judge, workers, scheduler) as judges:
             judge_all(result, judges, store, judged)
+    if gpus:
+        with interruptible():
+            timer = Judge(judge.secret, limits, unsafe=unsafe)  # the engine has stopped the other one
+            stage.time_class(
+                course, result, timer, gpus, store, lambda done, all: tell("on the GPU", done, all)
+            )
     count = 0
 
     def saved(student: str) -> None:

@@ -125,7 +125,7 @@ def is_written(course: Course, lab: str, graded: Graded, known: Held) -> bool:
     for name, verdict in graded.verdicts.items():
         path = course.autograded / graded.student / lab / f"{name}.ipynb"
         try:
-            if nbformat.read(path, as_version=4).metadata["gpulab"]["verdict"] != verdict.key:
+            if nbformat.read(path, as_version=4).metadata["gpulab"]["verdict"] != verdict.edition:
                 return False
         except (OSError, ValueError, KeyError, nbformat.reader.NotJSONError):
             return False

@@ -5,14 +5,9 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import math
 import multiprocessing
-import os
 import re
-import resource
 import signal
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
@@ -30,7 +25,7 @@ from gpulab.exercises import cases as contents
 from gpulab.exercises import communication, registry
 from gpulab.exercises.run import GPU
 from gpulab.exercises.spec import Array, Case, Exercise
-from grading import dialogues, ranks, sandbox, texts
+from grading import dialogues, limited, ranks, sandbox, texts
 from grading.environment import seed
 from grading.errors import GradingError, Unjudged
 from grading.graft import Graft, cells_to_run, is_test
@@ -99,7 +94,7 @@ class Judge:
             for case in cases
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
-        outcome = self._record(job_bytes(job))
+        outcome = self.record(job_bytes(job))
         together = live(
             job["steps"],
             questions,
@@ -111,16 +106,11 @@ class Judge:
         )
         recorded = time.monotonic()
         self._context.set_forkserver_preload(warm_modules(questions))
-        ends = {
-            "done": "",
-            "stopped": texts.STOPPED.format(seconds=self.limits.seconds),
-            "died": texts.DIED.format(how=texts.clean(outcome.how, 120)),
-        }
         sources = {step["cell"]: step["source"] for step in job["steps"] if "source" in step}
         replayed = self._replay(
             ReplayJob(
                 outcome.content,
-                ends[outcome.end],
+                self.ended(outcome),
                 questions,
                 chosen,
                 seeds,
@@ -138,8 +128,11 @@ class Judge:
             seconds={"record": round(recorded - began, 2), "replay": round(time.monotonic() - recorded, 2)},
         )
 
-    def _record(self, job: bytes) -> Outcome:
-        """What the sandbox brought back; once more where it was killed from outside, or never came up."""
+    def record(self, job: bytes) -> Outcome:
+        """What the sandbox brought back; once more where it was killed from outside, or never came up.
+
+        Raises Unjudged where that happened twice.
+        """
         for _ in range(2):
             outcome = sandbox.record(job, self.limits, unsafe=self.unsafe)
             if self._stopped:
@@ -148,6 +141,14 @@ class Judge:
             if outcome.end != "killed" and not never:
                 return outcome
         raise Unjudged(texts.NOT_RECORDED.format(how=texts.clean(outcome.how, 120)))
+
+    def ended(self, outcome: Outcome) -> str:
+        """Why a recording ended before its work was done; empty where it did not."""
+        if outcome.end == "done":
+            return ""
+        if outcome.end == "stopped":
+            return texts.STOPPED.format(seconds=self.limits.seconds)
+        return texts.DIED.format(how=texts.clean(outcome.how, 120))
 
     def _replay(self, job: ReplayJob) -> tuple[ExerciseVerdict, ...]:
         """Every exercise gets a verdict: a child that dies costs the one that killed it, not the others."""
@@ -362,16 +363,7 @@ def _no_verdict(question: Question, job: ReplayJob, how: str) -> ExerciseVerdict
 
 def _in_child(job: ReplayJob, say: Connection, limits: Limits) -> None:
     """The child's work: verdicts, one message each, under limits that it cannot lift."""
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(quiet, stream)
-    tempfile.gettempdir()  # Python finds it by writing there, which PyTorch asks for when it is imported
-    resource.setrlimit(resource.RLIMIT_AS, (limits.replay_memory, limits.replay_memory))
-    seconds = math.ceil(limits.seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.setrecursionlimit(5000)
+    limited.restrict(limits)
     try:
         for verdict in verdicts(job):
             say.send_bytes(json.dumps(asdict(verdict)).encode())

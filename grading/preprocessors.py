@@ -91,7 +91,7 @@ class WriteVerdicts(NbGraderPreprocessor):
         digest = graft(notebook, notebook.cells, name, lab).digest
         if verdict is None or verdict.submission != digest:
             verdict = NotebookVerdict("", digest, (), ungraded=texts.NO_VERDICT.format(lab=lab))
-        notebook.metadata["gpulab"] = {"verdict": verdict.key}
+        notebook.metadata["gpulab"] = {"verdict": verdict.edition}
         resources["gpulab_ungraded"] = []
         for cell in notebook.cells:
             if is_test(cell) and not self._write(cell, verdict):
@@ -99,7 +99,7 @@ class WriteVerdicts(NbGraderPreprocessor):
         return notebook, resources
 
     def _write(self, cell: NotebookNode, whole: NotebookVerdict) -> bool:
-        """Give a test cell its outputs; says whether there is a verdict."""
+        """Give a test cell its outputs; says whether there is a verdict that needs no person."""
         mark = cell.metadata.nbgrader
         verdict = whole.by_cell(mark.grade_id)
         if verdict is None:
@@ -110,7 +110,7 @@ class WriteVerdicts(NbGraderPreprocessor):
             new_output("stream", name="stdout", text=as_text(verdict, whole)),
             new_output("execute_result", data={"text/plain": f"{points:g}"}),
         ]
-        return not verdict.ungraded
+        return not (verdict.ungraded or verdict.doubt)
 
 
 class FlagUngraded(NbGraderPreprocessor):

@@ -296,7 +296,9 @@ class Replayed:
             raise Refused(texts.OTHER_BUFFERS.format(case=case))
         if record.uploaded > MOST_UPLOADED:
             raise Refused(texts.TOO_MANY_UPLOADS.format(size=record.uploaded, case=case, limit=MOST_UPLOADED))
-        self._check_shape(record, case)
+        if self.shape is not None:
+            grid, block, _, shared = self.shape
+            check_shape((grid, block, shared), record, case)
         device.memory.modules.clear()  # no variable of a module outlives a run
         scratch = [device.allocate(nbytes) for nbytes in record.buffers[len(allocations) :]]
         for each in scratch:
@@ -311,15 +313,6 @@ class Replayed:
         finally:
             for each in scratch:
                 device.free(each)
-
-    def _check_shape(self, record: CaseTrace, case: str) -> None:
-        if self.shape is None:
-            return
-        grid, block, _, shared = self.shape
-        wanted = (*map(_three, (grid, block)), shared)
-        for launch in record.launches:
-            if (launch.grid, launch.block, launch.shared_bytes) != wanted or len(record.events) > 1:
-                raise Refused(texts.OTHER_SHAPE.format(case=case, grid=launch.grid, block=launch.block))
 
     def _launch(
         self, device: devices.SimulatedDevice, launch: RecordedLaunch, allocations: list[simt.Allocation]
@@ -343,6 +336,18 @@ class Replayed:
             pointers=tuple(at for at, _, _ in launch.pointers),
             arrays=labels,
         )
+
+
+def check_shape(asked: tuple[Any, Any, int], record: CaseTrace, case: str) -> None:
+    """One launch in the shape that the exercise asks for: (grid, block, bytes of dynamic shared memory).
+
+    Raises Refused.
+    """
+    grid, block, shared = asked
+    wanted = (*map(_three, (grid, block)), shared)
+    for launch in record.launches:
+        if (launch.grid, launch.block, launch.shared_bytes) != wanted or len(record.events) > 1:
+            raise Refused(texts.OTHER_SHAPE.format(case=case, grid=launch.grid, block=launch.block))
 
 
 def fill(target: np.ndarray, upload: Upload) -> None:

@@ -60,6 +60,35 @@ REPLAY_STOPPED = "the replay was stopped after {seconds:.0f} s; does a kernel en
 REPLAY_DIED = "the replay ended without a verdict ({how})"
 INSTEAD = "{label} {measured} instead of {limit}"
 
+# Measured on a GPU.
+SPEED = "speed"
+SPEED_OF = "{middle:.2f} × the reference's ({low:.2f} to {high:.2f} from {pairs} turns of each, {device})"
+SPEED_MISSED = "the lower end counts: {low:.2f}, where {ratio:g} is asked for"
+SPEED_TOLD = "no points hang on it"
+NOT_TIMED = "no speed"
+NO_SPEED = "no verdict on the speed: {why}; a person will look at it"
+WRONG_ON_GPU = "at {case}, on the GPU: {why}"
+LOST = "at {case}: {why}"
+REFERENCE_WRONG = "the reference failed at {case}, on the GPU: {why}"
+NOISY = "the times vary too much: from {low:.2f} to {high:.2f} × the reference's speed after {pairs} turns"
+TOO_FEW_TURNS = "only {pairs} turns at {case} in the time that there was"
+IMPOSSIBLE = (
+    "{who} took {seconds:.1f} µs at {case}, and the GPU's data sheet allows no less than {least:.1f} µs"
+)
+TOO_SHORT = "{seconds:.1f} µs at {case} is too short to be measured"
+WORK_UNSEEN = "at {case} the device went on for {seconds:.0f} µs after what was timed"
+SUBMISSION, REFERENCE = "the submission", "the reference"
+OUTPUT_WRONG = "{array}[{index}] is {got} instead of {expected}"
+INPUT_CHANGED = "the input `{array}` was changed"
+COOPERATIVE = "`{kernel}` waits for all blocks of its grid, and such kernels are not timed"
+TIMER_DIED = "the process that ran it ended ({how})"
+TIMER_SLOW = "no result after {seconds:.0f} s"
+TIMER_ODD = "the process that ran it said what cannot be"
+UNKNOWN_GPU = "there is no data sheet of {device} in gpulab/hardware, so nobody knows which times can be"
+NO_GPU = "--gpu: no NVIDIA GPU with a working driver on this machine ({why})"
+NOTHING_TIMED = "--gpu: no exercise of {lab} is timed; gpulab/exercises/speeds.py lists those that are"
+NO_SOLUTION = "--gpu: the lab's own solution cannot be timed: {why}"
+
 # The verdict on a screen.
 UNGRADED = "ungraded: {reason}"
 NO_VERDICT_HERE = "the judge has no verdict on this exercise"

@@ -36,7 +36,8 @@ class Line:
 
 @dataclass(frozen=True)
 class ExerciseVerdict:
-    """The verdict on one exercise. `ungraded` says why there is none."""
+    """The verdict on one exercise. `ungraded` says why there is none, `doubt` why a person must look at one
+    whose points stand."""
 
     exercise: str
     cell: str  # grade id of its test cell
@@ -44,6 +45,7 @@ class ExerciseVerdict:
     cases: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     ungraded: str = ""
+    doubt: str = ""
 
     @property
     def points(self) -> float:
@@ -67,7 +69,8 @@ class ExerciseVerdict:
 class NotebookVerdict:
     """The verdict on one notebook of a submission.
 
-    `key` names all that it was worked out from, `submission` the answers alone (the graft's digest).
+    `key` names all that it was worked out from, `submission` the answers alone (the graft's digest), `timed`
+    the device on which what passed was timed, if it was.
     """
 
     key: str
@@ -77,6 +80,12 @@ class NotebookVerdict:
     compiler: str = ""
     device: str = ""
     seconds: dict[str, float] = field(default_factory=dict)  # by step: record, replay
+    timed: str = ""
+
+    @property
+    def edition(self) -> str:
+        """Equal for equal verdicts: what the gradebook remembers."""
+        return f"{self.key}-{self.timed}" if self.timed else self.key
 
     @property
     def points(self) -> float:
@@ -98,7 +107,8 @@ def as_text(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
         rows.append("  " + texts.UNGRADED.format(reason=texts.clean(verdict.ungraded or whole.ungraded)))
     wide = max((len(line.label) for line in verdict.lines), default=0)
     for line in verdict.lines:
-        head = f"  {line.label:<{wide}}   {line.points:g} of {line.of:g}   "
+        earned = f"{line.points:g} of {line.of:g}" if line.of else f"{line.points:g}" if line.points else "–"
+        head = f"  {line.label:<{wide}}   {earned}   "
         said = texts.wrap(line.summary) + texts.wrap(line.reason)
         rows.append((head + "".join(said[:1])).rstrip())
         rows += [" " * len(head) + text for text in said[1:]]
