@@ -19,7 +19,7 @@ INSTALL = """\
 import os
 
 if os.environ.keys() & {"COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"}:
-    import importlib.util, subprocess, sys
+    import importlib.util, site, subprocess, sys
     from importlib.metadata import distributions
 
     if importlib.util.find_spec("gpulab") is None:
@@ -29,6 +29,8 @@ if os.environ.keys() & {"COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"}:
         cuda = "cu12" if any(name.endswith(("-cu12", "-cuda12x")) for name in there) else "cu13"
         wanted = f"gpulab[{cuda}] @ PACKAGE"
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", wanted, *keep], check=True)
+        for folder in site.getsitepackages():  # as when Python starts: numba-cuda becomes numba.cuda
+            site.addsitedir(folder)
         importlib.invalidate_caches()
 
 """
