@@ -110,7 +110,11 @@ def sources(folder: Path) -> list[Path]:
 
 def nbgrader_config(course: Course) -> Config:
     """nbgrader's settings for a course: its folders, and our two preprocessors in the place of `Execute`."""
+    from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
+    from nbgrader.preprocessors import GetGrades
+
     from grading.preprocessors import AUTOGRADE, RELEASE, SANITIZE
+    from grading.rubrics import HideRubric, ShowRubric
 
     config = Config()
     folders = config.CourseDirectory
@@ -125,7 +129,9 @@ def nbgrader_config(course: Course) -> Config:
     folders.ignore = IGNORED
     config.GenerateAssignment.preprocessors = RELEASE
     config.Autograde.sanitize_preprocessors = SANITIZE
-    config.Autograde.autograde_preprocessors = AUTOGRADE
+    config.Autograde.autograde_preprocessors = [*AUTOGRADE, ShowRubric]
+    config.GenerateFeedback.preprocessors = [GetGrades, HideRubric, CSSHTMLHeaderPreprocessor]
+    config.ShowRubric.solutions = str(course.solutions)
     config.Graft.labs = config.WriteVerdicts.labs = str(course.labs)
     config.WriteVerdicts.verdicts = str(course.verdicts)
     config.OverwriteCells.add_missing_cells = True
