@@ -104,6 +104,7 @@ def _inner(commands: Any) -> None:
     inner("_about", lambda: print(json.dumps(measure.about())))
     inner("_time", lambda k, s, r: measure.write(r, measure.launch(k, s, True)), "key", "sheet", "result")
     inner("_launch", lambda k, s, r: measure.write(r, measure.launch(k, s, False)), "key", "sheet", "result")
+    inner("_doctor", lambda n, r: measure.write(r, sanitize.doctors(n)), "name", "result")
     inner("_corpus", sanitize.launch, "name", "twin", "sheet")
 
 

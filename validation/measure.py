@@ -191,7 +191,7 @@ def _one(variant: Variant, sheet: str, counters: list[str] | None) -> dict[str, 
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
         ended = children.run(child("_time", variant.key, sheet, str(result)), PATIENCE, CHILD)
-        found = _read(ended, result)
+        found = read(ended, result)
         if said := next((of["wrong"] for of in found.values() if of["wrong"]), ""):
             raise Failed(f"wrong on the GPU: {said}")
         entry = {size: {k: v for k, v in of.items() if k != "wrong"} for size, of in found.items()}
@@ -202,7 +202,8 @@ def _one(variant: Variant, sheet: str, counters: list[str] | None) -> dict[str, 
         return entry
 
 
-def _read(ended: children.Ended, result: Path) -> dict[str, Any]:
+def read(ended: children.Ended, result: Path) -> dict[str, Any]:
+    """What a process of its own wrote. Raises Failed where it did not."""
     if ended.code is None:
         raise Failed(f"did not end within {PATIENCE:.0f} s")
     if ended.code or not result.exists():
@@ -224,7 +225,7 @@ def _counted(variant: Variant, sheet: str, counters: list[str], folder: Path) ->
         counters[:] = [name for name in counters if name not in absent]
     if said := ncu.trouble(text):
         raise ncu.NcuError(f"Nsight Compute cannot measure here: {said}.")
-    _read(ended, result)
+    read(ended, result)
     rows = ncu.parse(text, counters)
     if len(rows) != len(variant.kernel.sizes):
         raise Failed(f"Nsight Compute saw {len(rows)} launches where there are {len(variant.kernel.sizes)}")

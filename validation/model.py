@@ -14,7 +14,6 @@ from gpulab.compile import CompiledKernel
 from gpulab.hardware import GPU
 from gpulab.machine import modelled
 from gpulab.machine.executed import of_kernel
-from gpulab.machine.modelled import LAUNCH
 from gpulab.profile.watch import Watch
 
 from .case import Variant, wrong
@@ -83,7 +82,7 @@ def model(variant: Variant, size: int, gpu: GPU) -> dict[str, Any]:
         "compiler": kernel.compiler,
         "counts": {name: value for name, value in counts.items() if value is not None},
         "seconds": time.seconds,
-        "kernel_seconds": time.seconds - LAUNCH,
+        "kernel_seconds": time.seconds - time.parts["launch"],
         "bound": time.bound.name,
     }
 

@@ -17,7 +17,7 @@ from gpulab.sanitizer import sanitize as ask_doctor
 
 from . import children, compute_sanitizer, measured
 from .compute_sanitizer import TOOLS, Unfinished
-from .measure import CHILD, CannotMeasure, child, machine
+from .measure import CHILD, CannotMeasure, child, machine, read
 from .model import compiling_for
 
 FOLDER = Path(__file__).parent / "sanitized"
@@ -52,8 +52,9 @@ def launch(name: str, twin: str, sheet: str) -> None:
             pair.launch(twin == "mended")(*given)
 
 
-def doctors(pair: Any) -> dict[str, list[dict[str, Any]]]:
-    """What the doctor finds in both twins."""
+def doctors(name: str) -> dict[str, list[dict[str, Any]]]:
+    """What the doctor finds in both twins of a kernel. Where there is a GPU, in a process that simulates."""
+    pair = _pair(name)
     return {
         twin: [
             {"kind": f.kind, "lines": list(f.lines)}
@@ -89,7 +90,7 @@ def run(
         data["kernels"][pair.name] = {
             "kind": pair.kind,
             "lines": list(pair.lines),
-            "doctor": doctors(pair),
+            "doctor": _doctors(pair.name),
             "tools": {
                 twin: {name: _under(tool, name, pair.name, twin, here["sheet"]) for name in TOOLS}
                 for twin in TWINS
@@ -99,6 +100,12 @@ def run(
         measured.save(path, data)
     tell(f"{len(data['kernels'])} kernels in {path}.")
     return path
+
+
+def _doctors(name: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        return read(children.run(child("_doctor", name, str(result)), PATIENCE, CHILD), result)
 
 
 def _under(sanitizer: str, tool: str, name: str, twin: str, sheet: str) -> dict[str, Any]:

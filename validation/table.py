@@ -354,7 +354,7 @@ CHAIN = (1 << 10, 1 << 14, 1 << 17)  # threads that are busy for long
 PLANE = (64, 512, 2048)  # rows and columns
 FEW = (4, 132, 1056)  # blocks: less than the SMs of a large GPU, as many, several waves
 ROWS = (8, 256, 4096)
-MATRIX = (64, 256, 512)
+MATRIX = (64, 192, 384)
 
 Row = tuple[str, str, Any, tuple[int, int, int]]  # name, entry, case, sizes
 
@@ -417,13 +417,13 @@ ARITHMETIC: tuple[Row, ...] = (
     ("uneven", "uneven", uneven, CHAIN),
 )
 PRODUCTS: tuple[Row, ...] = (
-    ("matmul-naive", "matmul_naive", partial(product, tile=(16, 16), block=(16, 16)), MATRIX),
+    ("matmul-naive", "matmul_naive", partial(product, tile=(16, 16), block=(16, 16)), (64, 128, 256)),
     ("matmul-tiled", "matmul_tiled", partial(product, tile=(16, 16), block=(16, 16)), MATRIX),
     (
         "matmul-tiled-f64", "matmul_tiled_f64", partial(product, tile=(16, 16), block=(16, 16), dtype=f64),
         MATRIX,
     ),
-    ("matmul-registers", "matmul_registers", partial(product, tile=(64, 64), block=(256,)), MATRIX),
+    ("matmul-registers", "matmul_registers", partial(product, tile=(64, 64), block=(256,)), (64, 256, 768)),
     ("wmma-f16", "wmma_f16", partial(product, tile=(16, 16), block=(32,), dtype=np.float16), MATRIX),
     (
         "mma-bf16", "mma_bf16", partial(product, tile=(8, 16), block=(32,), dtype="BF16", by_columns=True),

@@ -1,0 +1,223 @@
+"""What surrounds a measurement: being stopped and going on, permissions, versions, kernels that break.
+
+There is no GPU here, so `stand_ins/` has programs and a driver in its place. They say nothing of a GPU, and what
+they give goes into a temporary folder only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from validation.children import ROOT
+from validation.metrics import COUNTERS
+
+HERE = Path(__file__).parent / "stand_ins"
+BOTH = ("copy/cuda", "saxpy/cuda")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A folder with the stand-ins, and the file that is measured into."""
+
+    folder: Path
+    out: Path
+
+    def environment(self, **more: str) -> dict[str, str]:
+        path = os.pathsep.join([str(self.folder), os.environ["PATH"]])
+        return {**os.environ, "PATH": path, "LD_LIBRARY_PATH": str(self.folder), **more}
+
+    def start(self, *arguments: str, command: str = "measure", **more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "validation", command, "--out", str(self.out), *arguments],
+            cwd=ROOT, env=self.environment(**more), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, *arguments: str, command: str = "measure", **more: str) -> tuple[int, str]:
+        process = self.start(*arguments, command=command, **more)
+        output, errors = process.communicate(timeout=240)
+        return process.returncode, output + errors
+
+    @property
+    def data(self) -> dict:
+        return json.loads(self.out.read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    compiler, toolkit = shutil.which("cc"), find_spec("nvidia")
+    headers = [
+        h
+        for place in (toolkit.submodule_search_locations if toolkit else ())
+        for h in Path(place).rglob("cuda.h")
+    ]
+    if not compiler or not headers:
+        pytest.skip("no C compiler here, or no cuda.h: the stand-in for the driver cannot be made")
+    made = tmp_path_factory.mktemp("stand_ins")
+    command = [
+        compiler,
+        "-shared",
+        "-fPIC",
+        "-Wall",
+        "-I",
+        str(headers[0].parent),
+        "-o",
+        str(made / "libcuda.so.1"),
+    ]
+    subprocess.run([*command, str(HERE / "driver.c"), "-ldl"], check=True)
+    for name in ("ncu", "compute-sanitizer", "nvidia-smi"):
+        shutil.copy(HERE / name, made / name)
+    return made
+
+
+@pytest.fixture
+def bench(folder: Path, tmp_path: Path) -> Bench:
+    return Bench(folder, tmp_path / "H200.json")
+
+
+def test_what_was_measured_is_kept_and_the_rest_is_measured_next_time(bench: Bench):
+    code, text = bench.run("--only", "copy/cuda")
+    assert code == 0, text
+    first = bench.data
+    assert first["machine"]["gpu"] == "NVIDIA H200" and first["machine"]["driver"] == "580.65.06"
+    assert first["machine"]["ncu"] == "2025.3.0.0" and first["machine"]["compilers"]
+    assert set(first["kernels"]["copy/cuda"]) == {"4096", "262144", "4194304"}
+    one = first["kernels"]["copy/cuda"]["4096"]
+    assert 0 < one["seconds"]["low"] <= one["seconds"]["median"] <= one["seconds"]["high"]
+    assert one["counters"]["global_load_requests"] == 1000 + COUNTERS.index(
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+    )
+    code, text = bench.run("--only", *BOTH)
+    assert code == 0 and "1 of 2" not in text and "2 of 2" in text
+    assert bench.data["kernels"]["copy/cuda"] == first["kernels"]["copy/cuda"]
+    assert set(bench.data["kernels"]) == set(BOTH)
+    assert list(bench.out.parent.iterdir()) == [bench.out]
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        signal.SIGINT,
+        *(pytest.param(by, marks=pytest.mark.slow) for by in (signal.SIGTERM, signal.SIGKILL)),
+    ],
+    ids=lambda by: by.name,
+)
+def test_whoever_stops_it_loses_one_kernel_at_most(bench: Bench, by: signal.Signals):
+    code, text = bench.run("--only", "copy/cuda", "--times-only")
+    assert code == 0, text
+    before = bench.data
+    process = bench.start("--only", *BOTH, "--times-only", STAND_IN_SLOW="5000000")
+    assert "2 of 2" in process.stdout.readline()
+    time.sleep(1)
+    process.send_signal(by)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == (-by if by == signal.SIGKILL else 130)
+    assert bench.data == before
+    if by != signal.SIGKILL:
+        assert "goes on from there" in errors and "Traceback" not in errors
+        assert not _running(str(bench.folder))
+
+
+def _running(folder: str) -> list[str]:
+    """Processes with the stand-in for the driver."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if folder in entry.read_bytes().decode(errors="replace") and entry.parent.name != str(
+                os.getpid()
+            ):
+                found.append(entry.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.slow  # many processes
+def test_without_permission_the_times_are_kept_and_the_cure_is_told(bench: Bench):
+    code, text = bench.run("--only", "copy/cuda", STAND_IN_NCU="permission")
+    assert code == 2
+    assert "ERR_NVGPUCTRPERM" in text and "--cap-add=SYS_ADMIN" in text and "--times-only" in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.slow  # many processes
+def test_a_counter_that_the_gpu_does_not_have_is_left_out_and_named(bench: Bench):
+    missing = "sm__inst_executed_pipe_tensor.sum"
+    code, text = bench.run("--only", "copy/cuda", STAND_IN_NCU=missing)
+    assert code == 0, text
+    assert bench.data["absent"] == [missing]
+    counters = bench.data["kernels"]["copy/cuda"]["4096"]["counters"]
+    assert "pipe_tensor" not in counters and "pipe_alu" in counters
+
+
+@pytest.mark.slow  # many processes
+def test_a_kernel_that_breaks_is_named_and_the_others_go_on(bench: Bench):
+    code, text = bench.run("--only", "gather/cuda", "copy/cuda", "--times-only")
+    assert code == 0, text
+    assert "wrong on the GPU" in bench.data["failed"]["gather/cuda"]
+    assert "copy/cuda" in bench.data["kernels"]
+    code, text = bench.run("--only", "saxpy/cuda", "--times-only", STAND_IN_FAULT="1")
+    assert code == 0
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in bench.data["failed"]["saxpy/cuda"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"STAND_IN_CUDA": "12040"}, "the driver knows CUDA up to 12.4"),
+        ({"STAND_IN_GPU": "NVIDIA Something 9000"}, "no GPU is named"),
+    ],
+)
+def test_a_machine_that_does_not_do_is_told_what_to_do(bench: Bench, environment: dict[str, str], says: str):
+    code, text = bench.run("--only", "copy/cuda", **environment)
+    assert code == 2 and says in text and "Traceback" not in text
+    assert not bench.out.exists()
+
+
+@pytest.mark.slow  # many processes
+def test_another_driver_does_not_go_on_with_the_file(bench: Bench):
+    bench.run("--only", "copy/cuda", "--times-only")
+    data = bench.data
+    data["machine"]["driver"] = "570.00"
+    bench.out.write_text(json.dumps(data))
+    code, text = bench.run("--only", *BOTH, "--times-only")
+    assert code == 2 and "570.00" in text and "--again" in text
+    assert bench.data == data
+
+
+@pytest.mark.slow  # many processes
+def test_the_corpus_runs_under_all_four_tools(bench: Bench):
+    name = "a dynamic tile has no barrier"
+    code, text = bench.run("--only", name, command="sanitize", STAND_IN_REPORT="racecheck")
+    assert code == 0, text
+    entry = bench.data["kernels"][name]
+    assert bench.data["machine"]["compute_sanitizer"] == "2025.3.0"
+    assert entry["kind"] == "race"
+    assert {"kind": "race", "lines": entry["lines"]} in entry["doctor"]["wrong"]
+    assert entry["doctor"]["mended"] == []
+    assert entry["tools"]["wrong"]["racecheck"] == {"told": [{"kind": "race", "lines": [11, 15]}]}
+    assert entry["tools"]["wrong"]["memcheck"] == {"told": []}
+    assert all(result == {"told": []} for result in entry["tools"]["mended"].values())
+
+
+def test_without_the_programs_it_says_what_is_missing(bench: Bench, tmp_path: Path):
+    (tmp_path / "bare").mkdir()
+    shutil.copy(bench.folder / "libcuda.so.1", tmp_path / "bare" / "libcuda.so.1")
+    bare = Bench(tmp_path / "bare", tmp_path / "x.json")
+    if shutil.which("ncu") or shutil.which("compute-sanitizer"):
+        pytest.skip("they are here")
+    code, text = bare.run("--only", "copy/cuda")
+    assert code == 2 and "Nsight Compute (ncu) is not here" in text and "--times-only" in text
+    code, text = bare.run(command="sanitize")
+    assert code == 2 and "compute-sanitizer is not here" in text

@@ -1,0 +1,60 @@
+"""The committed measurements and the model of today: the goals, so that agreement cannot decay unseen.
+
+Where nothing has been measured yet, these are skipped and counted with the tests that need a GPU.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpulab import hardware
+from gpulab.compile import compiler_version
+from gpulab.device import has_gpu
+from validation import measured
+from validation.compare import Comparison, compare
+from validation.model import model_all
+from validation.table import variants
+
+SMALLEST, ALL = 1, 3
+
+
+@pytest.fixture(
+    scope="module", params=measured.files() or [None], ids=lambda path: path.stem if path else "none"
+)
+def data(request) -> dict:
+    path: Path | None = request.param
+    if path is None:
+        missing = "nothing in validation/measured yet: `make validate` on a machine with a GPU fills it"
+        pytest.skip(missing if has_gpu() else f"no NVIDIA GPU here, and {missing}")
+    found = measured.load(path)
+    if found["machine"]["compilers"] != compiler_version():
+        pytest.skip(f"{path.name} is of {found['machine']['compilers']}, here is {compiler_version()}")
+    return found
+
+
+def compared(data: dict, sizes: int) -> Comparison:
+    there = [v for v in variants() if v.key in data["kernels"]]
+    launches = [(v, size) for v in there for size in v.kernel.sizes[:sizes]]
+    return compare(
+        data["machine"]["gpu"], model_all(launches, hardware.find(data["machine"]["sheet"])), data["kernels"]
+    )
+
+
+def test_every_kernel_was_measured_and_with_the_machine_code_of_today(data: dict):
+    assert not data["failed"]
+    assert set(data["kernels"]) == {v.key for v in variants()}
+    assert not compared(data, SMALLEST).other_code, "python -m validation measure --again"
+
+
+def test_counts_reach_their_goals_at_the_smallest_sizes(data: dict):
+    counts = [goal for goal in compared(data, SMALLEST).goals if not goal.name.startswith("time")]
+    assert all(goal.met for goal in counts), [(goal.name, goal.words) for goal in counts]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_all_goals_are_reached_at_all_sizes(data: dict):
+    found = compared(data, ALL)
+    assert all(goal.met for goal in found.goals), str(found)
