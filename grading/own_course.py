@@ -32,7 +32,7 @@ AS_IT_IS = (
 )  # fmt: skip
 TARGETS = ("help", "lab", "setup", "clean")  # of the Makefile
 SECTIONS = ("build-system", "project", "tool.setuptools")  # of pyproject.toml
-NOT_FOR_LEARNERS = ("grading", "dev")  # extras
+NOT_FOR_LEARNERS = ("grading", "site", "dev")  # extras
 COHORT = "gpulab/exercises/cohort.json"
 LEFT_BEHIND = {"__pycache__", ".ipynb_checkpoints", ".pytest_cache"}
 SIZES = re.compile(
@@ -162,7 +162,7 @@ def makefile(ours: str) -> str:
     kept = re.sub(r"^#.*\n", "", kept, flags=re.M)  # these stand before rules that are gone
     head = re.sub(r"^\.PHONY:.*$", f".PHONY: {' '.join(TARGETS)}", head, flags=re.M)
     head = re.sub(r"^# `make lab`.*$", "# `make lab` makes the environment in .venv first.", head, flags=re.M)
-    head = re.sub(r"^(# Whole files|TEST|JOBS).*\n", "", head, flags=re.M)
+    head = re.sub(r"^(# Whole files|TEST|JOBS|LABS).*\n", "", head, flags=re.M)
     head = head.replace(", Triton, instructor's or developer's tools", " or Triton")
     return head + kept
 

@@ -161,7 +161,7 @@ def test_its_make_and_packaging_know_nothing_of_instructors(made: Path) -> None:
     extras = ours["project"].pop("optional-dependencies")
     kept = project["project"].pop("optional-dependencies")
     assert project["project"] == ours["project"]
-    assert kept == {k: v for k, v in extras.items() if k not in ("grading", "dev")}
+    assert kept == {k: v for k, v in extras.items() if k not in ("grading", "site", "dev")}
     assert project["tool"]["setuptools"]["packages"]["find"]["include"] == ["gpulab*"]
     assert set(project["tool"]) == {"setuptools"}
 
