@@ -16,11 +16,12 @@ from urllib.parse import unquote, urldefrag, urlparse
 import jupytext
 import pytest
 from bs4 import BeautifulSoup
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from tests.browser.driving import ROOT, contrasts
 from tests.conftest import find_browser
-from tools.site import masks
+from tools.site import figures, masks
 from tools.site.pages import Notebook, notebooks
 
 if TYPE_CHECKING:
@@ -174,8 +175,16 @@ def test_a_secret_line_is_hidden_where_it_is_escaped_or_cut_off() -> None:
 
 def test_figures_draw_no_secret_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Text, "set_text", Text.set_text)  # and back again
-    masks.in_figures(["out[i] = a[i] * 2.5"])
+    figures.hide(["out[i] = a[i] * 2.5"])
     assert Text(0, 0, "load of a · out[i] = a[i] * 2.5").get_text() == f"load of a · {masks.HIDDEN}"
+
+
+def test_a_figure_of_pyplot_says_what_its_axes_say() -> None:
+    figure = Figure()
+    axes = figure.add_subplot(xlabel="bytes", ylabel="cycles", title="Latency")
+    axes.plot([1, 2], [3, 4], label="A100")
+    axes.legend()
+    assert figures.describe(figure) == "Diagram. Latency; cycles over bytes; A100."
 
 
 def test_what_the_released_notebook_says_is_no_secret() -> None:

@@ -8,7 +8,8 @@ extensions = ["myst_nb"]
 exclude_patterns = ["_static"]
 nb_execution_mode = "off"  # what is shown was run before: see runs.py
 nb_merge_streams = True
-myst_enable_extensions = ["attrs_block"]
+myst_enable_extensions = ["attrs_block", "linkify"]  # as JupyterLab: an address in a text is a link
+myst_linkify_fuzzy_links = False  # only with its https://
 myst_heading_anchors = 3
 suppress_warnings = [
     "myst.header",  # a cell may begin with a heading of any level
@@ -24,6 +25,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False
 html_context = {"default_mode": "auto"}  # light or dark as the reader's system is, until they choose
+html_sidebars = {page: [] for page in ("index", "glossary", "grading/README", "CONTRIBUTING", "ARCHITECTURE")}
 html_theme_options = {
     "logo": {"text": "gpulab"},
     "navbar_end": ["theme-switcher"],

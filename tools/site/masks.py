@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from html import escape
-from typing import Any
 
 SHORTEST = 6  # characters: `else:` says nothing
 ENOUGH = 30  # so much of a longer line is recognised where a report cuts it off
@@ -35,15 +34,3 @@ class Mask:
 
     def hide(self, text: str) -> str:
         return self._pattern.sub(HIDDEN, text) if self._pattern else text
-
-
-def in_figures(lines: Iterable[str]) -> None:
-    """From now on matplotlib draws no such line: in a figure's pixels nobody could find it any more."""
-    from matplotlib.text import Text
-
-    mask, draw = Mask(lines), Text.set_text
-
-    def set_text(self: Text, words: Any) -> None:
-        draw(self, mask.hide(words) if isinstance(words, str) else words)
-
-    Text.set_text = set_text

@@ -28,7 +28,7 @@ class RunFailed(Exception):
 def _of_gpulab() -> bytes:
     """Changes with anything in gpulab/ and with how notebooks are run."""
     files = [p for p in (ROOT / "gpulab").rglob("*") if p.suffix in (".py", ".toml", ".json", ".cuh")]
-    files += [Path(__file__), Path(__file__).with_name("masks.py")]
+    files += [Path(__file__).with_name(name) for name in ("runs.py", "figures.py", "masks.py")]
     every = hashlib.sha256()
     for path in sorted(files):
         every.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -58,7 +58,7 @@ def run(name: str, notebook: NotebookNode, secrets: list[str], folder: Path, kee
 
 
 def _execute(name: str, notebook: NotebookNode, secrets: list[str]) -> NotebookNode:
-    first = new_code_cell(f"from tools.site import masks\nmasks.in_figures({secrets!r})\ndel masks")
+    first = new_code_cell(f"from tools.site import figures\nfigures.prepare({secrets!r})\ndel figures")
     notebook.cells = [first, *notebook.cells]
     # Everywhere the same: no GPU of this machine, no settings and no progress of whoever builds.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("GPULAB_", "MPL"))}
