@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,20 @@ def lab_server(checkout: Path, **environment: str) -> Iterator[str]:
         listener.join(timeout=10)
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a code cell shows: its first line of source, whether it ran, the name of its error, texts for the
+    terminal and for screen readers, the images' widths, and pieces of text with their contrast."""
+
+    source: str
+    ran: bool
+    error: str
+    plain: list[str]
+    alts: list[str]
+    widths: list[float]
+    texts: list[tuple[float, str]]
+
+
 class Notebook:
     """A notebook that is open in a page. A cell is named by words that stand in its source."""
 
@@ -136,6 +151,14 @@ class Notebook:
         """A button of the notebook's toolbar."""
         self.page.locator(f'.jp-NotebookPanel-toolbar [data-command="{command}"]').click()
 
+    def run_all(self) -> None:
+        """Run every cell, as the menu does; returns when the last one has ended or one has failed."""
+        self.page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")
+
+    def outputs(self) -> list[Output]:
+        """What stands below every code cell, looked at where a reader would scroll to."""
+        return [Output(**output) for output in self.page.evaluate(OUTPUTS)]
+
     def theme(self, name: str) -> None:
         """Choose a theme, as the settings menu does."""
         self.page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
@@ -183,3 +206,36 @@ CONTRASTS = """root => {
     }
     return found
 }"""
+
+
+OUTPUTS = (
+    """async () => {
+    const contrasts = """
+    + CONTRASTS
+    + """
+    const notebook = jupyterapp.shell.currentWidget.content
+    const found = []
+    for (const [index, cell] of notebook.widgets.entries()) {
+        if (cell.model.type != "code") continue
+        const outputs = cell.model.outputs.toJSON()
+        const error = outputs.find(output => output.output_type == "error")
+        const rich = outputs.filter(output => output.data?.["text/html"])
+        const one = {source: cell.model.sharedModel.source.split("\\n")[0],
+            ran: cell.model.executionCount > 0, error: error ? error.ename + ": " + error.evalue : "",
+            plain: rich.map(output => [output.data["text/plain"] ?? ""].flat().join("")),
+            alts: [], widths: [], texts: []}
+        if (outputs.length) {
+            await notebook.scrollToItem(index, "smart")
+            await new Promise(done => setTimeout(done, 50))
+            for (const image of cell.node.querySelectorAll(".jp-OutputArea img")) {
+                await image.decode().catch(() => null)
+                one.alts.push(image.alt)
+                one.widths.push(image.getBoundingClientRect().width)
+            }
+            for (const card of cell.node.querySelectorAll(".gpulab-card")) one.texts.push(...contrasts(card))
+        }
+        found.push(one)
+    }
+    return found
+}"""
+)

@@ -1,0 +1,120 @@
+"""The index and every lab, solved, in JupyterLab in Chromium: from top to bottom, with all that they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jupytext
+import nbformat
+import pytest
+
+from grading.preprocessors import StableIds
+from tests.browser.driving import ROOT, Notebook, Output
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator
+
+pytestmark = pytest.mark.browser
+
+SOURCES = {path.stem: path for path in sorted((ROOT / "solutions").glob("*/*.py"))}
+READABLE = 4.5  # WCAG 2.2, level AA
+THEMES = ("JupyterLab Dark", "JupyterLab Light")
+RACE = """import numpy as np
+from gpulab import cuda
+
+@cuda.jit
+def shift(a):
+    tile = cuda.shared.array(64, np.float32)
+    i = cuda.threadIdx.x
+    tile[i] = a[i]
+    a[i] = tile[63 - i]
+
+gpulab.sanitize(shift[1, 64], np.zeros(64, np.float32))"""
+
+
+@pytest.fixture
+def open_notebook(chromium: Browser, address: str) -> Callable[[str], Notebook]:
+    """Opens a notebook of the copied labs, by its path in them."""
+    size = {"width": 1280, "height": 1300}
+    return lambda path: Notebook(chromium.new_page(viewport=size), address, path)
+
+
+def assert_all_is_well(notebook: Notebook, outputs: list[Output]) -> None:
+    """Every cell ran without an error; what is shown has words for those who do not see it, and can be read."""
+    assert [output.error for output in outputs if output.error] == []
+    assert [output.source for output in outputs if not output.ran] == []
+    for output in outputs:
+        assert all(len(alt) > 30 for alt in output.alts), output.source
+        assert all(width > 100 for width in output.widths), output.source
+        assert all(output.plain), f"nothing for a terminal: {output.source}"
+        faint = [f"{ratio:.1f}: {text}" for ratio, text in output.texts if ratio < READABLE]
+        assert not faint, output.source
+    assert notebook.errors == []
+
+
+def figures(outputs: list[Output]) -> int:
+    return sum(len(output.widths) for output in outputs)
+
+
+def cards(outputs: list[Output]) -> int:
+    return sum(bool(output.texts) for output in outputs)
+
+
+@pytest.mark.timeout(600)
+def test_the_index_runs_and_shows_the_map_the_quiz_progress_and_words_in_both_themes(
+    open_notebook: Callable[[str], Notebook], photograph: Callable[[Locator, str], None]
+) -> None:
+    notebook = open_notebook("index.ipynb")
+    notebook.run_all()
+    outputs = notebook.outputs()
+    assert_all_is_well(notebook, outputs)
+    assert figures(outputs) == 4  # all labs and the three paths
+    assert cards(outputs) == 6
+    for theme in THEMES:
+        notebook.theme(theme)
+        again = notebook.outputs()
+        assert_all_is_well(notebook, again)
+        assert figures(again) == 4
+        photograph(notebook.output("course.lab_map()").locator("img"), f"map {theme.split()[-1].lower()}")
+    notebook.page.close()
+
+
+@pytest.mark.timeout(600)
+def test_findings_are_html_with_a_text_beside_them(open_notebook: Callable[[str], Notebook]) -> None:
+    notebook = open_notebook("index.ipynb")
+    notebook.run("import gpulab")
+    notebook.page.evaluate(
+        "source => { jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.source = source }",
+        RACE,
+    )
+    said = notebook.run("gpulab.sanitize(").locator(".gpulab-card").inner_text()
+    assert "race" in said.lower() and "tile[i] = a[i]" in said
+    notebook.theme(THEMES[0])
+    (findings,) = (output for output in notebook.outputs() if "race" in str(output.texts).lower())
+    assert findings.plain and "tile[i] = a[i]" in findings.plain[0]
+    assert min(ratio for ratio, _ in findings.texts) >= READABLE
+    notebook.page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_solved_lab_runs_from_top_to_bottom_and_keeps_its_figures_in_the_dark(
+    name: str, open_notebook: Callable[[str], Notebook], labs: Path
+) -> None:
+    source = SOURCES[name]
+    solved, _ = StableIds().preprocess(jupytext.read(source), {"unique_key": name})
+    nbformat.write(solved, labs / source.parent.name / f"{name}.solved.ipynb")
+    notebook = open_notebook(f"{source.parent.name}/{name}.solved.ipynb")
+    notebook.run_all()
+    outputs = notebook.outputs()
+    assert_all_is_well(notebook, outputs)
+    assert figures(outputs) >= 3
+    notebook.theme(THEMES[0])
+    dark = notebook.outputs()
+    assert_all_is_well(notebook, dark)
+    assert figures(dark) == figures(outputs) and cards(dark) == cards(outputs)
+    notebook.theme(THEMES[1])
+    notebook.page.close()
