@@ -1,8 +1,9 @@
 """The one place where learners' code runs: a bubblewrap sandbox around a fresh Python.
 
-Inside: Python and its packages, `gpulab` without references, one script, all read-only; a private /tmp and
-home in memory; no network, no other process, no capability. What comes out is one file that exists beforehand
-and is mounted on its own, so it can be neither a link nor a pipe nor larger than its limit.
+Where bubblewrap cannot work a container takes its place, see `container`. Inside: Python and its packages,
+`gpulab` without references, one script, all read-only; a private /tmp and home in memory; no network, no
+other process, no capability. What comes out is one file that exists beforehand and is mounted on its own, so
+it can be neither a link nor a pipe nor larger than its limit.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO, Literal
 
-from grading import cgroup, seccomp
+from grading import cgroup, container, seccomp
 from grading.course import ROOT
 from grading.errors import SandboxError
 
@@ -55,8 +57,16 @@ class Outcome:
     how: str = ""
 
 
-@cache
 def obstacle() -> str:
+    """Why there is no sandbox here, or nothing."""
+    why = no_bubblewrap()
+    if not why or not (absent := container.engine()[1]):
+        return ""
+    return f"{why}\nnor is there a container in its place: {absent}"
+
+
+@cache
+def no_bubblewrap() -> str:
     """Why bubblewrap does not work here, or nothing."""
     if sys.platform != "linux":
         return "bubblewrap runs on Linux only: grade in a Linux container or virtual machine"
@@ -66,12 +76,40 @@ def obstacle() -> str:
         [*_walls(Limits()), "--", "/usr/bin/true"], capture_output=True, text=True, check=False
     )
     if trial.returncode == 0:
-        return ""
+        return _no_python()
     said = trial.stderr.strip().splitlines()[-1:] or ["no reason given"]
     return (
         f"bubblewrap cannot make a sandbox here ({said[0]}): user namespaces are blocked, as by Docker's "
         "default seccomp profile and by Ubuntu's AppArmor; allow them, or grade on another machine"
     )
+
+
+def _no_python() -> str:
+    """Why this Python does not start in a sandbox of bubblewrap's, or nothing."""
+    command = [*_walls(Limits()), "--", sys.executable, "-c", "import numpy"]
+    trial = subprocess.run(command, capture_output=True, text=True, check=False)
+    if trial.returncode == 0:
+        return ""
+    said = trial.stderr.strip().splitlines()[-1:] or ["no reason given"]
+    return (
+        f"{sys.executable} does not start inside bubblewrap ({said[0]}): the environment may hold links that "
+        "lead out of it; make it anew in a plain folder"
+    )
+
+
+def _python_binds() -> list[str]:
+    """bubblewrap's arguments: this Python and its environment, also where a path to them is a link."""
+    binds: list[str] = []
+    prefixes = [p for p in dict.fromkeys((sys.base_prefix, sys.prefix)) if not p.startswith("/usr/")]
+    real = dict.fromkeys(os.path.realpath(p) for p in prefixes)
+    for place in real:
+        if not place.startswith("/usr"):
+            binds += ["--ro-bind", place, place]
+    for prefix in prefixes:
+        target = os.path.realpath(prefix)
+        if prefix != target and not any(Path(prefix).is_relative_to(place) for place in real):
+            binds += ["--symlink", target, prefix]
+    return binds
 
 
 def _walls(limits: Limits) -> list[str]:
@@ -85,10 +123,7 @@ def _walls(limits: Limits) -> list[str]:
     if os.path.exists("/etc/ld.so.cache"):
         binds += ["--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache"]
     memory_disk = ["--size", str(limits.scratch), "--tmpfs"]
-    prefixes = dict.fromkeys(os.path.realpath(p) for p in (sys.base_prefix, sys.prefix))
-    for prefix in prefixes:
-        if not prefix.startswith("/usr"):
-            binds += ["--ro-bind", prefix, prefix]
+    binds += _python_binds()
     return [
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
@@ -199,10 +234,14 @@ def _recorder(
 
     It is killed at the end.
     """
-    if not unsafe and (why := obstacle() or (seccomp.obstacle() if wire else "")):
+    if not unsafe and (why := obstacle() or (seccomp.obstacle() or no_wire() if wire else "")):
         raise SandboxError(f"{why}\nwithout a sandbox nothing is graded, unless you say --unsafe")
     result = Path(folder, "record")
     result.touch()
+    if not unsafe and no_bubblewrap():
+        with _contained(job, limits, folder, result) as started:
+            yield started
+        return
     numbers = [str(wire.fileno())] if wire else []
     with tempfile.TemporaryFile() as calls:
         if unsafe:
@@ -222,8 +261,44 @@ def _recorder(
             yield started
 
 
+def no_wire() -> str:
+    """Why nothing can be judged live in the sandbox of this machine, or nothing."""
+    why = no_bubblewrap()
+    return f"{why}\nand a container inherits no connection to the judge" if why else ""
+
+
+@contextlib.contextmanager
+def _contained(job: bytes, limits: Limits, folder: str, result: Path) -> Iterator[_Process]:
+    """The recorder in a container; the file that it writes is open to the user inside."""
+    result.chmod(0o666)
+    engine, name = container.engine()[0], f"gpulab-{uuid.uuid4().hex}"
+    command = container_command(engine, name, result, limits)
+    try:
+        with _started(command, dict(os.environ), job, limits, folder, [], limited=False) as started:
+            yield started
+    finally:
+        container.end(engine, name)
+
+
+def container_command(engine: str, name: str, result: Path, limits: Limits) -> list[str]:
+    """The whole command of a recording in a container."""
+    bounds = container.Bounds(
+        limits.memory, limits.scratch, limits.file, limits.processes, _cpu_seconds(limits)
+    )
+    mounts = [
+        *container.system(), (str(ROOT / "gpulab"), "/course/gpulab"), (str(RECORDER), "/course/recorder.py"),
+    ]  # fmt: skip
+    environment = _environment("/home/learner", "/course")
+    walls = container.command(engine, name, mounts, [f"/course/{REFERENCES}"], result, environment, bounds)
+    return [*walls, sys.executable, "/course/recorder.py", "/out/record"]
+
+
+def _cpu_seconds(limits: Limits) -> int:
+    return int(limits.seconds * 2) + 5
+
+
 def _rlimits(limits: Limits) -> list[str]:
-    cpu = int(limits.seconds * 2) + 5
+    cpu = _cpu_seconds(limits)
     return ["prlimit", f"--as={limits.memory}", f"--cpu={cpu}", f"--fsize={limits.file}", "--core=0", "--"]
 
 
@@ -235,9 +310,14 @@ def _started(
     limits: Limits,
     folder: str,
     passed: Sequence[int],
+    limited: bool = True,
 ) -> Iterator[_Process]:
-    """A process with its job on standard input; it and all that it started are killed at the end."""
-    with cgroup.limited(limits.processes, limits.memory) as inside, tempfile.TemporaryFile() as stdin:
+    """A process with its job on standard input; it and all that it started are killed at the end.
+
+    Not `limited` is one that limits what it starts by itself.
+    """
+    with contextlib.ExitStack() as stack, tempfile.TemporaryFile() as stdin:
+        inside = stack.enter_context(cgroup.limited(limits.processes, limits.memory)) if limited else []
         stdin.write(job)
         stdin.seek(0)
         process = subprocess.Popen(
@@ -283,9 +363,15 @@ def stop_all() -> None:
 
 def describe() -> Iterator[tuple[str, bool, str]]:
     """Rows for `doctor`: what, whether it is well, in words."""
-    why = obstacle()
-    yield "sandbox", not why, why or "bubblewrap: own network, processes and file system, read-only"
-    why = seccomp.obstacle()
+    why = no_bubblewrap()
+    engine, absent = container.engine() if why else ("", "")
+    if engine:
+        yield "sandbox", True, f"{engine}: own network, processes and file system, read-only; because {why}"
+    else:
+        yield "sandbox", not why, why or "bubblewrap: own network, processes and file system, read-only"
+    if why:
+        yield "container", bool(engine), engine or absent
+    why = seccomp.obstacle() or no_wire()
     yield (
         "calls of ranks",
         not why,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,22 @@ def test_without_a_sandbox_nothing_is_recorded_unless_told_to(monkeypatch: pytes
     monkeypatch.setattr(sandbox, "obstacle", lambda: "bubblewrap is not installed: apt install bubblewrap")
     with pytest.raises(SandboxError, match="--unsafe"):
         outcome("x = 1")
+
+
+def test_an_environment_that_is_a_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = tmp_path / "venv"
+    link.symlink_to(sys.prefix)
+    monkeypatch.setattr(sys, "executable", str(link / Path(sys.executable).relative_to(sys.prefix)))
+    monkeypatch.setattr(sys, "prefix", str(link))
+    assert sandbox._no_python() == ""
+    assert answer("import sys\ndef answer(): return sys.prefix") == str(link)
+
+
+def test_a_python_that_is_not_there_inside_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "python"
+    elsewhere.symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(elsewhere))
+    assert f"{elsewhere} does not start inside bubblewrap" in sandbox._no_python()
 
 
 def test_no_control_group_is_left_behind() -> None:

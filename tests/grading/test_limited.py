@@ -1,0 +1,67 @@
+"""What may hold something of a submission is worked out in a child that cannot take more than its share."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grading.limited import Ended, call
+from grading.sandbox import Limits
+
+LIMITS = Limits(seconds=60)
+
+
+def doubled(numbers: list[int]) -> dict[str, list[int]]:
+    return {"doubled": [2 * n for n in numbers]}
+
+
+def endless() -> None:
+    while True:
+        pass
+
+
+def one_long_call() -> int:
+    return len(str(7 ** (10**8)))  # in C, where no exception and no signal's handler would come through
+
+
+def greedy() -> int:
+    return len(bytearray(LIMITS.replay_memory + 1))
+
+
+def writes(path: str) -> int:
+    return Path(path).write_text("x" * 100)
+
+
+def leaves() -> None:
+    os._exit(7)
+
+
+def no_json() -> object:
+    return object()
+
+
+def test_it_says_what_the_function_gives() -> None:
+    assert call(doubled, [1, 2], limits=LIMITS) == {"doubled": [2, 4]}
+
+
+@pytest.mark.parametrize("function", [endless, one_long_call])
+def test_who_does_not_end_is_ended(function: object) -> None:
+    with pytest.raises(Ended, match="no result after 3 s"):
+        call(function, limits=replace(LIMITS, seconds=3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("function", [greedy, leaves, no_json])
+def test_who_takes_too_much_or_ends_by_itself_comes_to_no_result(function: object) -> None:
+    with pytest.raises(Ended, match="exit status"):
+        call(function, limits=LIMITS)  # type: ignore[arg-type]
+
+
+def test_no_file_grows() -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        with pytest.raises(Ended):
+            call(writes, file.name, limits=LIMITS)
+        assert os.path.getsize(file.name) == 0
