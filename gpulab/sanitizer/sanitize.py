@@ -25,7 +25,7 @@ LOOKED = (
     "looked at: races in shared and global memory, bounds, alignment, uninitialised reads, barriers, shuffles"
 )
 SEVERAL_ORDERS = f"{LOOKED}; in lockstep and in {len(ORDERS)} orders of warps and blocks"
-ONE_ORDER = f"{LOOKED}; without races and atomics every order gives the same result"
+ONE_ORDER = f"{LOOKED}; no race, and no atomics but those that commute: every order gives the same result"
 
 
 class NotALaunch(Message):

@@ -19,7 +19,7 @@ from gpulab.simt.program import is_volatile
 
 from .findings import Finding
 
-ORDERED = frozenset({"atom", "red", "fence", "membar", "activemask", "mbarrier", "nanosleep"})
+ORDERED = frozenset({"fence", "membar", "activemask", "mbarrier", "nanosleep"})
 
 Maker = Callable[[devices.Launch], simt.Observer]
 
@@ -81,18 +81,22 @@ class Tools:
         return [Finding("barrier", str(u), lines_of(u.location)) for u in found]
 
     def order_may_matter(self) -> bool:
-        """Whether a result could depend on the order although nobody races: where threads use atomics, look
-        at what others change, at a clock, or at who else runs."""
+        """Whether a result could depend on the order although nobody races: where threads use atomics that do
+        not commute, look at what others change, at a clock, or at who else runs."""
         programs = [self.device.program(launch.kernel) for launch in self._launches]
         instructions = [i for program in programs for i in program.instructions]
-        return any(program.timed for program in programs) or any(
-            i.parts[0] in ORDERED or is_volatile(i) for i in instructions
+        return (
+            any(program.timed for program in programs)
+            or any(i.parts[0] in ORDERED or is_volatile(i) for i in instructions)
+            or any(atomics.may_matter for atomics in self._atomics())
         )
 
     def ordered_atomics(self) -> dict[Location, str]:
         """Source lines whose outcome depends on the order, with the reason."""
-        made = [tool for tool in self._made if isinstance(tool, OrderedAtomics)]
-        return {place: why for tool in made for place, why in tool.reasons.items()}
+        return {place: why for atomics in self._atomics() for place, why in atomics.reasons.items()}
+
+    def _atomics(self) -> list[OrderedAtomics]:
+        return [tool for tool in self._made if isinstance(tool, OrderedAtomics)]
 
 
 def lines_of(*locations: Location | None) -> tuple[int, ...]:
