@@ -1,7 +1,4 @@
-"""The command `gpulab`.
-
-Exit codes: 0 done, 1 not possible here, 2 a wrong command line, 130 stopped by Ctrl-C.
-"""
+"""The command `gpulab`; EXIT_CODES says how it ends."""
 
 from __future__ import annotations
 
@@ -16,6 +13,8 @@ from pathlib import Path
 from typing import Never
 
 from gpulab import __version__
+
+EXIT_CODES = "Exit codes: 0 done, 1 not passed or not possible here, 2 a wrong command line, 130 Ctrl-C."
 
 
 class WrongCommandLine(Exception):
@@ -64,7 +63,8 @@ def _lab(options: argparse.Namespace, rest: list[str]) -> int:
         return 1
     # A container's user is often root, whom Jupyter turns away unless told otherwise.
     as_root = ["--allow-root"] if os.geteuid() == 0 else []
-    command = [sys.executable, "-m", "jupyterlab", *as_root, *rest, str(folder)]
+    index = "--LabApp.default_url=/lab/tree/index.ipynb"  # what opens first, unless the options say otherwise
+    command = [sys.executable, "-m", "jupyterlab", *as_root, index, *rest, str(folder)]
     # A cell's `!gpulab doctor` finds the command although nobody activated the environment.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     sys.stdout.flush()
@@ -301,7 +301,8 @@ COMMANDS: dict[str, Command] = {
 
 
 def _parser() -> _Parser:
-    parser = _Parser(prog="gpulab", description="A course on GPU acceleration that needs no GPU.")
+    about = f"A course on GPU acceleration that needs no GPU. {EXIT_CODES}"
+    parser = _Parser(prog="gpulab", description=about)
     parser.add_argument("--version", action="version", version=f"gpulab {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():

@@ -183,6 +183,10 @@ def read(path: Path) -> list[Entry]:
         size = path.stat().st_size
     except FileNotFoundError:
         raise NoSuchFile(f"There is no file {path}.") from None
+    except OSError as error:
+        raise NotALeaderboard(f"{path} cannot be read: {error.strerror}.") from None
+    if path.is_dir():
+        raise NotALeaderboard(f"{path} is a folder: name the file that was exported.")
     if size > LARGEST_FILE:
         raise NotALeaderboard(f"{path} has more than {LARGEST_FILE:,} bytes: that is no leaderboard.")
     try:

@@ -102,10 +102,11 @@ def find(name: str) -> Exercise:
 
 
 def closest(name: object, names: Iterable[str], count: int = 3) -> list[str]:
-    """Names that look like `name`; the part behind the dot counts on its own, too."""
+    """Names that look like `name`, or go on where it ends; the part behind the dot counts on its own, too."""
     names = list(names)
     wanted = str(name)
-    close = get_close_matches(wanted, names, n=count, cutoff=0.6)
+    close = [n for n in names if wanted and n.startswith(f"{wanted.removesuffix('.')}.")]
+    close += get_close_matches(wanted, names, n=count, cutoff=0.6)
     tails = {n.rpartition(".")[2]: n for n in names}
     for tail in get_close_matches(wanted.rpartition(".")[2], tails, n=count, cutoff=0.6):
         if tails[tail] not in close:

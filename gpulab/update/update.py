@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +79,8 @@ def _files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def _apply(labs: Path, fresh: dict[str, bytes], before: dict[str, bytes]) -> Update:
-    """Merge every file, copy what will change, then write."""
+def _apply(labs: Path, fresh: dict[str, bytes], before: dict[str, bytes], own: Sequence[str] = ()) -> Update:
+    """Merge every file, copy what will change and what else is the learner's `own`, then write."""
     writes: dict[str, bytes] = {}
     changed, added, conflicts = [], [], {}
     for name, content in fresh.items():
@@ -96,7 +96,8 @@ def _apply(labs: Path, fresh: dict[str, bytes], before: dict[str, bytes]) -> Upd
             changed.append(name)
             if said:
                 conflicts[name] = said
-    copies = _copied(labs, changed) if changed else None
+    at_risk = sorted({*changed, *own})
+    copies = _copied(labs, at_risk) if at_risk else None
     for name, content in writes.items():
         _write(labs / name, content)
     return Update(tuple(changed), tuple(added), conflicts, copies)
@@ -124,7 +125,7 @@ def _notebook(content: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _copied(labs: Path, names: list[str]) -> Path:
+def _copied(labs: Path, names: Sequence[str]) -> Path:
     """Copies of these files, in a folder of their own."""
     folder = labs / KEPT / time.strftime("%Y-%m-%d_%H-%M-%S")
     number = 1
@@ -204,7 +205,9 @@ def _from_upstream(labs: Path) -> Update:
         )
     before, fresh = _tree(root, "HEAD"), _tree(root, upstream)
     mine = _files(labs)
-    done = _apply(labs, fresh, before)
+    # For a moment git puts its own files in the place of the learner's: copies outlive whatever happens then.
+    own = [name for name, content in mine.items() if name in before | fresh and content != before.get(name)]
+    done = _apply(labs, fresh, before, own)
     merged = _files(labs)
     try:  # git moves over a clean folder only; then the merged files come back
         _git(root, "checkout", "--quiet", "HEAD", "--", "labs")

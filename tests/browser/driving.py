@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = notebooks.ROOT
 SECONDS = 1000  # of a browser's clock
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/lab\?token=\w+")
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/lab\S*\?token=\w+")
 
 
 def copy_of_labs(folder: Path) -> Path:
@@ -92,14 +92,15 @@ class Output:
 
 
 class Notebook:
-    """A notebook that is open in a page. A cell is named by words that stand in its source."""
+    """A notebook that is open in a page; without a path, what the address opens. A cell is named by words that
+    stand in its source."""
 
     def __init__(self, page: Page, address: str, path: str) -> None:
         self.page = page
         self.errors: list[str] = []  # what the browser's console was told
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.goto(address.replace("/lab?", f"/lab/tree/{path}?reset&"))
+        page.goto(re.sub(r"/lab\S*\?", f"/lab/tree/{path}?reset&", address) if path else address)
         page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60 * SECONDS)
         kernel = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"
         page.wait_for_function(f"{kernel}?.status == 'idle'", timeout=60 * SECONDS)

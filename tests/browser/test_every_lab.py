@@ -81,6 +81,12 @@ def test_the_index_runs_and_shows_the_map_the_quiz_progress_and_words_in_both_th
     notebook.page.close()
 
 
+def test_the_command_opens_the_index_first(open_notebook: Callable[[str], Notebook]) -> None:
+    notebook = open_notebook("")
+    assert notebook.page.evaluate("() => jupyterapp.shell.currentWidget.context.path") == "index.ipynb"
+    notebook.page.close()
+
+
 @pytest.mark.timeout(600)
 def test_findings_are_html_with_a_text_beside_them(open_notebook: Callable[[str], Notebook]) -> None:
     notebook = open_notebook("index.ipynb")

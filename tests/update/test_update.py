@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from gpulab.update.update import KEPT
 
 from .test_merge import BASE, changed, notebook, texts
 
+ROOT = Path(__file__).resolve().parents[2]
 LAB = "00_start_here/00_start_here.ipynb"
 
 
@@ -169,6 +172,32 @@ def test_a_file_of_the_learners_with_the_name_of_a_new_one_is_not_lost(clone: tu
     publish(origin)
     update(here / "labs")
     assert "my draft" in "\n".join(texts(read(here / "labs", "01_more/01_more.ipynb")))
+
+
+def test_an_update_that_is_killed_in_the_middle_leaves_copies_of_all_work(
+    clone: tuple[Path, Path], tmp_path: Path
+) -> None:
+    origin, here = clone
+    write(here / "labs", changed(BASE, "task", "my answer"))
+    publish(origin)
+    write(origin / "labs", BASE)  # the new version has nothing new for the lab with the answer
+    git(origin, "commit", "-qam", "back")
+    hook = (
+        here / ".git" / "hooks" / "post-checkout"
+    )  # git has just put its files in the place of the learner's
+    hook.write_text("#!/bin/sh\nkill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\n")
+    hook.chmod(0o755)
+    updating = "import sys, pathlib; from gpulab.update import update; update(pathlib.Path(sys.argv[1]))"
+    killed = subprocess.run(
+        [sys.executable, "-c", updating, str(here / "labs")],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert "my answer" not in texts(read(here / "labs"))
+    (copy,) = (here / "labs" / KEPT).glob(f"*/{LAB}")
+    assert "my answer" in texts(json.loads(copy.read_text()))
 
 
 def test_changes_to_the_courses_code_stop_it_before_anything_happens(clone: tuple[Path, Path]) -> None:
