@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from gpulab import __version__, compile
 from gpulab import device as devices
 from gpulab.messages import Message
-from gpulab.profile.display import Card, Note, Shown
+from gpulab.profile.display import Card, Note, Shown, notebook
 
 from . import messages, progress, registry
 
@@ -30,7 +31,7 @@ class Start(Shown):
 
 
 def start(lab: str = "") -> Start:
-    """The first line of a lab: version, device, compiler, how many exercises are done.
+    """The first line of a lab: version, device, compiler, how many exercises are done. Figures get alt texts.
 
     `lab` is its number or folder, ``"04"`` or ``"04_memory_hierarchy"``; without it the progress is left out.
     Raises UnknownLab.
@@ -40,12 +41,26 @@ def start(lab: str = "") -> Start:
     if lab and not of_lab:
         numbers = sorted({registry.lab_number(e.lab) for e in registry.exercises()})
         raise UnknownLab(messages.unknown_lab(lab, numbers))
+    _figures_have_words()
     done = progress.done(tuple(e.name for e in of_lab))
     return Start(
         messages.start(
             __version__.removesuffix(".0"), _device(), compile.compiler_version(), number, done, len(of_lab)
         )
     )
+
+
+def _figures_have_words() -> None:
+    """In a notebook figures of pyplot get an alt text. matplotlib is not imported before there is one."""
+
+    def html(figure: Any) -> str:
+        from gpulab.plot import alt_text
+
+        return alt_text.html(figure)
+
+    shell = notebook()
+    if shell is not None:
+        shell.display_formatter.formatters["text/html"].for_type_by_name("matplotlib.figure", "Figure", html)
 
 
 def _device() -> str:

@@ -79,7 +79,7 @@ def lab_server(checkout: Path, **environment: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Output:
-    """What a code cell shows: its first line of source, whether it ran, the name of its error, texts for the
+    """What a code cell shows: its first line of source, whether it ran, an error if none is meant, texts for the
     terminal and for screen readers, the images' widths, and pieces of text with their contrast."""
 
     source: str
@@ -218,11 +218,12 @@ OUTPUTS = (
     const found = []
     for (const [index, cell] of notebook.widgets.entries()) {
         if (cell.model.type != "code") continue
+        const fails = (cell.model.getMetadata("tags") ?? []).includes("raises-exception")
         const outputs = cell.model.outputs.toJSON()
         const error = outputs.find(output => output.output_type == "error")
         const rich = outputs.filter(output => output.data?.["text/html"])
         const one = {source: cell.model.sharedModel.source.split("\\n")[0],
-            ran: cell.model.executionCount > 0, error: error ? error.ename + ": " + error.evalue : "",
+            ran: cell.model.executionCount > 0, error: error && !fails ? error.ename + ": " + error.evalue : "",
             plain: rich.map(output => [output.data["text/plain"] ?? ""].flat().join("")),
             alts: [], widths: [], texts: []}
         if (outputs.length) {
