@@ -1,4 +1,4 @@
-"""`python -m grading release | course | grade | similar | redteam | doctor`"""
+"""`python -m grading release | course | grade | similar | forget | redteam | doctor`"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -136,6 +137,32 @@ def similar(options: argparse.Namespace, course: Course) -> int:
     return 0
 
 
+def forget(options: argparse.Namespace, course: Course) -> int:
+    """Delete student data of before a date; without --yes only say what that would be."""
+    from grading import classroom, retention, settings
+
+    before, keep = options.before, settings.read(course).keep
+    if before is None and keep is None:
+        raise GradingError(
+            "before which date? Add --before 2027-10-01, or a table [retention] with days = 400 "
+            f"to {course.settings}"
+        )
+    if before is None and keep is not None:
+        before = datetime.now(UTC).replace(tzinfo=None) - keep
+    with classroom.alone(course):
+        gone = retention.past(course, before)
+        for each in gone:
+            when = f"{each.since:%Y-%m-%d}"
+            console.print(f"{when}  {clean(each.lab, 60):<28} {clean(each.student, 64)}", markup=False)
+        what = f"data of {len(gone)} submissions from before {before:%Y-%m-%d}"
+        if not options.yes:
+            console.print(f"{what} would go for good; with --yes it does", markup=False)
+            return 0
+        retention.forget(course, gone)
+    console.print(f"deleted: {what}", markup=False)
+    return 0
+
+
 def redteam(options: argparse.Namespace, course: Course) -> int:
     """Attack this installation: does everybody get what they deserve? Attacks do, and odd honest answers."""
     from grading.redteam import plays
@@ -175,6 +202,14 @@ def count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
     return number
+
+
+def day(text: str) -> datetime:
+    """The beginning of a day in UTC, for argparse."""
+    try:
+        return datetime.combine(date.fromisoformat(text), datetime.min.time())
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no date such as 2027-10-01") from None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -247,6 +282,15 @@ def parser() -> argparse.ArgumentParser:
         "--pair", nargs=2, metavar=("A", "B"), help="show these two students' answers side by side"
     )
     command.set_defaults(run=similar)
+    command = commands.add_parser("forget", help="delete student data of before a date")
+    command.add_argument(
+        "--before",
+        type=day,
+        metavar="DATE",
+        help="such as 2027-10-01 (default: as long ago as course.toml says)",
+    )
+    command.add_argument("--yes", action="store_true", help="do it: without this, only say what would go")
+    command.set_defaults(run=forget)
     command = commands.add_parser("redteam", help="attack this installation and see what gets through")
     command.add_argument("lab", nargs="?", default="", help="one lab, such as 04 (default: all; minutes)")
     command.set_defaults(run=redteam)

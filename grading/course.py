@@ -90,6 +90,11 @@ class Course:
         return self.home / "roster.csv"
 
     @property
+    def regrades(self) -> Path:
+        """Requests of students, and what came of them."""
+        return self.home / "regrades"
+
+    @property
     def settings(self) -> Path:
         """Due dates, penalties, retention: `grading/settings.py`."""
         return self.home / "course.toml"

@@ -57,7 +57,7 @@ def register(course: Course, lab: str, notebooks: dict[str, NotebookNode]) -> No
         os.pathsep
     ):  # nbgrader calls alembic by name to make a gradebook
         os.environ["PATH"] = os.pathsep.join([scripts, os.environ["PATH"]])
-    with _writable(course):
+    with writable(course):
         with Gradebook(url) as book:
             book.update_or_create_assignment(lab)
         for name, notebook in notebooks.items():
@@ -77,7 +77,7 @@ class GradebookError(GradingError):
 
 
 @contextlib.contextmanager
-def _writable(course: Course) -> Iterator[None]:
+def writable(course: Course) -> Iterator[None]:
     """The database's own complaints, such as a full disk, in one line."""
     try:
         yield
@@ -89,7 +89,7 @@ def _writable(course: Course) -> Iterator[None]:
 def check(course: Course) -> None:
     """Whether a database elsewhere answers, before an hour is spent on verdicts. Raises GradebookError."""
     if course.database:
-        with _writable(course):
+        with writable(course):
             engine = create_engine(course.db_url)
             engine.connect().close()
             engine.dispose()
@@ -110,7 +110,7 @@ def held(course: Course, lab: str) -> Held:
         .join(nbgrader.Assignment, SubmittedAssignment.assignment_id == nbgrader.Assignment.id)
         .where(nbgrader.Assignment.name == lab)
     )
-    with _writable(course), Gradebook(course.db_url) as book:
+    with writable(course), Gradebook(course.db_url) as book:
         rows = book.db.execute(graded).all()
     return {(student, notebook, cell): points for student, notebook, cell, points in rows}
 
@@ -152,7 +152,7 @@ def standings(course: Course, lab: str) -> dict[str, Standing]:
         .where(nbgrader.Assignment.name == lab)
         .group_by(SubmittedAssignment.student_id)
     )
-    with _writable(course), Gradebook(course.db_url) as book:
+    with writable(course), Gradebook(course.db_url) as book:
         late = {student: penalty or 0.0 for student, penalty in book.db.execute(penalties)}
         rows = book.submission_dicts(lab)
     return {

@@ -1,0 +1,136 @@
+"""Student data goes after a date: `python -m grading forget`.
+
+What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in the
+gradebook, the row of `grades.csv`, requests for a regrade. All of it goes or none. Exports for an LMS hold
+points of a whole lab: they go when nobody of the lab is left.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nbgrader.api import Gradebook, MissingEntry
+
+from grading import gradebook, late
+from grading.course import Course
+from grading.verdicts import write_whole
+
+
+@dataclass(frozen=True)
+class Past:
+    """One student's data of one lab: since when it is here (UTC), and its files and folders."""
+
+    student: str
+    lab: str
+    since: datetime
+    places: tuple[Path, ...]
+
+
+def past(course: Course, before: datetime) -> list[Past]:
+    """What was handed in before a moment (UTC), in the order of labs and students.
+
+    The moment is what `timestamp.txt` says, else when the youngest file of the submission was written. Where
+    only verdicts, points or a row are left, it is when those were written.
+    """
+    found = []
+    for lab, student in sorted(_known(course)):
+        places = tuple(_places(course, lab, student))
+        handed_in = course.submitted / student / lab
+        since = (
+            late.handed_in_at(handed_in / late.STAMP)
+            or _youngest([handed_in])
+            or _youngest(places)
+            or _in_gradebook(course, lab, student)
+            or _youngest([course.grades])
+        )
+        if since and since < before:
+            found.append(Past(student, lab, since, places))
+    return found
+
+
+def _known(course: Course) -> Iterator[tuple[str, str]]:
+    """Every lab and student of whom anything is here."""
+    seen = set()
+    for folder in (course.submitted, course.autograded, course.feedback):
+        seen |= {(p.name, p.parent.name) for p in folder.glob("*/*") if p.is_dir()}
+    seen |= {(p.parent.name, p.name.partition("@")[0]) for p in course.verdicts.glob("*/*@*.json")}
+    seen |= {(row["lab"], row["student"]) for row in _rows(course)}
+    if course.database or course.gradebook.exists():
+        with gradebook.writable(course), Gradebook(course.db_url) as book:
+            seen |= {(a.name, s.student_id) for a in book.assignments for s in a.submissions}
+    yield from seen
+
+
+def _places(course: Course, lab: str, student: str) -> Iterator[Path]:
+    for folder in (course.submitted, course.autograded, course.feedback):
+        if (place := folder / student / lab).is_dir():
+            yield place
+    yield from sorted((course.verdicts / lab).glob(f"{student}@*.json"))
+    yield from sorted(course.regrades.glob(f"{student}@{lab}@*"))
+
+
+def _youngest(places: Sequence[Path]) -> datetime | None:
+    files = [f for place in places for f in (place.rglob("*") if place.is_dir() else [place]) if f.is_file()]
+    times = [file.stat().st_mtime for file in files]
+    return datetime.fromtimestamp(max(times), UTC).replace(tzinfo=None) if times else None
+
+
+def _in_gradebook(course: Course, lab: str, student: str) -> datetime | None:
+    if not course.database and not course.gradebook.exists():
+        return None
+    try:
+        with gradebook.writable(course), Gradebook(course.db_url) as book:
+            return book.find_submission(lab, student).timestamp
+    except MissingEntry:
+        return None
+
+
+def _rows(course: Course) -> list[dict[str, str]]:
+    if not course.grades.exists():
+        return []
+    with course.grades.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def forget(course: Course, gone: Sequence[Past]) -> None:
+    """Delete it: files first, so that what was interrupted is found again by what is left."""
+    for each in gone:
+        for place in each.places:
+            if place.is_dir():
+                shutil.rmtree(place)
+                if not any(place.parent.iterdir()):
+                    place.parent.rmdir()
+            else:
+                place.unlink()
+    pairs = {(each.lab, each.student) for each in gone}
+    if rows := _rows(course):
+        kept = [row for row in rows if (row["lab"], row["student"]) not in pairs]
+        write_whole(course.grades, gradebook.as_csv(list(rows[0]), kept))
+    _from_gradebook(course, pairs)
+    left = {lab for lab, _ in _known(course)}
+    for lab in {lab for lab, _ in pairs} - left:
+        for path in course.home.glob(f"grades-{lab}-*.csv"):
+            path.unlink()
+
+
+def _from_gradebook(course: Course, pairs: set[tuple[str, str]]) -> None:
+    """Submissions go, and students who have none left."""
+    if not course.database and not course.gradebook.exists():
+        return
+    with gradebook.writable(course), Gradebook(course.db_url) as book:
+        for lab, student in sorted(pairs):
+            try:
+                book.remove_submission(lab, student)
+            except MissingEntry:
+                continue
+        for student in {student for _, student in pairs}:
+            try:
+                if not book.find_student(student).submissions:
+                    book.remove_student(student)
+            except MissingEntry:
+                continue

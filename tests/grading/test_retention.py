@@ -1,0 +1,126 @@
+"""`python -m grading forget`: student data of before a date goes, all of it, and nothing else."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from grading import gradebook, retention
+from grading.__main__ import main
+from grading.course import Course
+from grading.exports import as_csv
+from grading.graft import graft
+from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from tests.grading.conftest import LAB, Class
+
+HANDED_IN = {"ann": "2026-06-01 10:00:00 UTC", "bob": "2027-06-01 10:00:00 UTC", "cy": ""}
+BEFORE = "2027-01-01"
+
+
+@pytest.fixture(scope="module")
+def graded(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three graded students: of ann everything is old, of bob new, and of cy the files say when."""
+    root = tmp_path_factory.mktemp("graded") / "course"
+    shutil.copytree(released, root)
+    course = Course(root, root / "grading")
+    school = Class(course, course.submitted)
+    digest = graft(school.released, school.notebook().cells, LAB, LAB).digest
+    lines = (Line("right", 4, 4),)
+    found = NotebookVerdict("key", digest, (ExerciseVerdict("memory.copy", "copy-check", lines),))
+    writer = gradebook.Writer(course, LAB)
+    for student, when in HANDED_IN.items():
+        path = school.hand_in(student)
+        stamp = path.with_name("timestamp.txt")
+        if when:
+            stamp.write_text(when)
+        else:
+            old = datetime(2026, 1, 1).timestamp()
+            os.utime(path, (old, old))
+        Store(course.verdicts).put(student, LAB, LAB, found)
+        writer.write(gradebook.Graded(student, {LAB: school.notebook()}, {LAB: found}, stamp))
+        (course.regrades).mkdir(exist_ok=True)
+        (course.regrades / f"{student}@{LAB}@request.json").write_text("{}")
+    rows: list[dict[str, object]] = [
+        {"student": s, "lab": LAB, "points": 4, "state": "graded"} for s in HANDED_IN
+    ]
+    gradebook.write_grades(course, LAB, rows)
+    (course.home / f"grades-{LAB}-canvas.csv").write_text(as_csv(["Student"], []))
+    return root
+
+
+@pytest.fixture
+def course(graded: Path, tmp_path: Path) -> Course:
+    shutil.copytree(graded, tmp_path / "course")  # with the times of its files
+    return Course(tmp_path / "course", tmp_path / "course" / "grading")
+
+
+def traces(course: Course, student: str) -> list[str]:
+    """Where anything of a student is left."""
+    named = [p for p in course.home.rglob("*") if student in p.relative_to(course.home).parts[-1]]
+    found = [p.relative_to(course.home).as_posix() for p in named]
+    if course.grades.exists():
+        found += [r["student"] for r in csv.DictReader(course.grades.open()) if r["student"] == student]
+    with Gradebook(course.db_url) as book:
+        found += [s.id for s in book.students if s.id == student]
+        found += [s.student_id for a in book.assignments for s in a.submissions if s.student_id == student]
+    return found
+
+
+def test_without_yes_nothing_goes(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(course.home.rglob("*"))
+    assert main(["forget", "--before", BEFORE], course) == 0
+    said = capsys.readouterr().out
+    assert "ann" in said and "cy" in said and "bob" not in said
+    assert "data of 2 submissions from before 2027-01-01 would go for good; with --yes it does" in said
+    assert sorted(p for p in course.home.rglob("*") if p.name != "running.lock") == before
+    assert all(len(traces(course, student)) > 5 for student in HANDED_IN)
+
+
+def test_with_yes_all_of_the_old_goes_and_the_new_stays(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = traces(course, "bob")
+    assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
+    assert "deleted: data of 2 submissions" in capsys.readouterr().out
+    assert traces(course, "ann") == traces(course, "cy") == []
+    assert traces(course, "bob") == kept
+    assert (course.home / f"grades-{LAB}-canvas.csv").exists()  # bob is in it
+    assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
+    assert "data of 0 submissions" in capsys.readouterr().out
+    assert main(["forget", "--before", "2028-01-01", "--yes"], course) == 0
+    assert traces(course, "bob") == []
+    assert not (course.home / f"grades-{LAB}-canvas.csv").exists()
+    assert course.labs.exists() and course.solutions.exists()
+
+
+def test_what_was_interrupted_is_found_again(course: Course) -> None:
+    (old,) = [each for each in retention.past(course, datetime(2027, 1, 1)) if each.student == "ann"]
+    retention.forget(Course(course.root, course.home / "nothing"), [old])  # the files, but not the gradebook
+    assert not (course.submitted / "ann").exists() and traces(course, "ann")
+    assert "ann" in {each.student for each in retention.past(course, datetime(2027, 1, 1))}
+
+
+def test_a_date_must_come_from_somewhere_and_be_one(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["forget"], course) == 1
+    assert "before which date? Add --before 2027-10-01" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit):
+        main(["forget", "--before", "yesterday"], course)
+    assert "yesterday is no date such as 2027-10-01" in capsys.readouterr().err
+    course.settings.write_text("[retention]\ndays = 10000")
+    assert main(["forget"], course) == 0
+    assert "data of 0 submissions" in capsys.readouterr().out
+
+
+def test_a_course_without_anybody_has_nothing_to_forget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["forget", "--before", BEFORE, "--yes"], Course(tmp_path, tmp_path / "home")) == 0
+    assert "deleted: data of 0 submissions" in capsys.readouterr().out
