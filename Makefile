@@ -16,7 +16,7 @@ BIN  := .venv/bin
 # Whole files to a process, or all tests of one lab (tests/conftest.py): what they prepare is prepared once.
 TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: help lab test test-all compilers site check format bench setup clean
+.PHONY: help lab test test-all compilers site check format bench validate setup clean
 
 help:
 	@echo "make lab       open JupyterLab on the labs      (make lab ARGS=--no-browser: server only)"
@@ -26,6 +26,7 @@ help:
 	@echo "make site      the course as web pages          (make site LABS=\"00 03\": some labs; ARGS=--keep-runs)"
 	@echo "make check     style, types, labs in step with their sources"
 	@echo "make format    put the style right"
+	@echo "make validate  measure this machine's GPU: a JSON to commit (make validate ARGS=--times-only: no ncu)"
 	@echo "make bench     side-by-side timings"
 	@echo "make setup     only make .venv                  (EXTRAS=none: without PyTorch, CuPy and tools)"
 	@echo "make clean     remove .venv and caches"
@@ -64,6 +65,10 @@ format: setup
 
 bench: setup
 	@for file in $(wildcard benchmarks/*.py); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+# Goes on where it was stopped.
+validate: setup
+	@$(BIN)/python -m validation measure $(ARGS)
 
 clean:
 	rm -rf .venv .venv-cuda-* .pytest_cache .hypothesis .mypy_cache .ruff_cache build dist *.egg-info

@@ -3,22 +3,27 @@
 ``python docs/make_doctor.py`` runs the wrong half of the corpus in tests/doctor under gpulab.sanitize, its
 numba half under numba's own simulator as well (each kernel and its mended twin in a process of their own),
 and writes the table. What stands there of compute-sanitizer, which needs a GPU, is what its manual says that
-it looks for.
+it looks for; what ``python -m validation sanitize`` found on a GPU and left in validation/sanitized gets a
+table of its own.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 TARGET = HERE / "doctor.md"
+SANITIZED = ROOT / "validation" / "sanitized"
 PATIENCE = 30  # seconds for one kernel in numba's simulator
 INNER = "--in-numbas-simulator"
 ERROR, NO_END = "error", "no end"
@@ -52,7 +57,19 @@ of the solutions of the labs.
 **numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the numba half. What it does with a wrong kernel:
 an error, a result that is not the mended twin's, no end within {patience} seconds, or nothing that
 shows (silent). Some operations and blocks that wait for each other it cannot run at all.
-**compute-sanitizer** needs a GPU and was not run: its column says what its manual says it looks for."""
+Local arrays begin with zeros in numba, and it has no `cp.async`: these kernels are in CUDA C only.
+**compute-sanitizer** needs a GPU{run}: its column says what its manual says it looks for."""
+
+RAN = """
+## compute-sanitizer {version} on {gpu}
+
+By `python -m validation sanitize`, {date}: the CUDA C half of the corpus, {count} kernels, each under
+memcheck, racecheck, initcheck and synccheck. *Same class*: a tool reports the class that is expected; *and
+line*: with a source line that is expected; *any tool*: a tool reports anything; *mended*: so it does of the
+mended twin.
+
+| class | kernels | gpulab.sanitize | compute-sanitizer, same class | and line | any tool | mended |
+|---|---|---|---|---|---|---|"""
 
 
 SEEING = """
@@ -167,12 +184,33 @@ def rows() -> list[Row]:
     return made
 
 
-def page(made: list[Row], harmless: int) -> str:
+def ran(data: dict[str, Any]) -> list[str]:
+    """The table of what compute-sanitizer found on one GPU."""
+    from gpulab.sanitizer.findings import KINDS
+    from validation.sanitize import rows as agreeing
+
+    machine, kernels = data["machine"], data["kernels"]
+    heading = RAN.format(
+        version=machine["compute_sanitizer"], gpu=machine["gpu"], date=data["date"], count=len(kernels)
+    )
+    return [
+        *heading.splitlines(),
+        *(
+            f"| {KINDS.get(row.kind, 'right as it is')} | {row.kernels} | {row.doctor} | {row.sanitizer} "
+            f"| {row.with_line} | {row.any_tool} | {row.alarms} |"
+            for row in agreeing(kernels)
+        ),
+    ]
+
+
+def page(made: list[Row], harmless: int, on_gpus: Iterable[dict[str, Any]] = ()) -> str:
+    on_gpus = list(on_gpus)
+    run = ", what it found on one stands below" if on_gpus else " and was not run"
     total, found = sum(row.kernels for row in made), sum(row.found for row in made)
     lines = [
         "# What the kernel doctor finds",
         "",
-        *INTRO.format(total=total, found=found, harmless=harmless, patience=PATIENCE).splitlines(),
+        *INTRO.format(total=total, found=found, harmless=harmless, patience=PATIENCE, run=run).splitlines(),
         "",
         "| class | language | kernels | gpulab.sanitize | numba's simulator "
         "| compute-sanitizer, by its manual, not run here |",
@@ -182,6 +220,8 @@ def page(made: list[Row], harmless: int) -> str:
         seen = ", ".join(f"{count} {what}" for what, count in sorted(row.numba.items())) or "cannot run it"
         name, manual = CLASSES[row.place]
         lines.append(f"| {name} | {row.language} | {row.kernels} | {row.found} | {seen} | {manual} |")
+    for data in on_gpus:
+        lines += ran(data)
     return "\n".join([*lines, *SEEING.splitlines()]) + "\n"
 
 
@@ -192,7 +232,8 @@ def main() -> None:
     made = rows()
     from tests.doctor.corpus.whole import ALL
 
-    TARGET.write_text(page(made, sum(not pair.kind for pair in ALL)))
+    on_gpus = [json.loads(path.read_text()) for path in sorted(SANITIZED.glob("*.json"))]
+    TARGET.write_text(page(made, sum(not pair.kind for pair in ALL), on_gpus))
     print(TARGET.read_text())
 
 

@@ -98,12 +98,16 @@ def _inner(commands: Any) -> None:
     def inner(name: str, do: Callable[..., Any], *arguments: str) -> None:
         made = commands.add_parser(name)
         for argument in arguments:
-            made.add_argument(argument)
+            made.add_argument(argument, nargs="+" if argument == "keys" else None)
         made.set_defaults(do=lambda given: do(*(getattr(given, a) for a in arguments)))
 
     inner("_about", lambda: print(json.dumps(measure.about())))
-    inner("_time", lambda k, s, r: measure.write(r, measure.launch(k, s, True)), "key", "sheet", "result")
-    inner("_launch", lambda k, s, r: measure.write(r, measure.launch(k, s, False)), "key", "sheet", "result")
+
+    def launched(timed: bool) -> Callable[..., None]:
+        return lambda sheet, result, keys: measure.write(result, measure.launch(keys, sheet, timed))
+
+    inner("_time", launched(True), "sheet", "result", "keys")
+    inner("_launch", launched(False), "sheet", "result", "keys")
     inner("_doctor", lambda n, r: measure.write(r, sanitize.doctors(n)), "name", "result")
     inner("_corpus", sanitize.launch, "name", "twin", "sheet")
 

@@ -1,7 +1,7 @@
 """Measures the kernels on the GPU of this machine: times by CUDA's events, counters by Nsight Compute.
 
-Each kernel has two processes of its own, one for times, one under Nsight Compute, so that neither disturbs
-the other and what one kernel breaks is broken for it alone. What was measured is written after every kernel.
+Times and counters are taken in processes of their own, of a few kernels each; what breaks in such a batch is
+tried again kernel by kernel. What was measured is written after every batch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from .metrics import COUNTERS, named
 from .model import compiling_for, digest, sheet_of
 from .table import chosen
 
-PATIENCE = 300.0  # seconds for all sizes of one kernel, times or counters
+TOGETHER = 6  # kernels in one process
+PATIENCE = 600.0  # seconds for one process
 CHILD = {"GPULAB_SIMULATE": "1"}  # compile and record as everywhere; the executor alone goes to the GPU
 Tell = Callable[[str], None]
 
@@ -46,26 +47,28 @@ def about() -> dict[str, Any]:
     return {"gpu": found.name, "cc": list(found.cc), "driver_cuda": found.driver_cuda}
 
 
-def launch(key: str, sheet: str, timed: bool) -> dict[str, Any]:
-    """Launch all sizes of one kernel on the GPU: results by size, with times if wanted."""
+def launch(keys: Iterable[str], sheet: str, timed: bool) -> dict[str, Any]:
+    """Launch all sizes of some kernels on the GPU: results by key and size, with times if wanted."""
     from .on_gpu import OnGPU, summary
 
-    (variant,) = chosen([key])
     gpu = hardware.find(sheet)
-    found = {}
+    found: dict[str, Any] = {}
     with compiling_for(gpu) as device:
-        for size in variant.kernel.sizes:
+        for variant, size in ((v, size) for key in keys for v in chosen([key]) for size in v.kernel.sizes):
             case = variant.kernel.case(size)
             run, given = variant.prepared(case)
             executor = OnGPU(gpu.cc, timed)
             with device.executed_by(executor):
                 run(*given)
             (kernel,) = executor.kernels
-            found[str(size)] = {
+            one: dict[str, Any] = {
                 "digest": digest(kernel),
                 "compiler": kernel.compiler,
                 "wrong": wrong(case, given),
-            } | ({"seconds": summary(executor.times[0])} if timed else {})
+            }
+            if timed:
+                one["seconds"] = summary(executor.times[0])
+            found.setdefault(variant.key, {})[str(size)] = one
     return found
 
 
@@ -156,50 +159,101 @@ def measure(
     path = out or measured.FOLDER / f"{here['sheet'].replace(' ', '_')}.json"
     data = measured.begun(path, here, again)
     counters = list(COUNTERS)
-    for number, variant in enumerate(wanted, 1):
-        if _done(data["kernels"].get(variant.key), variant, times_only):
-            continue
-        tell(f"{number} of {len(wanted)}  {variant.key}")
-        try:
-            found = _one(variant, here["sheet"], None if times_only else counters)
-        except Failed as failed:
-            tell(f"    {failed}")
-            data["failed"][variant.key] = str(failed)
-        else:
-            data["kernels"][variant.key] = found
-            data["failed"].pop(variant.key, None)
-        data |= {"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-        data["absent"] = [name for name in COUNTERS if name not in counters]
-        measured.save(path, data)
+
+    def phase(name: str, todo: Sequence[Variant], ask: Callable[[Sequence[Variant]], Found]) -> None:
+        for first in range(0, len(todo), TOGETHER):
+            batch = todo[first : first + TOGETHER]
+            told = ", ".join(variant.key for variant in batch)
+            tell(f"{name}, {first + len(batch)} of {len(todo)}: {told}")
+            for key, found in _apart(batch, ask).items():
+                if isinstance(found, Failed):
+                    tell(f"    {key}: {found}")
+                    data["failed"][key] = str(found)
+                    continue
+                data["failed"].pop(key, None)
+                for size, one in found.items():
+                    data["kernels"].setdefault(key, {}).setdefault(size, {}).update(one)
+            data.update({"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"})
+            data["absent"] = [counter for counter in COUNTERS if counter not in counters]
+            measured.save(path, data)
+
+    def has(variant: Variant, what: str) -> bool:
+        sizes = data["kernels"].get(variant.key, {})
+        return all(what in sizes.get(str(size), {}) for size in variant.kernel.sizes)
+
+    sheet = here["sheet"]
+    phase("times", [v for v in wanted if not has(v, "seconds")], lambda batch: _times(batch, sheet))
+    if not times_only:
+        todo = [v for v in wanted if has(v, "seconds") and not has(v, "counters")]
+        phase("counters", todo, lambda batch: _counters(batch, sheet, counters))
     tell(f"{len(data['kernels'])} kernels in {path}, {len(data['failed'])} failed.")
     return path
 
 
-def _done(entry: dict[str, Any] | None, variant: Variant, times_only: bool) -> bool:
-    sizes = [str(size) for size in variant.kernel.sizes]
-    return entry is not None and all(
-        size in entry and (times_only or "counters" in entry[size]) for size in sizes
-    )
-
-
 class Failed(Message):
-    """One kernel could not be measured."""
+    """A kernel could not be measured."""
 
 
-def _one(variant: Variant, sheet: str, counters: list[str] | None) -> dict[str, Any]:
-    """All sizes of one kernel. Counters that the GPU does not have are taken out of `counters`."""
+Found = dict[str, "dict[str, Any] | Failed"]  # by key: what was found by size, or why nothing
+
+
+def _apart(batch: Sequence[Variant], ask: Callable[[Sequence[Variant]], Found]) -> Found:
+    """What a batch gives; where it breaks as a whole, what each of its kernels gives alone."""
+    try:
+        return ask(batch)
+    except Failed as failed:
+        if len(batch) == 1:
+            return {batch[0].key: failed}
+        return {key: found for variant in batch for key, found in _apart([variant], ask).items()}
+
+
+def _times(batch: Sequence[Variant], sheet: str) -> Found:
+    """The times of all sizes, of kernels whose results are right."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        ended = children.run(child("_time", variant.key, sheet, str(result)), PATIENCE, CHILD)
-        found = read(ended, result)
-        if said := next((of["wrong"] for of in found.values() if of["wrong"]), ""):
-            raise Failed(f"wrong on the GPU: {said}")
-        entry = {size: {k: v for k, v in of.items() if k != "wrong"} for size, of in found.items()}
-        if counters is None:
-            return entry
-        for size, values in zip(found, _counted(variant, sheet, counters, Path(folder)), strict=True):
-            entry[size]["counters"] = named(values)
-        return entry
+        told = read(children.run(child("_time", sheet, str(result), *_keys(batch)), PATIENCE, CHILD), result)
+    found: Found = {}
+    for key, sizes in told.items():
+        said = next((of["wrong"] for of in sizes.values() if of["wrong"]), "")
+        right = {size: {k: v for k, v in of.items() if k != "wrong"} for size, of in sizes.items()}
+        found[key] = Failed(f"wrong on the GPU: {said}") if said else right
+    return found
+
+
+def _counters(batch: Sequence[Variant], sheet: str, counters: list[str]) -> Found:
+    """The counters of all sizes. Those that the GPU does not have are taken out of `counters`.
+
+    Raises ncu.NcuError where Nsight Compute cannot measure at all.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        log, result = Path(folder) / "ncu.csv", Path(folder) / "result.json"
+        application = child("_launch", sheet, str(result), *_keys(batch))
+        while True:
+            log.unlink(missing_ok=True)
+            ended = children.run(ncu.command(ncu.find(), str(log), counters, application), PATIENCE, CHILD)
+            text = ended.output + "\n" + (log.read_text(encoding="utf-8") if log.exists() else "")
+            absent = set(ncu.unknown(text)) & set(counters)
+            if not absent:
+                break
+            counters[:] = [name for name in counters if name not in absent]
+        if said := ncu.trouble(text):
+            raise ncu.NcuError(f"Nsight Compute cannot measure here: {said}.")
+        told = read(ended, result)
+    try:
+        rows = ncu.parse(text, counters)
+    except ncu.NcuError as error:
+        raise Failed(str(error)) from None
+    launches = [(key, size) for key, sizes in told.items() for size in sizes]
+    if len(rows) != len(launches):
+        raise Failed(f"Nsight Compute saw {len(rows)} launches where there are {len(launches)}")
+    found: Found = {}
+    for (key, size), row in zip(launches, rows, strict=True):
+        found.setdefault(key, {})[size] = {"counters": named(row)}  # type: ignore[index]
+    return found
+
+
+def _keys(batch: Sequence[Variant]) -> list[str]:
+    return [variant.key for variant in batch]
 
 
 def read(ended: children.Ended, result: Path) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def test_what_was_measured_is_kept_and_the_rest_is_measured_next_time(bench: Ben
         "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
     )
     code, text = bench.run("--only", *BOTH)
-    assert code == 0 and "1 of 2" not in text and "2 of 2" in text
+    assert code == 0 and "times, 1 of 1: saxpy/cuda" in text and "counters, 1 of 1: saxpy/cuda" in text
     assert bench.data["kernels"]["copy/cuda"] == first["kernels"]["copy/cuda"]
     assert set(bench.data["kernels"]) == set(BOTH)
     assert list(bench.out.parent.iterdir()) == [bench.out]
@@ -113,12 +113,12 @@ def test_what_was_measured_is_kept_and_the_rest_is_measured_next_time(bench: Ben
     ],
     ids=lambda by: by.name,
 )
-def test_whoever_stops_it_loses_one_kernel_at_most(bench: Bench, by: signal.Signals):
+def test_whoever_stops_it_loses_one_batch_at_most(bench: Bench, by: signal.Signals):
     code, text = bench.run("--only", "copy/cuda", "--times-only")
     assert code == 0, text
     before = bench.data
     process = bench.start("--only", *BOTH, "--times-only", STAND_IN_SLOW="5000000")
-    assert "2 of 2" in process.stdout.readline()
+    assert "times, 1 of 1: saxpy/cuda" in process.stdout.readline()
     time.sleep(1)
     process.send_signal(by)
     _, errors = process.communicate(timeout=60)
@@ -149,6 +149,10 @@ def test_without_permission_the_times_are_kept_and_the_cure_is_told(bench: Bench
     assert code == 2
     assert "ERR_NVGPUCTRPERM" in text and "--cap-add=SYS_ADMIN" in text and "--times-only" in text
     assert "Traceback" not in text
+    assert "seconds" in bench.data["kernels"]["copy/cuda"]["4096"]
+    code, text = bench.run("--only", "copy/cuda")
+    assert code == 0 and "times, " not in text, "with permission it goes on with the counters"
+    assert "counters" in bench.data["kernels"]["copy/cuda"]["4096"]
 
 
 @pytest.mark.slow  # many processes

@@ -30,7 +30,7 @@ def test_a_kernel_computes_what_numpy_computes(variant: Variant):
 def test_a_kernel_computes_the_same_on_a_gpu(variant: Variant, tmp_path):
     result = tmp_path / "result.json"
     sheet = machine(times_only=True)["sheet"]
-    ended = children.run(child("_launch", variant.key, sheet, str(result)), PATIENCE, CHILD)
+    ended = children.run(child("_launch", sheet, str(result), variant.key), PATIENCE, CHILD)
     assert ended.code == 0, ended.output
     assert '"wrong": ""' in result.read_text()
     assert result.read_text().count('"wrong"') == len(variant.kernel.sizes)
