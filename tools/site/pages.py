@@ -25,6 +25,8 @@ from .runs import ROOT, run
 
 FIGURES = "_static/figures"
 IMAGE = re.compile(r'<img\b(?P<before>[^>]*?)\ssrc="data:image/png;base64,(?P<data>[^"]+)"(?P<after>[^>]*)>')
+SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)  # HTML, in which nobody reads Markdown
+NOISE = "stderr"  # of libraries on the machine that built the site
 PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
 LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
 
@@ -95,9 +97,11 @@ class Site:
         outputs = {cell.id: cell.get("outputs", []) for cell in ran.cells}
         for cell in released.cells:
             if cell.cell_type == "markdown":
-                cell.source = self.linked(cell.source, f"{notebook.page}.ipynb")
+                text = SUMMARY.sub(lambda s: re.sub("`([^`]+)`", r"<code>\1</code>", s[0]), cell.source)
+                cell.source = self.linked(text, f"{notebook.page}.ipynb")
             elif cell.cell_type == "code":
-                cell.outputs = [self._shown(output, mask, notebook) for output in outputs.get(cell.id, [])]
+                shown = [o for o in outputs.get(cell.id, []) if o.get("name") != NOISE]
+                cell.outputs = [self._shown(output, mask, notebook) for output in shown]
         released.cells.insert(1, new_markdown_cell(self._how_to_read(notebook)))
         path = self.folder / f"{notebook.page}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
