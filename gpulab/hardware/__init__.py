@@ -11,7 +11,7 @@ from .cpu import CPU, CPUS, cpu
 from .edge import EDGE, EdgeDevice, PowerMode, edge
 from .figure import Figure, Source, amount
 from .gpu import GPU
-from .links import LINKS, Link, link
+from .links import LINKS, SWITCHES, Link, link, switch
 from .mig import MIG_PROFILES, MigProfile
 from .occupancy import Occupancy, occupancy
 from .roofline import Roofline, roofline
@@ -25,6 +25,7 @@ __all__ = [
     "GPU",
     "LINKS",
     "MIG_PROFILES",
+    "SWITCHES",
     "TABLE",
     "Accelerator",
     "Capability",
@@ -49,4 +50,5 @@ __all__ = [
     "names",
     "occupancy",
     "roofline",
+    "switch",
 ]

@@ -1,7 +1,8 @@
-"""Links between processors: bytes per second in one direction.
+"""Links between processors, and the switches between them: bytes per second in one direction.
 
-Vendors state NVLink as the sum of both directions and InfiniBand as one direction in bits. Here all of them
-are one direction, of all lanes of one port, without the overhead of packets.
+Vendors state NVLink as the sum of both directions, InfiniBand and Ethernet as one direction in bits. Here all
+of them are one direction, of all lanes of one port, without the overhead of packets. Of a switch the lanes
+are its ports: what all of them carry together, in one direction.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ class Link:
         return self.name
 
 
-def _pcie(generation: str, transfers: float, source: sources.Source) -> Link:
-    # From 3.0 on 128 of 130 bits are data; a lane moves one bit per transfer.
+def _pcie(generation: str, transfers: float, source: sources.Source, data: float, code: str) -> Link:
+    """`data` is the share of the bits that is not the line code's; a lane moves one bit per transfer."""
     return Link(
         f"PCIe {generation} ×16",
         Figure(16, "lanes", source),
-        Figure(transfers * 128 / 130 / 8, "B/s", source, f"{transfers / 1e9:g} GT/s, 128b/130b"),
+        Figure(transfers * data / 8, "B/s", source, f"{transfers / 1e9:g} GT/s, {code}"),
         Figure(16 * transfers / 8, "B/s", source, "raw: 16 lanes × GT/s ÷ 8"),
     )
 
@@ -55,21 +56,34 @@ def _nvlink(generation: int, links: int, per_link: float, source: sources.Source
     )
 
 
-def _infiniband(name: str, bits: float, source: sources.Source) -> Link:
+def _network(name: str, bits: float, source: sources.Source, lanes: int = 4) -> Link:
     return Link(
-        f"InfiniBand {name}",
-        Figure(4, "lanes", source),
-        Figure(bits / 8 / 4, "B/s", source),
+        name,
+        Figure(lanes, "lanes", source),
+        Figure(bits / 8 / lanes, "B/s", source),
         Figure(bits / 8, "B/s", source, f"{bits / 1e9:g} Gbit/s, one direction"),
     )
 
 
+def _switch(name: str, ports: int, per_port: float, source: sources.Source) -> Link:
+    return Link(
+        name,
+        Figure(ports, "ports", source),
+        Figure(per_port, "B/s", source),
+        Figure(2 * ports * per_port, "B/s", source, "both directions together"),
+        both_directions=True,
+    )
+
+
+_CODED = (128 / 130, "128b/130b")  # from 3.0 to 5.0
+
 LINKS: dict[str, Link] = {
     link.name: link
     for link in (
-        _pcie("3.0", 8e9, sources.PCIE_3),
-        _pcie("4.0", 16e9, sources.PCIE_4),
-        _pcie("5.0", 32e9, sources.PCIE_5),
+        _pcie("3.0", 8e9, sources.PCIE_3, *_CODED),
+        _pcie("4.0", 16e9, sources.PCIE_4, *_CODED),
+        _pcie("5.0", 32e9, sources.PCIE_5, *_CODED),
+        _pcie("6.0", 64e9, sources.PCIE_6, 1, "no line code; its packets have a fixed size"),
         _nvlink(2, 6, 25e9, sources.VOLTA_PAPER),
         _nvlink(3, 12, 25e9, sources.AMPERE_PAPER),
         _nvlink(4, 18, 25e9, sources.HOPPER_PAPER),
@@ -81,8 +95,22 @@ LINKS: dict[str, Link] = {
             Figure(900e9, "B/s", sources.GRACE_PAPER, "both directions together"),
             both_directions=True,
         ),
-        _infiniband("HDR", 200e9, sources.HDR_BRIEF),
-        _infiniband("NDR", 400e9, sources.NDR_BRIEF),
+        _network("InfiniBand HDR", 200e9, sources.HDR_BRIEF),
+        _network("InfiniBand NDR", 400e9, sources.NDR_BRIEF),
+        _network("InfiniBand XDR", 800e9, sources.XDR_BRIEF),
+        _network("Ethernet 100G", 100e9, sources.ETHERNET_100),
+        _network("Ethernet 400G", 400e9, sources.ETHERNET_400, lanes=8),
+        _network("Ethernet 800G", 800e9, sources.ETHERNET_800, lanes=8),
+    )
+}
+
+SWITCHES: dict[str, Link] = {
+    switch.name: switch
+    for switch in (
+        _switch("NVSwitch 1", 18, 25e9, sources.NVSWITCH_TALK),
+        _switch("NVSwitch 2", 36, 25e9, sources.NVSWITCH_TALK),
+        _switch("NVSwitch 3", 64, 25e9, sources.NVSWITCH_TALK),
+        _switch("NVLink Switch", 72, 50e9, sources.GB200_SHEET),  # 18 of them in an NVL72: 130 TB/s
     )
 }
 
@@ -92,3 +120,10 @@ def link(name: str) -> Link:
     if name not in LINKS:
         raise LookupError(f"no link is named {name!r}; known are {', '.join(LINKS)}")
     return LINKS[name]
+
+
+def switch(name: str) -> Link:
+    """The switch of that name. Raises LookupError, in one line that lists the known ones."""
+    if name not in SWITCHES:
+        raise LookupError(f"no switch is named {name!r}; known are {', '.join(SWITCHES)}")
+    return SWITCHES[name]

@@ -179,6 +179,16 @@ INTEL_MANUAL = Source("Intel 64 and IA-32 Architectures Optimization Reference M
 PCIE_3 = Source("PCI Express Base Specification 3.0", "PCI-SIG", 2010)
 PCIE_4 = Source("PCI Express Base Specification 4.0", "PCI-SIG", 2017)
 PCIE_5 = Source("PCI Express Base Specification 5.0", "PCI-SIG", 2019)
+PCIE_6 = Source("PCI Express Base Specification 6.0", "PCI-SIG", 2022)
+XDR_BRIEF = Source("ConnectX-8 SuperNIC data sheet", "NVIDIA", 2024)
+ETHERNET_100 = Source("IEEE 802.3bj-2014", "IEEE", 2014)
+ETHERNET_400 = Source("IEEE 802.3bs-2017", "IEEE", 2017)
+ETHERNET_800 = Source("IEEE 802.3df-2024", "IEEE", 2024)
+NVSWITCH_TALK = Source(
+    "The NVLink-Network Switch: NVIDIA's Switch Chip for High Communication-Bandwidth SuperPODs",
+    "NVIDIA, Hot Chips 34",
+    2022,
+)
 HDR_BRIEF = Source("ConnectX-6 InfiniBand adapter product brief", "NVIDIA", 2020)
 NDR_BRIEF = Source("ConnectX-7 InfiniBand adapter data sheet", "NVIDIA", 2022)
 GRACE_PAPER = Source("NVIDIA Grace Hopper Superchip Architecture white paper", "NVIDIA", 2022)

@@ -5,7 +5,18 @@ import dataclasses
 import pytest
 
 from gpulab import hardware
-from gpulab.hardware import ACCELERATORS, CPU, CPUS, EDGE, LINKS, Accelerator, EdgeDevice, Figure, Link
+from gpulab.hardware import (
+    ACCELERATORS,
+    CPU,
+    CPUS,
+    EDGE,
+    LINKS,
+    SWITCHES,
+    Accelerator,
+    EdgeDevice,
+    Figure,
+    Link,
+)
 
 MODES = [mode for device in EDGE.values() for mode in device.modes]
 
@@ -21,7 +32,9 @@ def figures(record: object) -> list[Figure]:
 
 
 @pytest.mark.parametrize(
-    "record", [*CPUS.values(), *ACCELERATORS.values(), *LINKS.values(), *EDGE.values(), *MODES], ids=str
+    "record",
+    [*CPUS.values(), *ACCELERATORS.values(), *LINKS.values(), *SWITCHES.values(), *EDGE.values(), *MODES],
+    ids=str,
 )
 def test_all_figures_are_positive_and_come_from_a_dated_document(record: object) -> None:
     assert figures(record)
@@ -48,6 +61,12 @@ def test_all_figures_are_positive_and_come_from_a_dated_document(record: object)
         # 200 and 400 Gbit/s ÷ 8
         ("InfiniBand HDR", 25),
         ("InfiniBand NDR", 50),
+        ("InfiniBand XDR", 100),
+        # 16 lanes × 64 GT/s ÷ 8
+        ("PCIe 6.0 ×16", 128),
+        ("Ethernet 100G", 12.5),
+        ("Ethernet 400G", 50),
+        ("Ethernet 800G", 100),
     ],
 )
 def test_a_link_carries_this_much_in_one_direction(name: str, gigabytes: float) -> None:
@@ -61,6 +80,31 @@ def test_what_a_maker_states_is_one_direction_or_said_to_be_both(link: Link) -> 
     carried = directions * float(link.per_direction)
     assert stated == pytest.approx(carried, rel=0.02)  # PCIe's raw rate has the 130/128 of its code in it
     assert carried <= stated
+
+
+@pytest.mark.parametrize("switch", SWITCHES.values(), ids=str)
+def test_what_a_switch_carries_is_its_ports_in_both_directions(switch: Link) -> None:
+    assert switch.both_directions
+    assert float(switch.stated) == 2 * float(switch.per_direction)
+
+
+def test_a_rack_of_72_is_connected_by_18_switches_at_the_full_rate_of_each_gpu() -> None:
+    """72 × 1.8 TB/s = 18 × 7.2 TB/s = 130 TB/s, both directions."""
+    gpus = 72 * float(hardware.link("NVLink 5").stated)
+    assert gpus == 18 * float(hardware.switch("NVLink Switch").stated) == pytest.approx(130e12, rel=0.01)
+
+
+def test_eight_gpus_reach_each_other_at_full_rate_through_their_switches() -> None:
+    """DGX-2: 16 V100, 12 NVSwitches; DGX A100: 8, 6; DGX H100: 8, 4. No GPU has more links than they have
+    ports."""
+    for generation, gpus, switches in ((1, 16, 12), (2, 8, 6), (3, 8, 4)):
+        ports = switches * int(hardware.switch(f"NVSwitch {generation}").lanes)
+        assert gpus * int(hardware.link(f"NVLink {generation + 1}").lanes) <= ports
+
+
+def test_an_unknown_switch_gets_one_line_with_the_known_ones() -> None:
+    with pytest.raises(LookupError, match=r"no switch is named 'hub'; known are NVSwitch 1.*NVLink Switch"):
+        hardware.switch("hub")
 
 
 def test_an_unknown_link_gets_one_line_with_the_known_ones() -> None:
