@@ -231,8 +231,8 @@ def _counters(batch: Sequence[Variant], sheet: str, counters: list[str]) -> Foun
         while True:
             log.unlink(missing_ok=True)
             ended = children.run(ncu.command(ncu.find(), str(log), counters, application), PATIENCE, CHILD)
-            text = ended.output + "\n" + (log.read_text(encoding="utf-8") if log.exists() else "")
-            absent = set(ncu.unknown(text)) & set(counters)
+            text = ended.output + "\n" + (log.read_text("utf-8", "replace") if log.exists() else "")
+            absent = ncu.unknown(text, counters)
             if not absent:
                 break
             counters[:] = [name for name in counters if name not in absent]
@@ -263,27 +263,6 @@ def read(ended: children.Ended, result: Path) -> dict[str, Any]:
     if ended.code or not result.exists():
         raise Failed(ended.last or f"ended with exit code {ended.code}")
     return dict(json.loads(result.read_text(encoding="utf-8")))
-
-
-def _counted(variant: Variant, sheet: str, counters: list[str], folder: Path) -> list[dict[str, float]]:
-    """The counters of each size, in order."""
-    log, result = folder / "ncu.csv", folder / "under_ncu.json"
-    while True:
-        log.unlink(missing_ok=True)
-        application = child("_launch", variant.key, sheet, str(result))
-        ended = children.run(ncu.command(ncu.find(), str(log), counters, application), PATIENCE, CHILD)
-        text = ended.output + (log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
-        absent = set(ncu.unknown(text)) & set(counters)
-        if not absent:
-            break
-        counters[:] = [name for name in counters if name not in absent]
-    if said := ncu.trouble(text):
-        raise ncu.NcuError(f"Nsight Compute cannot measure here: {said}.")
-    read(ended, result)
-    rows = ncu.parse(text, counters)
-    if len(rows) != len(variant.kernel.sizes):
-        raise Failed(f"Nsight Compute saw {len(rows)} launches where there are {len(variant.kernel.sizes)}")
-    return rows
 
 
 def write(result: str, found: dict[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """What is compared, as a table: our name, Nsight Compute's names, and where our number comes from.
 
-Where several of Nsight Compute's counters are named, their sum is meant: it has atomics with a result and
-those without apart, for instance.
+Where several of Nsight Compute's counters are named together, their sum is meant: it has atomics with a
+result and those without apart, for instance. Where GPUs differ in what they call a counter, the first one is
+taken that is there.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ class Ours:
 
 @dataclass(frozen=True)
 class Measure:
-    """One row. `group` says which goal it belongs to; `ours` takes our number from a launch."""
+    """One row. `group` says which goal it belongs to; `ours` takes our number from a launch. Each of `ncu` is
+    a sum of counters; the first one is taken of which all are there."""
 
     name: str
     group: str
-    ncu: tuple[str, ...]
+    ncu: tuple[tuple[str, ...], ...]
     ours: Callable[[Ours], float | None]
 
 
@@ -42,23 +44,23 @@ def _reported(group: str, names: str) -> tuple[Measure, ...]:
     """Rows of metrics that a report has under the same name and whose table names the counter."""
 
     def row(name: str) -> Measure:
-        return Measure(name, group, (METRICS[name].ncu,), lambda ours: ours.report[name])
+        return Measure(name, group, ((METRICS[name].ncu,),), lambda ours: ours.report[name])
 
     return tuple(row(name) for name in names.split())
 
 
 def _atomic(what: str) -> Measure:
     names = tuple(f"l1tex__t_{what}_pipe_lsu_mem_global_op_{op}.sum" for op in ("atom", "red"))
-    return Measure(f"global_atomic_{what}", "memory", names, lambda o: o.report[f"global_atomic_{what}"])
+    return Measure(f"global_atomic_{what}", "memory", (names,), lambda o: o.report[f"global_atomic_{what}"])
 
 
 def _pipe(ours: str, theirs: str) -> Measure:
     counter = f"sm__inst_executed_pipe_{theirs}.sum"
-    return Measure(f"pipe_{ours}", "pipes", (counter,), lambda o: o.executed.pipes.get(ours, 0))
+    return Measure(f"pipe_{ours}", "pipes", ((counter,),), lambda o: o.executed.pipes.get(ours, 0))
 
 
 def _traffic(name: str, value: Callable[[Traffic], float], *counters: str) -> Measure:
-    return Measure(name, "caches", counters, lambda o: value(o.traffic))
+    return Measure(name, "caches", (counters,), lambda o: value(o.traffic))
 
 
 L2 = "lts__t_sectors_srcunit_tex_op_"
@@ -72,7 +74,7 @@ TABLE: tuple[Measure, ...] = (
     *_reported("memory", "local_load_requests local_load_sectors local_store_requests local_store_sectors"),
     *_reported("banks", "shared_load_requests shared_load_wavefronts"),
     *_reported("banks", "shared_store_requests shared_store_wavefronts"),
-    Measure("sass_instructions", "instructions", ("smsp__inst_executed.sum",), lambda o: o.executed.total),
+    Measure("sass_instructions", "instructions", (("smsp__inst_executed.sum",),), lambda o: o.executed.total),
     *(_pipe(name, name) for name in ("fma", "alu", "fp64", "fp16", "xu", "lsu", "tensor", "uniform")),
     _pipe("control", "cbu"),
     _traffic(
@@ -85,7 +87,10 @@ TABLE: tuple[Measure, ...] = (
     Measure(
         "dram_bytes",
         "dram",
-        ("dram__bytes_read.sum", "dram__bytes_write.sum"),
+        tuple(
+            (f"dram__bytes_{read}.sum", f"dram__bytes_{write}.sum")
+            for read, write in (("read", "write"), ("op_read", "op_write"))
+        ),
         lambda o: o.traffic.dram_bytes,
     ),
     *_reported("launch", "warps registers"),
@@ -93,10 +98,16 @@ TABLE: tuple[Measure, ...] = (
 # Measured beside them and not counted here: seconds of the kernel without its launch, and the clock.
 DURATION, CLOCK = "gpu__time_duration.sum", "sm__cycles_elapsed.avg.per_second"
 EXTRA = {"kernel_seconds": DURATION, "clock": CLOCK}
-COUNTERS: tuple[str, ...] = tuple(dict.fromkeys([*(c for row in TABLE for c in row.ncu), *EXTRA.values()]))
+COUNTERS: tuple[str, ...] = tuple(
+    dict.fromkeys([*(c for row in TABLE for names in row.ncu for c in names), *EXTRA.values()])
+)
 
 
 def named(values: Mapping[str, float]) -> dict[str, float]:
     """Counters of Nsight Compute under our names; a row of which a counter is absent is left out."""
-    found = {row.name: sum(values[c] for c in row.ncu) for row in TABLE if all(c in values for c in row.ncu)}
+    found = {}
+    for row in TABLE:
+        there = [names for names in row.ncu if all(counter in values for counter in names)]
+        if there:
+            found[row.name] = sum(values[counter] for counter in there[0])
     return found | {name: values[counter] for name, counter in EXTRA.items() if counter in values}

@@ -38,9 +38,9 @@ TROUBLE = {
     "not supported on device": "this Nsight Compute does not know this GPU: install a newer one",
     "not supported on this device": "this Nsight Compute does not know this GPU: install a newer one",
     "Cuda driver is not compatible": "this Nsight Compute wants a newer driver",
-    "No kernels were profiled": "the kernel was not launched under Nsight Compute",
 }
-UNKNOWN = re.compile(r"Failed to find metric[s]?:?\s+(\S+)")
+# It names the counter, or an expression that it has made of its name: regex:^sm__x\.(sum|max)$
+UNKNOWN = re.compile(r"Failed to find metrics?:?\s+(?:regex:)?\^?([\w.\\]+)")
 
 
 class NcuError(Message):
@@ -93,9 +93,10 @@ def _number(unit: str, text: str) -> float | None:
     return value * SCALES[match[1].upper()] if match else value
 
 
-def unknown(text: str) -> list[str]:
-    """The counters that this GPU does not have."""
-    return [name for found in UNKNOWN.findall(text) for name in found.strip(".,\"'").split(",") if name]
+def unknown(text: str, counters: Sequence[str]) -> list[str]:
+    """Those of the counters that this GPU does not have."""
+    named = [found.replace("\\", "").rstrip(".") for found in UNKNOWN.findall(text)]
+    return [c for c in counters if any(c == name or c.startswith(f"{name}.") for name in named)]
 
 
 def trouble(text: str) -> str:

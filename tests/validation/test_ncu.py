@@ -49,7 +49,7 @@ def test_what_was_not_asked_is_not_taken_and_what_is_absent_is_left_out():
     [
         ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access", "CAP-ADD=SYS_ADMIN"),
         ("==ERROR== Profiling failed because a driver resource was unavailable.", "DCGM"),
-        ("==WARNING== No kernels were profiled.", "not launched"),
+        ("==WARNING== No kernels were profiled.", "No kernels were profiled"),
         ("==ERROR== something else", "something else"),
         ("", "said nothing"),
     ],
@@ -61,11 +61,14 @@ def test_text_without_a_table_says_what_to_do(text: str, says: str):
 
 
 def test_counters_that_the_gpu_does_not_have_are_read_from_the_error():
+    asked = ("sm__a.sum", "sm__ab.sum", "sm__b.sum", "sm__c.max")
+    assert ncu.unknown("==ERROR== Failed to find metric sm__a.sum\n", asked) == ["sm__a.sum"]
+    assert ncu.unknown("==ERROR== Failed to find metric regex:^sm__a...\n", asked) == ["sm__a.sum"]
     text = (
-        "==ERROR== Failed to find metric sm__a.sum\n==ERROR== Failed to find metrics: sm__b.sum,sm__c.sum\n"
+        "==ERROR== Failed to find metric regex:^sm__b\\.(sum|max)$\n==ERROR== Failed to find metric sm__c.max"
     )
-    assert ncu.unknown(text) == ["sm__a.sum", "sm__b.sum", "sm__c.sum"]
-    assert ncu.unknown(TEXT) == []
+    assert ncu.unknown(text, asked) == ["sm__b.sum", "sm__c.max"]
+    assert ncu.unknown(TEXT, asked) == []
 
 
 def test_the_command_leaves_the_clocks_alone_and_flushes_caches():
@@ -82,12 +85,13 @@ def test_several_counters_make_one_metric_and_an_absent_one_leaves_it_out():
     }
     assert named(atoms) == {"global_atomic_sectors": 7.0}
     assert named({"dram__bytes_read.sum": 1.0}) == {}
+    assert named({f"dram__bytes_op_{op}.sum": 2.0 for op in ("read", "write")}) == {"dram_bytes": 4.0}
     assert named({EXTRA["clock"]: 2.0}) == {"clock": 2.0}
 
 
 def test_the_table_names_the_counters_that_the_report_names():
     for row in TABLE:
         if row.name in METRICS and METRICS[row.name].ncu:
-            assert METRICS[row.name].ncu in row.ncu, row.name
+            assert METRICS[row.name].ncu in row.ncu[0], row.name
     assert all(COUNTERS.count(counter) == 1 for counter in COUNTERS)
     assert len({row.name for row in TABLE}) == len(TABLE)

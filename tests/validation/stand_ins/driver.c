@@ -132,7 +132,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
     unsigned bz, unsigned shared, CUstream stream, void** parameters, void** extra)
 {
     if (parameters || !extra || extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER || extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE
-        || extra[4] != CU_LAUNCH_PARAM_END || stream || shared || bx * by * bz > 1024 || gx * gy * gz == 0)
+        || extra[4] != CU_LAUNCH_PARAM_END || stream || shared > 227 << 10 || bx * by * bz > 1024 || gx * gy * gz == 0)
         return CUDA_ERROR_INVALID_VALUE;
     usleep(number("STAND_IN_SLOW", 0));
     char* packed = extra[1];
