@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gpulab import __version__, compile
 from gpulab import device as devices
@@ -51,16 +50,16 @@ def start(lab: str = "") -> Start:
 
 
 def _figures_have_words() -> None:
-    """In a notebook figures of pyplot get an alt text. matplotlib is not imported before there is one."""
+    """In a notebook figures of pyplot show themselves with an alt text.
 
-    def html(figure: Any) -> str:
+    By their own method: Jupyter's backend drops what was registered for figures before it starts.
+    """
+    if notebook() is not None:
+        from matplotlib.figure import Figure
+
         from gpulab.plot import alt_text
 
-        return alt_text.html(figure)
-
-    shell = notebook()
-    if shell is not None:
-        shell.display_formatter.formatters["text/html"].for_type_by_name("matplotlib.figure", "Figure", html)
+        Figure._repr_html_ = alt_text.html  # type: ignore[assignment]
 
 
 def _device() -> str:
