@@ -117,7 +117,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
 
 def similar(options: argparse.Namespace, course: Course) -> int:
     """Name pairs of submissions that have much in common, or show two side by side."""
-    from grading import classroom, screen
+    from grading import classroom, screen, similar_ptx
     from grading import similar as similar_module
 
     lab = classroom.open_lab(course, options.lab)
@@ -132,7 +132,10 @@ def similar(options: argparse.Namespace, course: Course) -> int:
                 for line in similar_module.side_by_side(first[cell], second[cell]):
                     console.print(line, markup=False)
         else:
-            found = similar_module.pairs(lab.notebooks[name], notebooks)
+            if options.ptx:
+                found = similar_ptx.pairs(name, lab.questions[name], notebooks, options.unsafe)
+            else:
+                found = similar_module.pairs(lab.notebooks[name], notebooks)
             screen.show_pairs(console, name, found[: options.top], len(notebooks))
     return 0
 
@@ -281,6 +284,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--pair", nargs=2, metavar=("A", "B"), help="show these two students' answers side by side"
     )
+    command.add_argument(
+        "--ptx", action="store_true", help="compare what the compiler made of kernels, not the text"
+    )
+    command.add_argument("--unsafe", action="store_true", help="with --ptx: as for grade")
     command.set_defaults(run=similar)
     command = commands.add_parser("forget", help="delete student data of before a date")
     command.add_argument(

@@ -199,8 +199,8 @@ class Writer:
             folder.mkdir(parents=True)
             for name, notebook in graded.notebooks.items():
                 nbformat.write(notebook, folder / f"{name}.ipynb")
-            if graded.timestamp and graded.timestamp.is_file():
-                shutil.copy(graded.timestamp, folder / "timestamp.txt")
+            if graded.timestamp:
+                _copy_from_exchange(graded.timestamp.parent, folder)
             autograde, feedback = self.steps
             self._convert(autograde, graded.student)
             late.apply(self.course, self.lab, {graded.student})
@@ -224,6 +224,13 @@ class Writer:
                 raise
             except Exception as error:  # nbgrader raises what it caught, and logs the cause
                 raise _explained(self.course, student, log.getvalue()) from error
+
+
+def _copy_from_exchange(source: Path, folder: Path) -> None:
+    """What nbgrader's exchange put beside a notebook: without the secret no feedback goes back through it."""
+    for name in (late.STAMP, "submission_secret.txt"):
+        if (path := source / name).is_file() and not path.is_symlink():
+            shutil.copy(path, folder / name)
 
 
 def _explained(course: Course, student: str, log: str) -> GradingError:

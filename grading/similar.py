@@ -14,7 +14,7 @@ import keyword
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -78,23 +78,35 @@ def answers(notebook: NotebookNode) -> dict[str, str]:
 def pairs(released: NotebookNode, submitted: dict[str, NotebookNode], least: float = 0.3) -> list[Pair]:
     """All pairs that share at least `least` of their rare structure in an answer, most in common first."""
     known, given = vocabulary(released), answers(released)
-    stubs = {cell: features(source, known) for cell, source in given.items()}
-    shared: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    own: dict[str, dict[str, frozenset[str]]] = {}
     words: dict[tuple[str, str], set[str]] = {}
-    for cell, stub in stubs.items():
+    for cell, source in given.items():
+        stub = features(source, known)
         texts_of = {student: answers(notebook).get(cell, "") for student, notebook in submitted.items()}
         found = {student: features(text, known) for student, text in texts_of.items()}
-        own = {s: a.structure - stub.structure for s, a in found.items()}
-        own = {s: runs for s, runs in own.items() if len(runs) >= FEWEST}
-        weight = _weights(own.values(), len(submitted))
-        total = {s: sum(weight[f] for f in runs) for s, runs in own.items()}
-        for pair, together in _together(own, weight, len(submitted)):
-            whole = total[pair[0]] + total[pair[1]] - together
-            shared.setdefault(pair, {})[cell] = (together, whole)
-        rare = {s: a.words for s, a in found.items() if s in own}
+        own[cell] = {s: a.structure - stub.structure for s, a in found.items()}
+        rare = {s: a.words for s, a in found.items() if len(own[cell][s]) >= FEWEST}
         for pair, common in _rare_words(rare):
             words.setdefault(pair, set()).update(common)
-    result = []
+    return ranked(own, len(submitted), least, words)
+
+
+def ranked(
+    features_of: Mapping[str, Mapping[str, frozenset[str]]],
+    students: int,
+    least: float,
+    words: Mapping[tuple[str, str], set[str]] | None = None,
+) -> list[Pair]:
+    """The pairs that features, by answer and student, have in common; `students` is the size of the class."""
+    shared: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    for cell, everybody in features_of.items():
+        own = {s: runs for s, runs in everybody.items() if len(runs) >= FEWEST}
+        weight = _weights(own.values(), students)
+        total = {s: sum(weight[f] for f in runs) for s, runs in own.items()}
+        for pair, together in _together(own, weight, students):
+            whole = total[pair[0]] + total[pair[1]] - together
+            shared.setdefault(pair, {})[cell] = (together, whole)
+    result, words = [], words or {}
     for pair, by_cell in shared.items():
         cells = {cell: together / whole for cell, (together, whole) in by_cell.items() if whole}
         if cells and max(cells.values()) >= least:
