@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,26 @@ def run(command: Sequence[str], patience: float, environment: Mapping[str, str] 
 
     Whatever ends the wait ends all processes of the command.
     """
-    process = subprocess.Popen(
+    return run_all([command], patience, environment)[0]
+
+
+def run_all(
+    commands: Iterable[Sequence[str]], patience: float, environment: Mapping[str, str] | None = None
+) -> list[Ended]:
+    """Run several commands at the same time, as `run` does one."""
+    processes: list[subprocess.Popen[str]] = []
+    deadline = time.monotonic() + patience
+    try:
+        processes += [_start(command, environment) for command in commands]
+        return [_wait(process, deadline) for process in processes]
+    except BaseException:
+        for process in processes:
+            _end(process)
+        raise
+
+
+def _start(command: Sequence[str], environment: Mapping[str, str] | None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         command,
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
@@ -42,17 +62,20 @@ def run(command: Sequence[str], patience: float, environment: Mapping[str, str] 
         errors="replace",
         start_new_session=True,
     )
+
+
+def _wait(process: subprocess.Popen[str], deadline: float) -> Ended:
     try:
-        output, _ = process.communicate(timeout=patience)
+        output, _ = process.communicate(timeout=max(deadline - time.monotonic(), 0))
         return Ended(process.returncode, output)
     except subprocess.TimeoutExpired:
         return Ended(None, _end(process))
-    except BaseException:
-        _end(process)
-        raise
 
 
 def _end(process: subprocess.Popen[str]) -> str:
+    """End all processes of a command and return what they wrote; nothing where that has been read before."""
+    if process.stdout is None or process.stdout.closed:
+        return ""
     for by in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, by)

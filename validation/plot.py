@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 from gpulab.plot import style
 
@@ -32,15 +33,20 @@ def predicted(times: Mapping[str, tuple[float, float]], gpu: str, ax: Axes | Non
     off = {name: abs(ours - theirs) / theirs for name, (ours, theirs) in times.items()}
     near = [name for name in times if off[name] <= TIME_ERROR]
     for names, colour, marker in ((near, style.GOOD, "o"), (off.keys() - near, style.BAD, "x")):
-        modelled, measured = [times[name][0] for name in names], [times[name][1] for name in names]
-        ax.plot(measured, modelled, marker, color=colour, markersize=5, linestyle="none")
+        x, y = [times[name][1] for name in names], [times[name][0] for name in names]
+        ax.plot(x, y, marker, color=colour, markersize=5, linestyle="none")
     for name in sorted(off, key=lambda name: -off[name])[:FAR]:
+        modelled, measured = times[name]
+        left = measured**2 > ends[0] * ends[1]  # of its mark, where the right half ends at the frame
         ax.annotate(
-            name, times[name][::-1], xytext=(6, 0), textcoords="offset points", va="center", fontsize=8,
-            color=style.INK,
+            name, (measured, modelled), xytext=(-6 if left else 6, 0), textcoords="offset points",
+            va="center", ha="right" if left else "left", fontsize=8, color=style.INK,
         )  # fmt: skip
-    ax.set_xlabel("measured, seconds", color=style.INK)
-    ax.set_ylabel("modelled, seconds", color=style.INK)
+    for axis, what in ((ax.xaxis, "measured"), (ax.yaxis, "modelled")):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(lambda seconds, _: f"{seconds * 1e6:g}")
+        axis.set_label_text(f"{what}, µs", color=style.INK)
+    ax.minorticks_off()
     found, tau = agreement(list(times.values())), kendall(list(times.values()))
     ranks = "" if tau is None else f", rank correlation {tau:.2f}"
     return style.finish(

@@ -21,7 +21,7 @@ from .measure import CHILD, CannotMeasure, child, machine, read
 from .model import compiling_for
 
 FOLDER = Path(__file__).parent / "sanitized"
-PATIENCE = 120.0  # seconds for one kernel under one tool
+PATIENCE = 180.0  # seconds for one kernel under all tools
 TWINS = ("wrong", "mended")
 
 
@@ -91,10 +91,7 @@ def run(
             "kind": pair.kind,
             "lines": list(pair.lines),
             "doctor": _doctors(pair.name),
-            "tools": {
-                twin: {name: _under(tool, name, pair.name, twin, here["sheet"]) for name in TOOLS}
-                for twin in TWINS
-            },
+            "tools": _under_all(tool, pair.name, here["sheet"]),
         }
         data |= {"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
         measured.save(path, data)
@@ -108,15 +105,25 @@ def _doctors(name: str) -> dict[str, Any]:
         return read(children.run(child("_doctor", name, str(result)), PATIENCE, CHILD), result)
 
 
-def _under(sanitizer: str, tool: str, name: str, twin: str, sheet: str) -> dict[str, Any]:
-    """What one tool reports of one kernel: ``told``, or an ``error`` that kept it from its end."""
+def _under_all(sanitizer: str, name: str, sheet: str) -> dict[str, dict[str, Any]]:
+    """What each tool reports of both twins, all at the same time: ``told``, or an ``error`` that kept it from
+    its end."""
+    runs = [(twin, tool) for twin in TWINS for tool in TOOLS]
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log.txt"
-        application = child("_corpus", name, twin, sheet)
-        ended = children.run(
-            compute_sanitizer.command(sanitizer, tool, str(log), application), PATIENCE, CHILD
-        )
-        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ended.output
+        logs = [Path(folder) / f"{twin}-{tool}.txt" for twin, tool in runs]
+        commands = [
+            compute_sanitizer.command(sanitizer, tool, str(log), child("_corpus", name, twin, sheet))
+            for (twin, tool), log in zip(runs, logs, strict=True)
+        ]
+        found: dict[str, dict[str, Any]] = {twin: {} for twin in TWINS}
+        ends = children.run_all(commands, PATIENCE, CHILD)
+        for (twin, tool), log, ended in zip(runs, logs, ends, strict=True):
+            found[twin][tool] = _reported(ended, log)
+        return found
+
+
+def _reported(ended: children.Ended, log: Path) -> dict[str, Any]:
+    text = log.read_text("utf-8", "replace") if log.exists() else ended.output
     if ended.code is None:
         return {"error": f"did not end within {PATIENCE:.0f} s"}
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -26,14 +28,17 @@ def test_a_kernel_computes_what_numpy_computes(variant: Variant):
 
 
 @pytest.mark.gpu
-@each
-def test_a_kernel_computes_the_same_on_a_gpu(variant: Variant, tmp_path):
+@pytest.mark.parametrize("language", [CUDA_C, NUMBA])
+@pytest.mark.parametrize("file", FILES)
+def test_the_kernels_of_a_file_compute_the_same_on_a_gpu(file: str, language: str, tmp_path: Path):
+    keys = [v.key for v in variants() if (v.kernel.file, v.language) == (file, language)]
     result = tmp_path / "result.json"
-    sheet = machine(times_only=True)["sheet"]
-    ended = children.run(child("_launch", sheet, str(result), variant.key), PATIENCE, CHILD)
+    command = child("_launch", machine(times_only=True)["sheet"], str(result), *keys)
+    ended = children.run(command, PATIENCE, CHILD)
     assert ended.code == 0, ended.output
-    assert '"wrong": ""' in result.read_text()
-    assert result.read_text().count('"wrong"') == len(variant.kernel.sizes)
+    found = json.loads(result.read_text())
+    assert set(found) == set(keys)
+    assert not {key: one["wrong"] for key, sizes in found.items() for one in sizes.values() if one["wrong"]}
 
 
 @each
