@@ -42,7 +42,8 @@ def run_all(
     processes: list[subprocess.Popen[str]] = []
     deadline = time.monotonic() + patience
     try:
-        processes += [_start(command, environment) for command in commands]
+        for command in commands:
+            processes.append(_start(command, environment))
         return [_wait(process, deadline) for process in processes]
     except BaseException:
         for process in processes:
