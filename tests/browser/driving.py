@@ -153,12 +153,17 @@ class Notebook:
         self.page.locator(f'.jp-NotebookPanel-toolbar [data-command="{command}"]').click()
 
     def run_all(self) -> None:
-        """Run every cell, as the menu does; returns when none is running or waiting any more."""
-        self.page.evaluate("() => void jupyterapp.commands.execute('notebook:run-all-cells')")
-        cells = "jupyterapp.shell.currentWidget.content.widgets"
-        busy = f"{cells}.some(cell => cell.model.executionState == 'running')"
-        self.page.wait_for_function(busy, timeout=10 * SECONDS)
-        self.page.wait_for_function(f"!{busy}", timeout=1100 * SECONDS)
+        """Run every cell, as the menu does; returns when the kernel has been idle for three seconds."""
+        self.page.evaluate(
+            """async () => {
+                const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel
+                jupyterapp.commands.execute("notebook:run-all-cells")
+                for (let quiet = 0; quiet < 30; quiet++) {
+                    await new Promise(done => setTimeout(done, 100))
+                    if (kernel.status != "idle") quiet = 0
+                }
+            }"""
+        )
 
     def outputs(self) -> list[Output]:
         """What stands below every code cell, looked at where a reader would scroll to."""
