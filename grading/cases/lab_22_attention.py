@@ -13,7 +13,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         heads_case(2, 1, 1, 33, True),
         heads_case(2, 1, 6, 1, False),
         heads_case(6, 1, 5, 150, True, name="few queries", scale=100),
-        heads_case(6, 2, 200, 256, True, name="causal"),
+        heads_case(3, 1, 128, 192, True, name="causal"),
     ),
     "attention_project.backward": (
         heads_case(2, 1, 10, 17, True),

@@ -912,11 +912,11 @@ gpulab.plot.lines(
 # |---|---|---|
 # | **vLLM** | engine and server: paged and prefix cache, pieces, continuous batches; many models and makers of chips | the usual first choice |
 # | **SGLang** | engine and server: radix tree of prefixes, structured output | shared prefixes, agents |
-# | **TensorRT-LLM** | NVIDIA's engine: kernels and plans for its own GPUs | the last per cent on NVIDIA |
+# | **TensorRT-LLM** | NVIDIA's engine, built on PyTorch by now: kernels for its own GPUs | the last per cent on NVIDIA |
 # | **Triton Inference Server** | serves models of any framework, with a dynamic batcher; part of Dynamo's family today | many kinds of models side by side |
 # | **Dynamo** | NVIDIA's layer above engines: routing by cache, prefill and decode apart | many nodes |
-# | **NIM** | NVIDIA's containers: a model, an engine and its settings, ready-made | to buy rather than to tune |
-# | **TGI** | Hugging Face's server; in maintenance mode, its makers point to vLLM and SGLang | what runs on it already |
+# | **NIM** | NVIDIA's containers: a model and vLLM or SGLang (its version 2.1), ready-made | to buy rather than to tune |
+# | **TGI** | Hugging Face's server; in maintenance mode since December 2025 | what runs on it already |
 # | **llama.cpp**, Ollama | engine in C++ for CPUs and small GPUs, quantised models; Ollama wraps it | one machine, few users |
 # | **Ray Serve** | replicas, routing, scaling in Python; vLLM or another engine inside | several models, pipelines |
 #

@@ -175,7 +175,7 @@ print(
 # - **Graphs from Python.** `torch.compile` (2023) traces bytecode; **JAX** traces functions of arrays, so `jit`, `grad`, `vmap` and
 #   sharding compose. TensorFlow's `tf.function` and XLA were first (lab 08, section 5); Keras 3 (2023) runs on all three.
 # - **Tuning by machine.** `triton.autotune` tries a list; TVM's Ansor (2020) searches. Language models write kernels: on
-#   KernelBench (A. Ouyang et al., 2025) the best of them were as fast as PyTorch in fewer than 20 % of the tasks. One record of
+#   KernelBench (A. Ouyang et al., 2025) the best of that time were as fast as PyTorch in fewer than 20 % of the tasks. One record of
 #   2025 fell because its kernel had found a hole in the *benchmark* (Sakana AI's own correction, February 2025). Checks like
 #   this course's are the hard part.
 # - **Batching while running** is the standard in serving since Orca (G.-I. Yu et al., 2022; lab 20).
@@ -397,14 +397,17 @@ gpulab.plot.lines(
 #
 # ### References
 #
-# 1. JEDEC, "High Bandwidth Memory (HBM4) DRAM", JESD270-4, 2025. UALink 200G 1.0, 2025. CXL 4.0, 2025.
+# 1. JEDEC, "High Bandwidth Memory (HBM4) DRAM", JESD270-4, 2025. UALink 200G 1.0, 2025. CXL Consortium, CXL 4.0, press
+#    release of 18 November 2025. Intel, results of the second quarter of 2022 (the end of Optane).
 # 2. M. Horowitz, "Computing's Energy Problem (and what we can do about it)", ISSCC, 2014.
 # 3. M. O'Connor et al., "Fine-Grained DRAM", MICRO, 2017.
 # 4. R. Schwartz et al., "Green AI", CACM, 2020. https://arxiv.org/abs/1907.10597
 # 5. Meta, "Llama 3.1, model card", 2024. https://huggingface.co/meta-llama/Llama-3.1-405B
 # 6. C. Lattner et al., "MLIR: Scaling Compiler Infrastructure for Domain Specific Computation", CGO, 2021.
 # 7. A. Ouyang et al., "KernelBench: Can LLMs Write Efficient GPU Kernels?", 2025. https://arxiv.org/abs/2502.10517
-# 8. H. Tang et al., "1-bit Adam", ICML, 2021. https://arxiv.org/abs/2102.02888; Y. Lu et al., "0/1 Adam", ICLR, 2023.
+# 8. NVIDIA, cuTile Python, release notes (1.0.0: 2 December 2025). https://docs.nvidia.com/cuda/cutile-python/
+# 9. Sakana AI, "The AI CUDA Engineer", 2025, with its correction. https://sakana.ai/ai-cuda-engineer/
+# 10. H. Tang et al., "1-bit Adam", ICML, 2021. https://arxiv.org/abs/2102.02888; Y. Lu et al., "0/1 Adam", ICLR, 2023.
 
 # %%
 gpulab.recap("22")

@@ -30,11 +30,11 @@ def text() -> str:
 
 
 def test_the_table_of_bytes_is_what_the_formulas_give():
-    causal, few = heads_case(4, 2, 256, 256, True).sizes, heads_case(8, 1, 4, 200, True).sizes
+    causal, few = heads_case(2, 1, 192, 192, True).sizes, heads_case(8, 1, 4, 200, True).sizes
     found = [forward_bytes_by_head(causal), forward_bytes(causal), inputs_once(causal)]
-    assert found == [1_179_648, 458_752, 262_144]
+    assert found == [344_064, 147_456, 98_304]
     assert [forward_bytes_by_head(few), forward_bytes(few), inputs_once(few)] == [413_696, 55_296, 55_296]
-    assert pairs(causal) == 131_584 and visits(heads_case(4, 2, 192, 192, True).sizes) == 90
+    assert pairs(causal) == 37_056 and visits(causal) == 45
 
 
 def test_predictions_are_what_was_derived():
@@ -82,5 +82,5 @@ def test_the_references_are_what_autograd_says(group, shared, n, more, causal):
 
 
 def test_the_reports_derivation_is_the_count():
-    assert 4 * 256 * 64 * 2 == 131_072 and (64 + 128 + 192 + 256) * 2 * 2 * 64 * 2 == 327_680
-    assert "131,072" in text() and "327,680" in text() and 131_072 + 327_680 == 458_752
+    assert 2 * 192 * 64 * 2 == 49_152 and (64 + 128 + 192) * 2 * 64 * 2 == 98_304
+    assert "49,152" in text() and "98,304" in text() and 49_152 + 98_304 == 147_456

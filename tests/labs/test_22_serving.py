@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import leaderboard, serving
+from gpulab import leaderboard, plot, serving
 from gpulab.exercises import cases, find, registry
 from gpulab.exercises.lab_22_serving import OFFLINE, ONLINE, SLO, TIMES, TRACES
 from gpulab.exercises.references.lab_22_serving import ours
@@ -91,3 +91,34 @@ def test_a_project_has_forty_points_for_being_right_and_forty_for_its_score():
         assert sum(e.points for e in exercises) == 80, name
     written = [c for c in notebooks.cells(LAB, "markdown") if c.metadata.get("nbgrader", {}).get("grade")]
     assert [c.metadata["nbgrader"]["points"] for c in written].count(20) == 3
+
+
+def test_the_numbers_of_the_detective_are_those_of_its_runs(capsys):
+    source = next(c.source for c in notebooks.cells(LAB, "code") if "def gentle(" in c.source)
+    names = {"serving": serving, "traces": traces, "metrics": metrics, "replace": replace, "SLO": SLO}
+    names |= {"plot": plot, "TIMES": TIMES}
+    exec(source, names)
+    gentle, small, shown = names["gentle"], names["SMALL"], names["shown"]
+    assert "98 % of 469 requests in time, median TTFT 52 ms" in capsys.readouterr().out
+    documents = [life for life in shown.lives if life.request.prompt > 3000]
+    waits = [metrics.ttft(life) for life in documents]
+    assert (len(waits), round(min(waits)), round(max(waits))) == (6, 3, 8)
+    longest = max((life.request for life in documents), key=lambda request: request.prompt)
+    (alone,) = serving.run(small, [replace(longest, arrival=0.0, number=0)], gentle()).lives
+    assert round(metrics.ttft(alone), 1) == 0.9
+    step = sorted(step.seconds for step in shown.steps)[len(shown.steps) // 2]
+    assert round(1e3 * step, 1) == 8.5 and round(64 / step, -2) == 7500
+    come = sum(life.request.prompt + life.request.output for life in shown.lives) / 20
+    assert round(come, -2) == 8100
+    larger = serving.run(small, names["day"], gentle(128))
+    again = [metrics.ttft(life) for life in larger.lives if life.request.prompt > 3000]
+    assert (round(min(again), 1), round(max(again), 1)) == (0.6, 2.2)
+    for run in (shown, larger):
+        assert round(1e3 * metrics.percentile(map(metrics.tpot, run.lives), 99)) == 9
+    lengths = (
+        (24, traces.Lengths(200, 0.5, 600, 40, 0.6, 200)),
+        (0.5, traces.Lengths(6000, 0.2, 8000, 40, 0.5, 200)),
+    )
+    longer = [r for n, (rate, each) in enumerate(lengths) for r in traces.poisson(rate, 40, 3 + n, each)]
+    longer = [replace(r, number=n) for n, r in enumerate(sorted(longer, key=lambda r: r.arrival))]
+    assert round(max(map(metrics.ttft, serving.run(small, longer, gentle()).lives))) == 22

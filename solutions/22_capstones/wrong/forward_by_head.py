@@ -1,4 +1,4 @@
-# exercise: attention_project.forward  fails: loaded bytes, causal  says: naive 1,179,648
+# exercise: attention_project.forward  fails: loaded bytes, causal  says: naive 344,064
 import triton.language as tl
 
 from gpulab import triton

@@ -1,4 +1,4 @@
-# exercise: attention_project.forward  fails: instructions, causal, spilled registers  says: found no room
+# exercise: attention_project.forward  fails: spilled registers  says: found no room
 import triton.language as tl
 
 from gpulab import triton
@@ -56,7 +56,7 @@ def forward_kernel(
 
 def forward(q, k, v, out, lse, causal):
     (heads, n, d), (shared, m, _) = q.shape, k.shape
-    group, rows = heads // shared, 512
+    group, rows = heads // shared, 128
     forward_kernel[(triton.cdiv(group * n, rows), shared)](
-        q, k, v, out, lse, n, m, CAUSAL=bool(causal), GROUP=group, D=d, ROWS=rows, COLUMNS=32, num_warps=16
+        q, k, v, out, lse, n, m, CAUSAL=bool(causal), GROUP=group, D=d, ROWS=rows, COLUMNS=64, num_warps=2
     )
