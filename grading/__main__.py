@@ -1,4 +1,4 @@
-"""`python -m grading release | course | grade | similar | forget | redteam | doctor`"""
+"""`python -m grading release | course | grade | similar | regrades | errors | forget | redteam | doctor`"""
 
 from __future__ import annotations
 
@@ -137,6 +137,34 @@ def similar(options: argparse.Namespace, course: Course) -> int:
             else:
                 found = similar_module.pairs(lab.notebooks[name], notebooks)
             screen.show_pairs(console, name, found[: options.top], len(notebooks))
+    return 0
+
+
+def regrades(options: argparse.Namespace, course: Course) -> int:
+    """Judge anew what students asked for, and show both verdicts; nothing is written into the gradebook."""
+    from grading import regrades as regrades_module
+    from grading.sandbox import Limits
+
+    limits = Limits(seconds=options.limit, patience=options.limit / 6)
+    found = regrades_module.queue(course, options.folder or course.regrades, limits, options.unsafe)
+    for each in found:
+        for line in each.lines():
+            console.print(line, markup=False)
+    changed = sorted({each.request.lab for each in found if each.changes})
+    console.print(f"{len(found)} requests", markup=False)
+    for lab in changed:
+        console.print(
+            f"the judge says something else today: python -m grading grade {lab} gives it to everybody"
+        )
+    return 0
+
+
+def errors(options: argparse.Namespace, course: Course) -> int:
+    """Say what goes wrong in a lab's exercises: known from wrong/, and in the class."""
+    from grading import typical
+
+    text = typical.markdown(options.lab, typical.typical(course, options.lab))
+    console.print(text, markup=False)
     return 0
 
 
@@ -289,6 +317,20 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--unsafe", action="store_true", help="with --ptx: as for grade")
     command.set_defaults(run=similar)
+    command = commands.add_parser("regrades", help="students' requests: the old verdict beside a new one")
+    command.add_argument(
+        "folder", nargs="?", type=Path, help="with a .toml for each request (default: grading/regrades)"
+    )
+    command.add_argument(
+        "--limit", type=positive, default=120, metavar="SECONDS", help="as for grade (default: 120)"
+    )
+    command.add_argument("--unsafe", action="store_true", help="as for grade")
+    command.set_defaults(run=regrades)
+    command = commands.add_parser(
+        "errors", help="typical errors of each exercise: of wrong/ and of the class"
+    )
+    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy")
+    command.set_defaults(run=errors)
     command = commands.add_parser("forget", help="delete student data of before a date")
     command.add_argument(
         "--before",

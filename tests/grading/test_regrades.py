@@ -1,0 +1,101 @@
+"""A student asks for a regrade: the old verdict stands beside a new one, and nothing else changes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grading import classroom
+from grading.__main__ import main
+from grading.course import Course
+from grading.sandbox import Limits
+from grading.verdicts import Store
+from tests.grading.conftest import LAB, Class
+
+
+def ask(course: Course, name: str, **said: str) -> Path:
+    course.regrades.mkdir(parents=True, exist_ok=True)
+    path = course.regrades / f"{name}.toml"
+    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in said.items()))
+    return path
+
+
+def queue(course: Course, capsys: pytest.CaptureFixture[str], code: int = 0) -> str:
+    assert main(["regrades", "--limit", "60"], course) == code
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_old_and_new_verdict_stand_side_by_side(
+    needs_sandbox: None, school: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, why = school.course, "My copy is right \x1b[31m at 31."
+    school.folder = course.submitted
+    only = {"transpose": "", "sectors": "return_nothing = 1"}
+    school.hand_in("ada", only)
+    school.hand_in("bob", only)
+    classroom.grade(course, LAB, course.submitted, limits=Limits(seconds=60, patience=10))
+    store = Store(course.verdicts)
+    right = store.get("ada", LAB, LAB)
+    assert right is not None and right.points == 4
+    # As if a judge of last week had been wrong about ada.
+    first = right.exercises[0]
+    worse = replace(
+        first, lines=(replace(first.lines[0], points=0.0, short="wrong last week"), *first.lines[1:])
+    )
+    store.put("ada", LAB, LAB, replace(right, exercises=(worse, *right.exercises[1:])))
+    ask(course, "first", student="ada", lab=LAB, exercise="memory.copy", why=why)
+    ask(course, "second", student="bob", lab=LAB, exercise="memory.copy", why="Look again.")
+    ask(course, "third", student="cy", lab=LAB, why="I handed it in.")
+    ask(course, "fourth", student="bob", lab="99_none", why="What?")
+    ask(course, "fifth", student="bob", lab=LAB, exercise="memory.none", why="What?")
+    before = {
+        p: p.read_bytes() for p in course.home.rglob("*") if p.is_file() and course.regrades not in p.parents
+    }
+    out = queue(course, capsys)
+    assert "ada · 90_class · memory.copy (first.toml) “My copy is right at 31.”" in out
+    assert "memory.copy: 2.4 of 4, wrong last week today 4 of 4" in out
+    assert "memory.copy: 4 of 4; the same today" in out
+    assert (
+        "nothing of cy in" in out and "no released lab '99_none'" in out and "does not ask memory.none" in out
+    )
+    assert f"python -m grading grade {LAB} gives it to everybody" in out
+    after = {
+        p: p.read_bytes() for p in course.home.rglob("*") if p.is_file() and course.regrades not in p.parents
+    }
+    assert after == before
+    record = json.loads((course.regrades / f"ada@{LAB}@first.json").read_text())
+    assert record["verdicts"][0]["old"]["lines"][0]["points"] == 0
+    assert record["verdicts"][0]["new"]["lines"][0]["points"] == 1.6
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("student = ", "is no TOML"),
+        ('student = "ada"', "does not say 'lab'"),
+        ('student = "ada"\nlab = 4\nwhy = "x"', "'lab' is no text"),
+        ('student = "../ada"\nlab = "x"\nwhy = "x"', "../ada is no student's id"),
+        (f'why = "{"x" * 30_000}"', "is no file of at most 20,000 bytes"),
+    ],
+)
+def test_what_is_no_request_is_said(
+    course: Course, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    ask(course, "odd").write_text(text)
+    assert said in queue(course, capsys, code=1)
+
+
+def test_a_link_is_no_request(course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "secret").write_text('student = "ada"\nlab = "x"\nwhy = "x"')
+    ask(course, "odd").unlink()
+    (course.regrades / "odd.toml").symlink_to(tmp_path / "secret")
+    assert "is no file of at most" in queue(course, capsys, code=1)
+
+
+def test_without_requests_nothing_is_judged(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no folder" in queue(course, capsys, code=1)
+    course.regrades.mkdir(parents=True)
+    assert queue(course, capsys) == "0 requests"
