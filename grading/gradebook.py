@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from nbconvert.exporters import NotebookExporter
 from nbconvert.writers import FilesWriter
 from nbformat import NotebookNode
 from nbgrader import api as nbgrader
@@ -35,6 +36,7 @@ from grading import late, texts
 from grading.course import Course, nbgrader_config
 from grading.errors import GradingError
 from grading.exports import as_csv
+from grading.feedback import FeedbackExporter
 from grading.verdicts import NotebookVerdict, write_whole
 
 
@@ -180,11 +182,11 @@ class Writer:
         config.CourseDirectory.assignment_id = lab
         self.steps = []
         with _quiet():
-            for converter in (Autograde, GenerateFeedback):
+            for converter, exporter in ((Autograde, NotebookExporter), (GenerateFeedback, FeedbackExporter)):
                 step = converter(coursedir=CourseDirectory(config=config), config=config)
                 step.force = True
                 step.writer = FilesWriter(parent=step, config=step.config)
-                step.exporter = step.exporter_class(parent=step, config=step.config)
+                step.exporter = exporter(parent=step, config=step.config)
                 for preprocessor in step.preprocessors:
                     step.exporter.register_preprocessor(preprocessor)
                 self.steps.append(step)
