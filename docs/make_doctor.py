@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -24,7 +26,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 TARGET = HERE / "doctor.md"
 SANITIZED = ROOT / "validation" / "sanitized"
-PATIENCE = 30  # seconds for one kernel in numba's simulator
+PATIENCE = 30  # seconds of the processor for one kernel in numba's simulator …
+WAITING = 600  # … and seconds by the clock, for one whose threads all wait
 INNER = "--in-numbas-simulator"
 ERROR, NO_END = "error", "no end"
 
@@ -55,8 +58,9 @@ are right. `gpulab.sanitize` tells {found} of the {total} with the expected clas
 of the solutions of the labs.
 
 **numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the numba half. What it does with a wrong kernel:
-an error, a result that is not the mended twin's, no end within {patience} seconds, or nothing that
-shows (silent). Some operations and blocks that wait for each other it cannot run at all.
+an error, a result that is not the mended twin's, no end within {patience} seconds of the
+processor, or nothing that shows (silent). Some operations and blocks that wait for each other it
+cannot run at all.
 Local arrays begin with zeros in numba, and it has no `cp.async`: these kernels are in CUDA C only.
 **compute-sanitizer** needs a GPU{run}: its column says what its manual says it looks for."""
 
@@ -136,12 +140,20 @@ def _in_a_process(name: str, twin: str) -> str:
     command = [sys.executable, str(Path(__file__)), INNER, twin, name]
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=WAITING, preexec_fn=_limited
+        )
     except subprocess.TimeoutExpired:
+        return NO_END
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return NO_END
     if done.returncode:
         raise RuntimeError(f"{name}: {done.stderr}")
     return done.stdout.strip()
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
 
 
 def in_numbas_simulator(twin: str, name: str) -> str:

@@ -66,7 +66,7 @@ def _watched(
     barriers: list[Synchronisation] = []
 
     def watch_races(launch: devices.Launch) -> Races:
-        races.append(Races(replicated=launch.kernel.replicates))
+        races.append(Races(arrays=launch.arrays, replicated=launch.kernel.replicates))
         return races[-1]
 
     def watch_barriers(launch: devices.Launch) -> Synchronisation:

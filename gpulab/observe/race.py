@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from gpulab.ptx import Location
@@ -25,7 +24,7 @@ CUDA_C = (".cu", ".cuh", ".h", ".hpp")  # how files of CUDA C++ end
 class Touch:
     """One side of a race: a thread's access of kind READ, WRITE, ATOMIC or BLOCK_ATOMIC at a source line.
 
-    `linear_thread` counts within the block.
+    `linear_thread` counts within the block; `value` is what was read or written, empty where it is not known.
     """
 
     location: Location | None
@@ -33,6 +32,7 @@ class Touch:
     thread: Index
     linear_thread: int
     kind: int
+    value: str = ""
 
     @property
     def line(self) -> int:
@@ -44,9 +44,10 @@ class Race:
     """Two touches of one word that nothing orders; `first` stands first on the way through the program.
 
     `space` is shared or global. `element` is the index in the array, flat where its shape is not known;
-    `label` is the learner's name of a global array. `place` says where a barrier of all threads would order
-    the two: ``after`` the first or ``before`` the second line, empty if neither or not known. `repeated`
-    says of two accesses on one line that they belong to different rounds of a loop.
+    `label` is the learner's name of the array, empty where it is not known. `place` says where a barrier of
+    all threads would order the two: ``after`` the first or ``before`` the second line, empty if neither or
+    not known. `repeated` says of two accesses on one line that they belong to different rounds of a loop,
+    `signalled` of a kernel that its threads use atomics or volatile accesses, too.
     """
 
     kernel: str
@@ -58,23 +59,12 @@ class Race:
     label: str = ""
     place: str = ""
     repeated: bool = False
+    signalled: bool = False
 
     @property
     def block(self) -> Index:
         """The block of the second touch."""
         return self.second.block
-
-    @property
-    def array(self) -> str:
-        """The learner's name of the array: given, or the only one that both source lines index."""
-        if self.label:
-            return self.label
-        names = [
-            set(re.findall(r"([A-Za-z_]\w*)\s*\[", source_text(touch.location)))
-            for touch in (self.first, self.second)
-        ]
-        common = names[0] & names[1]
-        return common.pop() if len(common) == 1 else ""
 
     @property
     def within_a_block(self) -> bool:
@@ -88,14 +78,15 @@ class Race:
     @property
     def sighting(self) -> str:
         """The two accesses with their lines and threads, and no cure."""
-        array = f" `{self.array}`" if self.array else ""
+        array = f" `{self.label}`" if self.label else ""
         place = ", ".join(map(str, self.element))
-        word = f"{self.array}[{place}]" if self.array else f"element {place}"
+        word = f"{self.label}[{place}]" if self.label else f"element {place}"
         touches = sorted((self.first, self.second), key=lambda t: t.line)
         width = max(len(source_text(t.location)) for t in touches)
         rows = [
             f"    {t.line:4} │ {source_text(t.location):<{width}}   "
             f"thread {t.linear_thread} of block {_short(t.block)} {VERBS[t.kind]} {word}"
+            + (f" = {t.value}" if t.value else "")
             for t in touches
         ]
         lead = f"Race in kernel {self.kernel}, {self.space} array{array}"
@@ -106,12 +97,16 @@ class Race:
 
     def _explained(self) -> tuple[str, str]:
         earlier, later = self.first.line, self.second.line
-        if not self.within_a_block:
-            return (
-                "Nothing orders two blocks of one launch.",
-                "Usual cure: let each block write its own elements, use an atomic, or make it two kernels.",
-            )
         c = self.first.location is not None and self.first.location.file.endswith(CUDA_C)
+        if not self.within_a_block:
+            usual = (
+                "Usual cure: let each block write its own elements, use an atomic, or make it two kernels."
+            )
+            if self.signalled and (self.first.kind, self.second.kind) == (WRITE, READ):
+                fence = "__threadfence()" if c else "cuda.threadfence()"
+                usual += f" If a flag or a counter tells the reader that the writer is done: {fence} before "
+                usual += "it is raised, and after it is seen."
+            return "Nothing orders two blocks of one launch.", usual
         names = ("__syncwarp()", "__syncthreads()") if c else ("cuda.syncwarp()", "cuda.syncthreads()")
         cure = names[0 if self.within_a_warp else 1]
         members = "warp" if self.within_a_warp else "block"

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpulab.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
-from gpulab.simt.errors import Index
+from gpulab.simt.errors import Index, indexed_names
 from gpulab.simt.program import is_volatile
+from gpulab.simt.types import DTYPES
 
 from .clocks import Clocks
 from .flow import Flow
@@ -475,7 +476,9 @@ class Races(Observer):
         if clash.any():
             at = int(clash.argmax())
             first, second = who.thread[order[at]], who.thread[order[at + 1]]
-            self._add(access, access.index, int(first), kind, int(second), kind, int(order[at]), who)
+            written = int(value[order[at]]) if kind == WRITE else None
+            sides = (access.index, int(first), kind, written), (access.index, int(second), kind)
+            self._add(access, sides)
 
     # ---- findings --------------------------------------------------------------------------------------
 
@@ -487,29 +490,29 @@ class Races(Observer):
         at = int(across.argmax() if across.any() else unordered.argmax())
         before = int(s.kind[place[at]]) if role == WRITER else READ
         first, index = int(thread_of(touch[at])), int(self._index_of(touch[at]))
-        self._add(access, index, first, before, int(who.thread[at]), kind, at, who)
+        known = before == WRITE and len(access.values) == 1 and access.size == s.granule
+        written = int(s.value[place[at]]) if known else None
+        self._add(access, ((index, first, before, written), (access.index, int(who.thread[at]), kind)))
 
     def _add(
-        self,
-        access: Access,
-        index: int,
-        first: int,
-        first_kind: int,
-        second: int,
-        kind: int,
-        at: int,
-        who: Who,
+        self, access: Access, both: tuple[tuple[int, int, int, int | None], tuple[int, int, int]]
     ) -> None:
+        """Two touches race: (instruction, thread, kind) of each, and what the first one wrote, if known."""
+        (index, first, first_kind, written), (_, second, kind) = both
         instructions = self._program.instructions
-        sides = [(index, first, first_kind), (access.index, second, kind)]
+        address = self._address_of(access, second)
+        element, size, label = self._element(access, address, (index, access.index))
+        dtype = self._type_of(access, size, address)
+        sides = [
+            (index, first, first_kind, _spoken(written, dtype)),
+            (access.index, second, kind, _spoken(self._moved(access, second, kind), dtype)),
+        ]
         if self._is_backwards(index, access.index):
             sides.reverse()
-        places = tuple(instructions[i].location or i for i, _, _ in sides)
+        places = tuple(instructions[i].location or i for i, *_ in sides)
         known = self._seen.get(places)  # an unrolled loop has many instructions of one line
         if known is not None and (first // 32 == second // 32 or not self.findings[known].within_a_warp):
             return
-        address = self._address_of(access, int(who.thread[at]))
-        element, size, label = self._element(access, address)
         earlier, later = (self._side(*side) for side in sides)
         race = Race(
             self._program.display_name,
@@ -534,7 +537,8 @@ class Races(Observer):
             place = self._flow.place_of_barrier(first, second, self._is_divergent)
             written_first = race.first.kind != READ and race.second.kind == READ
             repeated = written_first or self._flow.is_repeated(first, second)
-            self.findings[number] = replace(race, place=place, repeated=repeated)
+            signalled = ATOMIC in self._kinds.values()
+            self.findings[number] = replace(race, place=place, repeated=repeated, signalled=signalled)
 
     def _is_divergent(self, branch: int) -> bool:
         """Whether threads of one block have decided differently at a branch."""
@@ -554,8 +558,10 @@ class Races(Observer):
         shape = (access.chunk.blocks.size, access.chunk.lanes_per_block)
         return int(np.broadcast_to(access.address, shape)[row, thread % self._lanes])
 
-    def _element(self, access: Access, address: int) -> tuple[tuple[int, ...], int, str]:
-        """(index, bytes of an element, the array's name)."""
+    def _element(
+        self, access: Access, address: int, sites: tuple[int, int]
+    ) -> tuple[tuple[int, ...], int, str]:
+        """(index, bytes of an element, the array's name) of what the instructions `sites` touch."""
         size = max(access.size // max(len(access.values), 1), 1)
         if access.space == "global":
             for label in self._arrays:
@@ -565,9 +571,36 @@ class Races(Observer):
             assert variable is not None
             return ((address - variable.address) // size,), size, variable.name
         start = max((o for o, _ in self._program.shared_variables.values() if o <= address), default=0)
-        return ((address - start) // size,), size, ""
+        return ((address - start) // size,), size, self._shared_name(sites)
 
-    def _side(self, index: int, thread: int, kind: int) -> Touch:
+    def _shared_name(self, sites: tuple[int, int]) -> str:
+        """The only name that both source lines use as an array and no argument has."""
+        one, other = (indexed_names(self._program.instructions[i].location) for i in sites)
+        common = (one & other) - {label.name for label in self._arrays}
+        return common.pop() if len(common) == 1 else ""
+
+    def _type_of(self, access: Access, size: int, address: int) -> np.dtype | None:
+        """The type of an element, if it is known: where compilers merely move floats they call them words."""
+        arrays = {a: np.dtype(a.dtype) for a in self._arrays if not a.dtype.startswith(("void", "record"))}
+        if access.space == "global":
+            dtype = next((t for a, t in arrays.items() if a.address <= address < a.address + a.extent), None)
+        else:
+            dtype = DTYPES.get(access.instruction.parts[-1])
+            integers = arrays and all(t.kind in "iu" for t in arrays.values())
+            if dtype is None or (dtype.kind != "f" and not integers):
+                return None
+        return dtype if dtype is not None and dtype.itemsize == size and dtype.kind in "iufb" else None
+
+    def _moved(self, access: Access, thread: int, kind: int) -> int | None:
+        """The bits that a thread reads or writes, where it is one element."""
+        if kind not in (READ, WRITE) or len(access.values) != 1 or access.values[0].itemsize > WIDEST:
+            return None
+        row = int(np.flatnonzero(access.chunk.blocks == thread // self._lanes)[0])
+        shape = (access.chunk.blocks.size, access.chunk.lanes_per_block)
+        value = np.broadcast_to(access.values[0], shape)[row : row + 1, thread % self._lanes]
+        return int(written_bits([value], value.itemsize, 0)[0])
+
+    def _side(self, index: int, thread: int, kind: int, value: str) -> Touch:
         x, y, _ = self._block
         gx, gy, _ = self._grid
         block, lane = divmod(thread, self._lanes)
@@ -577,8 +610,16 @@ class Races(Observer):
             (lane % x, lane // x % y, lane // (x * y)),
             lane,
             kind,
+            value,
         )
 
 
 def _are_distinct(place: Array) -> bool:
     return bool((place[1:] > place[:-1]).all()) or len(np.unique(place)) == len(place)
+
+
+def _spoken(bits: int | None, dtype: np.dtype | None) -> str:
+    """A value as a learner writes it; empty where it is not known."""
+    if bits is None or dtype is None:
+        return ""
+    return str(np.array(bits, np.int64).reshape(1).view(dtype)[0])

@@ -57,7 +57,7 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
         fault = _attempt(run, args, named)
     found = tools.findings()
     if fault is not None:
-        return Findings(_name(run), [*found, _as_finding(fault)], LOOKED)
+        return Findings(tools.kernel(run), [*found, _as_finding(fault)], LOOKED)
     first = before.now()
 
     def again(**options: Any) -> str:
@@ -68,7 +68,7 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
         if fault is not None:
             found.append(_as_finding(fault))
             return ""
-        return first.difference(before.now())
+        return first.difference(before.now(), tools.labels())
 
     found += tools.undefined_results(certain=True)
     doubtful = tools.undefined_results(certain=False)
@@ -76,22 +76,13 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
         found += doubtful
     if not found and not tools.order_may_matter():
         first.restore()
-        return Findings(_name(run), [], ONE_ORDER)
+        return Findings(tools.kernel(run), [], ONE_ORDER)
     difference = next((d for order in ORDERS if (d := again(schedule=order))), "")
     if difference:
-        found.append(_order(_name(run), difference, bool(found), tools.ordered_atomics()))
+        found.append(_order(tools.kernel(run), difference, bool(found), tools.ordered_atomics()))
     first.restore()
     return Findings(
-        _name(run), list({(f.kind, f.lines): f for f in reversed(found)}.values()), SEVERAL_ORDERS
-    )
-
-
-def _name(run: Any) -> str:
-    kernel = getattr(run, "kernel", None)
-    return str(
-        getattr(kernel, "name", None)
-        or getattr(kernel, "__name__", None)
-        or getattr(run, "__name__", "kernel")
+        tools.kernel(run), list({(f.kind, f.lines): f for f in reversed(found)}.values()), SEVERAL_ORDERS
     )
 
 
@@ -135,18 +126,22 @@ class _Contents:
         for tensor, data in zip(self.tensors, self.tensor_data, strict=True):
             tensor.data.copy_(data)
 
-    def difference(self, other: _Contents) -> str:
-        """In which array, and how far, the results differ; empty where they are equal bit for bit."""
+    def difference(self, other: _Contents, labels: list[simt.ArrayLabel]) -> str:
+        """An element that differs, with both values; empty where all results are equal bit for bit."""
+        arrays = [a for a in self.args if isinstance(a, np.ndarray) or hasattr(a, "untyped_storage")]
+        names = [label.name for label in labels] if len(labels) == len(arrays) else []
         for number, (mine, theirs) in enumerate(zip(self.host_data, other.host_data, strict=True)):
             if mine.tobytes() != theirs.tobytes():
-                return _difference(f"array number {number}", mine, theirs)
+                place = next(i for i, a in enumerate(arrays) if a is self.hosts[number])
+                return _difference(names[place] if names else f"array {place}", mine, theirs)
         for mine, theirs in zip(self.tensor_data, other.tensor_data, strict=True):
             if not bool((mine == theirs).all()):
-                return "a tensor"
+                return "a tensor differs"
         after = {a.address: data for a, data, _ in other.allocations}
         for allocation, data, _ in self.allocations:
-            if allocation.address in after and not np.array_equal(data, after[allocation.address]):
-                return f"`{allocation.name}`" if allocation.name else "a device array"
+            later = after.get(allocation.address)
+            if later is not None and not np.array_equal(data, later):
+                return _difference_at(allocation, data, later, labels)
         return ""
 
 
@@ -154,11 +149,25 @@ def _difference(name: str, mine: np.ndarray, theirs: np.ndarray) -> str:
     different = mine.view(f"V{mine.itemsize}") != theirs.view(f"V{mine.itemsize}")
     at = np.unravel_index(int(different.argmax()), mine.shape)
     place = ", ".join(str(int(i)) for i in at)
-    return f"{name}, where element [{place}] is once {mine[at]} and once {theirs[at]},"
+    return f"{name}[{place}] is once {mine[at]} and once {theirs[at]}"
+
+
+def _difference_at(
+    allocation: simt.Allocation, mine: np.ndarray, theirs: np.ndarray, labels: list[simt.ArrayLabel]
+) -> str:
+    """As `_difference`, for bytes on the device."""
+    address = allocation.address + int((mine != theirs).argmax())
+    label = next((a for a in labels if a.address <= address < a.address + a.extent), None)
+    if label is None or label.dtype.startswith(("void", "record")):
+        return f"`{label.name if label else allocation.name or 'a device array'}` differs"
+    index = label.index_of(address)
+    start = label.address - allocation.address + sum(i * s for i, s in zip(index, label.strides, strict=True))
+    once, again = (data[start : start + label.itemsize].view(label.dtype)[0] for data in (mine, theirs))
+    return f"{label.name}[{', '.join(map(str, index))}] is once {once} and once {again}"
 
 
 def _order(kernel: str, difference: str, explained: bool, atomics: dict[Location, str]) -> Finding:
-    lead = f"The result of {kernel} depends on the order of warps and blocks: {difference} differs."
+    lead = f"The result of kernel {kernel} depends on the order of warps and blocks: {difference}."
     if explained:
         return Finding("order", f"{lead}\nThe findings above say why.")
     texts = [source_text(place) for place in atomics]

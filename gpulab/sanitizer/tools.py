@@ -80,6 +80,15 @@ class Tools:
         found = [u for u in self.of(WarpResults) if (u.why == "unnamed") == certain]
         return [Finding("barrier", str(u), lines_of(u.location)) for u in found]
 
+    def kernel(self, run: Any) -> str:
+        """What was looked at: the kernels that were launched, or `run` if there was none."""
+        names = dict.fromkeys(launch.kernel.name for launch in self._launches)
+        return ", ".join(names) or str(getattr(run, "__name__", "kernel"))
+
+    def labels(self) -> list[simt.ArrayLabel]:
+        """What the learner calls the arrays of the first launch."""
+        return list(self._launches[0].arrays) if self._launches else []
+
     def order_may_matter(self) -> bool:
         """Whether a result could depend on the order although nobody races: where threads use atomics that do
         not commute, look at what others change, at a clock, or at who else runs."""

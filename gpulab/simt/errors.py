@@ -53,8 +53,10 @@ def source_text(location: Location | None) -> str:
 
 
 def indexed_names(location: Location | None) -> set[str]:
-    """The names before an opening bracket in a source line: arrays, most likely."""
-    return set(re.findall(r"([A-Za-z_]\w*)\s*\[", source_text(location)))
+    """The names before an opening bracket in a source line, or first in an atomic: arrays, most likely."""
+    text = source_text(location)
+    atomics = re.findall(r"atomic(?:\.\w+|[A-Z]\w*)\(\s*&?\s*([A-Za-z_]\w*)", text)
+    return {*re.findall(r"([A-Za-z_]\w*)\s*\[", text), *atomics}
 
 
 def indexes_axes(location: Location | None) -> bool:

@@ -177,8 +177,8 @@ def test_the_message_names_lines_threads_and_the_array():
     assert two.startswith(f"    {load:4} │ out[t] = tile[n - 1 - t]")
     writer, reader = race.first.linear_thread, race.second.linear_thread
     assert writer == 63 - reader
-    assert one.endswith(f"thread {writer} of block 0 writes tile[{writer}]")
-    assert two.endswith(f"thread {reader} of block 0 reads tile[{writer}]")
+    assert one.endswith(f"thread {writer} of block 0 writes tile[{writer}] = {writer}.0")
+    assert two.endswith(f"thread {reader} of block 0 reads tile[{writer}] = {writer}.0")
     assert between == f"No barrier between line {store} and line {load}."
     assert cure == f"Usual cure: cuda.syncthreads() after line {store}."
 

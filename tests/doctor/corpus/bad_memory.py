@@ -8,7 +8,7 @@ from numba import float32, int32
 from gpulab import cuda
 
 from ..pairs import Corpus
-from .data import ramp, ramp2, zeros
+from .data import ramp, ramp2, views, zeros
 
 PAIRS = Corpus()
 pair = PAIRS.pair
@@ -133,3 +133,16 @@ def a_loop_over_rows_runs_once_too_often(mended):
         y[t] = total
 
     return sums
+
+
+@pair("memory", lambda: (*views(64), zeros(64)), says="no multiple of 4")
+def a_view_begins_inside_an_element(mended):
+    @cuda.jit
+    def copy(even, odd, y):
+        i = cuda.grid(1)
+        if mended:
+            y[i] = even[i]
+        else:
+            y[i] = odd[i]  # here
+
+    return copy

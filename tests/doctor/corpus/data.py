@@ -38,3 +38,10 @@ def uneven(n: int) -> Array:
     """Floats whose sum rounds differently in every order."""
     scale = np.float32(1000) ** (np.arange(n) % 3 - 1)
     return (np.random.default_rng(7).normal(size=n) * scale).astype(np.float32)
+
+
+def views(n: int) -> tuple[Any, Any]:
+    """The same device memory as n float32 from its first byte on, and from its second one."""
+    octets = cuda.to_device(np.zeros(4 * n + 4, np.uint8))
+    even, odd = (octets[start : start + 4 * n].view(np.float32) for start in (0, 1))
+    return even, odd

@@ -222,3 +222,16 @@ def counters_are_cleared_between_two_barriers(mended):
                 y[t] += counts[t]
 
     return twice
+
+
+@harmless(lambda: (ramp(64, np.int32), zeros(64, dtype=np.int32), 5))
+def a_local_array_of_numba_begins_with_zeros(mended):
+    @cuda.jit
+    def turn(x, y, n):
+        mine = cuda.local.array(8, int32)
+        t = cuda.threadIdx.x
+        for k in range(n):
+            mine[(k + t) % 8] = x[t] + k
+        y[t] = mine[(n + t) % 8]
+
+    return turn

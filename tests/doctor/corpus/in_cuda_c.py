@@ -13,7 +13,7 @@ import numpy as np
 from gpulab import cupy as cp
 
 from ..pairs import Pair, marked_lines
-from .data import bins, ramp, zeros
+from .data import bins, ramp, uneven, zeros
 
 FOLDER = Path(__file__).parent / "cuda_c"
 INT = np.int32
@@ -217,6 +217,81 @@ PAIRS = [
     ),
     _pair("memory.cu", "a_halo_reads_before_the_array", "memory", lambda: (*X, i(64)), says="[-1]"),
     _pair("memory.cu", "an_assertion_fails", "stopped", lambda: (*X, i(50)), says="assertion"),
+    _pair(
+        "block.cu",
+        "the_tail_of_a_tile_stays_unwritten",
+        "uninitialised",
+        lambda: (*X, i(40)),
+        says="of shared memory",
+    ),
+    _pair("block.cu", "a_barrier_stands_in_a_branch", "barrier", lambda: X),
+    _pair("block.cu", "two_barriers_pair_by_accident", "barrier", lambda: X, says="another one"),
+    _pair("block.cu", "threads_return_before_a_barrier", "barrier", lambda: (*X, i(40)), says="had returned"),
+    _pair(
+        "block.cu",
+        "a_shuffle_reads_lanes_outside_its_mask",
+        "barrier",
+        lambda: X,
+        block=32,
+        says="outside its mask",
+    ),
+    _pair(
+        "block.cu",
+        "a_lane_calls_a_vote_that_does_not_name_it",
+        "barrier",
+        lambda: (ramp(32), zeros(32, dtype=INT)),
+        block=32,
+        says="does not name itself",
+    ),
+    _pair(
+        "grid.cu",
+        "two_blocks_write_one_element",
+        "race",
+        lambda: (ramp(128), zeros(128)),
+        grid=2,
+        says="Nothing orders two blocks",
+    ),
+    _pair(
+        "grid.cu",
+        "a_block_reads_what_another_one_writes",
+        "race",
+        lambda: (ramp(128), zeros(128), zeros(128), i(128)),
+        grid=2,
+    ),
+    _pair(
+        "grid.cu",
+        "nobody_raises_the_flag_that_is_waited_for",
+        "endless",
+        lambda: (zeros(2, dtype=INT), zeros(1)),
+        grid=2,
+        block=1,
+        says="no other thread",
+    ),
+    _pair(
+        "grid.cu",
+        "floats_are_added_in_any_order",
+        "order",
+        lambda: (uneven(256), zeros(1), i(256)),
+        grid=4,
+        says="round",
+    ),
+    _pair(
+        "grid.cu",
+        "places_are_taken_first_come_first_served",
+        "order",
+        lambda: (ramp(256), zeros(1, dtype=INT), zeros(256)),
+        grid=4,
+    ),
+    _pair(
+        "memory.cu", "the_last_block_has_no_guard", "memory", lambda: (ramp(100), zeros(128), i(100)), grid=2
+    ),
+    _pair(
+        "memory.cu",
+        "a_fresh_array_is_added_to",
+        "uninitialised",
+        lambda: (ramp(64), cp.empty(64, np.float32)),
+        says="[0]",
+    ),
     # right as they are
     _pair(
         "block.cu",

@@ -54,3 +54,16 @@ def the_first_thread_wins(mended):
             cuda.atomic.cas(winner, 0, 10_000, i)  # here
 
     return race_for_it
+
+
+@pair("order", lambda: (ramp(64, np.int32), zeros(1, dtype=np.int32)), grid=4, block=16, says="commute")
+def two_operations_meet_in_one_element(mended):
+    @cuda.jit
+    def limit(x, y):
+        i = cuda.grid(1)
+        if mended or i % 2:
+            cuda.atomic.add(y, 0, x[i])  # first
+        else:
+            cuda.atomic.max(y, 0, 10 * x[i])  # second
+
+    return limit

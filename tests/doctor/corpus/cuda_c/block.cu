@@ -202,6 +202,98 @@ extern "C" __global__ void a_local_array_is_filled_in_part(const int* x, int* y,
     y[t] = mine[(n + t) % 8];  // here
 }
 
+extern "C" __global__ void the_tail_of_a_tile_stays_unwritten(const float* x, float* y, int n)
+{
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    if (t < n)
+        tile[t] = x[t];
+#ifdef MENDED
+    else
+        tile[t] = 0;
+#endif
+    __syncthreads();
+    if (t == 0) {
+        float total = 0;
+        for (int k = 0; k < 64; ++k)
+            total += tile[k];  // here
+        y[0] = total;
+    }
+}
+
+extern "C" __global__ void a_barrier_stands_in_a_branch(const float* x, float* y)
+{
+    __shared__ float first;
+    int t = threadIdx.x;
+    if (t < 32) {
+        if (t == 0)
+            first = x[0];
+#ifndef MENDED
+        __syncthreads();  // here
+#endif
+    }
+#ifdef MENDED
+    __syncthreads();
+#endif
+    y[t] = t < 32 ? first : x[t];
+}
+
+extern "C" __global__ void two_barriers_pair_by_accident(const float* x, float* y)
+{
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    tile[t] = x[t];
+#ifdef MENDED
+    __syncthreads();
+    y[t] = tile[63 - t];
+#else
+    if (t < 32) {
+        __syncthreads();  // first
+        y[t] = tile[63 - t];
+    } else {
+        tile[t] *= 2;
+        __syncthreads();  // second
+        y[t] = tile[63 - t] / 2;
+    }
+#endif
+}
+
+extern "C" __global__ void threads_return_before_a_barrier(const float* x, float* y, int n)
+{
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+#ifndef MENDED
+    if (t >= n)
+        return;
+#endif
+    tile[t] = t < n ? x[t] : 0;
+    __syncthreads();  // here
+    if (t < n)
+        y[t] = tile[t ^ 1];
+}
+
+extern "C" __global__ void a_shuffle_reads_lanes_outside_its_mask(const float* x, float* y)
+{
+    int t = threadIdx.x;
+    if (t < 16) {
+#ifdef MENDED
+        y[t] = __shfl_sync(0xffff, x[t], (t + 8) % 16);
+#else
+        y[t] = __shfl_sync(0xffff, x[t], t + 8);  // here
+#endif
+    }
+}
+
+extern "C" __global__ void a_lane_calls_a_vote_that_does_not_name_it(const float* x, int* y)
+{
+    int t = threadIdx.x;
+#ifdef MENDED
+    y[t] = __any_sync(0xffffffff, x[t] > 10);
+#else
+    y[t] = __any_sync(0xffff, x[t] > 10);  // here
+#endif
+}
+
 // ---- right as they are
 
 extern "C" __global__ void halves_of_a_block_have_their_own_barriers(const float* x, float* y)

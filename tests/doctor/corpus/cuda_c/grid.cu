@@ -109,6 +109,68 @@ extern "C" __global__ void half_precision_neighbours_go_through_words(unsigned s
 #endif
 }
 
+extern "C" __global__ void two_blocks_write_one_element(const float* x, float* y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+#ifdef MENDED
+    y[i] = x[i];
+#else
+    y[threadIdx.x] = x[i];  // first, second
+#endif
+}
+
+extern "C" __global__ void a_block_reads_what_another_one_writes(const float* x, float* z, float* y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    z[i] = 2 * x[i];  // first
+#ifdef MENDED
+    y[i] = z[i];
+#else
+    y[i] = z[n - 1 - i];  // second
+#endif
+}
+
+extern "C" __global__ void nobody_raises_the_flag_that_is_waited_for(int* flags, float* y)
+{
+    if (blockIdx.x == 0) {
+        while (atomicAdd(&flags[0], 0) == 0)  // here
+            ;
+        y[0] = 1;
+    } else {
+#ifdef MENDED
+        atomicExch(&flags[0], 1);
+#else
+        atomicExch(&flags[1], 1);
+#endif
+    }
+}
+
+extern "C" __global__ void floats_are_added_in_any_order(const float* x, float* y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+#ifdef MENDED
+    if (i == 0) {
+        float total = 0;
+        for (int k = 0; k < n; ++k)
+            total += x[k];
+        y[0] = total;
+    }
+#else
+    atomicAdd(y, x[i]);  // here
+#endif
+}
+
+extern "C" __global__ void places_are_taken_first_come_first_served(const float* x, int* count, float* y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+#ifdef MENDED
+    y[i] = x[i];
+#else
+    if (x[i] > 10)
+        y[atomicAdd(count, 1)] = x[i];  // here
+#endif
+}
+
 // ---- right as they are
 
 extern "C" __global__ void a_volatile_flag_behind_a_fence(float* data, volatile int* flag, float* y)

@@ -90,3 +90,22 @@ extern "C" __global__ void an_assertion_fails(const float* x, float* y, int n)
     assert(i < n);  // here
     y[i] = x[i];
 }
+
+extern "C" __global__ void the_last_block_has_no_guard(const float* x, float* y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+#ifdef MENDED
+    if (i < n)
+#endif
+        y[i] = 2 * x[i];  // here
+}
+
+extern "C" __global__ void a_fresh_array_is_added_to(const float* x, float* y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+#ifdef MENDED
+    y[i] = x[i];
+#else
+    y[i] += x[i];  // here
+#endif
+}
