@@ -1,0 +1,192 @@
+"""A class from the exchange to the feedback, as people do it: nbgrader's commands, and its screens in Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+
+from grading import classroom
+from grading.course import ROOT, Course
+from grading.sandbox import Limits
+from tests.conftest import find_browser
+from tests.grading.conftest import LAB, Class, cell_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ANSWER = "Each row starts one bank further on, so a column lies in 32 banks."
+COMMENT = "Right, and which count shows it?"
+WRONG = "@cuda.jit\ndef copy(a, b):\n    i = cuda.grid(1)\n    b[i] = a[i]\n"
+
+
+@pytest.fixture
+def chromium() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    quiet = (
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+    )
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=find_browser(), args=quiet)
+
+
+def nbgrader(course: Course, exchange: Path, *arguments: str, student: str = "") -> None:
+    """A command of nbgrader's: the instructor's in the course's folder, or a student's at home."""
+    home = exchange.parent / (student or "instructor")
+    home.mkdir(exist_ok=True)
+    place = home if student else course.root
+    (place / "nbgrader_config.py").write_text(
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from pathlib import Path\n"
+        "from grading.course import Course, nbgrader_config\n"
+        f"course = Course(Path({str(course.root)!r}), Path({str(course.home)!r}))\n"
+        "c = get_config()\n"
+        + (
+            f"c.CourseDirectory.student_id = {student!r}\n"
+            if student
+            else "c.merge(nbgrader_config(course))\n"
+        )
+        + f"c.Exchange.root = {str(exchange)!r}\nc.CourseDirectory.course_id = 'gpu'\n"
+        + "c.ExchangeCollect.check_owner = False\n"  # here all files have one owner
+        + f"c.Exchange.cache = {str(home / 'cache')!r}\n"
+    )
+    known = {"HOME": str(home), "USER": student or "teacher", "LOGNAME": student or "teacher"}
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", *arguments],
+        cwd=place, env={**os.environ, **known}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def formgrader(course: Course) -> Iterator[str]:
+    """nbgrader's screens for the course; gives their address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [
+            sys.executable, "-m", "jupyter_server", f"--port={port}", "--no-browser", "--allow-root",
+            "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={course.root}",
+            "--ServerApp.jpserver_extensions={'nbgrader.server_extensions.formgrader': True}",
+        ],
+        cwd=course.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "JUPYTER_CONFIG_DIR": str(course.root / "none")},
+    )  # fmt: skip
+    try:
+        yield f"http://127.0.0.1:{port}/formgrader"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def visit(page: Page, address: str) -> None:
+    """Open an address of a server that may still be starting."""
+    for attempt in range(60):
+        try:
+            page.goto(address, timeout=60_000)
+            return
+        except Exception as error:
+            if "ERR_CONNECTION_REFUSED" not in str(error) or attempt == 59:
+                raise
+            page.wait_for_timeout(1000)
+
+
+@pytest.fixture
+def photograph(record_property: Callable[[str, object], None]) -> Callable[[Page, str], None]:
+    def save(page: Page, name: str) -> None:
+        path = ROOT / "build" / "screenshots" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=path, full_page=True)
+        record_property("screenshot", str(path.relative_to(ROOT)))
+
+    return save
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_lab_goes_through_exchange_judge_formgrader_and_feedback(
+    needs_sandbox: None,
+    school: Class,
+    tmp_path: Path,
+    chromium: Browser,
+    photograph: Callable[[Page, str], None],
+) -> None:
+    course, exchange = school.course, tmp_path / "exchange"
+    exchange.mkdir(mode=0o777)
+    exchange.chmod(0o777)
+    nbgrader(course, exchange, "release_assignment", LAB)
+    nbgrader(course, exchange, "fetch_assignment", LAB, student="ada")
+    mine = tmp_path / "ada" / LAB / f"{LAB}.ipynb"
+
+    def answered(notebook: nbformat.NotebookNode) -> None:
+        cell_of(notebook, "why")["source"] = ANSWER
+
+    nbformat.write(school.notebook({"copy": WRONG}, answered), mine)
+    nbgrader(course, exchange, "submit", LAB, student="ada")
+    nbgrader(course, exchange, "collect", LAB)
+    assert (course.submitted / "ada" / LAB / "timestamp.txt").is_file()
+    result = classroom.grade(course, LAB, course.submitted, limits=Limits(seconds=60, patience=20))
+    automatic = result.points("ada")
+    assert 0 < automatic < result.of()
+
+    with Gradebook(course.db_url) as book:
+        (submitted,) = book.find_assignment(LAB).submissions
+        assert submitted.needs_manual_grade
+        number = submitted.notebooks[0].id
+    page = chromium.new_page(viewport={"width": 1280, "height": 1300})
+    with formgrader(course) as address:
+        visit(page, f"{address}/submissions/{number}/")
+        shown = page.locator("body")
+        shown.get_by_text(ANSWER).wait_for()
+        shown.get_by_text("A column lies in one bank.").wait_for()  # the rubric
+        shown.get_by_text(
+            "Padding makes the tile larger, and larger is faster."
+        ).wait_for()  # a sample answer
+        assert "thread" in shown.inner_text()  # the reason for a lost point
+        assert re.search(r"\bcopy\b.*0 of", shown.inner_text(), re.S)
+        points = page.locator("input#why")
+        points.fill("1.5")
+        points.press("Tab")
+        page.locator("textarea#why-comment").fill(COMMENT)
+        page.locator("textarea#why-comment").press("Tab")
+        for _ in range(100):  # the page says nothing that lasts when it has saved
+            page.wait_for_timeout(300)
+            with Gradebook(course.db_url) as book:
+                comment = book.find_comment("why", LAB, LAB, "ada").comment
+                if book.find_grade("why", LAB, LAB, "ada").manual_score == 1.5 and comment == COMMENT:
+                    break
+        page.locator("textarea#why-comment").scroll_into_view_if_needed()
+        photograph(page, "formgrader_written_answer")
+
+    with Gradebook(course.db_url) as book:
+        grade = book.find_grade("why", LAB, LAB, "ada")
+        assert grade.manual_score == 1.5 and not grade.needs_manual_grade
+        assert book.find_submission(LAB, "ada").score == pytest.approx(automatic + 1.5)
+    nbgrader(course, exchange, "generate_feedback", LAB, "--force")
+    visit(page, (course.feedback / "ada" / LAB / f"{LAB}.html").as_uri())
+    said = page.locator("body").inner_text()
+    assert COMMENT in said and ANSWER in said
+    assert "thread" in said
+    for hidden in ("For the grader", "A column lies in one bank", "larger is faster"):
+        assert hidden not in said
+    photograph(page, "feedback_page")
+    nbgrader(course, exchange, "release_feedback", LAB)
+    nbgrader(course, exchange, "fetch_feedback", LAB, student="ada")
+    pages = list((tmp_path / "ada" / LAB / "feedback").rglob("*.html"))
+    assert pages and COMMENT in pages[0].read_text()
