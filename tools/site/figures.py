@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from IPython import get_ipython
 from IPython.core.pylabtools import print_figure
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +20,7 @@ DPI = 110
 def prepare(secrets: Iterable[str]) -> None:
     """For all figures from now on."""
     hide(secrets)
-    get_ipython().display_formatter.formatters["text/html"].for_type(Figure, html)
+    Figure._repr_html_ = html  # not a formatter of IPython's: pyplot's backend removes those when it starts
 
 
 def hide(secrets: Iterable[str]) -> None:
