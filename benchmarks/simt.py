@@ -3,6 +3,7 @@ run.
 
     python benchmarks/simt.py           two minutes, most of them numba's simulator
     python benchmarks/simt.py --alone   without numba's simulator
+    python benchmarks/simt.py --against HEAD~3   and beside it this simulator as it was at a commit
 
 Each side runs in a process of its own, on the same inputs, and its results are compared with NumPy's. Here
 the time is that of `gpulab.profile`, so with every count and the report; the kernel was compiled before,
@@ -23,6 +24,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -193,12 +195,32 @@ def run_side(side: str) -> None:
     print(json.dumps(found))
 
 
-def measured(side: str) -> dict[str, Any]:
-    """What `run_side` prints in a process of its own."""
+def measured(side: str, packages: str = "") -> dict[str, Any]:
+    """What `run_side` prints in a process of its own, which looks for packages in a folder first."""
     choice = {"NUMBA_ENABLE_CUDASIM": "1"} if side == "numba" else {"GPULAB_SIMULATE": "1"}
+    choice |= {"PYTHONPATH": packages} if packages else {}
     command = [sys.executable, __file__, "--side", side]
     done = subprocess.run(command, env=os.environ | choice, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
+
+
+def as_it_was(commit: str) -> dict[str, Any]:
+    """The measurements here with the simulator of a commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "archive", commit, "gpulab"], stdout=subprocess.PIPE, check=True)
+        subprocess.run(["tar", "x", "-C", folder], input=archive.stdout, check=True)
+        return measured("here", folder)
+
+
+def show_both(commit: str, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """The table of two versions of this simulator."""
+    print(f"{'kernel':<30}{'size':>12}{commit:>16}{'now':>16}{'ratio':>10}")
+    for row in ROWS:
+        for size in (row.both, row.here):
+            was, is_ = (Seconds(*found[f"{row.name} {size}"]).processor for found in (before, now))
+            print(
+                f"{row.name:<30}{size:>12,}{was * 1e3:>13,.1f} ms{is_ * 1e3:>13,.1f} ms{was / is_:>8,.2f} ×"
+            )
 
 
 def show(here: dict[str, Any], there: dict[str, Any]) -> None:
@@ -225,10 +247,14 @@ def show(here: dict[str, Any], there: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time kernels here and under numba's CUDA simulator.")
     parser.add_argument("--alone", action="store_true", help="do not run numba's simulator")
+    parser.add_argument("--against", metavar="COMMIT", help="run this simulator as it was then, too")
     parser.add_argument("--side", choices=("here", "numba"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
         run_side(options.side)
+    elif options.against:
+        before = as_it_was(options.against)
+        show_both(options.against, before, measured("here"))
     else:
         show(measured("here"), {} if options.alone else measured("numba"))
 

@@ -151,10 +151,8 @@ class Recorder(Observer):
             self._passes.append((on, lines, stop - first))
 
     def access(self, access: Access) -> None:
-        if is_fragment(access.instruction):  # PTX leaves open which lane moves what: nothing to draw
-            return
         room = self.limit - self._kept.get(access.index, 0)
-        if room <= 0:
+        if room <= 0 or is_fragment(access.instruction):  # PTX leaves open which lane moves what of a matrix
             return
         for block, warp, addresses in self._warps(access):
             self.requests.append(self._request(access, block, warp, addresses))
@@ -166,20 +164,18 @@ class Recorder(Observer):
     def _warps(self, access: Access) -> Iterator[tuple[int, int, tuple[int | None, ...]]]:
         """(linear block, warp, addresses by lane) of the warps that took part, in order."""
         chunk = access.chunk
-        rows = len(chunk.blocks)
-        shape = (rows, chunk.lanes_per_block)
-        address = np.broadcast_to(access.address, shape)
         real = np.arange(chunk.lanes_per_block) < chunk.threads_per_block
-        lanes = np.broadcast_to(real if access.lanes is None else access.lanes & real, shape)
-        by_warp = lanes.reshape(rows, -1, WARP)
-        for row, warp in np.argwhere(by_warp.any(axis=2)):
-            mine = address[row, warp * WARP : (warp + 1) * WARP]
-            on = by_warp[row, warp]
-            yield (
-                int(chunk.blocks[row]),
-                int(warp),
-                tuple(int(a) if here else None for a, here in zip(mine, on, strict=True)),
-            )
+        lanes = real[None, :] if access.lanes is None else access.lanes & real
+        for row, block in enumerate(chunk.blocks):  # few of them: whoever asks wants the first ones
+            address = np.broadcast_to(_row(access.address, row), chunk.lanes_per_block)
+            on = np.broadcast_to(_row(lanes, row), chunk.lanes_per_block).reshape(-1, WARP)
+            for warp in np.flatnonzero(on.any(axis=1)).tolist():
+                mine = address[warp * WARP : (warp + 1) * WARP].tolist()
+                yield (
+                    int(block),
+                    warp,
+                    tuple(a if here else None for a, here in zip(mine, on[warp].tolist(), strict=True)),
+                )
 
     def _request(self, access: Access, block: int, warp: int, addresses: tuple[int | None, ...]) -> Request:
         location = access.instruction.location
@@ -203,6 +199,11 @@ class Recorder(Observer):
             if label.address <= address < label.address + label.extent:
                 return label
         return None
+
+
+def _row(x: np.ndarray, row: int) -> np.ndarray:
+    """What belongs to one block; one row stands for all blocks where they are alike."""
+    return x[row if x.shape[0] > 1 else 0]
 
 
 def unravel(linear: int, shape: Index) -> Index:

@@ -40,7 +40,7 @@ class Tally:
     def of(cls, counts: Counts) -> Tally:
         """The tally of one launch."""
         rows: dict[Key, dict[str, int]] = {}
-        columns = {name: counts.table[name] for name in COLUMNS if name in counts.table}
+        columns = {name: counts.table[name].tolist() for name in COLUMNS if name in counts.table}
         for i, (instruction, (kind, space)) in enumerate(zip(counts.instructions, counts.kinds, strict=True)):
             location = instruction.location
             if kind == "branch" and instruction.guard is None and "idx" not in instruction.parts:
@@ -48,7 +48,7 @@ class Tally:
             key = Key(location.file if location else "", location.line if location else 0, kind, space)
             row = rows.setdefault(key, dict.fromkeys(columns, 0))
             for name, column in columns.items():
-                row[name] += int(column[i])
+                row[name] += column[i]
         return cls(rows)
 
     def __add__(self, other: Tally) -> Tally:

@@ -144,11 +144,18 @@ def _global_places(
     """(elements of an allocation, index of each lane's element, lanes that it concerns) for each allocation
     hit."""
     size = dtype.itemsize * count
+    shift = dtype.itemsize.bit_length() - 1
     address = _inside(run, address)
-    low, high = int(address.min()), int(address.max())
-    if size > 1 and int(np.bitwise_or.reduce(address, axis=None)) & (size - 1):
-        _fault_misaligned(run, index, "global", address, size)
     found = run.nearby.get(index)
+    if found is not None and (found.writable or not writing):  # most likely the same allocation as before
+        offset = address - found.address
+        reach = _reach(offset)
+        if 0 <= reach <= found.nbytes - size and not reach & (size - 1):
+            found.written = found.written or writing
+            return [(found.view(dtype), offset >> shift, None)]
+    low, high = int(address.min()), int(address.max())
+    if size > 1 and _reach(address) & (size - 1):
+        _fault_misaligned(run, index, "global", address, size)
     if found is None or low < found.address or high + size > found.address + found.nbytes:
         found = run.memory.find(low)
         if found is None or high + size > found.address + found.nbytes:
@@ -158,8 +165,13 @@ def _global_places(
         _fault_outside(run, index, address, size, "wrote")
     if writing:
         found.written = True
-    shift = dtype.itemsize.bit_length() - 1
     return [(found.view(dtype), (address - found.address) >> shift, None)]
+
+
+def _reach(offset: Array) -> int:
+    """All bits that any of the offsets has: none of them is larger, it is negative if one of them is, and
+    its last bits are 0 if theirs are. So one pass shows that all of them are in order, if they are."""
+    return int(np.bitwise_or.reduce(offset, axis=None))
 
 
 def _check_read_only(run: Run, index: int, address: Array, space: str, size: int) -> None:
@@ -281,9 +293,12 @@ def _window_target(
 def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
     """The addresses, checked, with those of lanes outside the group replaced by one of a lane inside it."""
     address = _inside(run, address)
-    if size > 1 and int(np.bitwise_or.reduce(address, axis=None)) & (size - 1):
-        _fault_misaligned(run, index, space, address, size)
     limit = run.shared_bytes if space == "shared" else run.program.local_bytes
+    reach = _reach(address)
+    if reach & (size - 1):
+        _fault_misaligned(run, index, space, address, size)
+    if 0 <= reach <= limit - size:
+        return address
     low, high = int(address.min()), int(address.max())
     if low < 0 or high + size > limit:
         bad = (address < 0) | (address + size > limit)

@@ -26,6 +26,7 @@ Index = tuple[int, int, int]
 Key = tuple[int, int]  # of a group: its team's place in the schedule, its segment
 
 WARP = 32
+AXES = ("x", "y", "z")
 PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
 
 
@@ -130,42 +131,66 @@ class Run:
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
-        if not self.program.specials:
-            return
-        grid, block = self.frame.grid, self.frame.block
-        thread = np.unravel_index(np.minimum(lane, self.frame.threads - 1), block[::-1])[::-1]
-        place = np.unravel_index(self.chunk.blocks, grid[::-1])[::-1]
-        warp_lane = (lane % WARP).astype(np.uint32)
-        bit = np.uint32(1) << warp_lane
-        known: dict[str, Array] = {
-            "%laneid": warp_lane[None, :],
-            "%warpid": (lane // WARP)[None, :],
-            "%nwarpid": np.array([[self.shape[1] // WARP]]),
-            "%lanemask_eq": bit[None, :],
-            "%lanemask_lt": (bit - np.uint32(1))[None, :],
-            "%lanemask_le": (bit | (bit - np.uint32(1)))[None, :],
-            "%lanemask_gt": ~(bit | (bit - np.uint32(1)))[None, :],
-            "%lanemask_ge": ~(bit - np.uint32(1))[None, :],
-            "%dynamic_smem_size": np.array([[self.frame.dynamic_shared]]),
-            "%total_smem_size": np.array([[self.shared_bytes]]),
-            "%smid": self.chunk.blocks[:, None],
-            "%nsmid": np.array([[1]]),
-            "%gridid": np.array([[1]]),
-            "%envreg1": np.array([[self.frame.grid_barrier >> 32]]),
-            "%envreg2": np.array([[self.frame.grid_barrier & 0xFFFF_FFFF]]),
-        }
-        for axis, name in enumerate("xyz"):
-            known[f"%tid.{name}"] = thread[axis][None, :]
-            known[f"%ctaid.{name}"] = place[axis][:, None]
-            known[f"%ntid.{name}"] = np.array([[block[axis]]])
-            known[f"%nctaid.{name}"] = np.array([[grid[axis]]])
         for slot, name in self.program.specials:
-            value = known.get(name, ZERO["<i8"])
+            value = self._special(name, lane)
             self.registers[slot] = (
                 value.astype(np.uint32).view(np.int32)
                 if value.dtype != np.int32 and (self.program.dtypes[slot].itemsize == 4)
                 else value.astype(self.program.dtypes[slot])
             )
+
+    def _special(self, name: str, lane: Array) -> Array:
+        """A special register, broadcastable to (B, T); 0 for those that a simulated GPU has no use for."""
+        name, _, axis = name.partition(".")
+        if axis in AXES:
+            return self._coordinate(name, AXES.index(axis), lane)
+        warp_lane = (lane % WARP).astype(np.uint32)
+        bit = np.uint32(1) << warp_lane
+        match name:
+            case "%laneid":
+                return warp_lane[None, :]
+            case "%warpid":
+                return (lane // WARP)[None, :]
+            case "%nwarpid":
+                return np.array([[self.shape[1] // WARP]])
+            case "%lanemask_eq":
+                return bit[None, :]
+            case "%lanemask_lt":
+                return (bit - np.uint32(1))[None, :]
+            case "%lanemask_le":
+                return (bit | (bit - np.uint32(1)))[None, :]
+            case "%lanemask_gt":
+                return ~(bit | (bit - np.uint32(1)))[None, :]
+            case "%lanemask_ge":
+                return ~(bit - np.uint32(1))[None, :]
+            case "%dynamic_smem_size":
+                return np.array([[self.frame.dynamic_shared]])
+            case "%total_smem_size":
+                return np.array([[self.shared_bytes]])
+            case "%smid":
+                return self.chunk.blocks[:, None]
+            case "%nsmid" | "%gridid":
+                return np.array([[1]])
+            case "%envreg1":
+                return np.array([[self.frame.grid_barrier >> 32]])
+            case "%envreg2":
+                return np.array([[self.frame.grid_barrier & 0xFFFF_FFFF]])
+        return ZERO["<i8"]
+
+    def _coordinate(self, name: str, axis: int, lane: Array) -> Array:
+        """Of a thread in its block, of a block in the grid, or how many of them there are along an axis."""
+        grid, block = self.frame.grid, self.frame.block
+        match name:
+            case "%ntid":
+                return np.array([[block[axis]]])
+            case "%nctaid":
+                return np.array([[grid[axis]]])
+            case "%tid":
+                thread = np.minimum(lane, self.frame.threads - 1)
+                return np.unravel_index(thread, block[::-1])[2 - axis][None, :]
+            case "%ctaid":
+                return np.unravel_index(self.chunk.blocks, grid[::-1])[2 - axis][:, None]
+        return ZERO["<i8"]
 
     # ---- what steps use --------------------------------------------------------------------------
 
