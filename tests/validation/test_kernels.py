@@ -19,8 +19,9 @@ each = pytest.mark.parametrize("variant", variants(), ids=lambda variant: varian
 
 
 @each
-def test_a_kernel_computes_what_numpy_computes(variant: Variant):
-    case = variant.kernel.case(variant.kernel.sizes[0])
+@pytest.mark.parametrize("nth", [0, *(pytest.param(nth, marks=pytest.mark.slow) for nth in (1, 2))])
+def test_a_kernel_computes_what_numpy_computes(variant: Variant, nth: int):
+    case = variant.kernel.case(variant.kernel.sizes[nth])
     with compiling_for(hardware.find("H200")):
         launch, given = variant.prepared(case)
         launch(*given)
