@@ -11,15 +11,15 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from gpulab.distributed.frames import BadFrame, Head, Reader, encode
 from gpulab.distributed.network import Trouble
 from gpulab.exercises import dialogues, messages, registry
 from gpulab.exercises.dialogues import Dialogue, Outcome, Stopped
-from gpulab.exercises.spec import WrongAnswer
-from grading import sandbox, texts
+from gpulab.exercises.spec import Case, WrongAnswer
+from grading import limited, sandbox, texts
 from grading.ranks import Asked
 from grading.sandbox import Limits
 
@@ -35,12 +35,14 @@ def outcomes(
     limits: Limits,
     *,
     unsafe: bool = False,
+    apart: bool = False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Outcomes:
     """How each case of the exercises that are asked went, in the order of `steps`.
 
     One sandbox serves them all, and is started anew after an exercise that does not come to an end. All
     together may take `limits.seconds`, one case `limits.patience`. Once `stopped` says so, none is started.
+    With `apart` references work in a limited child, which knows the exercises of labs and no others.
     """
     by_name = {each.name: each for each in asked}
     order = [step["exercise"] for step in steps if step.get("exercise") in by_name]
@@ -53,16 +55,58 @@ def outcomes(
         data = job_bytes({"patience": limits.patience, "steps": job})
         with sandbox.rank(data, limits, unsafe=unsafe) as connection:
             while left:
-                each = left.pop(0)
-                there = There(connection, until)
-                found |= _held(each, there, limits)
-                if not there.leave():
+                held, goes_on = (_held_apart if apart else _held)(left.pop(0), connection, until, limits)
+                found |= held
+                if not goes_on:
                     break
     return found
 
 
-def _held(asked: Asked, there: There, limits: Limits) -> Outcomes:
-    """The cases of one exercise, up to the first without an answer."""
+def _held_apart(
+    asked: Asked, connection: socket.socket, until: float, limits: Limits
+) -> tuple[Outcomes, bool]:
+    """The same in a limited child: what a reference does with answers may take long."""
+    try:
+        left = until - time.monotonic()
+        data, goes_on = limited.call(
+            _in_child,
+            (asked.name, asked.exercise.name, asked.cases, asked.seeds),
+            connection,
+            left,
+            limits,
+            limits=limits,
+        )
+    except limited.Ended as ended:
+        return {(asked.name, asked.cases[0].name): Outcome(trouble=Trouble("too long", str(ended)))}, False
+    return {(asked.name, case): _outcome(facts) for case, facts in data}, goes_on
+
+
+def _in_child(
+    named: tuple[str, str, tuple[Case, ...], tuple[int, ...]],
+    connection: socket.socket,
+    left: float,
+    limits: Limits,
+) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
+    """The outcomes by case as data, and whether the other side goes on."""
+    name, exercise, cases, seeds = named
+    asked = Asked(name, registry.find(exercise), cases, seeds)
+    found, goes_on = _held(asked, connection, time.monotonic() + left, limits)
+    return [(case, asdict(outcome)) for (_, case), outcome in found.items()], goes_on
+
+
+def _outcome(facts: dict[str, Any]) -> Outcome:
+    """The inverse of `dataclasses.asdict`."""
+    trouble = facts["trouble"]
+    return Outcome(**{**facts, "trouble": Trouble(**trouble) if trouble else None})
+
+
+def _held(asked: Asked, connection: socket.socket, until: float, limits: Limits) -> tuple[Outcomes, bool]:
+    """The cases of one exercise, up to the first without an answer; and whether the other side goes on."""
+    there = There(connection, until)
+    return _cases(asked, there, limits), there.leave()
+
+
+def _cases(asked: Asked, there: There, limits: Limits) -> Outcomes:
     first = asked.name, asked.cases[0].name
     try:
         there.meet(asked.name)

@@ -94,6 +94,7 @@ class Judge:
             for case in cases
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
+        self._context.set_forkserver_preload(warm_modules(questions))  # before any child is started
         outcome = self.record(job_bytes(job))
         together = live(
             job["steps"],
@@ -105,7 +106,6 @@ class Judge:
             stopped=lambda: self._stopped,
         )
         recorded = time.monotonic()
-        self._context.set_forkserver_preload(warm_modules(questions))
         sources = {step["cell"]: step["source"] for step in job["steps"] if "source" in step}
         replayed = self._replay(
             ReplayJob(
@@ -252,7 +252,9 @@ def live(
     talks = asked_together(questions, chosen, seeds, "dialogue")
     return {
         **ranks.outcomes(steps, together, job_bytes, limits, unsafe=unsafe, stopped=stopped),
-        **dialogues.outcomes(steps, talks, job_bytes, limits, unsafe=unsafe, stopped=stopped),
+        **dialogues.outcomes(
+            steps, talks, job_bytes, limits, unsafe=unsafe, apart=not unsafe, stopped=stopped
+        ),
     }
 
 

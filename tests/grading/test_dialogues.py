@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import socket
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from gpulab.exercises import Case, Exercise, registry
 from grading import dialogues, sandbox
 from grading.judge import asked_together, exercise_step, job_bytes
 from grading.notebooks import Question
+from grading.ranks import Asked
 from grading.replay import ReplayJob, verdicts
 from grading.sandbox import Limits
 from grading.verdicts import ExerciseVerdict
@@ -216,6 +220,20 @@ def test_once_the_judge_is_stopped_no_sandbox_is_started() -> None:
     step = exercise_step(question, GUESS, GUESS.cases, [1, 1])
     assert step["cases"] == [{"name": c.name, "dialogue": True} for c in GUESS.cases], "no number leaves"
     assert dialogues.outcomes([step], asked, job_bytes, LIMITS, stopped=lambda: True) == {}
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(20.0, "no answer after 2 s"), (0.01, "no result after 0 s")])
+def test_a_reference_works_in_a_child_that_is_ended_with_its_limit(seconds: float, words: str) -> None:
+    exercise = registry.find("decode.generate")
+    asked = Asked("decode.generate@mine", exercise, exercise.cases[:1], (SEED,))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        limits = replace(LIMITS, seconds=seconds)
+        found, goes_on = dialogues._held_apart(asked, ours, time.monotonic() + 2, limits)
+    (outcome,) = found.values()
+    assert found.keys() == {("decode.generate@mine", exercise.cases[0].name)} and not goes_on
+    assert outcome.trouble is not None and outcome.trouble.kind == "too long"
+    assert words in outcome.trouble.text
 
 
 def test_nothing_of_a_question_stands_in_the_job_that_a_sandbox_gets() -> None:
