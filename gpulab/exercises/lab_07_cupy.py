@@ -36,7 +36,7 @@ Where a count is provably the least possible the budget is that count; elsewhere
 
 from __future__ import annotations
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "07"
 EPS = 1e-5  # added to the variance in cupy.normalise
@@ -189,6 +189,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="At any moment three chunks could be under way, one in each engine. Which promise "
                 "of your "
                 "plan keeps the next copy-in waiting?",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -51,7 +51,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gpulab.exercises.operators import COMMON, MULTI_TENSOR
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 
 LAB = "08"
 
@@ -548,6 +548,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="1 is the most that is alive at once",
                 advice="Which tensors are never alive together, and could have the same place?",
                 unit="times the least",
+                case=EVERY,
             ),
         ),
         hints=(

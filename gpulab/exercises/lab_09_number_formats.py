@@ -42,7 +42,7 @@ from math import ceil, log2
 import numpy as np
 
 from gpulab import numerics
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "09"
 VARIANTS = ("E4M3", "E5M2", "E4M3FNUZ", "E5M2FNUZ")
@@ -305,6 +305,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="steps",
                 why="each step at best halves what is left",
                 advice="Additions of different slots can be done in the same step. Which could be?",
+                case=EVERY,
             ),
             Budget(
                 "error",
@@ -315,6 +316,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="% of the sum",
                 why="as a tree: 13 roundings of at most 0.05 %",
                 advice="Which number of an addition is the smaller one, and how much of it is lost?",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -45,7 +45,7 @@ import math
 
 import numpy as np
 
-from gpulab.exercises.spec import Budget, Case, Exercise, Prediction, Sizes
+from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "10"
 STEPS = ("zero", "forward", "scale", "backward", "unscale", "check", "clip", "update weights", "update scale")
@@ -264,6 +264,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="values",
                 why="more than with the best power of two",
                 advice="Which is the largest gradient after scaling? How far is it from 65,504?",
+                case=EVERY,
             ),
         ),
         hints=(

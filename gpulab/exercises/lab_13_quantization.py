@@ -48,7 +48,7 @@ from math import ceil
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "13"
 CHUNK = 256  # columns whose packed weights a warp reads at once: 32 lanes with 8 codes each
@@ -321,6 +321,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Compare the errors of several limits between 0 and the largest magnitude, on these "
                 "values and with the codes −(2^(bits − 1) − 1) … 2^(bits − 1) − 1: how far is yours from the "
                 "best?",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -51,7 +51,7 @@ from math import ceil
 import numpy as np
 
 from gpulab.exercises.operators import COMMON
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "14"
 ROWS_A_BLOCK = 8  # of sparse24: one warp for each
@@ -346,6 +346,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="1 is the best of the six masks",
                 advice="Which two of four keep most?",
                 unit="of what the best masks keep",
+                case=EVERY,
             ),
         ),
         hints=(

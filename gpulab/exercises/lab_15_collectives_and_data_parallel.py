@@ -55,7 +55,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 
 LAB = "15"
 FLOAT = 4  # bytes
@@ -304,6 +304,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="rounds",
                 why="those that have it at most double",
                 advice="After a round, how many ranks have the data? Which of them send in the next?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -403,6 +404,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="shares",
                 why="by the busiest rank",
                 advice="After the first round of adding, how many shares is a rank still responsible for?",
+                case=EVERY,
             ),
             Budget(
                 "rounds",
@@ -413,6 +415,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="rounds",
                 why="log2 p to add, log2 p to gather",
                 advice="How many shares does each message of yours carry? The first could carry half of all.",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -486,6 +489,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="One bucket for all starts when backward has ended; one for each gradient pays the "
                 "latency every time. When does your first bucket start, and what does the network do between "
                 "two? What must be in the last bucket, and what need not be?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -562,6 +566,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="units",
                 why="gradient + memory − sent − new memory",
                 advice="Add up what you send and what you keep. What came in, by gradient and by memory?",
+                case=EVERY,
             ),
             Budget(
                 "held over the least",
@@ -572,6 +577,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="times",
                 why="of the least norm",
                 advice="Which k numbers make the memory smallest when they leave it?",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -58,7 +58,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 
 LAB = "16"
 LIMIT = 2.5  # of the norm that `clip` is asked for
@@ -553,6 +553,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="%",
                 why="over the best plan",
                 advice="Which fetch begins later than the link and the room allow? Draw your plan.",
+                case=EVERY,
             ),
             Budget(
                 "fetches",
@@ -563,6 +564,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="layers",
                 why="each once, and again those that found no room",
                 advice="Which layers are on the device when backward begins? Which should be?",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -69,7 +69,7 @@ import math
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "17"
 Numbers = np.random.Generator
@@ -471,6 +471,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="steps",
                 why="the budget is 2 (m + p − 1)",
                 advice="Which device waits although its next input is there?",
+                case=EVERY,
             ),
             Budget(
                 "peak micro-batches",
@@ -481,6 +482,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="micro-batches",
                 why="the budget is the number of devices",
                 advice="A backward frees what its forward kept. When is the first one possible?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -510,6 +512,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="units",
                 why="counted above the least possible",
                 advice="The head takes as long as some layers. Which stage should have fewer of them?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -540,6 +543,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="the budget is 3 m + p − 1",
                 advice="Draw your schedule: where does a device idle although a W of its own is open? Who "
                 "waits for a W, and who for a B?",
+                case=EVERY,
             ),
             Budget(
                 "peak micro-batches",
@@ -550,6 +554,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="micro-batches",
                 why="as 1F1B",
                 advice="Activations are held until W. How many may device d have under way that wait for W?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -625,6 +630,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="more than with the best layout",
                 advice="The worst of four clusters counts. Print the parts of your layout's cost where a "
                 "link is slow, where `half` is large. Which part is largest, and what would shrink it?",
+                case=EVERY,
             ),
         ),
         hints=(

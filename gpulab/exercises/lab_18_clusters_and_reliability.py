@@ -48,7 +48,7 @@ from gpulab import hardware
 from gpulab.distributed import topologies
 from gpulab.exercises.builders import answered
 from gpulab.exercises.cases import of_kinds
-from gpulab.exercises.spec import Budget, Case, Exercise, Prediction, Sizes
+from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "18"
 
@@ -366,6 +366,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="each node's share, once out and once in",
                 advice="The busiest NIC sends {times} × the least. How many of a node's NICs send, and could "
                 "each carry a share?",
+                case=EVERY,
             ),
             Budget(
                 "steps",
@@ -376,6 +377,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="steps",
                 why="two rings inside a node, two between",
                 advice="Which messages wait for each other although they use different GPUs?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -414,6 +416,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="it can always be reached",
                 advice="Some link carries {times} × what it must. Can an earlier flow change its spine to "
                 "make room?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -552,6 +555,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="synchronisations",
                 why="each makes all wait for the disk",
                 advice="One for each file's contents is needed. How many for the names?",
+                case=EVERY,
             ),
         ),
         hints=(
