@@ -1,4 +1,4 @@
-"""Lab 22, project C: what its two exercises ask. Correctness 40, score 40; the written report has 20.
+"""Lab 22, project C: what its two exercises ask. Correctness 40, score 40, texts 20.
 
 | exercise | asks for | counted | naive | good | bound | points |
 |---|---|---|---|---|---|---|

@@ -16,7 +16,7 @@
 # **About three and a half hours.** You need lab 20 A (the engine, policies, goodput, preemption).
 #
 # You write the policy of a service that is judged by what its users get in time, under bursts, heavy tails, and somebody who
-# wishes it ill. Correctness gives 40 points, goodput 40, your report 20.
+# wishes it ill. Correctness gives 40 points, goodput 40, what you write 20.
 #
 # When you are through, you can
 #
@@ -402,16 +402,16 @@ leaderboard.enter("serving", "first version")
 #
 # ## 5 · The report
 #
-# One page to whoever sells this service. **20 points:**
+# One page to whoever sells this service. **18 points:**
 #
 # | points | for |
 # |---|---|
 # | 5 | what you promise, in numbers: which share in time, under which load, on which traces |
 # | 5 | one decision of your policy, switched off: goodput with and without it on all three traces |
 # | 5 | who pays: which requests are worse off than with first come, first served, by how much |
-# | 5 | limits: what the model of the machine leaves out, what a real adversary would do next, when you would add a machine instead |
+# | 3 | limits: what the model of the machine leaves out, what a real adversary would do next, when you would add a machine instead |
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "serving-report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
+# %% [markdown] nbgrader={"grade": true, "grade_id": "serving-report", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false}
 # **A report with full points says, for example:**
 #
 # *Promise.* On one A100, Llama 3 8B, first token in a second and 40 ms after it: the share in time that section 3 prints for each of the
