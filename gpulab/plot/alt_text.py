@@ -17,7 +17,8 @@ def words(figure: Figure) -> str:
     for axes in figure.axes:
         legend = axes.get_legend()
         names = ", ".join(text.get_text() for text in legend.get_texts()) if legend else ""
-        said = {"": axes.get_title(), "across": axes.get_xlabel(), "up": axes.get_ylabel(), "shown": names}
+        title = axes.get_title() or axes.get_title(loc="left")
+        said = {"": title, "across": axes.get_xlabel(), "up": axes.get_ylabel(), "shown": names}
         found.append("; ".join(f"{what}: {text}" if what else text for what, text in said.items() if text))
     return " · ".join(["A figure", *filter(None, found)]).replace("\n", " ")
 

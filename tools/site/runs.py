@@ -58,7 +58,7 @@ def run(name: str, notebook: NotebookNode, secrets: list[str], folder: Path, kee
 
 
 def _execute(name: str, notebook: NotebookNode, secrets: list[str]) -> NotebookNode:
-    first = new_code_cell(f"from tools.site import figures\nfigures.prepare({secrets!r})\ndel figures")
+    first = new_code_cell(f"from tools.site import figures\nfigures.hide({secrets!r})\ndel figures")
     notebook.cells = [first, *notebook.cells]
     # Everywhere the same: no GPU of this machine, no settings and no progress of whoever builds.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("GPULAB_", "MPL"))}
