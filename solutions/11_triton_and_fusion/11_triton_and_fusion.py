@@ -1077,7 +1077,7 @@ def merit(run):
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. What does `mask` do, and when does `other` matter?</summary>
+# <details><summary>1. What does <code>mask</code> do, and when does <code>other</code> matter?</summary>
 #
 # Where the mask is false nothing is loaded or stored. `other` is what the element holds then; it matters as soon as the
 # block is combined: −∞ for a maximum, 0 for a sum or a product.

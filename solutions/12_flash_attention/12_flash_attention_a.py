@@ -737,7 +737,7 @@ print(f"SDPA, a row that sees nothing: {row[:3].tolist()}")
 # 9 of 128 in a row of tiles: 7 %.
 # </details>
 #
-# <details><summary>5. `flash_sdp_enabled()` says True. Does your model use FlashAttention?</summary>
+# <details><summary>5. <code>flash_sdp_enabled()</code> says True. Does your model use FlashAttention?</summary>
 #
 # It may. The function returns a switch, not the choice. Run under `sdpa_kernel([SDPBackend.FLASH_ATTENTION])` and see
 # whether it raises.

@@ -741,7 +741,7 @@ print(
 # n·d divisions in place of n·d for each tile; all that is no product is slow beside tensor cores.
 # </details>
 #
-# <details><summary>3. Which numbers cross lanes in `cores`?</summary>
+# <details><summary>3. Which numbers cross lanes in <code>cores</code>?</summary>
 #
 # The maxima in each tile, and the sums once at the end.
 # </details>

@@ -604,7 +604,8 @@ for latency in (0, 10, 100):
 # %% [markdown]
 # ## Recap of part A
 #
-# <details><summary>1. Two ranks send to each other with `dist.send`, then receive. What happens?</summary>
+# <details><summary>1. Two ranks send to each other with <code>dist.send</code>, then receive. What
+# happens?</summary>
 #
 # Both wait: a send may end only when the other side receives. Use `isend`, `recv`, `wait`.
 # </details>

@@ -896,7 +896,7 @@ print(f"one dist.all_reduce of the gradient: {busiest(distributed.run(averaged, 
 # numbers agree: then up to the order of additions.
 # </details>
 #
-# <details><summary>2. What goes wrong without `set_epoch`?</summary>
+# <details><summary>2. What goes wrong without <code>set_epoch</code>?</summary>
 #
 # Nothing that one sees: every epoch has the same order and the same batches.
 # </details>

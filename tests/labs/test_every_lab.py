@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 
 import pytest
@@ -68,6 +69,12 @@ def test_hints_end_at_a_heading_that_is_there(lab):
     for exercise in of_lab(lab):
         assert exercise.section in there, exercise.name
         assert all(exercise.hints)
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_folded_questions_are_html_in_which_nobody_reads_markdown(lab):
+    texts = "\n".join(c.source for c in notebooks.cells(lab, "markdown"))
+    assert [s for s in re.findall("<summary>.*?</summary>", texts, re.DOTALL) if "`" in s or "**" in s] == []
 
 
 @pytest.mark.parametrize("lab", LABS)

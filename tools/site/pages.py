@@ -25,7 +25,6 @@ from .runs import ROOT, run
 
 FIGURES = "_static/figures"
 IMAGE = re.compile(r'<img\b(?P<before>[^>]*?)\ssrc="data:image/png;base64,(?P<data>[^"]+)"(?P<after>[^>]*)>')
-SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)  # HTML, in which nobody reads Markdown
 NOISE = "stderr"  # of libraries on the machine that built the site
 PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
 LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
@@ -97,8 +96,7 @@ class Site:
         outputs = {cell.id: cell.get("outputs", []) for cell in ran.cells}
         for cell in released.cells:
             if cell.cell_type == "markdown":
-                text = SUMMARY.sub(lambda s: re.sub("`([^`]+)`", r"<code>\1</code>", s[0]), cell.source)
-                cell.source = self.linked(text, f"{notebook.page}.ipynb")
+                cell.source = self.linked(cell.source, f"{notebook.page}.ipynb")
             elif cell.cell_type == "code":
                 shown = [o for o in outputs.get(cell.id, []) if o.get("name") != NOISE]
                 cell.outputs = [self._shown(output, mask, notebook) for output in shown]
