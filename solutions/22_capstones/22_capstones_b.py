@@ -522,11 +522,13 @@ leaderboard.enter("training", "first version")
 # %% [markdown] nbgrader={"grade": true, "grade_id": "training-report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
 # **A report with full points says, for example:**
 #
-# *Plan.* 64 H100s, tensor 4, pipeline 16, data 1, micro-batches of 2, one layer of a stage's six recomputed; the number of days
-# is the one that the cell in section 2 prints. Assumptions: GPUs reach 60 % of their peak; nothing overlaps; scores of attention
-# and the embedding cost nothing.
+# *Plan.* 64 H100s, tensor 4, pipeline 16, data 1, micro-batches of 2, one layer of a stage's six recomputed: 170 days, 78.5 GB
+# on a GPU, as section 2 prints. Assumptions: GPUs reach 60 % of their peak; nothing overlaps; scores of attention and the
+# embedding cost nothing.
 #
-# *Changed.* With links between nodes at 5 GB/s instead of 50 the plan becomes another one (named, with days), because …
+# *Changed.* With links between nodes at 5 GB/s instead of 50 the plan stays, at 178 days: only the pipeline crosses nodes, and it
+# sends least. At 0.5 GB/s it is tensor 8, pipeline 8, micro-batches of 4, two of 12 layers recomputed, 225 days (260 with the old
+# plan), because each of eight ranks sends an eighth of the activations in place of a quarter.
 #
 # *Pipeline.* 3 links · 2 ways · 16 · 128 · 4 B = 49,152 B of activations and gradients a step, 2 · 48 · 128 · 4 B =
 # 49,152 B for the table; two steps are 196,608 B, as counted. Messages in a row: 20 a step, where one micro-batch after the other

@@ -9,6 +9,10 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+import triton.language as tl  # noqa: E402
+
+import gpulab  # noqa: E402
+from gpulab import cuda, triton  # noqa: E402
 from gpulab.exercises import find, registry  # noqa: E402
 from gpulab.exercises.lab_22_attention import (  # noqa: E402
     attend,
@@ -84,3 +88,29 @@ def test_the_references_are_what_autograd_says(group, shared, n, more, causal):
 def test_the_reports_derivation_is_the_count():
     assert 2 * 192 * 64 * 2 == 49_152 and (64 + 128 + 192) * 2 * 64 * 2 == 98_304
     assert "49,152" in text() and "98,304" in text() and 49_152 + 98_304 == 147_456
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shape", "counts"),
+    [
+        ("COLUMNS=32", "COLUMNS=64", (2, 1, 192, 192), [147_456, 30_448, 253, 3]),
+        ("heads // shared, 128", "heads // shared, 64", (8, 1, 4, 200), [55_296, 9_516, 148, 1]),
+    ],
+)
+def test_the_decisions_of_the_reports_have_their_counts(tmp_path, old, new, shape, counts):
+    source = next(c.source for c in notebooks.cells(LAB, "code") if "def forward_kernel(" in c.source)
+    assert old in source
+    file = tmp_path / "tried.py"
+    file.write_text(source.replace(old, new))
+    names = {"triton": triton, "tl": tl}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    heads, shared, n, m = shape
+    made = [np.ones(s, np.float16) for s in ((heads, n, 64), (shared, m, 64), (shared, m, 64))]
+    room = [np.zeros((heads, n, 64), np.float32), np.zeros((heads, n), np.float32)]
+    report = gpulab.profile(names["forward"], *map(cuda.to_device, made + room), 1)
+    assert [report[what] for what in ("global_load_bytes", "instructions", "registers", "blocks")] == counts
+
+
+def test_the_bytes_of_tiles_of_64_rows_in_a_report():
+    assert sum(range(32, 193, 32)) == 672 and 672 * 2 * 64 * 2 + 49_152 == 221_184
+    assert sum(range(64, 193, 64)) == 384 and 384 * 2 * 64 * 2 + 49_152 == 147_456

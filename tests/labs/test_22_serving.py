@@ -123,3 +123,32 @@ def test_the_numbers_of_the_detective_are_those_of_its_runs(capsys):
     longer = [r for n, (rate, each) in enumerate(lengths) for r in traces.poisson(rate, 40, 3 + n, each)]
     longer = [replace(r, number=n) for n, r in enumerate(sorted(longer, key=lambda r: r.arrival))]
     assert round(max(map(metrics.ttft, serving.run(small, longer, gentle()).lives))) == 22
+
+
+def test_the_shares_of_the_reports_are_those_of_the_runs():
+    """With the solution's policy, and with the same one that orders by length only."""
+    before, after = 'gpulab.predict("serving_project.late", measured', "def with_bursts("
+    source = next(c.source for c in notebooks.cells(LAB, "code") if after in c.source).partition(before)[0]
+    names = {"serving": serving, "traces": traces, "ONLINE": ONLINE, "reserving": reserving()}
+    exec(source, names)
+    served = next(c.source for c in notebooks.cells(LAB, "code") if "def serve(" in c.source)
+
+    def runs(source):
+        here = {"serving": serving}
+        exec(source, here)
+        return [serving.run(ONLINE, trace, here["serve"].decide) for trace in names["TRACES"].values()]
+
+    ours_, first = runs(served), list(names["first_come"].values())
+    by_length = runs(served.replace("return hopeless, request.left", "return request.left"))
+    shares = [
+        [round(100 * metrics.attainment(run, SLO)) for run in each] for each in (first, ours_, by_length)
+    ]
+    assert shares == [[16, 14, 35], [55, 93, 95], [42, 92, 95]]
+    assert [len(run.lives) for run in ours_] == [195, 403, 146]
+    assert sum(metrics.ttft(life) > 1 for life in ours_[0].lives) == 87
+    assert [round(metrics.throughput(each[0]), -1) for each in (first, ours_)] == [1590, 2040]
+    long = [[metrics.ttft(r) for r in each[2].lives if r.request.prompt > 5500] for each in (first, ours_)]
+    assert [(len(w), round(sum(w) / len(w), 2), round(max(w), 2)) for w in long] == [
+        (5, 1.13, 2.36),
+        (5, 2.06, 2.99),
+    ]

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from gpulab import hardware  # noqa: E402
+from gpulab.distributed import runs  # noqa: E402
 from gpulab.distributed.layouts import WAYS, NoLayout, cost  # noqa: E402
 from gpulab.distributed.runs import days, saving  # noqa: E402
 from gpulab.exercises import find  # noqa: E402
@@ -27,6 +29,7 @@ from gpulab.exercises.lab_22_training import (  # noqa: E402
 )
 from gpulab.exercises.references.lab_22_training import interval, search, timetable, train  # noqa: E402
 from gpulab.exercises.spec import WrongAnswer  # noqa: E402
+from gpulab.models import known  # noqa: E402
 from grading.cases.lab_22_training import CASES  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
@@ -95,6 +98,31 @@ def test_timetables_keep_to_the_room_and_above_the_bound(devices, batches, room,
     assert timetable(orders, devices, batches, times, message, room)["above the bound"] >= 0
     with pytest.raises(WrongAnswer, match="there is room for"):
         timetable(orders, devices, batches, times, message, 0)
+
+
+def test_the_plans_of_the_reports_are_those_of_the_search(solved):
+    code = next(c.source for c in notebooks.cells(LAB, "code") if c.source.startswith("h100 ="))
+    names = {"hardware": hardware, "known": known, "runs": runs}
+    exec(code, names)
+    gpt3, cluster = names["MODEL"], names["CLUSTER"]
+    first = solved["plan"](gpt3, cluster)
+
+    def found(**changes):
+        here = cluster | changes
+        plan = solved["plan"](gpt3, here)
+        layout = tuple(plan[name] for name in ("tensor", "pipeline", "data", "micro", "recompute"))
+        return (*layout, round(days(gpt3, here, plan)), round(cost(gpt3, here, plan).memory / 1e9, 1))
+
+    assert found() == (4, 16, 1, 2, 1, 170, 78.5) and round(first["interval"]) == 26_347
+    assert found(between=5e9) == (4, 16, 1, 2, 1, 178, 78.5)
+    assert found(between=5e8) == (8, 8, 1, 4, 2, 225, 78.5)
+    assert found(memory=64e9) == (4, 16, 1, 4, 5, 183, 62.1)
+    assert found(rate=cluster["rate"] * 2 / 3)[-2] == 250
+    slow = cluster | {"between": 5e8}
+    assert round(days(gpt3, slow, first)) == 260
+    parts = [cost(gpt3, slow, plan).parts for plan in (first, solved["plan"](gpt3, slow))]
+    assert [round(each["pipeline"], 1) for each in parts] == [27.3, 13.6]
+    assert round(parts[1]["tensor"] - parts[0]["tensor"], 1) == 3.4
 
 
 def test_training_in_numpy_is_training_with_autograd():
