@@ -53,9 +53,12 @@ def compiling_for(gpu: GPU) -> Iterator[devices.SimulatedDevice]:
 
 def digest(kernel: CompiledKernel) -> str:
     """A hash of the instructions of a kernel: the same on every machine for the same source and compiler."""
+    names = re.compile(
+        rf"\b(?:_Z|_cudapy_smem_|{re.escape(kernel.entry)})\w*"
+    )  # numba's count what came before
+    numbers: dict[str, str] = {}
     text = NAMES_ONLY.sub("", kernel.ptx)
-    for number, name in enumerate(dict.fromkeys(re.findall(r"\b_Z\w+|\b" + re.escape(kernel.entry), text))):
-        text = text.replace(name, f"name{number}")
+    text = names.sub(lambda found: numbers.setdefault(found[0], f"name{len(numbers)}"), text)
     return hashlib.sha256(re.sub(r"\s+", " ", text).encode()).hexdigest()[:16]
 
 

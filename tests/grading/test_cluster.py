@@ -19,7 +19,7 @@ from grading.errors import EngineError
 from grading.sandbox import Limits
 from tests.grading.conftest import LAB, Class
 
-LIMITS = Limits(seconds=60, patience=10)
+LIMITS = Limits(seconds=60, patience=30)
 
 
 class Scheduler:

@@ -223,7 +223,7 @@ def test_every_pin_can_be_had_for_the_first_python_311() -> None:
         except metadata.PackageNotFoundError:  # of another CUDA
             continue
         if installed.version.partition("+")[0] == version:
-            needs = installed.metadata["Requires-Python"] or ""
+            needs = installed.metadata.get("Requires-Python", "")
             assert SpecifierSet(needs).contains("3.11.0"), f"{name} {version} needs Python {needs}"
 
 

@@ -137,6 +137,7 @@ def test_an_unknown_gpu_has_no_data_sheet():
 
 
 def test_machine_code_has_the_same_name_in_another_process(modelled, tmp_path):
+    """Where numba has compiled nothing before: it numbers kernels and their shared arrays."""
     out = tmp_path / "model.json"
     command = child("model", "--only", "sum-tree/numba", "--sizes", "1", "--gpu", "H200", "--out", str(out))
     assert children.run(command, 120, CHILD).code == 0
