@@ -35,6 +35,8 @@ def find_browser() -> str | None:
 def _together(item: pytest.Item) -> str:
     """Which tests run in one process, because what they prepare is prepared once."""
     file = item.nodeid.partition("::")[0]
+    if file.startswith("tests/browser/"):  # two JupyterLabs at once are slow to show a page
+        return "tests/browser"
     lab = getattr(item, "callspec", None) and item.callspec.params.get("lab")  # type: ignore[attr-defined]
     return f"{file} {lab}" if lab else file
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = notebooks.ROOT
 SECONDS = 1000  # of a browser's clock
+PATIENCE = 180 * SECONDS  # until a notebook is there, on a machine that does other things
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/lab\S*\?token=\w+")
 
 
@@ -101,9 +102,9 @@ class Notebook:
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.goto(re.sub(r"/lab\S*\?", f"/lab/tree/{path}?reset&", address) if path else address)
-        page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60 * SECONDS)
+        page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=PATIENCE)
         kernel = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"
-        page.wait_for_function(f"{kernel}?.status == 'idle'", timeout=60 * SECONDS)
+        page.wait_for_function(f"{kernel}?.status == 'idle'", timeout=PATIENCE)
 
     def cell(self, words: str) -> Locator:
         """The code cell, scrolled into sight: one that is far from it has no element in the page."""
@@ -134,7 +135,7 @@ class Notebook:
 
         cell = self.cell(words)
         prompt = cell.locator(".jp-InputPrompt")
-        expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=60 * SECONDS)
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=PATIENCE)
         return cell.locator(".jp-Cell-outputWrapper")
 
     def run(self, words: str) -> Locator:

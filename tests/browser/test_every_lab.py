@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,11 @@ gpulab.sanitize(shift[1, 64], np.zeros(64, np.float32))"""
 
 
 @pytest.fixture
-def open_notebook(chromium: Browser, address: str) -> Callable[[str], Notebook]:
-    """Opens a notebook of the copied labs, by its path in them."""
-    size = {"width": 1280, "height": 1300}
-    return lambda path: Notebook(chromium.new_page(viewport=size), address, path)
+def open_notebook(chromium: Browser, address: str) -> Iterator[Callable[[str], Notebook]]:
+    """Opens a notebook of the copied labs, by its path in them; it is closed after the test."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 1300})
+    yield lambda path: Notebook(context.new_page(), address, path)
+    context.close()
 
 
 def assert_all_is_well(notebook: Notebook, outputs: list[Output]) -> None:
