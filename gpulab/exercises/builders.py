@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .cases import of_kinds
-from .spec import Exercise, Sizes
+from .spec import Budget, Exercise, Sizes
 
 
 def answered(
@@ -19,16 +19,21 @@ def answered(
     questions: Callable[[Sizes, np.random.Generator], list[tuple]],
     hints: tuple[str, str, str],
     section: str,
+    *budgets: Budget,
+    measured: bool = False,
     rtol: float = 0.0,
 ) -> Exercise:
-    """An exercise whose questions have answers and no budgets; a case is a kind of question."""
+    """An exercise of answered cases; a case is a kind of question. Where plans are `measured` there may be
+    budgets."""
     return Exercise(
         name=f"{topic}.{name}",
         lab=lab,
         evidence="answered cases",
+        measured=measured,
         correct_points=points,
         cases=of_kinds(*kinds),
         questions=questions,
+        budgets=budgets,
         hints=hints,
         section=section,
         rtol=rtol,

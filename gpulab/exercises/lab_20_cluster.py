@@ -43,13 +43,13 @@ the delay is cheaper kept than ordered anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from math import ceil, sin
 from typing import Any
 
 import numpy as np
 
-from gpulab.exercises.cases import of_kinds
+from gpulab.exercises.builders import answered
 from gpulab.exercises.spec import EVERY, Budget, Exercise, Prediction, Sizes
 
 LAB = "20"
@@ -296,28 +296,7 @@ def manifest_questions(sizes: Sizes, generator: np.random.Generator) -> list[tup
 # ---------------------------------------------------------------- the exercises
 
 
-def _measured(
-    name: str,
-    points: float,
-    kinds: tuple[str, ...],
-    questions: Callable[[Sizes, np.random.Generator], list[tuple]],
-    hints: tuple[str, str, str],
-    section: str,
-    *budgets: Budget,
-    measured: bool = True,
-) -> Exercise:
-    return Exercise(
-        name=f"cluster.{name}",
-        lab=LAB,
-        evidence="answered cases",
-        measured=measured,
-        correct_points=points,
-        cases=of_kinds(*kinds),
-        questions=questions,
-        budgets=budgets,
-        hints=hints,
-        section=section,
-    )
+_measured = partial(answered, "cluster", LAB, measured=True)
 
 
 EXERCISES: tuple[Exercise, ...] = (
