@@ -74,7 +74,7 @@ H100 = GPU(
     transistors=Figure(80e9, "transistors", _P),
     host_link="PCIe 5.0 ×16",
     gpu_link="NVLink 4",
-    aliases=("h100-sxm", "h100-sxm5", "h100-80gb"),
+    aliases=("h100-sxm", "h100-sxm5", "h100-80gb", "h100-80gb-hbm3"),
 )
 
 # The card: fewer SMs, lower clocks, half the power, and the memory of an A100.

@@ -34,6 +34,53 @@ def test_a_gpu_is_found_however_it_is_spelled(spelling: str, name: str) -> None:
     assert hardware.find(spelling).name == name
 
 
+# What cuDeviceGetName and nvidia-smi call the boards of our data sheets; older drivers leave "NVIDIA" out.
+DRIVERS = {
+    "Tesla V100-SXM2-16GB": "V100",
+    "Tesla T4": "T4",
+    "NVIDIA A100-SXM4-40GB": "A100 40GB",
+    "NVIDIA A100-SXM4-80GB": "A100",
+    "NVIDIA H100 PCIe": "H100 PCIe",
+    "NVIDIA H100 80GB HBM3": "H100",
+    "NVIDIA H200": "H200",
+    "NVIDIA B200": "B200",
+    "NVIDIA GB200": "GB200",
+    "NVIDIA B300 SXM6 AC": "B300",
+    "NVIDIA A10": "A10",
+    "NVIDIA L4": "L4",
+    "NVIDIA L40S": "L40S",
+    "NVIDIA GeForce RTX 3090": "RTX 3090",
+    "NVIDIA GeForce RTX 4090": "RTX 4090",
+    "NVIDIA GeForce RTX 5090": "RTX 5090",
+    "Orin": "AGX Orin",
+    "NVIDIA Thor": "AGX Thor",
+}
+
+
+@pytest.mark.parametrize(("reported", "name"), DRIVERS.items())
+def test_a_gpu_is_found_by_the_name_that_its_driver_reports(reported: str, name: str) -> None:
+    assert hardware.find(reported).name == name
+    assert hardware.find(reported.removeprefix("NVIDIA ")).name == name
+
+
+def test_the_driver_of_every_gpu_has_a_name_for_it() -> None:
+    assert set(DRIVERS.values()) == set(hardware.names())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "NVIDIA H100 NVL", "NVIDIA H200 NVL", "NVIDIA GH200 480GB", "NVIDIA A100 80GB PCIe",
+        "NVIDIA A100-PCIE-40GB", "NVIDIA A10G", "NVIDIA L40", "Tesla V100-SXM2-32GB",
+        "NVIDIA GeForce RTX 4090 D", "NVIDIA GeForce RTX 4090 Laptop GPU",
+        "NVIDIA H100 80GB HBM3 MIG 1g.10gb",
+    ],
+)  # fmt: skip
+def test_a_board_with_other_figures_is_not_taken_for_one_of_ours(other: str) -> None:
+    with pytest.raises(UnknownGPU):
+        hardware.find(other)
+
+
 def test_a_gpu_is_found_by_itself() -> None:
     a100 = hardware.find("A100")
     assert hardware.find(a100) is a100
