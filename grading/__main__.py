@@ -75,11 +75,13 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
     """Make a repository for learners, or bring it up to date."""
     from grading import own_course as own_course_module
 
-    made = own_course_module.make(course, options.folder, options.name)
+    made = own_course_module.make(course, options.folder, options.name, options.repository)
     console.print(f"{made.folder}: {made.labs} labs for {clean(made.cohort.name)}", markup=False)
     changes = f"{made.written} files written" if made.written else "already up to date"
     removed = f", {made.removed} taken away" if made.removed else ""
     console.print(f"{changes}{removed} · {made.git}", markup=False)
+    where = made.address.repository or "nowhere, so no notebook has links to Colab, Kaggle or Binder"
+    console.print(f"public address: {where}", markup=False)
     console.print("no solutions, wrong submissions, judge's cases or history are in it", markup=False)
     return 0
 
@@ -263,6 +265,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--name", default="", help="of the class: it decides sizes and contents (default: the folder's name)"
     )
+    command.add_argument(
+        "--repository", metavar="URL", help="where it lies in public, https://github.com/OWNER/NAME, for links "
+        "that open notebooks on Colab, Kaggle and Binder; '' for none (default: as it was)",
+    )  # fmt: skip
     command.set_defaults(run=own_course)
     command = commands.add_parser(
         "grade", help="a folder or zip of submissions → verdicts, gradebook, feedback, grades.csv"

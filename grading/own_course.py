@@ -17,6 +17,8 @@ from pathlib import Path
 
 import nbformat
 
+from gpulab.course import address
+from gpulab.course.address import Address
 from gpulab.exercises import cohort, registry
 from gpulab.exercises.cohort import Cohort
 from grading import environment
@@ -27,14 +29,24 @@ from grading.release import notebook_text, released_files, released_pages
 
 TEMPLATES = Path(__file__).with_name("learners")
 AS_IT_IS = (
-    "LICENSE", "CITATION.cff", "constraints.txt", "constraints-compiler.txt", "binder", "docs/picture.svg",
-    "tools/setup.py", "gpulab",
+    ".devcontainer", "LICENSE", "CITATION.cff", "constraints.txt", "constraints-compiler.txt", "binder",
+    "docs/picture.svg", "tools/setup.py", "gpulab",
 )  # fmt: skip
 TARGETS = ("help", "lab", "setup", "clean")  # of the Makefile
 SECTIONS = ("build-system", "project", "tool.setuptools")  # of pyproject.toml
 NOT_FOR_LEARNERS = ("grading", "site", "dev")  # extras
 COHORT = "gpulab/exercises/cohort.json"
+ADDRESS = "gpulab/course/address.toml"
 LEFT_BEHIND = {"__pycache__", ".ipynb_checkpoints", ".pytest_cache"}
+ADDRESS_TEXT = """\
+# Where this course lies in public. With an address, notebooks have links to Colab, Kaggle and Binder.
+repository = "{where.repository}"
+branch = "{where.branch}"
+"""
+ONE_CLICK = """\
+| Binder, Colab, Kaggle | a link in each notebook that runs there |
+| GitHub Codespaces | [a codespace]({where.codespaces}), then `make lab ARGS=--no-browser` in its terminal |
+"""
 SIZES = re.compile(
     r"Sizes include.*?\.(?=\s|$)", re.S
 )  # what a lab's text says of an exercise's public cases
@@ -47,15 +59,17 @@ class Made:
     folder: Path
     cohort: Cohort
     labs: int
+    address: Address
     written: int  # files that are new or changed
     removed: int
     git: str
 
 
-def make(course: Course, folder: Path, name: str = "") -> Made:
+def make(course: Course, folder: Path, name: str = "", repository: str | None = None) -> Made:
     """Make the repository of a class in `folder`, or bring it up to date.
 
     The class is called as the folder is unless `name` says otherwise, and has the same seed every time.
+    `repository` is where it will lie in public, "" for nowhere; None keeps what the folder has.
     Raises GradingError where the folder holds something else, another class, or belongs to this repository.
     """
     folder = folder.resolve()
@@ -63,7 +77,8 @@ def make(course: Course, folder: Path, name: str = "") -> Made:
     _refuse(course, folder, name)
     secret = environment.secret(course)
     chosen = Cohort(name, environment.seed(secret, "cohort", name, "") % 2**32)
-    wanted = files(course, chosen)
+    where = _address(folder, repository)
+    wanted = files(course, chosen, where)
     written = 0
     for path, content in wanted.items():
         target = folder / path
@@ -75,7 +90,7 @@ def make(course: Course, folder: Path, name: str = "") -> Made:
             target.chmod(0o755)
     removed = _remove_old(folder, wanted)
     labs = len({path.split("/")[1] for path in wanted if re.match(r"labs/\d", path)})
-    return Made(folder, chosen, labs, written, removed, _commit(folder, list(wanted), name))
+    return Made(folder, chosen, labs, where, written, removed, _commit(folder, list(wanted), name))
 
 
 def _refuse(course: Course, folder: Path, name: str) -> None:
@@ -95,19 +110,31 @@ def _refuse(course: Course, folder: Path, name: str) -> None:
         )
 
 
-def files(course: Course, chosen: Cohort) -> dict[str, bytes]:
+def _address(folder: Path, repository: str | None) -> Address:
+    """Where the class's repository lies: what is said now, else what its folder says, else nowhere."""
+    try:
+        if repository is not None:
+            return Address(repository.rstrip("/").removesuffix(".git"))
+        file = folder / ADDRESS
+        return address.read(file) if file.exists() else Address("")
+    except ValueError as error:
+        raise GradingError(str(error)) from None
+
+
+def files(course: Course, chosen: Cohort, where: Address) -> dict[str, bytes]:
     """All files of the learners' repository, by path."""
     found = {
         path.relative_to(course.root).as_posix(): path.read_bytes() for path in _as_they_are(course.root)
     }
     for lab in course.lab_names():
-        for path, content in released_files(course, lab).items():
+        for path, content in released_files(course, lab, where).items():
             found[f"labs/{lab}/{path}"] = _of_cohort(content, chosen) if path.endswith(".ipynb") else content
-    for page, content in released_pages(course):
+    for page, content in released_pages(course, where):
         found[f"labs/{page.name}"] = content
     said = json.dumps({"name": chosen.name, "seed": chosen.seed}, ensure_ascii=False) + "\n"
     found[COHORT] = said.encode()
-    found["README.md"] = readme(course.root, chosen.name).encode()
+    found[ADDRESS] = ADDRESS_TEXT.format(where=where).encode()
+    found["README.md"] = readme(course.root, chosen.name, where).encode()
     found[".gitignore"] = (TEMPLATES / "gitignore").read_bytes()
     found["Makefile"] = makefile((course.root / "Makefile").read_text(encoding="utf-8")).encode()
     found["pyproject.toml"] = pyproject((course.root / "pyproject.toml").read_text(encoding="utf-8")).encode()
@@ -141,12 +168,13 @@ def _of_cohort(notebook: bytes, chosen: Cohort) -> bytes:
     return notebook_text(read).encode()
 
 
-def readme(root: Path, name: str) -> str:
+def readme(root: Path, name: str, where: Address) -> str:
     """The learners' README: ours where it shows the course, without what others need."""
     ours = (root / "README.md").read_text(encoding="utf-8")
     parts = re.split(r"^## (.+)\n", ours, flags=re.M)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     text = (TEMPLATES / "README.md").read_text(encoding="utf-8").replace("{class}", name)
+    text = text.replace("{one click}", ONE_CLICK.format(where=where) if where else "")
     labs = [line for line in sections["The labs"].splitlines() if line.startswith("|")]
     sections["The labs"] = "\n" + "\n".join(labs) + "\n\n"
     return re.sub(r"^\{(.+)\}\n", lambda found: sections[found[1]], text, flags=re.M)

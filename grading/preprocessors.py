@@ -13,9 +13,9 @@ from nbformat.v4 import new_output
 from nbgrader import preprocessors as nbg
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Unicode
+from traitlets import Unicode, default
 
-from gpulab.course.address import address
+from gpulab.course.address import Address, address
 from grading import texts
 from grading.graft import graft, is_test
 from grading.hosted import open_elsewhere
@@ -49,10 +49,22 @@ class StableIds(NbGraderPreprocessor):
 class OpenElsewhere(NbGraderPreprocessor):
     """Where the course has a public address, a notebook can be opened on other people's machines."""
 
+    repository = Unicode(help="Where it lies in public, or nothing").tag(config=True)
+    branch = Unicode(help="The branch of it that learners get").tag(config=True)
+
+    @default("repository")
+    def _repository(self) -> str:
+        return address().repository
+
+    @default("branch")
+    def _branch(self) -> str:
+        return address().branch
+
     def preprocess(self, notebook: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         lab, name = resources["nbgrader"]["assignment"], resources["nbgrader"]["notebook"]
         folder = f"{lab}/" if lab[0].isdigit() else ""  # a page beside the labs is of none
-        return open_elsewhere(notebook, f"labs/{folder}{name}.ipynb", address()), resources
+        place = Address(self.repository, self.branch)
+        return open_elsewhere(notebook, f"labs/{folder}{name}.ipynb", place), resources
 
 
 class ClearSolutions(nbg.ClearSolutions):

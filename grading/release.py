@@ -19,6 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 from traitlets.config import Config
 
+from gpulab.course.address import Address
 from grading.course import Course, sources
 from grading.errors import ReleaseError
 from grading.preprocessors import RELEASE
@@ -26,8 +27,8 @@ from grading.preprocessors import RELEASE
 FORBIDDEN = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN HIDDEN TESTS", "BEGIN MARK SCHEME")
 
 
-def released_notebook(source: Path) -> NotebookNode:
-    """The notebook that learners get for one source."""
+def released_notebook(source: Path, where: Address | None = None) -> NotebookNode:
+    """The notebook that learners get for one source. It opens `where` the course lies; None: at ours."""
     try:
         notebook = jupytext.read(source)
     except Exception as error:  # jupytext and its YAML reader raise many kinds
@@ -37,11 +38,14 @@ def released_notebook(source: Path) -> NotebookNode:
         "unique_key": source.stem,
         "nbgrader": {"notebook": source.stem, "assignment": source.parent.name, "student": ".", "db_url": ""},
     }
+    config = Config()
+    if where is not None:
+        config.OpenElsewhere.repository, config.OpenElsewhere.branch = where.repository, where.branch
     for step in RELEASE:
         if step.__name__ == "SaveCells":  # the gradebook learns of a lab when a class is graded
             continue
         try:
-            notebook, resources = step(config=Config())(notebook, resources)
+            notebook, resources = step(config=config)(notebook, resources)
         except Exception as error:
             raise ReleaseError(f"{source.name}: {step.__name__} refused it: {error}") from error
     _refuse_leaks(notebook, source)
@@ -74,14 +78,14 @@ def notebook_text(notebook: NotebookNode) -> str:
     return str(nbformat.writes(notebook, version=4)).rstrip("\n") + "\n"
 
 
-def released_files(course: Course, lab: str) -> dict[str, bytes]:
+def released_files(course: Course, lab: str, where: Address | None = None) -> dict[str, bytes]:
     """Everything that labs/`lab` must hold, by its path inside the folder."""
     folder = course.solutions / lab
     found = sources(folder)
     if not found:
         names = ", ".join(course.lab_names()) or "none"
         raise ReleaseError(f"no lab '{lab}' in {course.solutions}: labs there are {names}")
-    files = {f"{s.stem}.ipynb": notebook_text(released_notebook(s)).encode() for s in found}
+    files = {f"{s.stem}.ipynb": notebook_text(released_notebook(s, where)).encode() for s in found}
     for path in _companions(folder):
         files[path.relative_to(folder).as_posix()] = path.read_bytes()
     return files
@@ -114,10 +118,10 @@ def page_differences(course: Course) -> list[str]:
     return lines
 
 
-def released_pages(course: Course) -> Iterator[tuple[Path, bytes]]:
+def released_pages(course: Course, where: Address | None = None) -> Iterator[tuple[Path, bytes]]:
     """What belongs to no lab: where it is released to, and its content."""
     for source in sorted(course.solutions.glob("*.py")):
-        yield course.labs / f"{source.stem}.ipynb", notebook_text(released_notebook(source)).encode()
+        yield course.labs / f"{source.stem}.ipynb", notebook_text(released_notebook(source, where)).encode()
     for text in sorted(course.solutions.glob("*.md")):
         yield course.labs / text.name, text.read_bytes()
 

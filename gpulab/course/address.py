@@ -6,8 +6,10 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from urllib.parse import quote
+
+FILE = Path(__file__).with_name("address.toml")
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Address:
     def __post_init__(self) -> None:
         if self.repository and not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", self.repository):
             raise ValueError(
-                f"gpulab/course/address.toml: '{self.repository}' is no repository on GitHub;"
-                " write https://github.com/OWNER/NAME, or leave it empty"
+                f"'{self.repository}' is no repository on GitHub; write https://github.com/OWNER/NAME,"
+                " or leave it empty"
             )
 
     def __bool__(self) -> bool:
@@ -60,8 +62,18 @@ class Address:
         return f"https://mybinder.org/v2/gh/{self._name}/{branch}?labpath={path}"
 
 
+def read(path: Path) -> Address:
+    """The address in a file such as `address.toml`. Raises ValueError that names the file of a wrong one."""
+    try:
+        row = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Address(row["repository"], row["branch"])
+    except KeyError as error:
+        raise ValueError(f"{path}: there is no line {error.args[0]} = …") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
 @cache
 def address() -> Address:
     """The course's address, from `address.toml`."""
-    row = tomllib.loads(files(__package__).joinpath("address.toml").read_text(encoding="utf-8"))
-    return Address(row["repository"], row["branch"])
+    return read(FILE)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from gpulab.course.address import Address, address
+from gpulab.course.address import Address, address, read
 from grading import preprocessors
 from grading.hosted import INSTALL, open_elsewhere, runs_on_binder
 from grading.release import notebook_text, released_notebook
@@ -21,6 +21,13 @@ START = ROOT / "solutions" / "00_start_here" / "00_start_here.py"
 def test_what_is_no_repository_on_github_is_refused_with_what_to_write() -> None:
     with pytest.raises(ValueError, match="or leave it empty"):
         Address("github.com/somebody/gpulab")
+
+
+def test_a_wrong_address_is_named_with_its_file(tmp_path: Path) -> None:
+    for text in ('repository = "gitlab.com/a/b"\nbranch = "main"\n', "repository = \n", 'repository = ""\n'):
+        (tmp_path / "address.toml").write_text(text)
+        with pytest.raises(ValueError, match=r"address\.toml: \S"):
+            read(tmp_path / "address.toml")
 
 
 def test_without_an_address_a_notebook_stays_as_it_is() -> None:
@@ -36,10 +43,15 @@ def test_the_labs_have_links_and_the_installation_exactly_if_the_course_has_an_a
 
 
 @pytest.fixture
-def released(monkeypatch: pytest.MonkeyPatch) -> NotebookNode:
+def released() -> NotebookNode:
     """Lab 00 of a course that has an address."""
+    return released_notebook(START, ELSEWHERE)
+
+
+def test_a_release_takes_the_courses_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preprocessors, "address", lambda: ELSEWHERE)
-    return released_notebook(START)
+    assert "git+https://github.com/somebody/gpulab@main" in notebook_text(released_notebook(START))
+    assert "git+" not in notebook_text(released_notebook(START, Address("")))
 
 
 def test_with_an_address_the_title_has_links_that_open_the_notebook(released: NotebookNode) -> None:
@@ -74,9 +86,8 @@ def test_elsewhere_the_installation_does_nothing(monkeypatch: pytest.MonkeyPatch
     assert "subprocess" not in names
 
 
-def test_the_index_has_the_installation_and_no_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preprocessors, "address", lambda: ELSEWHERE)
-    index = notebook_text(released_notebook(ROOT / "solutions" / "index.py"))
+def test_the_index_has_the_installation_and_no_links() -> None:
+    index = notebook_text(released_notebook(ROOT / "solutions" / "index.py", ELSEWHERE))
     assert "COLAB_RELEASE_TAG" in index and "Open in [Colab]" not in index
 
 

@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from gpulab.course import address
+from gpulab.course.address import Address
 from gpulab.exercises import registry
 from gpulab.exercises.cohort import Cohort, of_cohort
+from grading import preprocessors
 from grading.__main__ import main
 from grading.course import ROOT, Course, sources
-from grading.own_course import AS_IT_IS
+from grading.own_course import ADDRESS, AS_IT_IS
 
 NAME = "Autumn term"
 LAB = "labs/00_start_here/00_start_here.ipynb"
@@ -65,7 +68,7 @@ def own_lines() -> set[str]:
 def test_learners_get_no_solutions_no_wrong_submissions_no_cases_and_no_history(made: Path) -> None:
     found = files(made)
     assert {name.split("/")[0] for name in found} == {
-        ".gitignore", "CITATION.cff", "LICENSE", "Makefile", "README.md", "binder", "constraints-compiler.txt",
+        ".devcontainer", ".gitignore", "CITATION.cff", "LICENSE", "Makefile", "README.md", "binder", "constraints-compiler.txt",
         "constraints.txt", "docs", "gpulab", "labs", "pyproject.toml", "tools",
     }  # fmt: skip
     notebooks = "\n".join(path.read_text() for name, path in found.items() if name.endswith(".ipynb"))
@@ -208,6 +211,55 @@ def test_making_it_again_changes_nothing_and_a_new_version_comes_in(
     assert (made / "labs" / "progress.json").exists()
     log = subprocess.run(["git", "log", "--format=%s"], cwd=made, capture_output=True, text=True)
     assert log.stdout.splitlines() == ["The course for made"] * 2
+
+
+def test_its_dev_containers_set_up_with_a_target_that_its_make_has(made: Path) -> None:
+    containers = sorted((made / ".devcontainer").rglob("devcontainer.json"))
+    assert len(containers) == 2
+    for path in containers:
+        assert path.read_bytes() == (ROOT / path.relative_to(made)).read_bytes()
+        (command,) = re.findall(r'"postCreateCommand": "make (\w+)', path.read_text())
+        assert re.search(rf"^{command}:", (made / "Makefile").read_text(), re.M)
+
+
+def test_its_notebooks_link_to_its_own_address_and_never_to_ours(
+    small: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = Address("https://github.com/main/course"), "https://github.com/school/gpu-course"
+    monkeypatch.setattr(preprocessors, "address", lambda: ours)
+    (small.root / "gpulab/course/address.toml").write_text(
+        f'repository = "{ours.repository}"\nbranch = "main"\n'
+    )
+
+    def texts() -> str:
+        return "".join(
+            path.read_text() for name, path in files(made).items() if name.endswith((".ipynb", ".md"))
+        )
+
+    made = tmp_path / "made"
+    assert main(["course", str(made)], small) == 0
+    assert "public address: nowhere" in capsys.readouterr().out
+    assert "Open in [Colab]" not in texts() and "main/course" not in texts() and "codespaces" not in texts()
+    assert not address.read(made / ADDRESS)
+
+    assert main(["course", str(made), "--repository", f"{theirs}.git"], small) == 0
+    assert main(["course", str(made)], small) == 0  # the folder remembers it
+    assert f"already up to date · nothing new to commit\npublic address: {theirs}" in capsys.readouterr().out
+    assert "school/gpu-course/blob/main/labs/00_start_here/00_start_here.ipynb" in texts()
+    assert f"@ git+{theirs}@main" in texts() and "codespaces.new/school/gpu-course" in texts()
+    assert "main/course" not in texts()
+    assert address.read(made / ADDRESS) == Address(theirs)
+
+    assert main(["course", str(made), "--repository", ""], small) == 0
+    assert "Open in [Colab]" not in texts()
+
+
+def test_what_is_no_public_address_is_refused_before_anything_is_written(
+    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["course", str(tmp_path / "made"), "--repository", "gitlab.com/a/b"], course) == 1
+    assert "write https://github.com/OWNER/NAME" in " ".join(capsys.readouterr().out.split())
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_wrong_folder_is_refused_in_words(
