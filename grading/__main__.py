@@ -266,7 +266,7 @@ def parser() -> argparse.ArgumentParser:
         "--name", default="", help="of the class: it decides sizes and contents (default: the folder's name)"
     )
     command.add_argument(
-        "--repository", metavar="URL", help="where it lies in public, https://github.com/OWNER/NAME, for links "
+        "--repository", metavar="URL", help="its public address, https://github.com/OWNER/NAME, for links "
         "that open notebooks on Colab, Kaggle and Binder; '' for none (default: as it was)",
     )  # fmt: skip
     command.set_defaults(run=own_course)
