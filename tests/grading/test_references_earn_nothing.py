@@ -61,12 +61,14 @@ def test_the_same_job_would_answer_where_they_are_installed() -> None:
 
 @pytest.mark.parametrize("evidence", LIVE)
 def test_nor_is_one_where_the_judge_talks_with_the_sandbox(needs_sandbox: None, evidence: str) -> None:
-    exercise = next(e for e in registry.exercises() if e.evidence == evidence)
-    asked, cases = (question(exercise),), exercise.cases[:1]
-    chosen, seeds = {exercise.name: cases}, {(exercise.name, cases[0].name): 1}
-    job = steps([exercise])
+    exercises = [e for e in registry.exercises() if e.evidence == evidence]
+    assert len(exercises) > 5
+    asked = tuple(map(question, exercises))
+    chosen = {e.name: e.cases[:1] for e in exercises}
+    seeds = {(e.name, e.cases[0].name): 1 for e in exercises}
+    job = steps(exercises)
     found = live(job, asked, chosen, seeds, LIMITS)
     outcome = sandbox.record(job_bytes({"patience": LIMITS.patience, "steps": job}), LIMITS)
-    replayed = ReplayJob(outcome.content, "", asked, chosen, seeds, {}, {}, found)
-    (verdict,) = verdicts(replayed)
-    assert verdict.points == 0 and verdict.reason
+    judged = verdicts(ReplayJob(outcome.content, "", asked, chosen, seeds, {}, {}, found))
+    assert {v.exercise: v.points for v in judged} == {e.name: 0 for e in exercises}
+    assert all("not installed here" in v.reason or "not defined" in v.reason for v in judged)
