@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 # Before NumPy and matplotlib are imported: the tests run side by side, and no test opens a window.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,6 +25,14 @@ hypothesis.settings.load_profile("gpulab")
 
 NO_GPU = "no NVIDIA GPU here"
 NO_BROWSER = "no Chromium here, or no Playwright"
+
+
+@pytest.fixture(autouse=True)
+def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where checks write a learner's progress: in a folder of the test's own."""
+    path = tmp_path / "progress.json"
+    monkeypatch.setenv("GPULAB_PROGRESS", str(path))
+    return path
 
 
 def find_browser() -> str | None:

@@ -13,12 +13,6 @@ from gpulab.exercises.verdict import Part, Verdict
 from gpulab.profile.display import Table
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-    return tmp_path
-
-
 def counts(part: float) -> dict[str, float]:
     """Of the forward kernel: so far from the budget, 0, to naive, 1."""
     found = {}
@@ -40,14 +34,14 @@ def checked(name: str, right: bool, measured: dict[str, float]) -> None:
 FORWARD = "attention_project.forward"
 
 
-def test_what_was_counted_last_is_entered_and_the_same_name_replaces_it(folder):
+def test_what_was_counted_last_is_entered_and_the_same_name_replaces_it(tmp_path):
     checked(FORWARD, True, counts(0.5))
     leaderboard.enter("attention", "one")
     checked(FORWARD, True, counts(0.2))
     leaderboard.enter("attention", "two")
     checked(FORWARD, True, counts(0.1))
     leaderboard.enter("attention", "one")
-    kept = json.loads((folder / "leaderboard.json").read_text())["entries"]
+    kept = json.loads((tmp_path / "leaderboard.json").read_text())["entries"]
     assert [e["attempt"] for e in kept] == ["one", "two"]
     assert kept[0]["counts"][FORWARD] == counts(0.1)
 
@@ -80,14 +74,14 @@ def test_without_a_check_there_is_nothing_to_enter():
         leaderboard.board("atention")
 
 
-def test_entries_travel_as_files_and_others_are_told_apart(folder, monkeypatch, capsys):
+def test_entries_travel_as_files_and_others_are_told_apart(tmp_path, monkeypatch, capsys):
     checked(FORWARD, True, counts(0.4))
     leaderboard.enter("attention", "mine")
-    assert cli.main(["leaderboard", "--export", str(folder / "ada.json"), "--as", "Ada"]) == 0
-    monkeypatch.setenv("GPULAB_PROGRESS", str(folder / "elsewhere.json"))
-    (folder / "leaderboard.json").rename(folder / "old.json")
-    assert cli.main(["leaderboard", "--import", str(folder / "ada.json")]) == 0
-    assert cli.main(["leaderboard", "--import", str(folder / "ada.json")]) == 0  # twice is once
+    assert cli.main(["leaderboard", "--export", str(tmp_path / "ada.json"), "--as", "Ada"]) == 0
+    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "elsewhere.json"))
+    (tmp_path / "leaderboard.json").rename(tmp_path / "old.json")
+    assert cli.main(["leaderboard", "--import", str(tmp_path / "ada.json")]) == 0
+    assert cli.main(["leaderboard", "--import", str(tmp_path / "ada.json")]) == 0  # twice is once
     capsys.readouterr()
     assert cli.main(["leaderboard", "attention"]) == 0
     said = capsys.readouterr().out
@@ -104,49 +98,49 @@ def test_entries_travel_as_files_and_others_are_told_apart(folder, monkeypatch, 
         ("[" * 100_000, "no leaderboard"),
     ],
 )
-def test_a_file_that_is_none_is_refused_in_one_line(folder, text, why, capsys):
-    (folder / "bad.json").write_text(text)
-    assert cli.main(["leaderboard", "--import", str(folder / "bad.json")]) == 1
+def test_a_file_that_is_none_is_refused_in_one_line(tmp_path, text, why, capsys):
+    (tmp_path / "bad.json").write_text(text)
+    assert cli.main(["leaderboard", "--import", str(tmp_path / "bad.json")]) == 1
     said = capsys.readouterr().err
     assert why in said and len(said.splitlines()) == 1
     assert not leaderboard.place().exists()
 
 
 @pytest.mark.parametrize("value", ["-1", "NaN", "Infinity", "true", '"7"', "1e999"])
-def test_counts_are_finite_numbers_from_0_on(folder, value):
+def test_counts_are_finite_numbers_from_0_on(tmp_path, value):
     label = leaderboard.find("attention")[0].budgets[0].label
     row = f'{{"project": "attention", "who": "x", "attempt": "y", "counts": {{"{FORWARD}": {{"{label}": {value}}}}}}}'
-    (folder / "bad.json").write_text(f'{{"format": 1, "entries": [{row}]}}')
+    (tmp_path / "bad.json").write_text(f'{{"format": 1, "entries": [{row}]}}')
     with pytest.raises(leaderboard.NotALeaderboard):
-        leaderboard.take(folder / "bad.json")
+        leaderboard.take(tmp_path / "bad.json")
 
 
-def test_names_cannot_write_on_the_terminal(folder):
+def test_names_cannot_write_on_the_terminal(tmp_path):
     row = {"project": "attention", "who": "\x1b[31mEve\n", "attempt": "x" * 500, "counts": {FORWARD: None}}
-    (folder / "eve.json").write_text(json.dumps({"format": 1, "entries": [row]}))
-    leaderboard.take(folder / "eve.json")
+    (tmp_path / "eve.json").write_text(json.dumps({"format": 1, "entries": [row]}))
+    leaderboard.take(tmp_path / "eve.json")
     entry = leaderboard.board("attention").entries[0]
     assert entry.who == "[31mEve" and len(entry.attempt) == leaderboard.LONGEST_NAME
 
 
-def test_somebody_elses_file_needs_a_name(folder, capsys):
+def test_somebody_elses_file_needs_a_name(tmp_path, capsys):
     checked(FORWARD, True, counts(0.4))
     leaderboard.enter("attention", "mine")
-    assert cli.main(["leaderboard", "--export", str(folder / "x.json")]) == 1
+    assert cli.main(["leaderboard", "--export", str(tmp_path / "x.json")]) == 1
     assert "name" in capsys.readouterr().err
     with pytest.raises(leaderboard.NotALeaderboard, match="without a name"):
-        leaderboard.take(folder / "leaderboard.json")
+        leaderboard.take(tmp_path / "leaderboard.json")
 
 
-def test_a_missing_file_or_project_is_a_wrong_command_line(folder, capsys):
-    assert cli.main(["leaderboard", "--import", str(folder / "none.json")]) == 2
+def test_a_missing_file_or_project_is_a_wrong_command_line(tmp_path, capsys):
+    assert cli.main(["leaderboard", "--import", str(tmp_path / "none.json")]) == 2
     assert cli.main(["leaderboard", "chess"]) == 2
 
 
-def test_a_missing_file_is_named_in_words(folder, capsys):
-    assert cli.main(["leaderboard", "--import", str(folder / "none.json")]) == 2
+def test_a_missing_file_is_named_in_words(tmp_path, capsys):
+    assert cli.main(["leaderboard", "--import", str(tmp_path / "none.json")]) == 2
     said = capsys.readouterr().err
-    assert f"There is no file {folder / 'none.json'}" in said and "Errno" not in said
+    assert f"There is no file {tmp_path / 'none.json'}" in said and "Errno" not in said
 
 
 def test_no_points_no_place_and_counts_have_units_and_the_reference_is_explained():

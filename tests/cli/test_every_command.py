@@ -65,7 +65,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "from gpulab import cuda\n@cuda.jit\ndef kernel(a):\n    a[0] = 1\n"
     )
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
     return tmp_path
 
 

@@ -35,11 +35,6 @@ unrelated()
 """
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     path = tmp_path / "work.py"

@@ -1,9 +1,8 @@
-"""Toy exercises under their names, and progress in a folder of the test's own."""
+"""Toy exercises under their names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,10 +17,3 @@ def toy_exercises() -> Iterator[None]:
     yield
     for name in TOYS:
         registry.remove(name)
-
-
-@pytest.fixture(autouse=True)
-def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "progress.json"
-    monkeypatch.setenv("GPULAB_PROGRESS", str(path))
-    return path

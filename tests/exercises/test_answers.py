@@ -13,8 +13,7 @@ from .toys import ROUTE, walk
 
 
 @pytest.fixture(autouse=True)
-def route(monkeypatch, tmp_path):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+def route():
     registry.add(ROUTE, walk)
     yield
     registry.remove(ROUTE.name)

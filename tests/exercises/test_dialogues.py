@@ -17,8 +17,7 @@ from .guessing import DRAW, GUESS, draw_reference, guess_reference, halves, one_
 
 
 @pytest.fixture(autouse=True)
-def toys(monkeypatch, tmp_path):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
+def toys():
     registry.add(GUESS, guess_reference)
     registry.add(DRAW, draw_reference)
     yield

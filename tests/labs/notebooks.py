@@ -48,6 +48,16 @@ def cells(lab: str, kind: str = "") -> list[NotebookNode]:
     return [c for c in every if kind in ("", c.cell_type)]
 
 
+def text(lab: str) -> str:
+    """All cells of a lab in one line, without the marks of comments."""
+    return " ".join("\n".join(c.source for c in cells(lab)).replace("\n# ", "\n").split())
+
+
+def cell_with(lab: str, words: str) -> str:
+    """The first code cell that holds these words."""
+    return next(c.source for c in cells(lab, "code") if words in c.source)
+
+
 def checks(lab: str) -> dict[str, tuple[str, float]]:
     """The test cells of a lab: exercise → (name of the learner's function, points of the cell)."""
     found: dict[str, tuple[str, float]] = {}
@@ -66,6 +76,7 @@ def headings(lab: str) -> set[str]:
     return {m.group(1).strip() for m in re.finditer(r"^#+ (.*)$", text, re.M)}
 
 
+@cache
 def answers(lab: str, released: bool = False) -> dict[str, Any]:
     """The names that a lab's solution cells bind, with all that they need; each notebook runs on its own."""
     names: dict[str, Any] = {}

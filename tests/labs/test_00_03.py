@@ -12,11 +12,6 @@ LABS = ("00_start_here", "03_cuda_with_numba")
 WRONG = [(lab, path) for lab in LABS for path in notebooks.wrong_files(lab)]
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 @pytest.fixture(scope="module")
 def solutions():
     return {lab: notebooks.answers(lab) for lab in LABS}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from itertools import permutations
 from typing import Any
 
@@ -23,11 +22,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from gpulab.models import gpt  # noqa: E402
 from gpulab.models.config import Config  # noqa: E402
-
-
-@cache
-def answers() -> dict[str, Any]:
-    return notebooks.answers("01_neural_networks")
 
 
 def question(exercise: str, case: str) -> tuple:
@@ -66,7 +60,7 @@ def test_an_order_counts_only_if_every_value_stands_behind_all_its_uses(data):
 
 @given(outputs=st.lists(st.integers(-99, 99), min_size=4, max_size=4))
 def test_nine_numbers_are_enough_for_any_four_outputs(outputs):
-    weights = answers()["gate"](outputs)
+    weights = notebooks.answers("01_neural_networks")["gate"](outputs)
     assert references.gate(weights, outputs) == {}
     with pytest.raises(WrongAnswer):
         references.gate([*weights[:8], weights[8] + 1], outputs)
@@ -106,14 +100,14 @@ def test_what_is_kept_is_what_pytorch_keeps():
             for i, weight in enumerate(model):
                 x = torch.relu(x @ weight + torch.zeros(8, requires_grad=i >= layers - learning))
             (x * targets).sum()
-        assert len(set(kept) - anyway) == len(answers()["keep"](tape, learn))
-        counts = references.keep(answers()["keep"](tape, learn), tape, learn)
+        assert len(set(kept) - anyway) == len(notebooks.answers("01_neural_networks")["keep"](tape, learn))
+        counts = references.keep(notebooks.answers("01_neural_networks")["keep"](tape, learn), tape, learn)
         assert counts["numbers kept"] == lab.NUMBERS * len(set(kept) - anyway)
 
 
 @given(seed=st.integers(0, 2**31))
 def test_nothing_that_the_rules_ask_for_can_be_left_out(seed):
-    keep = answers()["keep"]
+    keep = notebooks.answers("01_neural_networks")["keep"]
     for tape, learn in lab._keeping({"kind": "any", "steps": 8}, np.random.default_rng(seed)):
         kept = keep(tape, learn)
         references.keep(kept, tape, learn)
@@ -124,7 +118,7 @@ def test_nothing_that_the_rules_ask_for_can_be_left_out(seed):
 
 def test_a_value_that_is_kept_of_no_use_counts_and_one_listed_twice_is_refused():
     tape, learn = question("neural.keep", "all layers learn")
-    kept = answers()["keep"](tape, learn)
+    kept = notebooks.answers("01_neural_networks")["keep"](tape, learn)
     beside = next(v for v, (op, *_) in enumerate(tape) if op == "mul" and v not in kept)
     assert references.keep([*kept, beside], tape, learn)["kept of no use"] == 1
     with pytest.raises(WrongAnswer, match="listed twice"):
@@ -133,7 +127,7 @@ def test_a_value_that_is_kept_of_no_use_counts_and_one_listed_twice_is_refused()
 
 def test_a_visit_of_a_value_that_the_result_does_not_rest_on_is_of_no_use():
     parents, result = question("neural.backward", "10 skips")
-    order = answers()["backward"](parents, result)
+    order = notebooks.answers("01_neural_networks")["backward"](parents, result)
     others = [value for value in range(len(parents)) if value not in order]
     counts = references.backward(order + others, parents, result)
     assert (counts["visits per value"], counts["visits of no use"]) == (1, len(others))
@@ -191,7 +185,7 @@ def test_a_plan_for_passes_gives_the_gradient_of_the_whole_batch():
             (share * loss).backward()
         return weight.grad
 
-    plan = answers()["accumulate"](lengths, 5, 60)
+    plan = notebooks.answers("01_neural_networks")["accumulate"](lengths, 5, 60)
     assert len(plan) > 1
     torch.testing.assert_close(gradient(plan), gradient([[range(5), 1.0, True]]))
 
@@ -210,7 +204,9 @@ def sizes_of(model: known.Known) -> dict[str, Any]:
 def test_norms_have_biases_only_where_the_model_has(norm, bias):
     config = Config(50, context=8, width=8, layers=3, heads=2, norm=norm, bias=bias)
     sizes = sizes_of(known.Known("small", config, 0.0, ""))
-    assert answers()["parameters"](sizes) == [gpt.parameters(gpt.GPT(config))] * 2
+    assert (
+        notebooks.answers("01_neural_networks")["parameters"](sizes) == [gpt.parameters(gpt.GPT(config))] * 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,7 +220,7 @@ def test_norms_have_biases_only_where_the_model_has(norm, bias):
 def test_a_wrong_number_of_parameters_names_the_part_that_is_forgotten(forgotten, said):
     config = Config(50, context=8, width=8, layers=3, heads=2)
     sizes = sizes_of(known.Known("small", config, 0.0, ""))
-    right = answers()["parameters"](sizes)[0]
+    right = notebooks.answers("01_neural_networks")["parameters"](sizes)[0]
     with pytest.raises(WrongAnswer, match=f"too few, as many as {said}"):
         references.parameters([right - forgotten] * 2, sizes)
 
@@ -250,7 +246,7 @@ def test_the_mended_attention_of_the_detective_writes_as_the_models_own():
 
 @pytest.mark.parametrize("model", known.MODELS, ids=lambda m: m.name)
 def test_counted_parameters_are_those_of_the_module(model):
-    counts = answers()["parameters"](sizes_of(model))
+    counts = notebooks.answers("01_neural_networks")["parameters"](sizes_of(model))
     assert references.parameters(counts, sizes_of(model)) == {}
     assert counts[0] == pytest.approx(model.stated, rel=0.04)
     if model.experts == 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 
 import numpy as np
 import pytest
@@ -24,24 +23,6 @@ from tests.labs import notebooks
 
 LAB = "02_gpu_architecture"
 WRONG = {path.stem: path for path in notebooks.wrong_files(LAB)}
-
-
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
-@cache
-def solutions():
-    return notebooks.answers(LAB)
-
-
-def text() -> str:
-    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", "\n").split())
-
-
-def cell_with(words: str) -> str:
-    return next(c.source for c in notebooks.cells(LAB, "code") if words in c.source)
 
 
 def verdict_of(stem: str):
@@ -85,7 +66,7 @@ def test_warp_after_warp_costs_the_sum_of_all_latencies():
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 3, 4, 16, 20, 24]))
 def test_taking_any_warp_that_is_ready_stays_well_below_the_budget(seed, warps):
-    answer = solutions()["issue"]
+    answer = notebooks.answers(LAB)["issue"]
     for (programs,) in program_questions({"warps": warps}, np.random.default_rng(seed)):
         assert 1 <= issue(answer(programs), programs)["slowdown"] < 1.07
 
@@ -98,7 +79,7 @@ def test_taking_any_warp_that_is_ready_stays_well_below_the_budget(seed, warps):
 )
 def test_the_solution_of_occupancy_is_the_rule_of_the_hardware(cap, threads, registers, shared):
     asked = (sm_limits(cap), threads, registers, shared)
-    assert solutions()["active_blocks"](*asked) == active_blocks(*asked)
+    assert notebooks.answers(LAB)["active_blocks"](*asked) == active_blocks(*asked)
 
 
 # ---------------------------------------------------------------- questions
@@ -162,7 +143,7 @@ def test_every_kind_of_launch_that_cannot_run_is_asked_for():
 
 def test_the_sample_answer_on_the_full_house_cites_the_counts():
     names = {"np": np, "gpulab": gpulab, "cuda": cuda}
-    exec(cell_with("def features("), names)
+    exec(notebooks.cell_with(LAB, "def features("), names)
     half, full = names["half"], names["full"]
     assert (half["registers"], full["registers"]) == (59, 32)
     assert (half["occupancy"], full["occupancy"]) == (50, 100)
@@ -171,24 +152,26 @@ def test_the_sample_answer_on_the_full_house_cites_the_counts():
         assert half[metric] == full[metric]
     assert half["global_bytes"] / half["threads"] == 8
     assert np.array_equal(names["first"].copy_to_host(), names["second"].copy_to_host())
-    assert "from 0 to 552 bytes per thread" in text() and "69 times as much" in text()
+    assert "from 0 to 552 bytes per thread" in notebooks.text(LAB) and "69 times as much" in notebooks.text(
+        LAB
+    )
 
 
 def test_the_row_in_shared_memory_leaves_room_for_16_warps_and_the_tile_for_all():
     names = {"np": np, "gpulab": gpulab, "cuda": cuda, "hardware": hardware}
-    exec(cell_with("def jumps_row("), names)
+    exec(notebooks.cell_with(LAB, "def jumps_row("), names)
     signals = cuda.to_device(np.zeros((2, 8192), np.float32))
     out = cuda.device_array((2, 128), np.float32)
     occupied = [
         gpulab.profile(kernel[2, 128], signals, out)["occupancy"]
-        for kernel in (names["jumps_row"], solutions()["jumps"])
+        for kernel in (names["jumps_row"], notebooks.answers(LAB)["jumps"])
     ]
     assert occupied == [25, 100]
 
 
 def test_the_mended_roofline_of_the_detective_says_what_the_answer_says():
     names: dict = {}
-    exec(cell_with("def efficiency("), names)
+    exec(notebooks.cell_with(LAB, "def efficiency("), names)
     a100 = hardware.find("A100")
     moved = 8 * 100_000_000 / 0.47e-3
     assert names["efficiency"](100_000_000, 0.47e-3)["of the peak, %"] == pytest.approx(0.068, abs=1e-3)
@@ -199,7 +182,7 @@ def test_the_mended_roofline_of_the_detective_says_what_the_answer_says():
 
 def test_the_open_task_on_two_workers_can_be_done_for_what_it_says():
     names = {"np": np}
-    exec(cell_with("def makespan("), names)
+    exec(notebooks.cell_with(LAB, "def makespan("), names)
     tasks = names["tasks"]
     by_gain = sorted(range(len(tasks)), key=lambda i: tasks[i][0] / tasks[i][1], reverse=True)
     splits = [[i in set(by_gain[:n]) for i in range(len(tasks))] for n in range(len(tasks) + 1)]
@@ -212,7 +195,7 @@ def test_the_open_task_on_two_workers_can_be_done_for_what_it_says():
             break
         gpu += tasks[i][1]
     assert f"{gpu + part * tasks[i][1]:.2f}" == "3.68"
-    assert "| ours | 3.73 |" in text() and "3.68 |" in text()
+    assert "| ours | 3.73 |" in notebooks.text(LAB) and "3.68 |" in notebooks.text(LAB)
 
 
 @cuda.jit
@@ -236,11 +219,11 @@ def gather_with_an_index_for_each_lane(table, index, out):
 
 def test_the_open_task_on_gathered_rows_can_be_done_for_what_it_says():
     names = {"np": np, "gpulab": gpulab, "cuda": cuda}
-    exec(cell_with("def gather_plain("), names)
+    exec(notebooks.cell_with(LAB, "def gather_plain("), names)
     assert names["merit"](names["gather_plain"][256, 256]) == "4.00"
     assert names["merit"](gather[64, 256]) == "1.50"
     assert names["merit"](gather_with_an_index_for_each_lane[4, 256]) == "1.03"
-    assert "in every lane | 1.50 |" in text() and "| ours | 1.03 |" in text()
+    assert "in every lane | 1.50 |" in notebooks.text(LAB) and "| ours | 1.03 |" in notebooks.text(LAB)
 
 
 def test_what_the_texts_say_of_data_sheets_is_what_the_sheets_say():

@@ -15,11 +15,6 @@ LAB = "04_memory_hierarchy"
 WRONG = notebooks.wrong_files(LAB)
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 def function(exercise: str) -> str:
     return notebooks.checks(LAB)[exercise][0]
 
@@ -64,16 +59,15 @@ def test_the_references_agree_with_the_geometry_that_is_drawn(size):
 # ---------------------------------------------------------------- numbers that the text states
 
 
-def cell_with(text: str) -> str:
-    return next(c.source for c in notebooks.cells(LAB, "code") if text in c.source)
-
-
 def test_the_sample_answer_on_the_row_sums_cites_the_counts():
     names = {"np": np, "gpulab": gpulab, "cuda": gpulab.cuda}
-    exec(cell_with("def row_sums("), names)
+    exec(notebooks.cell_with(LAB, "def row_sums("), names)
     assert names["before"]["global_load_sectors"] == 8 * names["after"]["global_load_sectors"]
     assert names["after"]["shared_wavefronts"] == 67_584
-    exec(cell_with("def row_sums(").replace("(32, 32), np.float32", "(32, 33), np.float32"), names)
+    exec(
+        notebooks.cell_with(LAB, "def row_sums(").replace("(32, 32), np.float32", "(32, 33), np.float32"),
+        names,
+    )
     assert names["after"]["shared_wavefronts"] == 4_096
 
 
@@ -123,7 +117,7 @@ naive = merit(pool_plain[8, 32])
 
 def test_the_open_task_can_be_done_for_what_it_says_and_not_for_nothing():
     names = {"np": np, "gpulab": gpulab, "cuda": gpulab.cuda}
-    exec(cell_with("def pool_plain("), names)
+    exec(notebooks.cell_with(LAB, "def pool_plain("), names)
     exec(POOL, names)
     assert (names["ours"], names["by_warps"], names["idle"]) == ("91.2", "106.0", "wrong")
     assert float(names["naive"]) > 1000

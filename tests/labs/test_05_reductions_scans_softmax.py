@@ -20,23 +20,14 @@ LAB = "05_reductions_scans_softmax"
 WRONG = notebooks.wrong_files(LAB)
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 @pytest.fixture(scope="module")
 def solutions():
     return notebooks.answers(LAB)
 
 
-def cell_with(text: str) -> str:
-    return next(c.source for c in notebooks.cells(LAB, "code") if text in c.source)
-
-
 def kernels_of(text: str) -> dict:
     """The kernels of one cell, without what the cell does with them."""
-    source = cell_with(text)
+    source = notebooks.cell_with(LAB, text)
     kernels = "\n\n\n".join(part for part in source.split("\n\n\n") if part.startswith("@cuda.jit"))
     names = {"np": np, "math": math, "cuda": cuda, "float32": float32, "int32": int32}
     exec(kernels, names)
@@ -138,7 +129,7 @@ def test_the_shuffled_rung_costs_more_instructions_and_fewer_barriers():
 
 
 def test_the_warp_in_step_is_a_race_and_syncwarp_mends_it():
-    source = cell_with("def warp_sum_in_step(")
+    source = notebooks.cell_with(LAB, "def warp_sum_in_step(")
     kernel = source[: source.index("\n\n\n")]
     mended = kernel.replace("float32(0)\n", "float32(0)\n    cuda.syncwarp()\n").replace(
         "s[t + distance]\n", "s[t + distance]\n        cuda.syncwarp()\n"
@@ -154,7 +145,7 @@ def test_the_warp_in_step_is_a_race_and_syncwarp_mends_it():
 
 
 def test_the_last_block_is_one_race_and_a_fence_mends_it():
-    source = cell_with("def total_by_last_block(")
+    source = notebooks.cell_with(LAB, "def total_by_last_block(")
     kernel = source[: source.index("\n\n\n")]
     store = "        partial[cuda.blockIdx.x] = s[0]\n"
     mended = kernel.replace(store, f"{store}        cuda.threadfence()\n")
@@ -176,7 +167,12 @@ def test_the_last_block_is_one_race_and_a_fence_mends_it():
 def test_atomics_on_floats_depend_on_the_order_and_on_nothing_else(last, solutions):
     """However a block ends its sum, the numbers that the notebook takes show it."""
     names = {"np": np, "N": 65_536, "numbers": np.random.default_rng(5).random(65_536, dtype=np.float32)}
-    exec(next(line for line in cell_with("pairs = ").splitlines() if line.startswith("pairs = ")), names)
+    exec(
+        next(
+            line for line in notebooks.cell_with(LAB, "pairs = ").splitlines() if line.startswith("pairs = ")
+        ),
+        names,
+    )
     total = solutions["total"] if last == "warp" else total_by_one_thread
     findings = gpulab.sanitize(total[8, 256], names["pairs"], np.zeros(1, np.float32))
     assert [finding.kind for finding in findings] == ["order"]
@@ -282,7 +278,7 @@ findings = gpulab.sanitize(run_look_back, to_scan[:4096], result[:4096])
 def test_the_open_task_can_be_done_for_what_it_says_and_not_for_nothing(solutions):
     names = {"np": np, "gpulab": gpulab, "cuda": cuda, "int32": int32, "scan": solutions["scan"], "N": 65_536}
     names["rng"] = np.random.default_rng(7)
-    exec(cell_with("def scan_in_three_launches("), names)
+    exec(notebooks.cell_with(LAB, "def scan_in_three_launches("), names)
     exec(LOOK_BACK, names)
     assert names["ours"] == "8.9" and not list(names["findings"])
     assert names["idle"] == "wrong" and float(names["three"]) >= 16

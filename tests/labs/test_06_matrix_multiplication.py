@@ -21,11 +21,6 @@ def solutions():
     return notebooks.answers(LAB)
 
 
-def text() -> str:
-    """All cells in one line, without the marks of comments."""
-    return " ".join(word for c in notebooks.cells(LAB) for word in c.source.split())
-
-
 def code_with(*words: str) -> str:
     """The code cells that hold these words, in the order of the words."""
     sources = [c.source for c in notebooks.cells(LAB, "code")]
@@ -83,7 +78,7 @@ def test_what_the_lab_is_remembered_by(solutions):
     loads = [report["shared_load_bytes"] / 4 / N**3 for report in (tiled, blocked)]
     assert loads == [2, 0.25]
     assert [f"{32 * report['instructions'] / N**3:.1f}" for report in (naive, blocked)] == ["22.0", "3.0"]
-    assert "| naive | 22.0 |" in text() and "| blocked | 3.0 |" in text()
+    assert "| naive | 22.0 |" in notebooks.text(LAB) and "| blocked | 3.0 |" in notebooks.text(LAB)
 
 
 # ---------------------------------------------------------------- numbers that the texts state
@@ -117,7 +112,7 @@ def test_the_sample_answer_on_the_layer_cites_the_counts(cure, solutions):
     assert np.allclose(y, x.astype(np.float64) @ w.T, atol=1e-3)
     assert round(32 * report["shared_wavefronts"] / N**3, 2) == wavefronts
     assert report["global_load_sectors"] == sectors
-    assert f"{wavefronts}" in text() and f"{sectors:,}" in text()
+    assert f"{wavefronts}" in notebooks.text(LAB) and f"{sectors:,}" in notebooks.text(LAB)
 
 
 BEST = """
@@ -168,8 +163,10 @@ def test_the_open_task_can_be_done_for_what_it_says():
     report = square(names["best"], (4, 4), (8, 8))
     assert f"{report['instructions'] * 32 / N**3:.2f}" == "1.57"
     assert report["shared_load_requests"] * 32 / N**3 == 4 / 64  # of 16 bytes: the bound's
-    assert "| ours: 8 × 8 outputs, tiles 16 deep, unsigned indices, 16-byte reads | 1.57 |" in text()
-    assert f"| {1 + 4 / 64:.2f} |" in text()
+    assert "| ours: 8 × 8 outputs, tiles 16 deep, unsigned indices, 16-byte reads | 1.57 |" in notebooks.text(
+        LAB
+    )
+    assert f"| {1 + 4 / 64:.2f} |" in notebooks.text(LAB)
 
 
 def test_a_float16_sum_is_as_far_off_as_the_text_says(solutions):
@@ -182,7 +179,7 @@ def test_a_float16_sum_is_as_far_off_as_the_text_says(solutions):
     for k in (16, 256):
         wide = names["error"](solutions["steady"], k, positive)
         assert 200 * wide < names["error"](narrow, k, positive)
-    assert "hundreds to thousands of times worse" in text()
+    assert "hundreds to thousands of times worse" in notebooks.text(LAB)
 
 
 def test_the_share_of_the_sms_time_is_what_is_asked_for():
@@ -194,10 +191,12 @@ def test_the_share_of_the_sms_time_is_what_is_asked_for():
 
 def test_figures_in_the_text_are_those_of_the_data_sheets():
     a100, rtx = hardware.find("A100"), hardware.find("RTX 4090")
-    assert int(a100.fp32_lanes) == 64 and "An SM of an A100 has 64 lanes for float32" in text()
-    assert round(hardware.roofline("A100").ridge, 1) == 9.6 and "The ridge is at 9.6" in text()
+    assert int(a100.fp32_lanes) == 64 and "An SM of an A100 has 64 lanes for float32" in notebooks.text(LAB)
+    assert round(hardware.roofline("A100").ridge, 1) == 9.6 and "The ridge is at 9.6" in notebooks.text(LAB)
     operations = 2 * 3620**3
-    assert round(operations / 26.8e-3 / 1e12, 1) == 3.5 and "3.5 TFLOP/s on an RTX 4090" in text()
+    assert round(operations / 26.8e-3 / 1e12, 1) == 3.5 and "3.5 TFLOP/s on an RTX 4090" in notebooks.text(
+        LAB
+    )
     assert round(100 * operations / 26.8e-3 / float(rtx.peak("float32"))) == 4
     assert 20 < 26.8e-3 / (operations / float(rtx.peak("float32"))) < 25
 
@@ -225,7 +224,7 @@ def test_the_loop_order_of_column_costs_what_the_text_says(solutions):
     assert [f"{32 * report['instructions'] / N**3:.1f}" for report in reports] == ["7.5", "2.8"]
     assert reports[0]["shared_load_requests"] == reports[1]["shared_load_requests"]
     assert reports[0]["flops"] == reports[1]["flops"]
-    assert "inside takes 7.5 per multiply-add; with i outside and k inside 2.8" in text()
+    assert "inside takes 7.5 per multiply-add; with i outside and k inside 2.8" in notebooks.text(LAB)
 
 
 def test_what_tensor_cores_want_to_be_fed_follows_from_the_data_sheet():
@@ -233,9 +232,11 @@ def test_what_tensor_cores_want_to_be_fed_follows_from_the_data_sheet():
     share = float(a100.dram_bandwidth) / float(a100.boost_clock) / int(a100.sms)
     rate = int(a100.tensor_fma["float16"])
     assert (round(share), rate, rate // 4) == (13, 1024, 256)
-    assert f"does {rate:,} of them in a clock and would want {rate // 4} bytes" in text()
+    assert f"does {rate:,} of them in a clock and would want {rate // 4} bytes" in notebooks.text(LAB)
     assert (
         f"with {share:.1f} bytes for 1,024 multiply-adds, T would have to be {round(4 * rate / share)}"
-        in text()
+        in notebooks.text(LAB)
     )
-    assert round(float(h100.peak("float16", tensor=True)) / 1e12) == 989 and "400 / 989 = 40 %" in text()
+    assert round(
+        float(h100.peak("float16", tensor=True)) / 1e12
+    ) == 989 and "400 / 989 = 40 %" in notebooks.text(LAB)

@@ -21,19 +21,6 @@ LAB = "07_cuda_cpp_and_cupy"
 WRONG = notebooks.wrong_files(LAB)
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
-def cell_with(text: str) -> str:
-    return next(c.source for c in notebooks.cells(LAB, "code") if text in c.source)
-
-
-def text() -> str:
-    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).split())
-
-
 # ---------------------------------------------------------------- what the table was derived to say
 
 
@@ -75,10 +62,12 @@ def test_the_product_of_the_shuffle_outgrows_32_bits_where_the_text_says():
 
 def test_the_sample_answer_on_the_shuffle_cites_the_counts():
     names = {"np": np, "gpulab": gpulab, "cp": cp}
-    exec(cell_with("shuffle_tested ="), names)
+    exec(notebooks.cell_with(LAB, "shuffle_tested ="), names)
     wrong = np.flatnonzero(names["epoch"] != np.arange(100_003) * STEP % 100_003)
     assert (wrong[0], wrong.size) == (88_977, 11_026)
-    assert "From i = 88,977 on" in text() and "11,026 of the 100,003 positions were wrong" in text()
+    assert "From i = 88,977 on" in notebooks.text(
+        LAB
+    ) and "11,026 of the 100,003 positions were wrong" in notebooks.text(LAB)
 
 
 CHEAP = r"""
@@ -103,18 +92,18 @@ void saxpy(float a, const float* __restrict__ x, float* __restrict__ y, int n) {
 
 def test_the_open_task_can_be_done_for_what_it_says():
     names = {"np": np, "gpulab": gpulab, "cp": cp}
-    exec(cell_with("SAXPY = "), names)
-    exec(cell_with("def merit(kernel"), names)
+    exec(notebooks.cell_with(LAB, "SAXPY = "), names)
+    exec(notebooks.cell_with(LAB, "def merit(kernel"), names)
     assert names["merit"](names["saxpy"], (2**12,), (256,)) == "20.00"
     assert names["merit"](cp.RawKernel(CHEAP, "saxpy"), (64,), (256,)) == "2.05"
     assert names["merit"](cp.RawKernel(CHEAP, "saxpy"), (1,), (256,)) == "wrong for n = 1,048,573"
-    assert "| ours | 2.05 |" in text()
+    assert "| ours | 2.05 |" in notebooks.text(LAB)
 
 
 def test_the_squares_are_rounded_as_the_text_says():
     names = {"np": np, "gpulab": gpulab, "cp": cp}
-    exec(cell_with("SQUARES = ").split("for options")[0], names)
-    exec(cell_with("fused = cp.RawKernel"), names)
+    exec(notebooks.cell_with(LAB, "SQUARES = ").split("for options")[0], names)
+    exec(notebooks.cell_with(LAB, "fused = cp.RawKernel"), names)
     assert names["zeros"] == 0 and not names["out_separate"].get().any()
     a = np.random.default_rng(7).random(1000, dtype=np.float32) + np.float32(1)
     exact = a.astype(np.float64) ** 2 - (a * a).astype(np.float64)  # 48 bits fit into a double
@@ -208,7 +197,7 @@ def test_a_plan_that_cannot_be_carried_out_is_refused_with_its_reason(change, wo
 
 def test_the_convolutions_of_the_notebook_agree():
     names = {"np": np, "gpulab": gpulab, "winograd": notebooks.answers(LAB)["winograd"]}
-    exec(cell_with("by_winograd = "), names)
+    exec(notebooks.cell_with(LAB, "by_winograd = "), names)
     assert all(np.allclose(result, names["direct"]) for result, _, _ in names["ways"].values())
     per_output = {name: count / names["direct"].size for name, (_, count, _) in names["ways"].items()}
     assert per_output == {"im2col": 8 * 9, "Winograd": 8 * 4, "FFT": 4 * 8 * 18 * 10 / 256}
@@ -216,11 +205,11 @@ def test_the_convolutions_of_the_notebook_agree():
 
 def test_unequal_stages_can_be_done_for_what_the_open_task_says():
     names = {"Operation": Operation, "makespan": makespan}
-    exec(cell_with("def merit(shares)"), names)
+    exec(notebooks.cell_with(LAB, "def merit(shares)"), names)
     ours = np.array([1, 2, 4, 8, 16, 8, 4, 2, 1])
     assert f"{names['merit']([1]):.2f} {names['merit'](list(ours / ours.sum())):.2f}" == "4.06 2.26"
     assert names["merit"]([0.5, 0.6]) == "no plan"
-    assert "| ours | 2.26 |" in text()
+    assert "| ours | 2.26 |" in notebooks.text(LAB)
 
 
 def test_the_check_of_the_shuffle_fails_at_a_number_of_its_own():
@@ -239,7 +228,7 @@ def test_a_plan_in_the_wrong_order_is_told_the_order():
 def test_the_pool_holds_what_the_text_derives(monkeypatch):
     monkeypatch.setattr(plt, "show", lambda: None)
     names = {"cp": cp, "plt": plt}
-    exec(cell_with("pool = cp.cuda.MemoryPool()"), names)
+    exec(notebooks.cell_with(LAB, "pool = cp.cuda.MemoryPool()"), names)
     held, used = ([round(1e6 * mb) for mb in names[name]] for name in ("held", "used"))
     assert held[10] - held[9] == 200_192 and 1_000_448 - used[8] == 199_680
     assert held[11] - used[11] == 600_064 == held[12] - held[11]

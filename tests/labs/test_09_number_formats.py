@@ -16,11 +16,6 @@ from tests.labs import notebooks
 LAB = "09_number_formats"
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 @pytest.fixture(scope="module")
 def solved():
     return notebooks.answers(LAB)

@@ -28,11 +28,6 @@ from tests.labs import notebooks
 LAB = "10_mixed_precision"
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 @pytest.fixture(scope="module")
 def solved():
     return notebooks.answers(LAB)

@@ -36,11 +36,6 @@ LAB = "11_triton_and_fusion"
 WRONG = {path.stem: path for path in notebooks.wrong_files(LAB)}
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 @pytest.fixture(scope="module")
 def solutions():
     return notebooks.answers(LAB)
@@ -48,10 +43,6 @@ def solutions():
 
 def answer_of(prediction: str) -> float:
     return registry.predictions()[f"triton.{prediction}"].answer
-
-
-def cell_with(text: str) -> str:
-    return next(c.source for c in notebooks.cells(LAB, "code") if text in c.source)
 
 
 # ---------------------------------------------------------------- what the table was derived to say
@@ -79,7 +70,7 @@ def test_five_operations_of_softmax_move_8mn_and_4m_elements_and_one_kernel_2mn(
     rows, columns = 64, 256
     x = torch.randn(rows, columns)
     names: dict = {"torch": torch}
-    source = cell_with("def softmax_by_operators(")
+    source = notebooks.cell_with(LAB, "def softmax_by_operators(")
     exec(source, names)
     report = gpulab.profile(names["softmax_by_operators"], x)
     assert (report.launches, report.bytes) == (5, 4 * (8 * rows * columns + 4 * rows))
@@ -93,7 +84,7 @@ def test_five_operations_of_softmax_move_8mn_and_4m_elements_and_one_kernel_2mn(
 
 def test_bias_gelu_and_dropout_move_42_bytes_and_their_gradient_29():
     names: dict = {"torch": torch, "gpulab": gpulab, "logits": torch.randn(64, 256), "COLUMNS": 256}
-    exec(cell_with("def gelu_dropout_by_operators("), names)
+    exec(notebooks.cell_with(LAB, "def gelu_dropout_by_operators("), names)
     x = names["logits"]
     report = gpulab.profile(names["gelu_dropout_by_operators"], x, torch.zeros(256), 0.25)
     assert (report.launches, report.bytes) == (6, answer_of("dropout_bytes") * x.numel() + 4 * 256)
@@ -199,7 +190,7 @@ def test_without_fusion_the_softmax_is_the_worst_of_the_graphs():
 
 def test_the_detectives_kernel_leaves_six_tiles_of_thirty_six_out():
     names: dict = {"np": np, "cuda": cuda, "triton": triton, "tl": tl, "gpulab": gpulab}
-    source = cell_with("def grouped_product(")
+    source = notebooks.cell_with(LAB, "def grouped_product(")
     names["rng"] = np.random.default_rng(3)
     lines = source[: source.index("for m, n in ((256, 256)")]
     notebooks_exec(lines, names)

@@ -34,10 +34,6 @@ def answers():
     return notebooks.answers(LAB)
 
 
-def text() -> str:
-    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", " ").split())
-
-
 def report(name, fn):
     """What a function costs at the exercise's last case."""
     exercise = find(name)
@@ -74,7 +70,7 @@ def test_three_operations_move_17_8_mb_and_hold_8_4_mb_beyond_the_output():
 def test_one_launch_with_128_queries_a_block_moves_4_7_mb():
     assert flash_bytes(1024, 1024, 64, 128) == 4_722_688
     assert flash_bytes(1024, 1024, 64, 32) / eager_bytes(1024, 1024, 64) == pytest.approx(1, abs=0.03)
-    assert "With d = 64 blocks of 32 queries would save nothing: 2·d/R = 4" in text()
+    assert "With d = 64 blocks of 32 queries would save nothing: 2·d/R = 4" in notebooks.text(LAB)
 
 
 def test_tiles_ask_for_the_keys_as_often_as_there_are_tiles_of_queries(answers):
@@ -127,7 +123,7 @@ def test_a_causal_mask_leaves_36_of_64_tiles_and_a_window_a_stripe():
     assert registry.predictions()["attention.tiles"].answer == 36
     sizes = {"n": 16384 // 16, "m": 16384 // 16, "d": 1, "tile": 8, "window": 64}
     last_row = seen(1024, 1024, 64)[-8:].reshape(8, 128, 8).any(axis=(0, 2))
-    assert last_row.sum() == 9 and "9 of 128 in a row of tiles: 7 %" in text()
+    assert last_row.sum() == 9 and "9 of 128 in a row of tiles: 7 %" in notebooks.text(LAB)
 
 
 @settings(max_examples=25, deadline=None)
@@ -270,7 +266,7 @@ def test_the_open_task_can_be_done_for_what_it_says(answers):
     assert [f"{counted[name]:.1f}" for name in ("flash", "seldom")] == ["3.1", "2.0"]
     assert f"{counted['best']:.2f}" == "1.65" and (128 + 32) / 128 == 1.25
     for row in ("| flash, as in section 1 | 3.1 |", "| seldom | 2.0 |", "16-byte reads | 1.65 |", "| 1.25 |"):
-        assert row in text()
+        assert row in notebooks.text(LAB)
 
 
 def test_the_first_key_is_a_new_largest_and_the_jth_one_time_in_j():
@@ -301,4 +297,4 @@ def test_published_shares_are_of_the_dense_peak():
     assert registry.predictions()["attention.exponentials"].answer == 50
     rates = [int(hardware.find(name).tensor_fma["float16"]) for name in ("A100", "H100")]
     assert rates == [1024, 2048]
-    assert "2,048 float16 multiply-adds in a clock where an A100's make 1,024" in text()
+    assert "2,048 float16 multiply-adds in a clock where an A100's make 1,024" in notebooks.text(LAB)

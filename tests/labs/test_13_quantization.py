@@ -31,11 +31,6 @@ LAB = "13_quantization"
 SEEDS = range(5)
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 @pytest.fixture(scope="module")
 def solved():
     return notebooks.answers(LAB)

@@ -27,11 +27,6 @@ from tests.labs import notebooks
 LAB = "15_collectives_and_data_parallel"
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 @pytest.fixture(scope="module")
 def solved():
     return notebooks.answers(LAB)

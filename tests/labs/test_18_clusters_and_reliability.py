@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 from collections import Counter
-from functools import cache
 from itertools import product
 from math import exp, sqrt
 from random import Random
@@ -30,24 +29,6 @@ LAB = "18_clusters_and_reliability"
 DAY = 86_400.0
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
-@cache
-def solutions():
-    return notebooks.answers(LAB)
-
-
-def text() -> str:
-    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", "\n").split())
-
-
-def cell_with(words: str) -> str:
-    return next(c.source for c in notebooks.cells(LAB, "code") if words in c.source)
-
-
 # ---------------------------------------------------------------- remembered
 
 
@@ -55,7 +36,7 @@ def test_saving_at_the_best_interval_loses_3_7_percent_instead_of_10_3():
     def first_order(tau):
         return 100 * (60 / tau + tau / (2 * DAY))
 
-    best = solutions()["interval"](60.0, 0.0, DAY)
+    best = notebooks.answers(LAB)["interval"](60.0, 0.0, DAY)
     assert (round(first_order(600), 1), round(first_order(best), 1)) == (10.3, 3.7)
     assert (
         round(100 * references.overhead(600, 60, DAY), 1),
@@ -148,7 +129,7 @@ def test_no_search_that_never_sends_back_gets_through(seed):
 def test_a_flow_is_as_large_as_the_narrowest_cut(seed, kind):
     links, source, sink = asked.flow_questions({"kind": kind}, np.random.default_rng(seed))[0]
     inner = sorted({node for link in links for node in link[:2]} - {source, sink})
-    flow = solutions()["max_flow"](links, source, sink)
+    flow = notebooks.answers(LAB)["max_flow"](links, source, sink)
     draws, parts = Random(seed), [set()]
     if len(inner) < 9:
         parts = [{n for i, n in enumerate(inner) if bits >> i & 1} for bits in range(2 ** len(inner))]
@@ -163,14 +144,14 @@ def test_a_flow_is_as_large_as_the_narrowest_cut(seed, kind):
 
 
 def test_a_ring_sends_as_much_per_node_but_through_one_nic():
-    plans = {"ring": ring_over_all(4, 8), "levels": solutions()["all_reduce"](4, 8)}
+    plans = {"ring": ring_over_all(4, 8), "levels": notebooks.answers(LAB)["all_reduce"](4, 8)}
     sent = {
         name: Counter(a for step in plan for a, b, chunks, _ in step for _ in chunks if a // 8 != b // 8)
         for name, plan in plans.items()
     }
     assert {n: count for n, count in sent["ring"].items() if n < 8} == {7: 62}
     assert {n: count for n, count in sent["levels"].items() if n < 8} == dict.fromkeys(range(8), 6)
-    assert "62 chunks against 48" in text()
+    assert "62 chunks against 48" in notebooks.text(LAB)
 
 
 # ---------------------------------------------------------------- plans
@@ -178,13 +159,13 @@ def test_a_ring_sends_as_much_per_node_but_through_one_nic():
 
 def ring_over_all(nodes: int, per_node: int) -> list:
     names: dict = {}
-    exec(cell_with("def ring_over_all").split("ring_over_all(1, 3)")[0], names)
+    exec(notebooks.cell_with(LAB, "def ring_over_all").split("ring_over_all(1, 3)")[0], names)
     return names["ring_over_all"](nodes, per_node)
 
 
 @given(st.integers(1, 5), st.integers(1, 5))
 def test_levels_take_the_steps_and_the_nic_traffic_that_were_derived(nodes, per_node):
-    plan = solutions()["all_reduce"](nodes, per_node)
+    plan = notebooks.answers(LAB)["all_reduce"](nodes, per_node)
     assert references.all_reduce(plan, nodes, per_node) == {
         "NIC chunks": 2 * (nodes - 1),
         "steps": 2 * (nodes - 1) + 2 * (per_node - 1),
@@ -196,7 +177,7 @@ def test_levels_take_the_steps_and_the_nic_traffic_that_were_derived(nodes, per_
 
 @given(st.integers(0, 2**32), st.integers(2, 4), st.integers(1, 3))
 def test_an_all_reduce_with_a_message_less_is_refused(seed, nodes, per_node):
-    plan = solutions()["all_reduce"](nodes, per_node)
+    plan = notebooks.answers(LAB)["all_reduce"](nodes, per_node)
     draws = Random(seed)
     step = draws.choice(plan)
     step.remove(draws.choice(step))
@@ -210,7 +191,9 @@ def test_flows_can_always_be_spread_to_the_least(seed, leaves, degree, spines):
     sizes = {"leaves": leaves, "degree": degree, "spines": spines}
     for flows, count in asked.flows_questions(sizes, np.random.default_rng(seed)):
         if flows:
-            assert references.spread(solutions()["spread"](flows, count), flows, count)["share"] == 1
+            assert (
+                references.spread(notebooks.answers(LAB)["spread"](flows, count), flows, count)["share"] == 1
+            )
 
 
 @pytest.mark.parametrize(
@@ -220,7 +203,7 @@ def test_flows_can_always_be_spread_to_the_least(seed, leaves, degree, spines):
 def test_a_save_with_any_operation_left_out_is_refused_unless_it_was_a_cleaning(kind, seed):
     sizes = {"kind": kind, "shards": 2, "keep": 2}
     for question in asked.save_questions(sizes, np.random.default_rng(seed)):
-        plan = solutions()["save"](*question)
+        plan = notebooks.answers(LAB)["save"](*question)
         references.save(plan, *question)
         for place in range(len(plan)):
             with pytest.raises(WrongAnswer):
@@ -228,14 +211,14 @@ def test_a_save_with_any_operation_left_out_is_refused_unless_it_was_a_cleaning(
 
 
 def test_a_save_must_not_delete_before_the_new_name_is_there():
-    plan = solutions()["save"](300, ["step-200"], 2, 1)
+    plan = notebooks.answers(LAB)["save"](300, ["step-200"], 2, 1)
     assert plan[-1] == ["delete", "step-200"]
     with pytest.raises(WrongAnswer, match="no folder"):
         references.save([plan[-1], *plan[:-1]], 300, ["step-200"], 2, 1)
 
 
 def test_files_that_a_save_of_more_ranks_left_must_not_come_into_the_new_one():
-    there, plan = ["step-2", "step-3.tmp"], solutions()["save"](3, ["step-2", "step-3.tmp"], 2, 2)
+    there, plan = ["step-2", "step-3.tmp"], notebooks.answers(LAB)["save"](3, ["step-2", "step-3.tmp"], 2, 2)
     assert plan[0] == ["delete", "step-3.tmp"]
     with pytest.raises(WrongAnswer, match=r"`step-3/2` is there"):
         references.save(plan[1:], 3, there, 2, 2)
@@ -243,7 +226,7 @@ def test_files_that_a_save_of_more_ranks_left_must_not_come_into_the_new_one():
 
 def test_a_save_that_deletes_itself_is_told_so():
     there = ["step-70", "step-80", "step-90"]
-    plan = [*solutions()["save"](100, there[1:], 2, 3), ["delete", "step-100"]]
+    plan = [*notebooks.answers(LAB)["save"](100, there[1:], 2, 3), ["delete", "step-100"]]
     with pytest.raises(WrongAnswer, match="in the end `step-100` is missing"):
         references.save(plan, 100, there, 2, 3)
 
@@ -259,7 +242,7 @@ def test_syncing_a_file_before_its_last_write_does_not_count():
 def test_resharding_reads_every_element_once_and_in_order(elements, old, new):
     held = -(-elements // old)
     shards = [list(range(r * held, min(elements, (r + 1) * held))) for r in range(old)]
-    plan = solutions()["reshard"](elements, old, new)
+    plan = notebooks.answers(LAB)["reshard"](elements, old, new)
     assert plan == references.reshard(elements, old, new)
     assert [x for rank in plan for shard, start, stop in rank for x in shards[shard][start:stop]] == list(
         range(elements)
@@ -273,7 +256,7 @@ def trainer() -> dict:
     """What the notebook's cells around the trainer bind."""
     names = notebooks.answers(LAB)
     for words in ("INPUTS, HIDDEN, SAMPLES, BATCH =", "def train(folder"):
-        exec(cell_with(words), names)
+        exec(notebooks.cell_with(LAB, words), names)
     return names
 
 
@@ -337,7 +320,7 @@ def test_questions_are_json(exercise, seed):
 
 def test_the_modelled_plan_agrees_with_the_closed_formula():
     names = notebooks.answers(LAB)
-    source = cell_with("def modelled")
+    source = notebooks.cell_with(LAB, "def modelled")
     exec(source.split("N, G = 4, 8")[0], names)
     plan, costs = names["all_reduce"](4, 8), names["costs"]
     formula = costs.hierarchical_all_reduce(names["fast"], names["slow"], 8, 4, 1e9)
@@ -346,22 +329,22 @@ def test_the_modelled_plan_agrees_with_the_closed_formula():
     doubling = [[[r, r ^ 1 << bit, list(range(32)), "add"] for r in range(32)] for bit in range(5)]
     assert references.all_reduce(doubling, 4, 8)["steps"] == 5
     assert round(1e6 * names["modelled"](doubling, 4, 8, 1e5)) == 21
-    assert "| ours | 21 |" in text() and 3 * 2 + 2 * 5 == 16
+    assert "| ours | 21 |" in notebooks.text(LAB) and 3 * 2 + 2 * 5 == 16
 
 
 def test_the_lucky_run_is_as_the_sample_answer_says():
     names: dict = {"np": np, "gpulab": gpulab}
-    source = cell_with("def colleague")
+    source = notebooks.cell_with(LAB, "def colleague")
     exec(source[: source.index("for name, (_, losses, _)")], names)
     smooth, crashed = names["smooth"], names["crashed"]
     read = np.bincount(crashed[2], minlength=1000)
     assert (int((read > 0).sum()), int((read == 0).sum()), set(read[:200].tolist())) == (350, 650, {4})
     assert (
         "350 of the 1,000 documents were ever read, 650 never, and the first 200 were read four times"
-        in text()
+        in notebooks.text(LAB)
     )
     held = [names["mean_loss"](run[0], names["held_out"]) for run in (crashed, smooth)]
-    assert f"{held[0]:.2f} against {held[1]:.2f}" in text()
+    assert f"{held[0]:.2f} against {held[1]:.2f}" in notebooks.text(LAB)
     last = [np.mean([run[1][s] for s in range(80, 100)]) for run in (crashed, smooth)]
     assert last[0] < last[1]
 
@@ -381,7 +364,7 @@ def test_two_places_for_checkpoints_lose_what_beyond_says():
             clock, saved = end, saved + 360
             on_disk = saved if disk else on_disk
     assert 100 * (clock / saved - 1) == pytest.approx(7.5, abs=0.1)
-    assert "| ours: memory every 6 minutes, disk every hour | 7.5 |" in text()
+    assert "| ours: memory every 6 minutes, disk every hour | 7.5 |" in notebooks.text(LAB)
 
 
 def test_rules_of_thumb_in_the_recap():
@@ -390,7 +373,7 @@ def test_rules_of_thumb_in_the_recap():
 
 
 def test_the_program_for_torchrun_holds_every_function_that_its_functions_call():
-    listed = re.findall(r"\w+", cell_with("def script").split("parts = [")[1].split("]")[0])
+    listed = re.findall(r"\w+", notebooks.cell_with(LAB, "def script").split("parts = [")[1].split("]")[0])
     trees = [ast.parse(c.source) for c in notebooks.cells(LAB, "code")]
     found = {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
     for name in listed:

@@ -20,16 +20,6 @@ from tests.labs import notebooks
 LAB, PART = "19_llm_inference", "19_llm_inference_b"
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
-@cache
-def solutions():
-    return notebooks.answers(LAB)
-
-
 @cache
 def decoding() -> SimpleNamespace:
     """What the notebook's own cells bind: the served model, the table, the loops of stories."""
@@ -68,7 +58,10 @@ def test_a_prompt_of_32_and_64_new_tokens_take_95_token_forwards_and_not_4064():
             new.append(choose(forward(prompt + new, 0)[-1]))
         return new
 
-    found = [gpulab.check("decode.generate", answer).parts for answer in (solutions()["generate"], again)]
+    found = [
+        gpulab.check("decode.generate", answer).parts
+        for answer in (notebooks.answers(LAB)["generate"], again)
+    ]
     assert [(parts[0].state, parts[1].measured) for parts in found] == [("pass", 95), ("pass", 4064)]
     assert found[0][2].measured == 64 and found[1][1].points == 0
     assert sum(range(32, 96)) == 4064
@@ -85,7 +78,7 @@ def test_a_prompt_of_32_and_64_new_tokens_take_95_token_forwards_and_not_4064():
 )
 def test_speculation_has_the_targets_distribution_and_the_rules_tokens(kind, ahead, secret):
     def ask(*given):
-        return [int(t) for t in solutions()["speculate"](*given)]
+        return [int(t) for t in notebooks.answers(LAB)["speculate"](*given)]
 
     counts = references.speculate(ask, [1, 2], ahead, kind, secret)
     assert counts["passes"] == 1 and counts["tokens"] == pytest.approx(100) and counts["drafted"] == ahead
@@ -122,7 +115,7 @@ def test_a_check_is_quick(name):
     import time
 
     began = time.process_time()
-    assert gpulab.check(name, solutions()[name.partition(".")[2]]).passed
+    assert gpulab.check(name, notebooks.answers(LAB)[name.partition(".")[2]]).passed
     assert time.process_time() - began < 5
 
 
@@ -172,7 +165,7 @@ def test_no_choice_of_sizes_has_fewer_rows(steps, most):
         for chosen in combinations(range(1, last), m)
     ]
     assert references.least_rows(steps, most) == min(every)
-    plan = solutions()["buckets"](steps, most)
+    plan = notebooks.answers(LAB)["buckets"](steps, most)
     assert references.buckets(plan, steps, most) == {"padding": 0.0}
 
 

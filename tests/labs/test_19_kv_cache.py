@@ -44,10 +44,6 @@ def solved():
     return notebooks.answers(LAB)
 
 
-def text() -> str:
-    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", " ").split())
-
-
 @cache
 def wrong(stem):
     path = notebooks.ROOT / "solutions" / LAB / "wrong" / f"{stem}.py"
@@ -213,10 +209,12 @@ def test_a_prefix_read_once_loads_what_beyond_says(solved):
     report = gpulab.profile(ours)
     loaded = report["global_load_bytes"]
     (lses,) = [line for line in report.lines if line.text.startswith("lse = tl.load")]
-    assert lses.metrics["global_load_bytes"] == 2 * 4 * 128 * 128 == 131_072 and "(131,072 of ours" in text()
-    assert f"merged | {loaded:,} |" in text()
+    assert lses.metrics[
+        "global_load_bytes"
+    ] == 2 * 4 * 128 * 128 == 131_072 and "(131,072 of ours" in notebooks.text(LAB)
+    assert f"merged | {loaded:,} |" in notebooks.text(LAB)
     bound = 2 * 128 * 64 + 4 * 64 * (256 + 8 * 16)
-    assert f"= {bound:,} |" in text() and bound < loaded
+    assert f"= {bound:,} |" in notebooks.text(LAB) and bound < loaded
 
 
 # ---------------------------------------------------------------- blocks

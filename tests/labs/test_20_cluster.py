@@ -22,11 +22,6 @@ from tests.labs import notebooks
 LAB = "20_serving"
 
 
-@cache
-def solutions():
-    return notebooks.answers(LAB)
-
-
 def notebook() -> list:
     return notebooks.notebooks(LAB)["20_serving_b"].cells
 
@@ -105,7 +100,7 @@ def test_no_other_way_cuts_fewer_gpus(requests):
     least = references.least_gpus(requests)
     assert fits(requests, least)
     assert not requests or not fits(requests, least - 1)
-    assert references.mig(solutions()["mig"](requests), requests) == {"surplus": 0}
+    assert references.mig(notebooks.answers(LAB)["mig"](requests), requests) == {"surplus": 0}
 
 
 def test_no_placement_that_keeps_apart_in_memory_asks_for_more_than_seven_compute_slices():
@@ -174,7 +169,10 @@ def test_no_other_way_packs_into_fewer_nodes(jobs):
     jobs = [list(job) for job in jobs]
     least = -(-fewest_islands(jobs, 256) // 2)
     assert references.least_nodes(jobs, 256) == least
-    assert references.pack(solutions()["pack"](jobs, 256), jobs, 256) == {"cut jobs": 0, "surplus": 0}
+    assert references.pack(notebooks.answers(LAB)["pack"](jobs, 256), jobs, 256) == {
+        "cut jobs": 0,
+        "surplus": 0,
+    }
     with_whole = [*jobs, [8, 5]]
     assert references.least_nodes(with_whole, 256) == least + 1
 
@@ -306,7 +304,7 @@ def test_somebody_is_preempted():
 def test_no_other_plan_serves_every_minute_for_less(need, delay, capacity, data):
     load = [n * capacity for n in need]
     ready = max(need[: delay + 1])
-    plan = solutions()["autoscale"](load, capacity, delay, ready)
+    plan = notebooks.answers(LAB)["autoscale"](load, capacity, delay, ready)
     assert references.autoscale(plan, load, capacity, delay, ready) == {"minutes over": 0, "surplus": 0}
     for other in product(range(max(need) + 1), repeat=len(load)):
         if sum(other) < sum(plan):
@@ -320,7 +318,7 @@ def test_no_other_plan_serves_every_minute_for_less(need, delay, capacity, data)
 @pytest.mark.parametrize("kind", ["a large model", "a job"])
 def test_every_line_of_a_manifest_is_needed(kind):
     (service,) = asked.manifest_questions({"kind": kind}, np.random.default_rng(1))[0]
-    written = solutions()["manifest"](service)
+    written = notebooks.answers(LAB)["manifest"](service)
     references.manifest(written, service)
     lines = written.splitlines()
     spared = []
@@ -336,7 +334,7 @@ def test_every_line_of_a_manifest_is_needed(kind):
 
 def test_the_same_manifest_as_json_is_as_good():
     (service,) = asked.manifest_questions({"kind": "several GPUs"}, np.random.default_rng(1))[0]
-    fields = manifests.read(solutions()["manifest"](service)).fields
+    fields = manifests.read(notebooks.answers(LAB)["manifest"](service)).fields
     assert references.manifest(json.dumps(fields), service) == {"right": 1}
 
 
@@ -362,7 +360,7 @@ def test_the_same_manifest_as_json_is_as_good():
 )
 def test_what_is_wrong_with_a_manifest_is_said(old, new, words):
     (service,) = asked.manifest_questions({"kind": "several GPUs"}, np.random.default_rng(1))[0]
-    written = solutions()["manifest"](service)
+    written = notebooks.answers(LAB)["manifest"](service)
     assert old in written
     changed = written.replace(old, new, 1)
     if words is None:
@@ -378,7 +376,7 @@ def test_what_is_wrong_with_a_manifest_is_said(old, new, words):
 def test_quantities_are_read_as_kubernetes_reads_them(value, good):
     (service,) = asked.manifest_questions({"kind": "several GPUs"}, np.random.default_rng(1))[0]
     service["cpu"] = 16
-    written = solutions()["manifest"](service).replace("cpu: 16", f'cpu: "{value}"')
+    written = notebooks.answers(LAB)["manifest"](service).replace("cpu: 16", f'cpu: "{value}"')
     if good:
         references.manifest(written, service)
     else:
@@ -441,7 +439,7 @@ def test_the_detective_has_one_answer():
 
 
 def test_beyond_is_reached_by_random_changes_of_the_order():
-    names = dict(solutions())
+    names = dict(notebooks.answers(LAB))
     source = cell_with("later = ")
     exec(source[source.index("later =") : source.index('print(f"in turn')], names)
     later = names["later"]
@@ -461,7 +459,7 @@ def test_beyond_is_reached_by_random_changes_of_the_order():
 
     draws, order = random.Random(0), list(range(len(later)))
     best = starts(order)
-    assert (waiting(turn), waiting(best)) == (559, waiting(solutions()["gang"](later, 16)))
+    assert (waiting(turn), waiting(best)) == (559, waiting(notebooks.answers(LAB)["gang"](later, 16)))
     for _ in range(400):
         other = list(order)
         a, b = draws.randrange(len(other)), draws.randrange(len(other))

@@ -24,16 +24,6 @@ LAB = "20_serving"
 NOTEBOOK = "20_serving_a"
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
-@cache
-def solutions():
-    return notebooks.answers(LAB)
-
-
 @cache
 def text() -> str:
     return " ".join("\n".join(c.source for c in notebooks.notebooks(LAB)[NOTEBOOK].cells).split())
@@ -61,7 +51,7 @@ def test_2048_steps_of_static_batches_become_1152_of_continuous_ones_and_1088_is
     (question,) = asked("serve.admit", "64 in 8 slots")
     machine, requests = question
     assert [r["output"] for r in requests] == [16, 256] * 32 and machine["slots"] == 8
-    assert count("serve.admit", solutions()["admit"], question) == {"steps": 1152, "started": 1}
+    assert count("serve.admit", notebooks.answers(LAB)["admit"], question) == {"steps": 1152, "started": 1}
     static = serving.policy(policies.static)
     assert count("serve.admit", static, question)["steps"] == 2048
     assert ceil(sum(r["output"] for r in requests) / 8) == 1088
@@ -147,7 +137,7 @@ def test_pieces_up_to_the_ridge_are_near_what_no_constant_reaches_on_all_machine
 
         return chunk
 
-    good = worst(solutions()["chunk"])
+    good = worst(notebooks.answers(LAB)["chunk"])
     assert good["longest gap"] < 1.4 and good["time"] < 0.84
     for size in (64, 80, 128):
         told = worst(always(size))
@@ -252,8 +242,8 @@ def test_a_policy_of_the_lab_gives_a_real_model_the_texts_that_it_gives_alone():
     prompts = {n: words.encode("\n" + next(stories)[: 10 + 5 * n]) for n in range(6)}
     trace = [serving.Request(n, 0.0, len(p), 12, priority=n % 2) for n, p in prompts.items()]
     for policy, machine in (
-        (solutions()["admit"].decide, Machine(2, 100, reserve=True)),
-        (solutions()["preempt"].decide, Machine(3, 7)),
+        (notebooks.answers(LAB)["admit"].decide, Machine(2, 100, reserve=True)),
+        (notebooks.answers(LAB)["preempt"].decide, Machine(3, 7)),
     ):
         on_model = OnModel(gpt, prompts)
         run = serving.run(machine, trace, policy, execute=on_model)

@@ -23,19 +23,6 @@ from tests.labs import notebooks
 LAB = "21_edge"
 
 
-@cache
-def solutions():
-    return notebooks.answers(LAB)
-
-
-def text() -> str:
-    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", "\n").split())
-
-
-def cell_with(words: str) -> str:
-    return next(c.source for c in notebooks.cells(LAB, "code") if words in c.source)
-
-
 # ---------------------------------------------------------------- remembered
 
 
@@ -52,13 +39,15 @@ def test_what_nvidia_measured_is_79_to_88_percent_of_the_bound():
         for name, rate in (("Orin Nano", 14.0), ("Orin Nano Super", 19.14), ("Thor T5000", 50.8))
     ]
     assert (round(100 * min(shares)), round(100 * max(shares))) == (79, 88)
-    assert "79 to 88 % of what memory allows" in text()
+    assert "79 to 88 % of what memory allows" in notebooks.text(LAB)
 
 
 def test_the_cheapest_plan_on_eight_gigabytes_has_four_bits():
     model = asked.MODELS["Llama 3.1 8B"]
     device = {"memory": 8e9, "reserved": 1.5e9, "bandwidth": 102e9}
-    found = solutions()["plan"](model, device, {"context": 4096, "seconds": 1.0}, asked.FORMATS, asked.CACHES)
+    found = notebooks.answers(LAB)["plan"](
+        model, device, {"context": 4096, "seconds": 1.0}, asked.FORMATS, asked.CACHES
+    )
     assert found[:2] == ["int4", "float16"] and found[2] < 6.5e9
 
 
@@ -76,7 +65,7 @@ def test_by_joules_15_watts_write_best_and_50_read_best_while_idling_costs_less_
     never = [0.0, 1e9]
     assert {references.energy(writing, 20.0, idle, never, 50.0)[0] for idle in (2.0, 5.0, 8.0)} == {"15W"}
     best = [references.energy(reading, 20.0, idle, never, 50.0)[0] for idle in (2.0, 6.85, 6.95)]
-    assert best == ["50W", "50W", "15W"] and "idling costs less than 6.9 W" in text()
+    assert best == ["50W", "50W", "15W"] and "idling costs less than 6.9 W" in notebooks.text(LAB)
     assert round(rates[2] / rates[0], 1) == 5.3 and round(50 / 15, 1) == 3.3
     assert round(writing[0][2] / writing[1][2], 1) == 1.5 and writing[1][2] == writing[2][2]
 
@@ -89,7 +78,7 @@ def test_by_joules_15_watts_write_best_and_50_read_best_while_idling_costs_less_
 def test_no_other_pair_of_format_and_cache_that_fits_loses_less(seed, kind):
     for question in asked.plan_questions({"kind": kind}, np.random.default_rng(seed)):
         model, device, need, formats, caches = question
-        found = solutions()["plan"](*question)
+        found = notebooks.answers(LAB)["plan"](*question)
         for form, kept in product(formats, caches):
             size, seconds = asked.costs(model, device, need["context"], form, kept)
             if size <= device["memory"] - device["reserved"] and seconds <= need["seconds"]:
@@ -117,12 +106,12 @@ def test_with_one_place_no_frame_is_older_than_twice_the_longest_run(frames, lim
     in_time, late, dropped, oldest = references.deadline(arrivals, times, limit)
     assert in_time + late + dropped == len(frames)
     assert max(times) <= oldest + dropped * 90 and oldest <= 2 * max(times)
-    assert solutions()["deadline"](arrivals, times, limit) == [in_time, late, dropped, oldest]
+    assert notebooks.answers(LAB)["deadline"](arrivals, times, limit) == [in_time, late, dropped, oldest]
 
 
 def test_after_a_minute_a_queued_frame_is_ten_seconds_old():
     names: dict = {}
-    exec(cell_with("def queued").split("gpulab.need")[0], names)
+    exec(notebooks.cell_with(LAB, "def queued").split("gpulab.need")[0], names)
     ends = names["queued"]([i * 100 / 3 for i in range(1800)], [40] * 1800)
     at, age = ends[1499]
     assert at == pytest.approx(60) and age == pytest.approx(10_000, rel=0.01)
@@ -158,7 +147,7 @@ def test_our_codes_are_those_of_onnx_runtime_ties_and_cuts_included(seed):
         ):
             ours = references.matmul(a, sa, za, b, sb, zb, sc, zc)
             assert runtime(a, b, (sa, sb, sc), (za, zb, zc)).tolist() == ours
-            assert solutions()["matmul"](a, sa, za, b, sb, zb, sc, zc) == ours
+            assert notebooks.answers(LAB)["matmul"](a, sa, za, b, sb, zb, sc, zc) == ours
 
 
 # ---------------------------------------------------------------- pruned and packed
@@ -177,7 +166,7 @@ def network(seed: int) -> tuple[dict, dict]:
 def test_the_limit_is_what_68_units_take():
     assert (asked._limit(WIDE), asked.packed_bytes(32, 8, 160)) == (1677, 3793)
     given, _ = network(0)
-    found = solutions()["compress"](given["model"], given["x"], 32, 1677)
+    found = notebooks.answers(LAB)["compress"](given["model"], given["x"], 32, 1677)
     assert len(found["units"]) == 68 and artefacts.bytes_of(found) == 1677
 
 
@@ -185,7 +174,7 @@ def test_the_limit_is_what_68_units_take():
 def test_pruned_first_fewer_bytes_have_less_error_and_what_is_read_is_what_was_packed(seed):
     given, held_out = network(seed)
     model = given["model"].astype(np.float64)
-    found = solutions()["compress"](given["model"], given["x"], 32, 1677)
+    found = notebooks.answers(LAB)["compress"](given["model"], given["x"], 32, 1677)
     read = references.unpack(found, 32, 8, 160)
     assert np.allclose(read, references.in_four_bits(model[:, found["units"]], 32), atol=1e-3)
     assert references.compress(found, given, held_out, WIDE)["error"] < 0.75
@@ -211,14 +200,14 @@ def test_pruned_first_fewer_bytes_have_less_error_and_what_is_read_is_what_was_p
 )
 def test_an_artefact_that_cannot_be_read_is_told_why(changed, says):
     given, held_out = network(1)
-    found = solutions()["compress"](given["model"], given["x"], 32, 1677) | changed
+    found = notebooks.answers(LAB)["compress"](given["model"], given["x"], 32, 1677) | changed
     with pytest.raises(WrongAnswer, match=says):
         references.compress(found, given, held_out, WIDE)
 
 
 def test_an_artefact_without_one_of_its_arrays_is_told_which():
     given, held_out = network(1)
-    found = solutions()["compress"](given["model"], given["x"], 32, 1677)
+    found = notebooks.answers(LAB)["compress"](given["model"], given["x"], 32, 1677)
     del found["units"]
     with pytest.raises(WrongAnswer, match="the dictionary has no `units`"):
         references.compress(found, given, held_out, WIDE)
@@ -226,7 +215,7 @@ def test_an_artefact_without_one_of_its_arrays_is_told_which():
 
 def test_scales_may_move_from_one_side_of_a_unit_to_the_other():
     given, held_out = network(2)
-    found = solutions()["compress"](given["model"], given["x"], 32, 1677)
+    found = notebooks.answers(LAB)["compress"](given["model"], given["x"], 32, 1677)
     found["scales_in"], found["scales_out"] = found["scales_in"] * 4, found["scales_out"] / 4
     assert references.compress(found, given, held_out, WIDE)["error"] < 0.75
 
@@ -235,7 +224,7 @@ def test_scales_may_move_from_one_side_of_a_unit_to_the_other():
 def test_scales_made_before_pruning_miss_the_budget(seed):
     given, held_out = network(seed)
     model = given["model"].astype(np.float64)
-    units = solutions()["compress"](given["model"], given["x"], 32, 1677)["units"]
+    units = notebooks.answers(LAB)["compress"](given["model"], given["x"], 32, 1677)["units"]
     right = references.through(model, held_out["fresh"], 32)
     everything = references.in_four_bits(model, 32)
     off = [
@@ -251,7 +240,7 @@ def test_scales_made_before_pruning_miss_the_budget(seed):
 @cache
 def rules() -> dict:
     names: dict = {}
-    exec(cell_with("def from_the_front").split("gpulab.need")[0], names)
+    exec(notebooks.cell_with(LAB, "def from_the_front").split("gpulab.need")[0], names)
     return names
 
 
@@ -266,7 +255,7 @@ def test_a_placement_is_as_fast_as_the_fastest_of_all(seed):
         if sum(layer[2] for layer, side in zip(layers, sides, strict=True) if side) <= memory
     )
     assert references.least(layers, first, memory) == best
-    plan = solutions()["place"](layers, first, memory)
+    plan = notebooks.answers(LAB)["place"](layers, first, memory)
     assert references.place(plan, layers, first, memory) == {"share": 1}
     assert rules()["time_of"](plan, layers, first) == best
 
@@ -294,7 +283,9 @@ def test_the_figures_two_rules_lose_120_and_176():
             for m in range(0, 31, 3)
         )
         assert worst == lost
-    assert "From the front loses up to 120 µs" in text() and "Most µs per MB up to 176" in text()
+    assert "From the front loses up to 120 µs" in notebooks.text(
+        LAB
+    ) and "Most µs per MB up to 176" in notebooks.text(LAB)
 
 
 @pytest.mark.parametrize(
@@ -319,7 +310,7 @@ def test_a_placement_of_truth_values_is_one():
 
 def test_one_local_step_of_equal_clients_is_a_step_on_all_data():
     names: dict = {"np": np, "FEATURES": 64, "CLASSES": 10}
-    exec(cell_with("def gradient_steps").split("def rounds")[0], names)
+    exec(notebooks.cell_with(LAB, "def gradient_steps").split("def rounds")[0], names)
     draws = np.random.default_rng(3)
     x, y = draws.standard_normal((60, 4)), draws.integers(0, 3, 60)
     steps, start = names["gradient_steps"], draws.standard_normal(12).tolist()
@@ -335,7 +326,7 @@ def test_one_local_step_of_equal_clients_is_a_step_on_all_data():
 
 def test_the_board_throttles_as_the_sample_answer_says():
     names: dict = {"np": np}
-    exec(cell_with("def board").split("for trial")[0], names)
+    exec(notebooks.cell_with(LAB, "def board").split("for trial")[0], names)
     board = names["board"]
 
     def throttles(log, full=40.0):
@@ -349,17 +340,17 @@ def test_the_board_throttles_as_the_sample_answer_says():
     assert {frames for _, frames, _ in cooled} == {30.0} and max(d for _, _, d in cooled) < 85
     assert all(round(board(3600, 45, clock=c)[-1][1]) <= 20 for c in (0.5, 0.75, 0.9))
     for words in ("begins after 333 s", "second 135 on and settles at 20 frames"):
-        assert words in text()
+        assert words in notebooks.text(LAB)
 
 
 def test_beyonds_table_is_what_its_cell_computes_and_ours_what_a_table_over_layers_finds():
     names: dict = {"np": np}
-    exec(cell_with("def token_ms"), names)
+    exec(notebooks.cell_with(LAB, "def token_ms"), names)
     token_ms, attention, expert, room = (names[n] for n in ("token_ms", "ATTENTION", "EXPERT", "ROOM"))
     whole, each = int(room // (attention + 128 * expert)), int((room / 48 - attention) // expert)
     front = token_ms([1] * whole + [0] * (48 - whole), [128] * whole + [0] * (48 - whole))
-    assert f"whole layers from the front | {front:.1f} |" in text()
-    assert f"experts of each layer | {token_ms([1] * 48, [each] * 48):.1f} |" in text()
+    assert f"whole layers from the front | {front:.1f} |" in notebooks.text(LAB)
+    assert f"experts of each layer | {token_ms([1] * 48, [each] * 48):.1f} |" in notebooks.text(LAB)
 
     # All attention on the GPU: the least seconds of the first layers with so many experts on the GPU.
     most = int((room - 48 * attention) // expert)
@@ -370,9 +361,9 @@ def test_beyonds_table_is_what_its_cell_computes_and_ours_what_a_table_over_laye
             spent = names["layer_seconds"](chances, 1, experts)
             new[experts:] = np.minimum(new[experts:], least[: most + 1 - experts] + spent)
         least = new
-    assert f"ours | {1e3 * least.min():.1f} |" in text()
+    assert f"ours | {1e3 * least.min():.1f} |" in notebooks.text(LAB)
     bound = 1e3 * 48 * (attention + 8 * expert) / (names["GPU"] + names["CPU"])
-    assert f"no link | {bound:.1f} |" in text()
+    assert f"no link | {bound:.1f} |" in notebooks.text(LAB)
     popular = np.bincount(np.argsort(-names["chance"].ravel(), kind="stable")[:most] // 128, minlength=48)
     assert 1.05 * 1e3 * least.min() < token_ms([1] * 48, popular.tolist())  # there is something to search
 

@@ -29,10 +29,6 @@ from tests.labs import notebooks  # noqa: E402
 LAB = "22_capstones"
 
 
-def text() -> str:
-    return " ".join("\n".join(c.source for c in notebooks.cells(LAB)).replace("\n# ", " ").split())
-
-
 def test_the_table_of_bytes_is_what_the_formulas_give():
     causal, few = heads_case(2, 1, 192, 192, True).sizes, heads_case(8, 1, 4, 200, True).sizes
     found = [forward_bytes_by_head(causal), forward_bytes(causal), inputs_once(causal)]
@@ -87,7 +83,7 @@ def test_the_references_are_what_autograd_says(group, shared, n, more, causal):
 
 def test_the_reports_derivation_is_the_count():
     assert 2 * 192 * 64 * 2 == 49_152 and (64 + 128 + 192) * 2 * 64 * 2 == 98_304
-    assert "49,152" in text() and "98,304" in text() and 49_152 + 98_304 == 147_456
+    assert "49,152" in notebooks.text(LAB) and "98,304" in notebooks.text(LAB) and 49_152 + 98_304 == 147_456
 
 
 @pytest.mark.parametrize(

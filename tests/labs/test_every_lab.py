@@ -19,11 +19,6 @@ EXERCISES = [(lab, exercise.name) for lab in LABS for exercise in of_lab(lab)]
 WRONG = [(lab, path) for lab in LABS for path in notebooks.wrong_files(lab)]
 
 
-@pytest.fixture(autouse=True)
-def progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
-
-
 class _Answers(dict):
     """What the cells of each lab bind, by lab; a lab's cells run when they are asked for."""
 

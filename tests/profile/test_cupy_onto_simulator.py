@@ -91,9 +91,7 @@ def test_arrays_inside_the_arguments_of_a_launch_are_copied_over_and_back() -> N
     assert y.host.tolist() == [0, 2, 4, 6, 8]
 
 
-def test_a_check_takes_cupys_own_kernel_where_there_is_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
+def test_a_check_takes_cupys_own_kernel_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     import gpulab
     from gpulab import device
     from gpulab.exercises import Array, Case, Exercise, Scalar, Shape, registry
@@ -111,7 +109,6 @@ def test_a_check_takes_cupys_own_kernel_where_there_is_a_gpu(
         ),
         shape=lambda sizes: Shape((1,), (32,)),
     )
-    monkeypatch.setenv("GPULAB_PROGRESS", str(tmp_path / "progress.json"))
     registry.add(exercise, lambda inputs, sizes: {"y": 2 * inputs["x"]})
     monkeypatch.setattr(device, "uses_gpu", lambda: True)
     try:
