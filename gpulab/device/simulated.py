@@ -82,7 +82,8 @@ class SimulatedDevice:
     def host_view(self, allocation: simt.Allocation, writes: bool) -> np.ndarray:
         """The bytes of device memory for the host, uint8, live. The executor may refuse."""
         self._executors[-1].host_access(self, allocation, writes)
-        allocation.written = allocation.written or writes
+        if writes:
+            self.memory.writes(allocation)
         return allocation.data
 
     # Launches

@@ -13,6 +13,7 @@ from .errors import (
     UnsupportedInstruction,
 )
 from .events import Access, Chunk, Observer
+from .journal import Journal
 from .memory import Allocation, Memory
 from .program import Program, load
 
@@ -25,6 +26,7 @@ __all__ = [
     "Chunk",
     "DivergentBarrier",
     "Endless",
+    "Journal",
     "KernelFault",
     "Memory",
     "Misaligned",

@@ -151,7 +151,8 @@ def _global_places(
         offset = address - found.address
         reach = _reach(offset)
         if 0 <= reach <= found.nbytes - size and not reach & (size - 1):
-            found.written = found.written or writing
+            if writing:
+                run.memory.writes(found, offset)
             return [(found.view(dtype), offset >> shift, None)]
     low, high = int(address.min()), int(address.max())
     if size > 1 and _reach(address) & (size - 1):
@@ -163,9 +164,10 @@ def _global_places(
         run.nearby[index] = found
     if writing and not found.writable:
         _fault_outside(run, index, address, size, "wrote")
+    offset = address - found.address
     if writing:
-        found.written = True
-    return [(found.view(dtype), (address - found.address) >> shift, None)]
+        run.memory.writes(found, offset)
+    return [(found.view(dtype), offset >> shift, None)]
 
 
 def _reach(offset: Array) -> int:
@@ -207,10 +209,10 @@ def _several(
         )
         if not here.flat[int(np.flatnonzero(rest)[0])]:
             _fault_outside(run, index, address, size, "wrote" if writing else "read")
-        places = np.where(here, address - allocation.address, 0) >> (dtype.itemsize.bit_length() - 1)
+        offset = np.where(here, address - allocation.address, 0)
         if writing:
-            allocation.written = True
-        parts.append((allocation.view(dtype), places, here))
+            run.memory.writes(allocation, offset[here])
+        parts.append((allocation.view(dtype), offset >> (dtype.itemsize.bit_length() - 1), here))
         rest &= ~here
     return parts
 

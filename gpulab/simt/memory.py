@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .journal import Journal
 
 FIRST_ADDRESS = 0x7_0000_0000  # far above any sum of sizes that a kernel might mistake for a pointer
 GUARD = 1 << 20  # bytes between allocations: an index that is off by less than this hits no other array
@@ -26,6 +30,7 @@ class Allocation:
     name: str = ""
     writable: bool = True
     written: bool = False  # by the host or by a kernel, since it was allocated
+    mapped: bool = False  # the host has a view of it for good and may write at any time
     _padded: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint8), repr=False)
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -46,6 +51,7 @@ class Memory:
         self._next = FIRST_ADDRESS
         # What the simulator keeps of loaded modules: id of the module → (module, addresses of its variables).
         self.modules: dict[int, tuple[object, dict[str, int]]] = {}
+        self.journal: Journal | None = None  # whoever wants to hear of every write before it happens
 
     def allocate(self, nbytes: int, name: str = "", fill: int | None = FRESH) -> Allocation:
         """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""
@@ -63,6 +69,13 @@ class Memory:
         if position >= 0 and self._allocations[position] is allocation:
             del self._starts[position]
             del self._allocations[position]
+
+    def writes(self, allocation: Allocation, offset: np.ndarray | None = None) -> None:
+        """The door that every write goes through: somebody is about to write at these bytes (None:
+        anywhere)."""
+        allocation.written = True
+        if self.journal is not None:
+            self.journal.keep(allocation, offset)
 
     def find(self, address: int) -> Allocation | None:
         """The allocation that holds the byte at `address`."""

@@ -341,6 +341,7 @@ class MappedArray(np.ndarray):
 def mapped(array: DeviceArray) -> MappedArray:
     """The host's side of a device array."""
     host = array._view(writes=True).view(MappedArray)
+    array._buffer.allocation.mapped = True
     host.on_device = array
     return host
 
