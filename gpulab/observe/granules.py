@@ -11,11 +11,13 @@ from gpulab.simt import Program
 Array = np.ndarray
 
 WIDEST = 8  # bytes of a granule: what is written there fits into one integer
+PAGE_BITS = 12
+PAGE = 1 << PAGE_BITS  # bytes
 
 
-def granule_of(nbytes: int, start: int = 0) -> int:
-    """The widest granule, in bytes, that accesses of `nbytes` fill whole; `start` is where memory begins."""
-    return min(nbytes & -nbytes, start & -start or WIDEST, WIDEST)
+def granule_of(nbytes: int) -> int:
+    """The widest granule, in bytes, that accesses of `nbytes` fill whole."""
+    return min(nbytes & -nbytes, WIDEST)
 
 
 def finest(program: Program, space: str) -> int:
@@ -28,17 +30,47 @@ def finest(program: Program, space: str) -> int:
     return min(sizes)
 
 
-class Granules:
-    """`width` granules of `granule` bytes in each of several rows of equal length.
+class Pages:
+    """The pages of `nbytes` bytes from the address `start` on, in the order in which somebody comes by: what
+    is kept of a large array has room for these alone."""
 
-    Subclasses name their arrays, (…, rows × width), with what is in them where nothing is known. Granules
-    become finer when an access asks for it, and rows longer.
+    def __init__(self, start: int, nbytes: int) -> None:
+        self._origin = start & -PAGE
+        self._place = np.full((start + nbytes - self._origin >> PAGE_BITS) + 1, -1, np.int64)
+        self.nbytes = 0  # of the pages where somebody came by
+
+    def offset(self, address: Array) -> Array:
+        """Where bytes of the stretch are in those pages."""
+        offset = address - self._origin
+        page = offset >> PAGE_BITS
+        place = self._place.take(page)
+        if place.min(initial=0) < 0:
+            new = np.unique(page[place < 0])
+            self._place[new] = self.nbytes + np.arange(len(new)) * PAGE
+            self.nbytes += len(new) * PAGE
+            place = self._place.take(page)
+        return place + (offset & PAGE - 1)
+
+
+class Granules:
+    """`width` granules of `granule` bytes in each of several rows of equal length, or in those `pages` of one
+    long row where somebody came by.
+
+    Subclasses name their arrays, (…, rows × width), which are 0 where nothing is known. Granules become
+    finer when an access asks for it, and rows longer.
     """
 
-    arrays: ClassVar[dict[str, int]] = {}
+    arrays: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, granule: int, width: int) -> None:
-        self.granule, self.width = granule, width
+    def __init__(self, granule: int, width: int, pages: Pages | None = None) -> None:
+        self.granule, self.width, self.pages = granule, width, pages
+
+    def places(self, address: Array, size: int) -> Array:
+        """The first granule of each access of `size` bytes in `pages`."""
+        assert self.pages is not None
+        offset = self.pages.offset(address)
+        self.fit(self.pages.nbytes, size)
+        return offset // self.granule
 
     def fit(self, nbytes: int, size: int) -> None:
         """Make room for `nbytes` bytes a row, and granules as fine as accesses of `size` bytes need."""
@@ -54,10 +86,10 @@ class Granules:
             setattr(self, name, np.repeat(getattr(self, name), parts, axis=-1))
 
     def _widen(self, width: int) -> None:
-        for name, unknown in self.arrays.items():
+        for name in self.arrays:
             array = getattr(self, name)
             apart = array.reshape(*array.shape[:-1], -1, self.width)
-            pad = [(0, 0)] * (apart.ndim - 1) + [(0, width - self.width)]
-            wider = np.pad(apart, pad, constant_values=unknown)
+            wider = np.zeros((*apart.shape[:-1], width), array.dtype)
+            wider[..., : self.width] = apart
             setattr(self, name, wider.reshape(*array.shape[:-1], -1))
         self.width = width

@@ -22,7 +22,7 @@ from gpulab.simt.types import DTYPES
 
 from .clocks import Clocks
 from .flow import Flow
-from .granules import WIDEST, finest, granule_of
+from .granules import WIDEST, Pages, finest, granule_of
 from .race import ATOMIC, BLOCK_ATOMIC, READ, WRITE, Race, Touch
 from .shadow import (
     NOBODY,
@@ -356,7 +356,7 @@ class Races(Observer):
         for label in self._arrays:
             if label.address <= low and high < label.address + label.extent:
                 shadow = self._stretch(label.address, label.extent, access.size)
-                return [(shadow, (address - label.address) // shadow.granule, None)]
+                return [(shadow, shadow.places(address, access.size), None)]
             if low < label.address + label.extent and label.address <= high:
                 break  # only some lanes are in it
         rest = np.ones(len(address), bool)
@@ -377,19 +377,17 @@ class Races(Observer):
         here = rest & (address >= start) & (address < start + extent)
         if here.any():
             shadow = self._stretch(start, extent, size)
-            place = (address - start) // shadow.granule
             whole = bool(here.all())
-            found.append((shadow, place if whole else place[here], None if whole else here))
+            place = shadow.places(address if whole else address[here], size)
+            found.append((shadow, place, None if whole else here))
             rest &= ~here
 
     def _stretch(self, start: int, extent: int, size: int) -> Shadow:
-        """What is known of a stretch of global memory, as finely as accesses of `size` bytes need it."""
+        """What is known of a stretch of global memory."""
         if start not in self._global:
-            granule = min(granule_of(size, start), max(self._finest, 4))
-            self._global[start] = Shadow(granule, extent // granule + 1)
-        shadow = self._global[start]
-        shadow.fit(extent, size)
-        return shadow
+            granule = min(granule_of(size), max(self._finest, 4))
+            self._global[start] = Shadow(granule, 1, pages=Pages(start, extent))
+        return self._global[start]
 
     def _touch(
         self, access: Access, s: Shadow, who: Who, place: Array, kind: int, value: Array | None

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpulab.simt import Access
 
-from .granules import WIDEST, Granules
+from .granules import WIDEST, Granules, Pages
 
 Array = np.ndarray
 
@@ -28,13 +28,14 @@ class Shadow(Granules):
     `touch` (ROLES, rows × width) says who touched each granule and when, or `NOBODY`; `kind` and `value` are
     of the last write. `last` is the time of the last touch in each role; what happened up to `quiet` comes
     before all that follows. As long as all rows are `alike`, but for the values, one row is kept for all.
-    Memory where nobody has been is all zeros, which the operating system gives for nothing.
     """
 
-    arrays = dict.fromkeys(("touch", "kind", "value"), 0)
+    arrays = ("touch", "kind", "value")
 
-    def __init__(self, granule: int, width: int, rows: int = 1, alike: bool = False) -> None:
-        super().__init__(granule, width)
+    def __init__(
+        self, granule: int, width: int, rows: int = 1, alike: bool = False, pages: Pages | None = None
+    ) -> None:
+        super().__init__(granule, width, pages)
         self.rows, self.alike = rows, alike
         self.last = [0] * ROLES
         self.quiet = 0

@@ -12,7 +12,7 @@ from gpulab.ptx import Location
 from gpulab.simt import Access, ArrayLabel, Observer, Program
 from gpulab.simt.errors import Index, source_text, thread_words
 
-from .granules import WIDEST, Granules, granule_of
+from .granules import WIDEST, Granules, Pages, granule_of
 
 Array = np.ndarray
 
@@ -43,10 +43,10 @@ class UninitialisedRead:
 class _Written(Granules):
     """Which granules of each row have been written: alone, or in all rows at once."""
 
-    arrays: ClassVar[dict[str, int]] = {"alone": False, "common": False}
+    arrays: ClassVar[tuple[str, ...]] = ("alone", "common")
 
-    def __init__(self, granule: int, width: int, rows: int = 1) -> None:
-        super().__init__(granule, width)
+    def __init__(self, granule: int, width: int, rows: int = 1, pages: Pages | None = None) -> None:
+        super().__init__(granule, width, pages)
         self.alone = np.zeros(rows * width, bool)
         self.common = np.zeros(width, bool)
 
@@ -110,10 +110,10 @@ class Uninitialised(Observer):
         shape = (chunk.blocks.size, chunk.lanes_per_block)
         row, lane = np.nonzero(np.broadcast_to(True if access.lanes is None else access.lanes, shape))
         address = np.broadcast_to(access.address, shape)[row, lane]
-        for written, owner, offset, chosen, label in self._places(access, address, row, lane):
-            missing = np.zeros(len(offset), bool)
+        for written, owner, first, chosen, label in self._places(access, address, row, lane):
+            missing = np.zeros(len(first), bool)
             for i in range(max(access.size // written.granule, 1)):
-                place = offset // written.granule + i
+                place = first + i
                 spot = owner * written.width + place
                 if _reads(access):
                     missing |= ~(written.alone[spot] | written.common[place])
@@ -125,19 +125,21 @@ class Uninitialised(Observer):
                 self._report(access, block, int(lane[at]), int(address[at]), label, int(missing.sum()))
 
     def _places(self, access: Access, address: Array, row: Array, lane: Array) -> list[tuple]:
-        """(what has been written, row and byte of each lane in it, lanes concerned, array) for each stretch
-        of memory."""
+        """(what has been written, row and first granule of each lane in it, lanes concerned, array) for each
+        stretch of memory."""
         if access.space != "global":
             owner = row if access.space == "shared" else row * access.chunk.lanes_per_block + lane
-            return [(self._window(access), owner, address, np.ones(len(address), bool), None)]
+            written = self._window(access)
+            return [(written, owner, address // written.granule, np.ones(len(address), bool), None)]
         found = []
         for label in self._fresh:
             here = (address >= label.address) & (address < label.address + label.extent)
             if here.any():
-                granule = granule_of(access.size, label.address)
-                written = self._written.setdefault(label, _Written(granule, label.extent // granule + 1))
-                written.fit(label.extent, access.size)
-                found.append((written, 0, (address - label.address)[here], here, label))
+                if label not in self._written:
+                    pages = Pages(label.address, label.extent)
+                    self._written[label] = _Written(granule_of(access.size), 1, pages=pages)
+                written = self._written[label]
+                found.append((written, 0, written.places(address[here], access.size), here, label))
         return found
 
     def _report(
