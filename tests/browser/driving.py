@@ -7,14 +7,17 @@ import os
 import queue
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tests.labs import notebooks
 
@@ -71,11 +74,25 @@ def lab_server(checkout: Path, **environment: str) -> Iterator[str]:
     try:
         address = addresses.get(timeout=60)
         assert address, "JupyterLab did not start:\n" + "".join(said)
+        wait_for(address)
         yield address
     finally:
         process.terminate()  # it ends its kernels
         process.wait(timeout=30)
         listener.join(timeout=10)
+
+
+def wait_for(address: str, seconds: int = 60) -> None:
+    """JupyterLab says its address before it listens there, on a busy machine seconds before."""
+    place = urlsplit(address)
+    for attempt in range(10 * seconds):
+        try:
+            socket.create_connection((place.hostname, place.port), 5).close()
+            return
+        except ConnectionRefusedError:
+            if attempt == 10 * seconds - 1:
+                raise
+            time.sleep(0.1)
 
 
 @dataclass(frozen=True)
@@ -102,9 +119,21 @@ class Notebook:
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.goto(re.sub(r"/lab\S*\?", f"/lab/tree/{path}?reset&", address) if path else address)
-        page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=PATIENCE)
+        self._until_there()
         kernel = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"
         page.wait_for_function(f"{kernel}?.status == 'idle'", timeout=PATIENCE)
+
+    def _until_there(self) -> None:
+        from playwright.sync_api import TimeoutError as TooLate
+
+        try:
+            self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=PATIENCE)
+        except TooLate as error:
+            picture = ROOT / "build" / "screenshots" / "no notebook.png"
+            self.page.screenshot(path=picture)
+            shown = self.page.inner_text("body")[-2000:]
+            error.add_note(f"{self.page.url} shows: {shown}\nthe console was told: {self.errors}\nsee {picture}")
+            raise
 
     def cell(self, words: str) -> Locator:
         """The code cell, scrolled into sight: one that is far from it has no element in the page."""
