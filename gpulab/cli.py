@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Never
 
@@ -190,7 +191,25 @@ def _update(options: argparse.Namespace, rest: list[str]) -> int:
 def _completion(options: argparse.Namespace, rest: list[str]) -> int:
     import shtab
 
-    print(shtab.complete(_parser(), options.shell))
+    from gpulab.course import catalogue
+    from gpulab.exercises.registry import exercises
+    from gpulab.hardware import names
+    from gpulab.leaderboard import projects
+
+    words: dict[str, list[str]] = {
+        "EXERCISE": [exercise.name for exercise in exercises()],
+        "GPU": [name.replace(" ", "") for name in names()],
+        "LAB": sorted({lab.number for lab in catalogue.labs().values()}),
+        "PROJECT": sorted(projects()),
+    }
+
+    def completed(argument: argparse.Action) -> None:
+        metavar = str(argument.metavar)
+        argument.choices = words.get(metavar, argument.choices)
+        if metavar.startswith(("FILE", "FROM")):
+            argument.complete = shtab.FILE  # type: ignore[attr-defined]
+
+    print(shtab.complete(_parser(completed), options.shell))
     return 0
 
 
@@ -300,7 +319,8 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def _parser() -> _Parser:
+def _parser(each: Callable[[argparse.Action], None] = lambda argument: None) -> _Parser:
+    """The command line; `each` sees every argument of every command."""
     about = f"A course on GPU acceleration that needs no GPU. {EXIT_CODES}"
     parser = _Parser(prog="gpulab", description=about)
     parser.add_argument("--version", action="version", version=f"gpulab {__version__}")
@@ -310,7 +330,7 @@ def _parser() -> _Parser:
             name, help=command.help, description=command.help, add_help=not command.hands_on
         )
         for flag, settings in command.arguments:
-            sub.add_argument(flag, **settings)
+            each(sub.add_argument(flag, **settings))
     return parser
 
 
@@ -337,6 +357,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that has no ≤ shows ? in its place
+            stream.reconfigure(errors="replace")
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
     except WrongCommandLine as error:

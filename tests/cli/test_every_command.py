@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import select
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,19 +108,83 @@ def test_the_help_says_what_exit_codes_mean(capsys: pytest.CaptureFixture[str]) 
     assert all(f"{code} " in said.partition("Exit codes:")[2] for code in (0, 1, 2, 130))
 
 
-def completed(*words: str) -> set[str]:
-    """What bash offers for the last word when the tab key is pressed."""
-    script = (
-        f'eval "$({sys.executable} -m gpulab completion bash)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
-        ' $(complete -p gpulab | sed "s/.*-F //; s/ .*//") 2>/dev/null; echo "${COMPREPLY[@]}"'
-    )
+class Bash:
+    """A bash at a terminal, in `folder`, that completes the command as its help says."""
+
+    def __init__(self, folder: Path):
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            environment = {**os.environ, "TERM": "dumb", "PS1": "", "PYTHONPATH": str(ROOT)}
+            os.chdir(folder)
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], environment)
+        script = f'eval "$({sys.executable} -m gpulab completion bash)"'
+        self.type(f'bind "set completion-query-items 0"; {script}; complete -p gpulab && echo rea"dy"\n', "ready")
+
+    def type(self, keys: str, until: str) -> str:
+        """What the terminal shows after these keys, up to and with `until`."""
+        os.write(self.terminal, keys.encode())
+        shown = ""
+        while until not in shown:
+            assert select.select([self.terminal], [], [], 30)[0], f"no {until!r} in {shown!r}"
+            shown += os.read(self.terminal, 4096).decode()
+        return shown
+
+    def completed(self, typed: str) -> str:
+        """A typed line after the tab key."""
+        self.type("\x15", "")  # an empty line
+        shown = self.type(f"{typed}\t\x01echo '<\x05>'\n", ">\r\n")
+        return shown.rpartition("<")[2].removesuffix(">\r\n")
+
+    def close(self) -> None:
+        os.close(self.terminal)
+        os.waitpid(self.process, 0)
+
+
+@pytest.fixture(scope="module")
+def bash(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bash]:
+    folder = tmp_path_factory.mktemp("typing")
+    (folder / "my_lab.ipynb").write_text("{}")
+    (folder / "new_version").mkdir()
+    shell = Bash(folder)
+    yield shell
+    shell.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("gpulab prog", "gpulab progress "),
+        ("gpulab doctor --j", "gpulab doctor --json "),
+        ("gpulab check my", "gpulab check my_lab.ipynb "),
+        ("gpulab profile my", "gpulab profile my_lab.ipynb "),
+        ("gpulab update new", "gpulab update new_version/"),
+        ("gpulab hint memory.tran", "gpulab hint memory.transpose "),
+        ("gpulab gpus B2", "gpulab gpus B200 "),
+        ("gpulab progress 2", "gpulab progress 2"),  # 20, 21, 22
+        ("gpulab leaderboard atten", "gpulab leaderboard attention "),
+        ("gpulab completion z", "gpulab completion zsh "),
+    ],
+)
+def test_the_tab_key_completes_commands_options_names_and_files_in_bash(
+    typed: str, shown: str, bash: Bash
+) -> None:
+    assert bash.completed(typed) == shown
+
+
+@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
+def test_other_shells_get_a_script_with_all_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", shell]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in (*cli.COMMANDS, "memory.transpose"))
+
+
+def test_a_terminal_that_lacks_a_sign_gets_another_one_and_no_traceback() -> None:
     ran = subprocess.run(
-        ["bash", "-c", script, "bash", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "gpulab", "progress", "00"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    return set(ran.stdout.split())
-
-
-def test_the_tab_key_completes_commands_and_options() -> None:
-    assert completed("gpulab", "pro") == {"profile", "progress"}
-    assert "--json" in completed("gpulab", "doctor", "--")
+    assert ran.returncode == 0 and "00  Start here" in ran.stdout, ran.stderr
