@@ -292,7 +292,8 @@ def exercise_step(
 ) -> dict[str, Any]:
     """Record the answer to one question at these cases."""
     given = [_case(exercise, case, number) for case, number in zip(cases, seeds, strict=True)]
-    return {"exercise": question.exercise, "function": question.function, "cases": given}
+    step = {"exercise": question.exercise, "function": question.function, "cases": given}
+    return step | ({"by_hand": exercise.by_hand} if exercise.by_hand else {})
 
 
 def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:

@@ -5,7 +5,8 @@ before a crash or a limit is kept. Nothing of this process is believed: a forged
 submission, replayed on contents that were not here. So this script defends nothing; the sandbox does.
 
 A job is {"patience": seconds, "steps": […]}. A step is a cell, {"cell": id, "source": text}, or an exercise,
-{"exercise": name, "function": name, "cases": […]}. A case is {"name": …} with "questions", a list of argument
+{"exercise": name, "function": name, "cases": […]}, where "by_hand" may list functions that the answer may not
+call. A case is {"name": …} with "questions", a list of argument
 lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"},
 and "face", whose arrays they are to be; where the function is a kernel also "launch": [grid, block, bytes of
 dynamic shared memory]. Where it computes with PyTorch, "operators" lists those that it may use, and each
@@ -303,13 +304,23 @@ def artefact_case(function: Any, record: Record, exercise: str, case: dict[str, 
     record.line("artefact", exercise=exercise, case=case["name"], arrays=to_data(artefact))
 
 
+def by_hand(step: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
+    """While it is entered, what gpulab has for the exercise refuses the learner's function."""
+    if "by_hand" not in step:
+        return contextlib.nullcontext()
+    from gpulab.exercises.by_hand import refused
+
+    return refused(step["by_hand"])
+
+
 def record_exercise(function: Callable[..., Any], record: Record, step: dict[str, Any]) -> None:
     """All cases of one exercise. Of one for several ranks, or that is a dialogue, nothing is recorded."""
     for case in step["cases"]:
         if "ranks" in case or "dialogue" in case:
             continue
         if "questions" in case:
-            answers = [function(*copy.deepcopy(question)) for question in case["questions"]]
+            with by_hand(step):
+                answers = [function(*copy.deepcopy(question)) for question in case["questions"]]
             record.line("answers", exercise=step["exercise"], case=case["name"], answers=answers)
         elif "makes" in case:
             artefact_case(function, record, step["exercise"], case)

@@ -22,6 +22,7 @@ def answered(
     *budgets: Budget,
     measured: bool = False,
     rtol: float = 0.0,
+    by_hand: tuple[str, ...] = (),
 ) -> Exercise:
     """An exercise of answered cases; a case is a kind of question. Where plans are `measured` there may be
     budgets."""
@@ -37,4 +38,5 @@ def answered(
         hints=hints,
         section=section,
         rtol=rtol,
+        by_hand=by_hand,
     )

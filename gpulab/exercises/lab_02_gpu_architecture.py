@@ -428,6 +428,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "A warp has 32 lanes with `bytes_per_lane` each under way. Warps are whole: round up.",
         ),
         "6 · Little's law",
+        by_hand=(f"{__name__}.bytes_under_way",),
     ),
     _answered(
         "processors",
@@ -484,6 +485,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "keeps nothing: how many blocks without shared memory fit?",
         ),
         "B2 · Occupancy",
+        by_hand=("gpulab.hardware.occupancy",),
     ),
     Exercise(
         name="arch.issue",

@@ -255,6 +255,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "A lane's last byte is `address + size - 1`. It may lie in a later sector than its first byte.",
         ),
         section="3 · Thirty-two bytes at a time",
+        by_hand=("gpulab.observe.patterns.sectors",),
     ),
     Exercise(
         name="memory.copy",
@@ -427,6 +428,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "of 8. Count each group by itself and add up.",
         ),
         section="8 · Thirty-two banks",
+        by_hand=("gpulab.observe.patterns.wavefronts",),
     ),
     Exercise(
         name="memory.padded",

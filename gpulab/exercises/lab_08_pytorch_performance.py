@@ -655,6 +655,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "One call between two readings of the clock, at least 15 times, and the median of the times.",
         ),
         section="Detective · A benchmark that lies",
+        by_hand=(f"{__name__}.facts_of",),
     ),
 )
 

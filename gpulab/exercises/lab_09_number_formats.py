@@ -45,6 +45,12 @@ from gpulab import numerics
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "09"
+CODECS = tuple(
+    f"gpulab.numerics.{name}"
+    for name in (
+        "decode", "encode", "quantize", "representable", "neighbours", "encode_blocks", "codecs.exact_codes",
+    )
+)  # fmt: skip
 VARIANTS = ("E4M3", "E5M2", "E4M3FNUZ", "E5M2FNUZ")
 BLOCK = 32  # numbers that share a scale in MXFP4
 THREADS = 128
@@ -221,6 +227,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "stands before infinity and zero, too.",
         ),
         section="2 · Subnormals, infinity, NaN",
+        by_hand=CODECS,
     ),
     Exercise(
         name="formats.encode",
@@ -239,6 +246,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "finite code becomes infinity.",
         ),
         section="3 · Rounding to the nearest",
+        by_hand=CODECS,
     ),
     Exercise(
         name="formats.decode8",
@@ -255,6 +263,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "FNUZ: the bias is one more, 0x80 is the only NaN, and every other code is a number.",
         ),
         section="4 · Eight bits, four ways",
+        by_hand=CODECS,
     ),
     Exercise(
         name="formats.adopt",
@@ -346,6 +355,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "where a negative number is rounded to zero). A block of zeros gets scale code 0.",
         ),
         section="7 · Blocks that share a scale",
+        by_hand=CODECS,
     ),
     Exercise(
         name="formats.dequantize",

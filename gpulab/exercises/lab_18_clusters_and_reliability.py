@@ -445,6 +445,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         "6 · How many GPUs?",
         rtol=1e-9,
+        by_hand=(f"{__name__}.serve_needs",),
     ),
     _answered(
         "train",
@@ -459,6 +460,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         "6 · How many GPUs?",
         rtol=1e-9,
+        by_hand=(f"{__name__}.train_needs",),
     ),
     Exercise(
         name="cluster.interval",

@@ -467,6 +467,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         "3 · Eight billion weights in eight gigabytes",
         rtol=1e-9,
+        by_hand=tuple(f"{__name__}.{name}" for name in ("choices", "costs")),
     ),
     _answered(
         "energy",
@@ -482,6 +483,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         "4 · Watts and joules",
         rtol=1e-9,
+        by_hand=tuple(f"{__name__}.{name}" for name in ("ways", "energy_of")),
     ),
     _answered(
         "deadline",

@@ -249,6 +249,13 @@ def wrong_plan(call: str, got: str, said: str) -> str:
     return f"`{call}` gives {got}: {said}"
 
 
+def by_hand(function: str) -> str:
+    return (
+        f"your answer calls `{function}`, which does what this exercise asks for. "
+        "Write it yourself, from Python's own means; what it computes is there to compare with"
+    )
+
+
 def not_a_plan() -> str:
     return "that is not of the form that is asked for"
 

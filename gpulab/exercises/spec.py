@@ -183,6 +183,7 @@ class Exercise:
     line that makes of what the learner writes a function that can be called so, where there is one.
 
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
+    `by_hand` names functions of gpulab that do what is asked: an answer in plain Python may not call them.
     `varies` names the sizes of which a cohort draws its own (`gpulab.exercises.cohort`): no text of the lab
     depends on their exact values. `hints` has three steps; `section` is the heading of the lab to read again
     after the last. In a `detective` exercise the learner looks for the race: the check shows its two lines
@@ -212,6 +213,7 @@ class Exercise:
     measured: bool = False
     decorator: str = ""
     varies: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
     tags: tuple[str, ...] = field(default=())
 
     @property
