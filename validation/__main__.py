@@ -13,7 +13,7 @@ from typing import Any
 from gpulab import hardware
 from gpulab.messages import Message
 
-from . import measure, measured, model, sanitize
+from . import measure, measured, model, sanitize, traces
 from .case import Variant
 from .compare import compare
 from .table import chosen
@@ -58,6 +58,14 @@ def _parser() -> argparse.ArgumentParser:
     _file(one, "validation/measured/GPU.json")
     one.add_argument("--again", action="store_true", help="measure what is in the file already, too")
     one.add_argument("--times-only", action="store_true", help="without Nsight Compute")
+    one.add_argument("--minutes", type=float, metavar="N", help="end after N minutes, to go on another time")
+    one.add_argument(
+        "--traces", type=Path, metavar="FILE", help="what `compile` wrote: nothing is compiled here"
+    )
+    one = command("compile", _compile, "compile the kernels, to be measured where there is no compiler")
+    _only(one)
+    one.add_argument("--gpu", default="H200", help="the data sheet (H200)")
+    one.add_argument("--out", type=Path, required=True, metavar="FILE", help="the launch traces to write")
     one = command("model", _model, "say what the simulator gives, on any machine")
     _only(one)
     _sizes(one)
@@ -74,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels of the corpus")
     _file(one, "validation/sanitized/GPU.json")
     one.add_argument("--again", action="store_true", help="run what is in the file already, too")
+    one.add_argument("--minutes", type=float, metavar="N", help="end after N minutes, to go on another time")
     _inner(commands)
     return parser
 
@@ -104,10 +113,11 @@ def _inner(commands: Any) -> None:
     inner("_about", lambda: print(json.dumps(measure.about())))
 
     def launched(timed: bool) -> Callable[..., None]:
-        return lambda sheet, result, keys: measure.write(result, measure.launch(keys, sheet, timed))
+        return lambda file, result, keys: measure.write(result, measure.launch(file, keys, timed))
 
-    inner("_time", launched(True), "sheet", "result", "keys")
-    inner("_launch", launched(False), "sheet", "result", "keys")
+    inner("_begin", lambda file, result: measure.write(result, measure.begin(file)), "file", "result")
+    inner("_time", launched(True), "file", "result", "keys")
+    inner("_launch", launched(False), "file", "result", "keys")
     inner("_doctor", lambda n, r: measure.write(r, sanitize.doctors(n)), "name", "result")
     inner("_corpus", sanitize.launch, "name", "twin", "sheet")
 
@@ -119,12 +129,25 @@ def _list(given: Any) -> None:
 
 
 def _measure(given: Any) -> None:
-    path = measure.measure(given.only, given.out, given.again, given.times_only)
+    path = measure.measure(
+        given.only,
+        given.out,
+        given.again,
+        given.times_only,
+        launch_traces=given.traces,
+        minutes=given.minutes,
+    )
     print(f"To keep it: git add {path}. What it says: python -m validation compare")
 
 
+def _compile(given: Any) -> None:
+    wanted = chosen(given.only)
+    traces.save(given.out, traces.record(wanted, hardware.find(given.gpu)))
+    print(f"{len(wanted)} kernels for {given.gpu} in {given.out}")
+
+
 def _sanitize(given: Any) -> None:
-    path = sanitize.run(given.only, given.out, given.again)
+    path = sanitize.run(given.only, given.out, given.again, minutes=given.minutes)
     print(f"To keep it: git add {path}, and python docs/make_doctor.py for the page.")
 
 
@@ -160,8 +183,8 @@ def _compare(given: Any) -> int:
         data = measured.load(path)
         gpu = hardware.find(data["machine"]["sheet"])
         there = [v for v in chosen(given.only) if v.key in data["kernels"]]
-        modelled = model.model_all(_launches(there, given.sizes), gpu, _tell)
-        found = compare(data["machine"]["gpu"], modelled, data["kernels"])
+        modelled = model.model_all(_launches(there, given.sizes), gpu, _tell, data["kernels"])
+        found = compare(data["machine"]["gpu"], modelled, data["kernels"], measured.start(data))
         print(found)
         missed = missed or any(goal.met is False for goal in found.goals)
         if given.plot:

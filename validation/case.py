@@ -103,10 +103,17 @@ def in_numba(file: str) -> dict[str, Any]:
 
 
 def wrong(case: Case, after: tuple[Any, ...]) -> str:
-    """What is wrong with the arrays after a launch, in a sentence; empty where all is right."""
+    """What is wrong with the arrays after a launch, on the device or brought back, in a sentence; empty where
+    all is right."""
     for number, wanted in case.expected.items():
-        got = after[number].get() if hasattr(after[number], "get") else after[number].copy_to_host()
+        got = _on_host(after[number])
         if not np.allclose(got, wanted, rtol=case.rtol, atol=case.atol):
             where = int(np.flatnonzero(~np.isclose(got, wanted, rtol=case.rtol, atol=case.atol))[0])
             return f"argument {number} is {got[where]} at [{where}], where {wanted[where]} is right"
     return ""
+
+
+def _on_host(array: Any) -> Array:
+    if isinstance(array, np.ndarray):
+        return array
+    return np.asarray(array.get() if hasattr(array, "get") else array.copy_to_host())

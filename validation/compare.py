@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpulab.profile.display import Card, Heading, Note, Piece, Shown, Span, Table
@@ -45,14 +45,17 @@ class Goal:
 class Comparison(Shown):
     """All pairs (modelled, measured) by metric, and the pairs of times with their names.
 
-    `other_code` are launches that were measured with other machine code than the compiler makes now: they
-    are left out.
+    `spreads` are the bounds of the middle four fifths of each measured time. `other_code` are launches that
+    were measured with other machine code than the compiler makes now: they are left out. `start` is what a
+    kernel that does nothing took, in seconds, None where that was not measured.
     """
 
     gpu: str
     counts: Mapping[str, Pairs]
     times: Mapping[str, Mapping[str, tuple[float, float]]]
     other_code: tuple[str, ...] = ()
+    spreads: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    start: float | None = None
 
     def of(self, name: str) -> Agreement:
         """How well one metric agrees."""
@@ -80,6 +83,15 @@ class Comparison(Shown):
             Goal("DRAM bytes, median error", dram.median_error, goals.DRAM_ERROR, False),
         )
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """Of all two launches whose measured times lie apart, each one's spread beyond the other's: how many
+        the model puts in the same order, and how many there are."""
+        ours = [pair[0] for name, pair in self.times["seconds"].items() if name in self.spreads]
+        spreads = [self.spreads[name] for name in self.times["seconds"] if name in self.spreads]
+        apart = [(i, j) for i, a in enumerate(spreads) for j, b in enumerate(spreads) if a[1] < b[0]]
+        return sum(ours[i] < ours[j] for i, j in apart), len(apart)
+
     def card(self) -> Card:
         pieces: list[Piece] = [Heading(Span(self.gpu, "strong"), "modelled beside measured")]
         rows = [(name, *_cells(self.of(name))) for name in self.counts if self.counts[name]]
@@ -94,6 +106,15 @@ class Comparison(Shown):
         for goal in self.goals:
             mark = {True: "met", False: "missed", None: "open"}[goal.met]
             pieces.append(Note(Span(f"{mark}: {goal.name}: {goal.words}")))
+        same, apart = self.order
+        if apart:
+            words = f"Of {apart:,} pairs of launches whose measured times lie apart, the model has {same:,} "
+            pieces.append(Note(Span(f"{words}({100 * same / apart:.1f} %) in their order.")))
+        if self.start is not None:
+            words = (
+                f"A kernel that does nothing took {1e6 * self.start:.2f} µs; modelled times begin with that."
+            )
+            pieces.append(Note(Span(words)))
         if self.other_code:
             words = f"{len(self.other_code)} launches were measured with other machine code: measure again."
             pieces.append(Note(Span(words)))
@@ -110,12 +131,16 @@ def _cells(found: Agreement) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def compare(gpu: str, modelled: Records, measured: Records) -> Comparison:
-    """Pair what both have. Launches whose machine code differs are left out and named; so are counts of which
-    both sides have none, silently: that a copy has no atomics proves little."""
+def compare(gpu: str, modelled: Records, measured: Records, start: float | None = None) -> Comparison:
+    """Pair what both have. `start` is the measured time of a kernel that does nothing, which takes the place
+    of the one that is assumed: it is the driver's and the machine's.
+
+    Launches whose machine code differs are left out and named; so are counts of which both sides have none,
+    silently: that a copy has no atomics proves little.
+    """
     counts: dict[str, list[tuple[float, float]]] = {row.name: [] for row in TABLE}
     times: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in TIMES}
-    other = []
+    other, spreads = [], {}
     for name, ours, theirs in _pairs(modelled, measured):
         if ours["digest"] != theirs["digest"]:
             other.append(name)
@@ -129,8 +154,16 @@ def compare(gpu: str, modelled: Records, measured: Records) -> Comparison:
             if "counters" in theirs or time == "seconds":
                 value = take(theirs)
                 if value is not None:
-                    times[time][name] = ours[time], value
-    return Comparison(gpu, counts, times, tuple(other))
+                    times[time][name] = _started(ours, time, start), value
+        if "low" in theirs["seconds"]:
+            spreads[name] = theirs["seconds"]["low"], theirs["seconds"]["high"]
+    return Comparison(gpu, counts, times, tuple(other), spreads, start)
+
+
+def _started(ours: Mapping[str, Any], time: str, start: float | None) -> float:
+    """A modelled time with the start that was measured."""
+    seconds = float(ours[time])
+    return seconds if start is None or time != "seconds" else seconds - ours["start"] + start
 
 
 def _pairs(modelled: Records, measured: Records) -> Iterator[tuple[str, Any, Any]]:

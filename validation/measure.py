@@ -1,7 +1,9 @@
 """Measures the kernels on the GPU of this machine: times by CUDA's events, counters by Nsight Compute.
 
-Times and counters are taken in processes of their own, of a few kernels each; what breaks in such a batch is
-tried again kernel by kernel. What was measured is written after every batch.
+Kernels are compiled first, or come in a file of launch traces from a machine that could. Times and counters
+are taken in processes of their own, of a few kernels each; what breaks in such a batch is tried again kernel
+by kernel. What was measured is written after every batch, the most telling first: times before counters, CUDA
+C before numba.
 """
 
 from __future__ import annotations
@@ -10,8 +12,11 @@ import json
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +25,18 @@ from gpulab.compile import compiler_version, supported_capabilities
 from gpulab.device import has_gpu
 from gpulab.messages import Message
 
-from . import children, measured, ncu
-from .case import Variant, wrong
+from . import children, measured, ncu, traces
+from .case import CUDA_C, Variant, wrong
 from .metrics import COUNTERS, named
-from .model import compiling_for, digest, sheet_of
+from .model import sheet_of
 from .table import chosen
 
 TOGETHER = 6  # kernels in one process
-PATIENCE = 600.0  # seconds for one process
+PATIENCE = 300.0  # seconds for one process
+COMPILING = 1800.0  # seconds for compiling all
 CHILD = {"GPULAB_SIMULATE": "1"}  # compile and record as everywhere; the executor alone goes to the GPU
 Tell = Callable[[str], None]
+say = partial(print, flush=True)
 
 
 class CannotMeasure(Message):
@@ -47,35 +54,41 @@ def about() -> dict[str, Any]:
     return {"gpu": found.name, "cc": list(found.cc), "driver_cuda": found.driver_cuda}
 
 
-def launch(keys: Iterable[str], sheet: str, timed: bool) -> dict[str, Any]:
-    """Launch all sizes of some kernels on the GPU: results by key and size, with times if wanted."""
-    from .on_gpu import OnGPU, summary
+def launch(file: str, keys: Iterable[str], timed: bool) -> dict[str, Any]:
+    """Launch all sizes of some kernels of a file of launch traces on the GPU: results by key and size, with
+    times if wanted."""
+    from .on_gpu import run
 
-    gpu = hardware.find(sheet)
+    known = traces.load(Path(file))
     found: dict[str, Any] = {}
-    with compiling_for(gpu) as device:
-        for variant, size in ((v, size) for key in keys for v in chosen([key]) for size in v.kernel.sizes):
-            case = variant.kernel.case(size)
-            run, given = variant.prepared(case)
-            executor = OnGPU(gpu.cc, timed)
-            with device.executed_by(executor):
-                run(*given)
-            (kernel,) = executor.kernels
-            one: dict[str, Any] = {
-                "digest": digest(kernel),
-                "compiler": kernel.compiler,
-                "wrong": wrong(case, given),
+    for key in keys:
+        trace, (variant,) = known["kernels"][key], chosen([key])
+        for size in variant.kernel.sizes:
+            case, of = variant.kernel.case(size), trace["launches"][str(size)]
+            after, times = run(trace["code"], trace["entry"], of, case, known["clock"] if timed else "")
+            one = {name: trace[name] for name in ("digest", "compiler")} | {
+                "wrong": wrong(case, tuple(after))
             }
-            if timed:
-                one["seconds"] = summary(executor.times[0])
-            found.setdefault(variant.key, {})[str(size)] = one
+            if times is not None:
+                one["seconds"] = times.summary()
+            found.setdefault(key, {})[str(size)] = one
     return found
+
+
+def begin(file: str) -> dict[str, Any]:
+    """The times of a kernel that does nothing."""
+    from .on_gpu import beginning
+
+    return dict(beginning(traces.load(Path(file))["clock"]).summary())
 
 
 # ---- in the process that the person started -------------------------------------------------------
 
 
-def machine(times_only: bool) -> dict[str, Any]:
+Compilers = Callable[[str, hardware.GPU], str]  # of a GPU by its driver's name and its data sheet
+
+
+def machine(times_only: bool, compilers_for: Compilers) -> dict[str, Any]:
     """What measures here and with what. Raises CannotMeasure."""
     if not has_gpu():
         device = Path("/dev/nvidiactl").exists()
@@ -96,14 +109,11 @@ def machine(times_only: bool) -> dict[str, Any]:
             f"{error}. Without a data sheet nothing can be modelled for it: add one first, as "
             "CONTRIBUTING.md says."
         ) from None
-    if sheet.cc not in supported_capabilities():
+    compilers = compilers_for(facts["gpu"], sheet)
+    newest = compilers.split()[-1]
+    if int(facts["driver_cuda"].split(".")[0]) < int(newest.split(".")[0]):
         raise CannotMeasure(
-            f"the compiler here makes no machine code for {facts['gpu']} ({sheet.capability})."
-        )
-    compiler = compiler_version().split()[-1]
-    if int(facts["driver_cuda"].split(".")[0]) < int(compiler.split(".")[0]):
-        raise CannotMeasure(
-            f"the driver knows CUDA up to {facts['driver_cuda']}, the compiler here is of CUDA {compiler}: "
+            f"the driver knows CUDA up to {facts['driver_cuda']}, the compiler is of CUDA {newest}: "
             f"make setup CUDA={facts['driver_cuda'].split('.')[0]}, or install a newer driver."
         )
     profiler = "" if times_only else ncu.find()
@@ -117,10 +127,41 @@ def machine(times_only: bool) -> dict[str, Any]:
         **facts,
         "sheet": sheet.name,
         "ncu": next((line.split()[1] for line in version.splitlines() if line.startswith("Version")), ""),
-        "compilers": compiler_version(),
+        "compilers": compilers,
         "gpulab": __version__,
         **_settings(),
     }
+
+
+def installed(gpu: str, sheet: hardware.GPU) -> str:
+    """The compiler here, which must know the GPU. Raises CannotMeasure."""
+    elsewhere = (
+        f"`python -m validation compile --gpu {sheet.name!r} --out FILE` where gpulab's own environment is "
+        "writes launch traces; `measure --traces FILE` here needs no compiler then."
+    )
+    try:
+        if compiler_version() and sheet.cc in supported_capabilities():
+            return compiler_version()
+    except Exception as error:  # whatever a library that is not there makes of it
+        raise CannotMeasure(f"the compiler here does not start ({error}). {elsewhere}") from None
+    raise CannotMeasure(
+        f"the compiler here ({compiler_version() or 'none'}) makes no machine code for {gpu} "
+        f"({sheet.capability}). {elsewhere}"
+    )
+
+
+def in_traces(known: traces.Traces) -> Compilers:
+    """The compiler of launch traces, which must be for the GPU here."""
+
+    def compilers(gpu: str, sheet: hardware.GPU) -> str:
+        if hardware.find(known["sheet"]).cc != sheet.cc:
+            raise CannotMeasure(
+                f"the launch traces are for {known['sheet']}, but here is {gpu}, which runs other machine "
+                f"code: python -m validation compile --gpu {sheet.name!r}"
+            )
+        return str(known["compilers"])
+
+    return compilers
 
 
 def child(*arguments: str) -> list[str]:
@@ -146,48 +187,134 @@ def _settings() -> dict[str, str]:
     )
 
 
-def measure(
-    names: Iterable[str], out: Path | None, again: bool = False, times_only: bool = False, tell: Tell = print
-) -> Path:
-    """Measure what is not in the file yet, and say so; gives the file.
+@dataclass
+class _Session:
+    """One call of `measure`: what is measured, into what, and until when (None: for as long as it takes)."""
 
-    Raises CannotMeasure, measured.OtherMachine, ncu.NcuError, UnknownKernel. An interrupt leaves a file that
-    is whole.
-    """
-    wanted = chosen(names)
-    here = machine(times_only)
-    path = out or measured.FOLDER / f"{here['sheet'].replace(' ', '_')}.json"
-    data = measured.begun(path, here, again)
-    counters = list(COUNTERS)
+    path: Path
+    data: dict[str, Any]
+    here: dict[str, Any]
+    file: str  # of launch traces
+    tell: Tell
+    until: float | None
+    counters: list[str] = field(default_factory=lambda: list(COUNTERS))
+    longest: float = 0.0  # seconds of a batch so far
 
-    def phase(name: str, todo: Sequence[Variant], ask: Callable[[Sequence[Variant]], Found]) -> None:
-        for first in range(0, len(todo), TOGETHER):
-            batch = todo[first : first + TOGETHER]
-            told = ", ".join(variant.key for variant in batch)
-            tell(f"{name}, {first + len(batch)} of {len(todo)}: {told}")
-            for key, found in _apart(batch, ask).items():
-                if isinstance(found, Failed):
-                    tell(f"    {key}: {found}")
-                    data["failed"][key] = str(found)
-                    continue
-                data["failed"].pop(key, None)
-                for size, one in found.items():
-                    data["kernels"].setdefault(key, {}).setdefault(size, {}).update(one)
-            data.update({"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"})
-            data["absent"] = [counter for counter in COUNTERS if counter not in counters]
-            measured.save(path, data)
+    @property
+    def patience(self) -> float:
+        """Seconds that a process may take."""
+        return PATIENCE if self.until is None else max(min(PATIENCE, self.until - time.monotonic()), 1.0)
 
-    def has(variant: Variant, what: str) -> bool:
-        sizes = data["kernels"].get(variant.key, {})
+    def ends(self) -> None:
+        """Raises OutOfTime where another batch would not end in time."""
+        if self.until is not None and time.monotonic() + 1.2 * self.longest > self.until:
+            raise OutOfTime
+
+    def has(self, variant: Variant, what: str) -> bool:
+        """Whether a kernel's times or counters are there for all sizes."""
+        sizes = self.data["kernels"].get(variant.key, {})
         return all(what in sizes.get(str(size), {}) for size in variant.kernel.sizes)
 
-    sheet = here["sheet"]
-    phase("times", [v for v in wanted if not has(v, "seconds")], lambda batch: _times(batch, sheet))
-    if not times_only:
-        todo = [v for v in wanted if has(v, "seconds") and not has(v, "counters")]
-        phase("counters", todo, lambda batch: _counters(batch, sheet, counters))
-    tell(f"{len(data['kernels'])} kernels in {path}, {len(data['failed'])} failed.")
+    def save(self) -> None:
+        """Write what there is."""
+        self.data.update({"machine": self.here, "date": f"{datetime.now(UTC):%Y-%m-%d}"})
+        self.data["absent"] = [counter for counter in COUNTERS if counter not in self.counters]
+        measured.save(self.path, self.data)
+
+    def phase(self, name: str, todo: Sequence[Variant], ask: Callable[[Sequence[Variant]], Found]) -> None:
+        """Ask for kernels in batches; the first of one kernel, which shows whether it works at all.
+
+        Raises CannotMeasure where nothing works for the same reason twice, OutOfTime.
+        """
+        todo = sorted(todo, key=lambda v: (v.key in self.data["failed"], v.language != CUDA_C))
+        before = ""
+        for first in (0, *range(1, len(todo), TOGETHER)) if todo else ():
+            batch = todo[first : first + (TOGETHER if first else 1)]
+            self.ends()
+            begun = time.monotonic()
+            self.tell(f"{name}, {first + len(batch)} of {len(todo)}: {', '.join(v.key for v in batch)}")
+            found = _apart(batch, ask)
+            self.longest = max(self.longest, time.monotonic() - begun)
+            for key, of in found.items():
+                if isinstance(of, Failed):
+                    self.tell(f"    {key}: {of}")
+                    self.data["failed"][key] = str(of)
+                    continue
+                self.data["failed"].pop(key, None)
+                for size, one in of.items():
+                    self.data["kernels"].setdefault(key, {}).setdefault(size, {}).update(one)
+            self.save()
+            reasons = {str(of) if isinstance(of, Failed) else "" for of in found.values()}
+            if reasons == {before} != {""}:
+                raise CannotMeasure(f"{name} can be taken of no kernel: {before}")
+            before = reasons.pop() if len(reasons) == 1 else ""
+
+
+class OutOfTime(Exception):
+    """The time that measuring may take is over."""
+
+
+def measure(
+    names: Iterable[str],
+    out: Path | None,
+    again: bool = False,
+    times_only: bool = False,
+    tell: Tell = say,
+    launch_traces: Path | None = None,
+    minutes: float | None = None,
+) -> Path:
+    """Measure what is not in the file yet, and say so; gives the file. It ends after so many `minutes`.
+
+    Raises CannotMeasure, measured.OtherMachine, ncu.NcuError, traces.UnreadableTraces, UnknownKernel. An
+    interrupt leaves a file that is whole.
+    """
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    wanted = chosen(names)
+    known = traces.load(launch_traces) if launch_traces else None
+    here = machine(times_only, in_traces(known) if known else installed)
+    path = out or measured.FOLDER / f"{here['sheet'].replace(' ', '_')}.json"
+    data = measured.begun(path, here, again)
+    with tempfile.TemporaryDirectory() as folder:
+        file = launch_traces.resolve() if launch_traces else Path(folder) / "traces.json"
+        session = _Session(path, data, here, str(file), tell, until)
+        todo = [
+            v
+            for v in wanted
+            if not (session.has(v, "seconds") and (times_only or session.has(v, "counters")))
+        ]
+        try:
+            if todo and not launch_traces:
+                session.ends()
+                tell(f"compiling {len(todo)} kernels")
+                _compiled(here["sheet"], file, todo)
+            _both(session, todo, times_only)
+        except OutOfTime:
+            tell(f"The {minutes:g} minutes are over; the same command goes on from here.")
+    left = sum(not (session.has(v, "seconds") and (times_only or session.has(v, "counters"))) for v in wanted)
+    tell(f"{len(data['kernels'])} kernels in {path}, {len(data['failed'])} failed, {left} not complete.")
     return path
+
+
+def _both(session: _Session, todo: Sequence[Variant], times_only: bool) -> None:
+    """Times, and behind them counters."""
+    if todo and "start" not in session.data:
+        session.ends()
+        session.data["start"] = _result(session, "_begin")
+    timed = [v for v in todo if not session.has(v, "seconds")]
+    session.phase("times", timed, lambda batch: _times(session, batch))
+    if not times_only:
+        there = [v for v in todo if session.has(v, "seconds") and not session.has(v, "counters")]
+        session.longest = 0.0
+        session.phase("counters", there, lambda batch: _counters(session, batch))
+
+
+def _compiled(sheet: str, file: Path, wanted: Sequence[Variant]) -> None:
+    """Compile in a process that simulates. Raises CannotMeasure."""
+    ended = children.run(
+        child("compile", "--gpu", sheet, "--out", str(file), "--only", *_keys(wanted)), COMPILING, CHILD
+    )
+    if ended.code or not file.exists():
+        raise CannotMeasure(f"the kernels do not compile here: {ended.last}")
 
 
 class Failed(Message):
@@ -207,30 +334,37 @@ def _apart(batch: Sequence[Variant], ask: Callable[[Sequence[Variant]], Found]) 
         return {key: found for variant in batch for key, found in _apart([variant], ask).items()}
 
 
-def _times(batch: Sequence[Variant], sheet: str) -> Found:
-    """The times of all sizes, of kernels whose results are right."""
+def _result(session: _Session, what: str, *keys: str) -> dict[str, Any]:
+    """What a process of its own finds on the GPU. Raises Failed, OutOfTime."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        told = read(children.run(child("_time", sheet, str(result), *_keys(batch)), PATIENCE, CHILD), result)
+        command = child(what, session.file, str(result), *keys)
+        return _read(session, children.run(command, session.patience, CHILD), result)
+
+
+def _times(session: _Session, batch: Sequence[Variant]) -> Found:
+    """The times of all sizes, of kernels whose results are right."""
     found: Found = {}
-    for key, sizes in told.items():
+    for key, sizes in _result(session, "_time", *_keys(batch)).items():
         said = next((of["wrong"] for of in sizes.values() if of["wrong"]), "")
         right = {size: {k: v for k, v in of.items() if k != "wrong"} for size, of in sizes.items()}
         found[key] = Failed(f"wrong on the GPU: {said}") if said else right
     return found
 
 
-def _counters(batch: Sequence[Variant], sheet: str, counters: list[str]) -> Found:
-    """The counters of all sizes. Those that the GPU does not have are taken out of `counters`.
+def _counters(session: _Session, batch: Sequence[Variant]) -> Found:
+    """The counters of all sizes. Those that the GPU does not have are taken out of the session's.
 
     Raises ncu.NcuError where Nsight Compute cannot measure at all.
     """
+    counters = session.counters
     with tempfile.TemporaryDirectory() as folder:
         log, result = Path(folder) / "ncu.csv", Path(folder) / "result.json"
-        application = child("_launch", sheet, str(result), *_keys(batch))
+        application = child("_launch", session.file, str(result), *_keys(batch))
         while True:
             log.unlink(missing_ok=True)
-            ended = children.run(ncu.command(ncu.find(), str(log), counters, application), PATIENCE, CHILD)
+            command = ncu.command(ncu.find(), str(log), counters, application)
+            ended = children.run(command, session.patience, CHILD)
             text = ended.output + "\n" + (log.read_text("utf-8", "replace") if log.exists() else "")
             absent = ncu.unknown(text, counters)
             if not absent:
@@ -238,7 +372,7 @@ def _counters(batch: Sequence[Variant], sheet: str, counters: list[str]) -> Foun
             counters[:] = [name for name in counters if name not in absent]
         if said := ncu.trouble(text):
             raise ncu.NcuError(f"Nsight Compute cannot measure here: {said}.")
-        told = read(ended, result)
+        told = _read(session, ended, result)
     try:
         rows = ncu.parse(text, counters)
     except ncu.NcuError as error:
@@ -254,6 +388,13 @@ def _counters(batch: Sequence[Variant], sheet: str, counters: list[str]) -> Foun
 
 def _keys(batch: Sequence[Variant]) -> list[str]:
     return [variant.key for variant in batch]
+
+
+def _read(session: _Session, ended: children.Ended, result: Path) -> dict[str, Any]:
+    """`read`; out of time it is not the kernels' fault."""
+    if ended.code is None and session.until is not None and time.monotonic() + 1 >= session.until:
+        raise OutOfTime
+    return read(ended, result)
 
 
 def read(ended: children.Ended, result: Path) -> dict[str, Any]:

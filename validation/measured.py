@@ -30,6 +30,12 @@ def load(path: Path) -> dict[str, Any]:
     return dict(data)
 
 
+def start(data: dict[str, Any]) -> float | None:
+    """The seconds of a kernel that does nothing; None where that was not measured."""
+    seconds = data.get("start", {}).get("median")
+    return None if seconds is None else float(seconds)
+
+
 def save(path: Path, data: dict[str, Any]) -> None:
     """Write the whole file in one step: whoever stops the program finds the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)

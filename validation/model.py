@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from gpulab import device as devices
 from gpulab import hardware
 from gpulab.compile import CompiledKernel
-from gpulab.hardware import GPU
-from gpulab.machine import modelled
+from gpulab.hardware import GPU, Figure
 from gpulab.machine.executed import of_kernel
+from gpulab.machine.modelled import caches_of, of_launches
+from gpulab.machine.watching import watched
 from gpulab.profile.watch import Watch
 
 from .case import Variant, wrong
 from .metrics import TABLE, Ours
 
+SEEN = hardware.Source("the clock that a measurement of this validation saw", "gpulab", 2026)
 # What names the machine, the run or a line of the source, but no instruction.
 NAMES_ONLY = re.compile(r"^\s*(?://|\.file|\.loc|\.section|\.b8|\.b32|\.b64|[{}]\s*$).*$", re.MULTILINE)
 
@@ -62,18 +65,22 @@ def digest(kernel: CompiledKernel) -> str:
     return hashlib.sha256(re.sub(r"\s+", " ", text).encode()).hexdigest()[:16]
 
 
-def model(variant: Variant, size: int, gpu: GPU) -> dict[str, Any]:
+def model(
+    variant: Variant, size: int, gpu: GPU, clocks: tuple[float | None, float | None] = (None, None)
+) -> dict[str, Any]:
     """What the simulator says of one launch, JSON-able: ``counts`` by the names of `metrics.TABLE`,
     ``seconds`` with and ``kernel_seconds`` without the launch, the longest term of the time.
 
-    Raises WrongResult.
+    `clocks` are those at which the two were measured, in Hz; the boost clock where that is not known. Raises
+    WrongResult.
     """
     with compiling_for(gpu) as device:
         case = variant.kernel.case(size)
         launch, given = variant.prepared(case)
         watch = Watch(device)
         with watch.standing():
-            time = modelled(launch, *given, gpu=gpu)
+            launches = watched("model", launch, given, {}, caches=lambda one: caches_of(gpu, one))
+        time, alone = (of_launches(_at(gpu, clock), launches) for clock in clocks)
         if said := wrong(case, given):
             raise WrongResult(f"{variant.key} at {size}: {said}")
         (seen,) = watch.seen
@@ -85,17 +92,31 @@ def model(variant: Variant, size: int, gpu: GPU) -> dict[str, Any]:
         "compiler": kernel.compiler,
         "counts": {name: value for name, value in counts.items() if value is not None},
         "seconds": time.seconds,
-        "kernel_seconds": time.seconds - time.parts["launch"],
+        "kernel_seconds": alone.seconds - alone.parts["launch"],
+        "start": time.parts["launch"],
         "bound": time.bound.name,
     }
 
 
+def _at(gpu: GPU, clock: float | None) -> GPU:
+    """The GPU at a clock that it was seen at."""
+    return gpu if clock is None else replace(gpu, boost_clock=Figure(clock, "Hz", SEEN))
+
+
+def _clocks(measured: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    return measured.get("seconds", {}).get("clock"), measured.get("counters", {}).get("clock")
+
+
 def model_all(
-    wanted: Iterable[tuple[Variant, int]], gpu: GPU, tell: Any = lambda text: None
+    wanted: Iterable[tuple[Variant, int]],
+    gpu: GPU,
+    tell: Any = lambda text: None,
+    measured: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """`model` of several launches, by key and size as text."""
+    """`model` of several launches, by key and size as text, at the clocks at which they were measured."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for variant, size in wanted:
         tell(f"{variant.key} at {size:,}")
-        found.setdefault(variant.key, {})[str(size)] = model(variant, size, gpu)
+        there = (measured or {}).get(variant.key, {}).get(str(size), {})
+        found.setdefault(variant.key, {})[str(size)] = model(variant, size, gpu, _clocks(there))
     return found

@@ -31,6 +31,7 @@ TROUBLE = {
         "administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0; a container needs "
         "--cap-add=SYS_ADMIN. Times alone need no permission: --times-only"
     ),
+    "LibraryNotLoaded": "this machine (a container, a sandbox?) keeps Nsight Compute from the driver",
     "driver resource was unavailable": (
         "another tool holds the performance counters, such as DCGM: stop it for as long as this runs "
         "(dcgmi profiling pause)"
@@ -69,10 +70,13 @@ def parse(text: str, counters: Sequence[str]) -> list[dict[str, float]]:
     """The counters of each launch, in order, in base units (bytes, seconds, Hz); one that Nsight Compute does
     not give is left out. Raises NcuError where the text holds no table."""
     lines = text.splitlines()
-    start = next((n for n, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if start is None:
+    start = next((n for n, line in enumerate(lines) if line.startswith(('"ID",', "ID,"))), None)
+    table = (
+        [line for line in lines[start:] if line and not line.startswith("==")] if start is not None else []
+    )
+    if len(table) < 2:
         raise NcuError(f"Nsight Compute wrote no table: {trouble(text) or _last(lines)}")
-    names, units, *rows = csv.reader(line for line in lines[start:] if line.startswith('"'))
+    names, units, *rows = csv.reader(table)
     found = []
     for row in rows:
         of = dict(zip(names, zip(units, row, strict=False), strict=False))

@@ -1,13 +1,12 @@
-"""Runs on a GPU what the simulated device is given: the same machine code that is counted and modelled here.
+"""Runs launch traces on a GPU: the same machine code that is counted and modelled, with the same arguments.
 
-CUDA C and numba are compiled as for the simulator; the linker turns their PTX into the machine code of the
-GPU, the driver loads that and launches it with the same arguments. So what is measured and what is modelled
-differ in nothing but who runs it. Needs NVIDIA's driver and `cuda.bindings`, which numba-cuda brings along.
+So what is measured and what is modelled differ in nothing but who runs it. Needs NVIDIA's driver and
+`cuda.bindings`, and no compiler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -17,11 +16,16 @@ from typing import Any
 import numpy as np
 
 from gpulab import device as devices
-from gpulab.compile import CompiledKernel, ptxas
+from gpulab.compile import ptxas
 from gpulab.messages import Message
 from gpulab.simt import Allocation
 
+from .case import Array, Case
+from .traces import CLOCK, arguments_of, code_of
+
 WARM_UP, RUNS = 3, 50  # launches
+SPIN = 1 << 20  # cycles for which the clock is watched
+STEADY, TRIES = 0.01, 200  # the clock has settled when it changes by less, from one look to the next
 # Keys of CUDA's `extra` array for launches with a packed buffer (cuda.h: CU_LAUNCH_PARAM_…).
 END, BUFFER, BUFFER_SIZE = 0, 1, 2
 
@@ -98,26 +102,169 @@ def identity() -> Identity:
     )
 
 
+@dataclass(frozen=True)
+class Times:
+    """Seconds of one launch after the other by CUDA's events, and the SMs' clock in Hz meanwhile."""
+
+    seconds: list[float]
+    clock: float
+
+    def summary(self) -> dict[str, float | int]:
+        """Median, where the middle four fifths of all runs begin and end, and the clock."""
+        tenths = quantiles(self.seconds, n=10, method="inclusive")
+        return {
+            "median": median(self.seconds),
+            "low": tenths[0],
+            "high": tenths[-1],
+            "runs": len(self.seconds),
+            "clock": self.clock,
+        }
+
+
+def run(
+    code: str, entry: str, launch: Mapping[str, Any], case: Case, clock: str = ""
+) -> tuple[list[Any], Times | None]:
+    """Carry out a launch of a file of launch traces: the arguments afterwards, and its times if `clock`, the
+    code of the kernel that watches the clock, is given. Raises DriverError."""
+    arrays = {number: a for number, a in enumerate(case.arguments) if isinstance(a, np.ndarray)}
+    there = {number: _filled(array) for number, array in arrays.items()}
+    after, times = list(case.arguments), None
+    with _loaded(code_of(code), entry, launch["shared"]) as function:
+        start = _starter(function, launch, arguments_of(launch, there))
+        start()
+        call("cuCtxSynchronize")
+        for number, array in arrays.items():
+            after[number] = np.empty_like(array)
+            call("cuMemcpyDtoH", after[number].ctypes.data, there[number], array.nbytes)
+        if clock:
+            with _clock(clock) as look:
+                before = _settled(look)
+                seconds = _times(start)
+                times = Times(seconds, (before + look()) / 2)
+    for pointer in there.values():  # not after an error: then the driver frees all when the process ends
+        call("cuMemFree", pointer)
+    return after, times
+
+
+def beginning(clock: str) -> Times:
+    """The times of a kernel that does nothing. Raises DriverError."""
+    with _clock(clock) as look, _watching(clock) as (start, _):
+        before = _settled(look)
+        seconds = _times(lambda: start(0))
+        return Times(seconds, (before + look()) / 2)
+
+
+def _filled(array: Array) -> int:
+    """Memory of the GPU with the bytes of an array."""
+    given = np.ascontiguousarray(array)
+    (pointer,) = call("cuMemAlloc", max(given.nbytes, 1))
+    call("cuMemcpyHtoD", pointer, given.ctypes.data, given.nbytes)
+    return int(pointer)
+
+
+@contextmanager
+def _loaded(code: bytes, entry: str, shared: int = 0) -> Iterator[Any]:
+    """A kernel as a function of the driver."""
+    (module,) = call("cuModuleLoadData", code)
+    (function,) = call("cuModuleGetFunction", module, entry.encode())
+    if shared:
+        kind = _driver().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        call("cuFuncSetAttribute", function, kind, shared)
+    yield function
+    call("cuModuleUnload", module)
+
+
+def _starter(function: Any, launch: Mapping[str, Any], packed: Array) -> Callable[[], None]:
+    size = np.array([packed.size], np.uint64)
+    extra = np.array([BUFFER, packed.ctypes.data, BUFFER_SIZE, size.ctypes.data, END], np.uint64)
+
+    def start() -> None:
+        assert packed.size and size.size  # alive as long as `extra` points to them
+        shape = (*launch["grid"], *launch["block"], launch["shared"], 0)
+        call("cuLaunchKernel", function, *shape, 0, extra.ctypes.data)
+
+    return start
+
+
+@contextmanager
+def _watching(clock: str) -> Iterator[tuple[Callable[[int], None], int]]:
+    """What starts the kernel that waits for some cycles, and where it writes how long it has."""
+    (waited,) = call("cuMemAlloc", 16)
+    one = {"grid": (1, 1, 1), "block": (1, 1, 1), "shared": 0}
+    with _loaded(code_of(clock), CLOCK) as function:
+
+        def start(cycles: int) -> None:
+            _starter(function, one, np.array([cycles, int(waited)], np.int64).view(np.uint8))()
+
+        yield start, int(waited)
+    call("cuMemFree", waited)
+
+
+@contextmanager
+def _clock(clock: str) -> Iterator[Callable[[], float]]:
+    """What looks at the SMs' clock, in Hz: cycles over nanoseconds, both as a kernel sees them."""
+    with _watching(clock) as (start, waited):
+
+        def look() -> float:
+            start(SPIN)
+            call("cuCtxSynchronize")
+            counts = np.zeros(2, np.uint64)
+            call("cuMemcpyDtoH", counts.ctypes.data, waited, counts.nbytes)
+            return float(counts[0]) / max(float(counts[1]), 1.0) * 1e9
+
+        yield look
+
+
+def _settled(look: Callable[[], float]) -> float:
+    """The clock once it no longer changes: an idle GPU is slow and takes a while to speed up."""
+    before = look()
+    for _ in range(TRIES):
+        now = look()
+        if abs(now - before) <= STEADY * before:
+            return now
+        before = now
+    return before
+
+
+def _times(start: Callable[[], None]) -> list[float]:
+    """Seconds of `RUNS` launches by CUDA's events, each with an L2 that holds something else before."""
+    bigger = 2 * identity().l2_bytes
+    (other,) = call("cuMemAlloc", bigger)
+    for _ in range(WARM_UP):
+        start()
+    pairs = []
+    for turn in range(RUNS):
+        call("cuMemsetD8Async", other, turn % 256, bigger, 0)
+        before, after = call("cuEventCreate", 0)[0], call("cuEventCreate", 0)[0]
+        call("cuEventRecord", before, 0)
+        start()
+        call("cuEventRecord", after, 0)
+        pairs.append((before, after))
+    call("cuCtxSynchronize")
+    seconds = [float(call("cuEventElapsedTime", *pair)[0]) / 1e3 for pair in pairs]
+    for event in (event for pair in pairs for event in pair):
+        call("cuEventDestroy", event)
+    call("cuMemFree", other)
+    return seconds
+
+
 class OnGPU:
     """An executor for `SimulatedDevice.executed_by`: carries every launch out on the GPU.
 
     Arrays that a launch names go there before it and come back behind it. Memory that nobody has written
-    stays so on the GPU, where tools look for that. `kernels` are those that ran; `times` holds the seconds of
-    each launch if it is `timed`.
+    stays so on the GPU, where tools look for that.
     """
 
-    def __init__(self, cc: tuple[int, int], timed: bool = False) -> None:
-        self.cc, self.timed = cc, timed
-        self.kernels: list[CompiledKernel] = []
-        self.times: list[list[float]] = []
+    def __init__(self, cc: tuple[int, int]) -> None:
+        self.cc = cc
 
     def host_access(self, device: devices.SimulatedDevice, allocation: Allocation, writes: bool) -> None:
         pass
 
     def launch(self, device: devices.SimulatedDevice, launch: devices.Launch) -> None:
-        if launch.kernel.cooperative:
-            raise DriverError(f"{launch.kernel.name} waits for its whole grid, which is not launched here.")
-        self.kernels.append(launch.kernel)
+        kernel = launch.kernel
+        if kernel.cooperative:
+            raise DriverError(f"{kernel.name} waits for its whole grid, which is not launched here.")
         arguments = bytearray(launch.arguments)
         with _memory() as at:
             for place in launch.pointers:
@@ -126,13 +273,12 @@ class OnGPU:
                 if allocation is not None:
                     there = at(allocation) + address - allocation.address
                     arguments[place : place + 8] = there.to_bytes(8, "little")
-            with _loaded(launch, self.cc) as function:
-                start = _starter(function, launch, arguments)
-                start()
+            code = ptxas.link(kernel.ptx, self.cc, kernel.max_registers)[1]
+            with _loaded(code, kernel.entry, launch.shared_bytes) as function:
+                shape = {"grid": launch.grid, "block": launch.block, "shared": launch.shared_bytes}
+                _starter(function, shape, np.frombuffer(bytes(arguments), np.uint8).copy())()
                 call("cuCtxSynchronize")
                 at.bring_back()
-                if self.timed:
-                    self.times.append(_times(start))
 
 
 class _Mirror:
@@ -166,58 +312,3 @@ def _memory() -> Iterator[_Mirror]:
     mirror = _Mirror()
     yield mirror
     mirror.free()  # not after an error: then the driver frees all when the process ends
-
-
-@contextmanager
-def _loaded(launch: devices.Launch, cc: tuple[int, int]) -> Iterator[Any]:
-    """The kernel of a launch as a function of the driver."""
-    kernel = launch.kernel
-    _, code = ptxas.link(kernel.ptx, cc, kernel.max_registers)
-    (module,) = call("cuModuleLoadData", code)
-    (function,) = call("cuModuleGetFunction", module, kernel.entry.encode())
-    if launch.shared_bytes:
-        kind = _driver().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        call("cuFuncSetAttribute", function, kind, launch.shared_bytes)
-    yield function
-    call("cuModuleUnload", module)
-
-
-def _starter(function: Any, launch: devices.Launch, arguments: bytearray) -> Callable[[], None]:
-    packed = np.frombuffer(bytes(arguments), np.uint8).copy()
-    size = np.array([packed.size], np.uint64)
-    extra = np.array([BUFFER, packed.ctypes.data, BUFFER_SIZE, size.ctypes.data, END], np.uint64)
-
-    def start() -> None:
-        assert packed.size and size.size  # alive as long as `extra` points to them
-        shape = (*launch.grid, *launch.block, launch.shared_bytes, 0)
-        call("cuLaunchKernel", function, *shape, 0, extra.ctypes.data)
-
-    return start
-
-
-def _times(start: Callable[[], None]) -> list[float]:
-    """Seconds of `RUNS` launches by CUDA's events, each with an L2 that holds something else before."""
-    bigger = 2 * identity().l2_bytes
-    (other,) = call("cuMemAlloc", bigger)
-    for _ in range(WARM_UP):
-        start()
-    pairs = []
-    for turn in range(RUNS):
-        call("cuMemsetD8Async", other, turn % 256, bigger, 0)
-        before, after = call("cuEventCreate", 0)[0], call("cuEventCreate", 0)[0]
-        call("cuEventRecord", before, 0)
-        start()
-        call("cuEventRecord", after, 0)
-        pairs.append((before, after))
-    call("cuCtxSynchronize")
-    seconds = [float(call("cuEventElapsedTime", *pair)[0]) / 1e3 for pair in pairs]
-    for event in (event for pair in pairs for event in pair):
-        call("cuEventDestroy", event)
-    call("cuMemFree", other)
-    return seconds
-
-
-def summary(seconds: list[float]) -> dict[str, float | int]:
-    """Median, and where the middle four fifths of all runs begin and end."""
-    tenths = quantiles(seconds, n=10, method="inclusive")
-    return {"median": median(seconds), "low": tenths[0], "high": tenths[-1], "runs": len(seconds)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from gpulab import hardware
+from gpulab.compile import supported_capabilities
+from gpulab.compile.cuda_c import nvrtc_version
 from gpulab.messages import Message
 from gpulab.sanitizer import sanitize as ask_doctor
 
 from . import children, compute_sanitizer, measured
 from .compute_sanitizer import TOOLS, Unfinished
-from .measure import CHILD, CannotMeasure, child, machine, read
+from .measure import CHILD, CannotMeasure, Failed, child, machine, read, say
 from .model import compiling_for
 
 FOLDER = Path(__file__).parent / "sanitized"
@@ -65,15 +69,20 @@ def doctors(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def run(
-    names: Iterable[str], out: Path | None, again: bool = False, tell: Callable[[str], None] = print
+    names: Iterable[str],
+    out: Path | None,
+    again: bool = False,
+    tell: Callable[[str], None] = say,
+    minutes: float | None = None,
 ) -> Path:
-    """Run what is not in the file yet, and say so; gives the file.
+    """Run what is not in the file yet, and say so; gives the file. It ends after so many `minutes`.
 
     Raises CannotMeasure, measured.OtherMachine, UnknownPair.
     """
     names = list(names)
     wanted = [_pair(name) for name in names] if names else corpus()
-    here = machine(times_only=True)
+    until, longest = (math.inf if minutes is None else time.monotonic() + 60 * minutes), 0.0
+    here = machine(times_only=True, compilers_for=nvrtc)
     tool = compute_sanitizer.find()
     if not tool:
         raise CannotMeasure(
@@ -86,17 +95,37 @@ def run(
     for number, pair in enumerate(wanted, 1):
         if pair.name in data["kernels"]:
             continue
+        begun = time.monotonic()
+        if begun + 1.2 * longest > until:
+            tell(f"The {minutes:g} minutes are over; the same command goes on from here.")
+            break
         tell(f"{number} of {len(wanted)}  {pair.name}")
-        data["kernels"][pair.name] = {
-            "kind": pair.kind,
-            "lines": list(pair.lines),
-            "doctor": _doctors(pair.name),
-            "tools": _under_all(tool, pair.name, here["sheet"]),
-        }
+        try:
+            data["kernels"][pair.name] = {
+                "kind": pair.kind,
+                "lines": list(pair.lines),
+                "doctor": _doctors(pair.name),
+                "tools": _under_all(tool, pair.name, here["sheet"]),
+            }
+            data["failed"].pop(pair.name, None)
+        except Failed as error:
+            tell(f"    {error}")
+            data["failed"][pair.name] = str(error)
+        longest = max(longest, time.monotonic() - begun)
         data |= {"machine": here, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
         measured.save(path, data)
-    tell(f"{len(data['kernels'])} kernels in {path}.")
+    tell(f"{len(data['kernels'])} kernels in {path}, {len(data['failed'])} failed.")
     return path
+
+
+def nvrtc(gpu: str, sheet: hardware.GPU) -> str:
+    """The compiler of CUDA C here, which is all that the corpus needs. Raises CannotMeasure."""
+    try:
+        if sheet.cc in supported_capabilities():
+            return nvrtc_version()
+    except Exception as error:  # whatever a library that is not there makes of it
+        raise CannotMeasure(f"NVRTC does not start here: {error}") from None
+    raise CannotMeasure(f"{nvrtc_version()} makes no machine code for {gpu} ({sheet.capability}).")
 
 
 def _doctors(name: str) -> dict[str, Any]:

@@ -51,9 +51,9 @@ def modelled(
     """
     sheet = _sheet(gpu)
     seen = watched(
-        "gpulab.modelled", run, args, named, sample=sample, caches=lambda launch: _caches(sheet, launch)
+        "gpulab.modelled", run, args, named, sample=sample, caches=lambda launch: caches_of(sheet, launch)
     )
-    return _all(sheet, seen)
+    return of_launches(sheet, seen)
 
 
 def report(run: Any, *args: Any, gpu: str | GPU | None = None, **named: Any) -> Report:
@@ -68,18 +68,19 @@ def report(run: Any, *args: Any, gpu: str | GPU | None = None, **named: Any) -> 
         run,
         args,
         named,
-        caches=lambda launch: _caches(sheet, launch),
+        caches=lambda launch: caches_of(sheet, launch),
         beside=watch.standing(),
     )
     name = getattr(run, "__name__", "") if len(seen) > 1 else ""
-    return replace(watch.report(name), modelled=_all(sheet, seen))
+    return replace(watch.report(name), modelled=of_launches(sheet, seen))
 
 
 def _sheet(gpu: str | GPU | None) -> GPU:
     return hardware.find(gpu) if gpu is not None else devices.current().gpu
 
 
-def _caches(gpu: GPU, launch: devices.Launch) -> Caches:
+def caches_of(gpu: GPU, launch: devices.Launch) -> Caches:
+    """The caches that a launch meets on a GPU, empty."""
     code = machine_code(launch.kernel, _capability(gpu, launch))
     return Caches(gpu, _held(gpu, launch).carveout, added_up(code))
 
@@ -95,8 +96,8 @@ def _held(gpu: GPU, launch: devices.Launch) -> Occupancy:
     return hardware.occupancy(gpu, _threads(launch), used.registers, used.shared_bytes + launch.shared_bytes)
 
 
-def _all(gpu: GPU, seen: Sequence[Seen]) -> Modelled:
-    """The launches one after the other."""
+def of_launches(gpu: GPU, seen: Sequence[Seen]) -> Modelled:
+    """What launches that `watched` has seen take on a GPU, one after the other."""
     parts = [_one(gpu, each) for each in seen]
     pipes = Counter[str](), Counter[str]()
     errors = Counter[str]()

@@ -19,8 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from gpulab import hardware
+from gpulab.compile import compiler_version
 from validation.children import ROOT
 from validation.metrics import COUNTERS
+from validation.model import model
+from validation.table import chosen
 
 HERE = Path(__file__).parent / "stand_ins"
 BOTH = ("copy/cuda", "saxpy/cuda")
@@ -28,18 +32,20 @@ BOTH = ("copy/cuda", "saxpy/cuda")
 
 @dataclass(frozen=True)
 class Bench:
-    """A folder with the stand-ins, and the file that is measured into."""
+    """A folder with the stand-ins and launch traces, and the file that is measured into."""
 
     folder: Path
     out: Path
+    traces: Path | None = None
 
     def environment(self, **more: str) -> dict[str, str]:
         path = os.pathsep.join([str(self.folder), os.environ["PATH"]])
         return {**os.environ, "PATH": path, "LD_LIBRARY_PATH": str(self.folder), **more}
 
     def start(self, *arguments: str, command: str = "measure", **more: str) -> subprocess.Popen[str]:
+        known = ["--traces", str(self.traces)] if self.traces and command == "measure" else []
         return subprocess.Popen(
-            [sys.executable, "-m", "validation", command, "--out", str(self.out), *arguments],
+            [sys.executable, "-m", "validation", command, "--out", str(self.out), *known, *arguments],
             cwd=ROOT, env=self.environment(**more), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
@@ -81,9 +87,19 @@ def folder(tmp_path_factory) -> Path:
     return made
 
 
+@pytest.fixture(scope="module")
+def known(folder: Path) -> Path:
+    """The launch traces of the kernels that these tests measure."""
+    path = folder / "traces.json"
+    wanted = ["copy/cuda", "saxpy/cuda", "gather/cuda"]
+    command = [sys.executable, "-m", "validation", "compile", "--out", str(path), "--only", *wanted]
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "GPULAB_SIMULATE": "1"})
+    return path
+
+
 @pytest.fixture
-def bench(folder: Path, tmp_path: Path) -> Bench:
-    return Bench(folder, tmp_path / "H200.json")
+def bench(folder: Path, known: Path, tmp_path: Path) -> Bench:
+    return Bench(folder, tmp_path / "H200.json", known)
 
 
 def test_what_was_measured_is_kept_and_the_rest_is_measured_next_time(bench: Bench):
@@ -95,6 +111,8 @@ def test_what_was_measured_is_kept_and_the_rest_is_measured_next_time(bench: Ben
     assert set(first["kernels"]["copy/cuda"]) == {"4096", "262144", "4194304"}
     one = first["kernels"]["copy/cuda"]["4096"]
     assert 0 < one["seconds"]["low"] <= one["seconds"]["median"] <= one["seconds"]["high"]
+    assert one["seconds"]["clock"] == pytest.approx(1755e6, rel=1e-3), "as a kernel sees it"
+    assert first["start"]["median"] > 0 and first["start"]["runs"] == 50
     assert one["counters"]["global_load_requests"] == 1000 + COUNTERS.index(
         "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
     )
@@ -181,12 +199,101 @@ def test_a_kernel_that_breaks_is_named_and_the_others_go_on(bench: Bench):
     [
         ({"STAND_IN_CUDA": "12040"}, "the driver knows CUDA up to 12.4"),
         ({"STAND_IN_GPU": "NVIDIA Something 9000"}, "no GPU is named"),
+        ({"STAND_IN_OTHER_CODE": "1"}, "machine code is for another GPU"),
     ],
 )
 def test_a_machine_that_does_not_do_is_told_what_to_do(bench: Bench, environment: dict[str, str], says: str):
-    code, text = bench.run("--only", "copy/cuda", **environment)
+    code, text = bench.run("--only", "copy/cuda", "--times-only", **environment)
     assert code == 2 and says in text and "Traceback" not in text
     assert not bench.out.exists()
+
+
+# What a machine has that holds PyTorch and tools, but not this project's environment.
+NO_COMPILER = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in {"numba.cuda", "cuda.bindings.nvrtc", "cuda.bindings.nvjitlink", "triton", "torch", "cupy"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def test_launch_traces_need_no_compiler_where_they_are_measured(bench: Bench, tmp_path: Path):
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "sitecustomize.py").write_text(NO_COMPILER)
+    bare = {"PYTHONPATH": str(tmp_path / "bare")}
+    code, text = bench.run("--only", "copy/cuda", **bare)
+    assert code == 0, text
+    assert "compiling" not in text
+    (variant,) = chosen(["copy/cuda"])
+    here = model(variant, variant.kernel.sizes[0], hardware.find("H200"))
+    assert bench.data["kernels"]["copy/cuda"]["4096"]["digest"] == here["digest"]
+    assert bench.data["machine"]["compilers"] == compiler_version()
+    code, text = Bench(bench.folder, tmp_path / "other.json").run("--only", "copy/cuda", **bare)
+    assert code == 2 and "python -m validation compile" in text and "Traceback" not in text
+
+
+@pytest.mark.slow  # many processes
+def test_without_launch_traces_it_compiles_first(bench: Bench):
+    code, text = Bench(bench.folder, bench.out).run("--only", "copy/cuda", "--times-only")
+    assert code == 0 and "compiling 1 kernels" in text, text
+    assert set(bench.data["kernels"]) == {"copy/cuda"}
+
+
+@pytest.mark.slow  # many processes
+def test_launch_traces_of_another_gpu_or_of_nothing_are_refused(bench: Bench, tmp_path: Path):
+    other = json.loads(bench.traces.read_text()) | {"sheet": "A100"}
+    for name, text, says in (
+        ("A100.json", json.dumps(other), "runs other machine code"),
+        ("old.json", "{}", "compile again"),
+        ("broken.json", "{", "cannot be read"),
+    ):
+        path = tmp_path / name
+        path.write_text(text)
+        code, told = Bench(bench.folder, bench.out, path).run("--only", "copy/cuda", "--times-only")
+        assert code == 2 and says in told and "Traceback" not in told
+
+
+@pytest.mark.slow  # many processes
+def test_when_its_time_is_over_it_ends_and_nothing_is_called_broken(bench: Bench):
+    code, text = bench.run("--only", "copy/cuda", "--times-only")
+    assert code == 0, text
+    before = bench.data
+    code, text = bench.run("--only", *BOTH, "--minutes", "0.3", STAND_IN_NCU="hanging")
+    assert code == 0 and "minutes are over" in text, text
+    assert not bench.data["failed"]
+    assert bench.data["kernels"]["copy/cuda"] == before["kernels"]["copy/cuda"]
+    assert "2 not complete" in text
+
+
+@pytest.mark.slow  # many processes
+def test_where_counters_work_for_no_kernel_it_does_not_try_all(bench: Bench):
+    code, text = bench.run("--only", *BOTH, STAND_IN_NCU="broken")
+    assert code == 2 and "counters can be taken of no kernel" in text and "Traceback" not in text
+    assert all("seconds" in bench.data["kernels"][key]["4096"] for key in BOTH)
+    code, text = bench.run("--only", *BOTH)
+    assert code == 0 and not bench.data["failed"], "what was no kernel's fault is tried again"
+
+
+@pytest.mark.slow  # many processes
+def test_another_version_of_the_profiler_with_another_table_is_read(bench: Bench):
+    code, text = bench.run("--only", "copy/cuda", STAND_IN_NCU="another")
+    assert code == 0, text
+    counters = bench.data["kernels"]["copy/cuda"]["4096"]["counters"]
+    assert counters["global_load_requests"] == 1000 + COUNTERS.index(
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+    )
+
+
+@pytest.mark.slow  # many processes
+def test_a_kernel_that_does_not_load_is_named_and_the_others_go_on(bench: Bench):
+    code, text = bench.run("--only", *BOTH, "--times-only", STAND_IN_MISSING="saxpy")
+    assert code == 0, text
+    assert set(bench.data["kernels"]) == {"copy/cuda"}
+    assert "CUDA_ERROR_NOT_FOUND" in bench.data["failed"]["saxpy/cuda"]
 
 
 @pytest.mark.slow  # many processes
@@ -218,7 +325,7 @@ def test_the_corpus_runs_under_all_four_tools(bench: Bench):
 def test_without_the_programs_it_says_what_is_missing(bench: Bench, tmp_path: Path):
     (tmp_path / "bare").mkdir()
     shutil.copy(bench.folder / "libcuda.so.1", tmp_path / "bare" / "libcuda.so.1")
-    bare = Bench(tmp_path / "bare", tmp_path / "x.json")
+    bare = Bench(tmp_path / "bare", tmp_path / "x.json", bench.traces)
     if shutil.which("ncu") or shutil.which("compute-sanitizer"):
         pytest.skip("they are here")
     code, text = bare.run("--only", "copy/cuda")

@@ -175,3 +175,36 @@ def test_measurements_of_another_machine_are_not_mixed(tmp_path, what: str):
     with pytest.raises(measured.OtherMachine, match="--again"):
         measured.begun(path, here | {what: "other"}, again=False)
     assert measured.begun(path, here | {what: "other"}, again=True)["kernels"] == {}
+
+
+def test_times_are_modelled_at_the_clocks_at_which_they_were_measured():
+    (chain,) = chosen(["chain-f32/cuda"])
+    gpu, size = hardware.find("H200"), chain.kernel.sizes[0]
+    half = float(gpu.boost_clock) / 2
+    measured = {chain.key: {str(size): {"seconds": {"clock": half}, "counters": {"clock": half / 2}}}}
+    (usual,) = model_all([(chain, size)], gpu)[chain.key].values()
+    (seen,) = model_all([(chain, size)], gpu, measured=measured)[chain.key].values()
+    alone = usual["seconds"] - usual["start"]
+    assert seen["seconds"] - seen["start"] == pytest.approx(2 * alone), "cycles take twice as long"
+    assert seen["kernel_seconds"] == pytest.approx(4 * alone)
+    assert seen["counts"] == usual["counts"]
+
+
+def test_the_start_that_was_measured_takes_the_place_of_the_assumed_one(modelled, as_modelled):
+    found = compare("H200", modelled, as_modelled, start=5e-6)
+    for name, (ours, theirs) in found.times["seconds"].items():
+        assert ours == pytest.approx(theirs - 2e-6 + 5e-6), name
+    assert found.times["kernel_seconds"] == compare("H200", modelled, as_modelled).times["kernel_seconds"]
+    assert "does nothing took 5.00 µs" in str(found)
+    assert measured.start({"start": {"median": 5e-6}}) == 5e-6 and measured.start({}) is None
+
+
+def test_only_launches_that_lie_apart_have_an_order(modelled, as_modelled):
+    names = sorted(as_modelled)
+    other = {name: {size: one for size, one in list(as_modelled[name].items())[:1]} for name in names[:3]}
+    for sizes, low, high in zip(other.values(), (1e-6, 2e-6, 9e-6), (3e-6, 4e-6, 9.5e-6), strict=True):
+        for one in sizes.values():
+            one["seconds"] |= {"low": low, "high": high}
+    found = compare("H200", modelled, other)
+    assert found.order[1] == 2, "the third lies apart from both; the first two overlap"
+    assert "Of 2 pairs of launches whose measured times lie apart" in str(found)

@@ -37,9 +37,9 @@ def data(request) -> dict:
 def compared(data: dict, sizes: int) -> Comparison:
     there = [v for v in variants() if v.key in data["kernels"]]
     launches = [(v, size) for v in there for size in v.kernel.sizes[:sizes]]
-    return compare(
-        data["machine"]["gpu"], model_all(launches, hardware.find(data["machine"]["sheet"])), data["kernels"]
-    )
+    gpu = hardware.find(data["machine"]["sheet"])
+    modelled = model_all(launches, gpu, measured=data["kernels"])
+    return compare(data["machine"]["gpu"], modelled, data["kernels"], measured.start(data))
 
 
 def test_every_kernel_was_measured_and_with_the_machine_code_of_today(data: dict):

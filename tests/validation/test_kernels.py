@@ -11,7 +11,7 @@ import pytest
 from gpulab import hardware
 from validation import children
 from validation.case import CUDA_C, NUMBA, Variant, in_cuda_c, in_numba, wrong
-from validation.measure import CHILD, PATIENCE, child, machine
+from validation.measure import CHILD, PATIENCE, child, installed, machine
 from validation.model import compiling_for, model
 from validation.table import FILES, KERNELS, UnknownKernel, chosen, variants
 
@@ -33,10 +33,17 @@ def test_a_kernel_computes_what_numpy_computes(variant: Variant, nth: int):
 @pytest.mark.parametrize("file", FILES)
 def test_the_kernels_of_a_file_compute_the_same_on_a_gpu(file: str, language: str, tmp_path: Path):
     keys = [v.key for v in variants() if (v.kernel.file, v.language) == (file, language)]
-    result = tmp_path / "result.json"
-    command = child("_launch", machine(times_only=True)["sheet"], str(result), *keys)
-    ended = children.run(command, PATIENCE, CHILD)
-    assert ended.code == 0, ended.output
+    sheet, known, result = (
+        machine(True, installed)["sheet"],
+        tmp_path / "traces.json",
+        tmp_path / "result.json",
+    )
+    for command in (
+        child("compile", "--gpu", sheet, "--out", str(known), "--only", *keys),
+        child("_launch", str(known), str(result), *keys),
+    ):
+        ended = children.run(command, PATIENCE, CHILD)
+        assert ended.code == 0, ended.output
     found = json.loads(result.read_text())
     assert set(found) == set(keys)
     assert not {key: one["wrong"] for key, sizes in found.items() for one in sizes.values() if one["wrong"]}

@@ -1,6 +1,6 @@
 // Stands in for NVIDIA's driver where there is none, so that what surrounds a measurement can be tried: being
-// stopped, permissions, versions, broken kernels. Its functions are those of cuda.h. It has two kernels, `copy`
-// and `saxpy`, which it knows by name; it executes no machine code, and its times mean nothing.
+// stopped, permissions, versions, broken kernels. Its functions are those of cuda.h. It has three kernels, `copy`,
+// `saxpy` and `ticks`, which it knows by name; it executes no machine code, and its times and clock mean nothing.
 
 #define _GNU_SOURCE  // dladdr
 #include <cuda.h>
@@ -67,12 +67,17 @@ CUresult cuCtxSynchronize(void)
 CUresult cuModuleLoadData(CUmodule* module, const void* image)
 {
     *module = (CUmodule)image;  // a cubin is an ELF file
+    if (getenv("STAND_IN_OTHER_CODE"))
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
     return memcmp(image, "\177ELF", 4) ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name)
 {
     *function = (CUfunction)strdup(name);
+    const char* missing = getenv("STAND_IN_MISSING");
+    if (missing && !strcmp(missing, name))
+        return CUDA_ERROR_NOT_FOUND;
     return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -134,9 +139,15 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
     if (parameters || !extra || extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER || extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE
         || extra[4] != CU_LAUNCH_PARAM_END || stream || shared > 227 << 10 || bx * by * bz > 1024 || gx * gy * gz == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    usleep(number("STAND_IN_SLOW", 0));
     char* packed = extra[1];
     size_t bytes = *(size_t*)extra[3];
+    if (!strcmp((char*)function, "ticks") && bytes == 16) {
+        unsigned long long* waited = *(unsigned long long**)(packed + 8);
+        waited[0] = *(long long*)packed;
+        waited[1] = waited[0] * 1000 / number("STAND_IN_MHZ", 1755);
+        return CUDA_SUCCESS;
+    }
+    usleep(number("STAND_IN_SLOW", 0));
     float *x = *(float**)packed, *y = *(float**)(packed + 8);
     if (!strcmp((char*)function, "copy") && bytes == 20)
         memcpy(y, x, *(int*)(packed + 16) * sizeof(float));
