@@ -75,7 +75,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "05"
 THREADS = 256  # of a block
@@ -225,7 +225,12 @@ def _load_sectors(points: float, advice: str, naive: int = 8) -> Budget:
 
 
 def _loaded(
-    bytes_each: float, points: float, advice: str, naive: float | None = None, why: str = ""
+    bytes_each: float,
+    points: float,
+    advice: str,
+    naive: float | None = None,
+    why: str = "",
+    case: str | None = None,
 ) -> Budget:
     return Budget(
         "global_load_bytes",
@@ -235,6 +240,7 @@ def _loaded(
         naive=None if naive is None else lambda sizes: naive * _n(sizes),
         why=why or "each element once",
         advice=advice,
+        case=case,
     )
 
 
@@ -351,16 +357,17 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=kahan_arguments,
         shape=lambda sizes: Shape((blocks(int(sizes["cols"]), COLUMNS_PER_BLOCK),), (COLUMNS_PER_BLOCK,)),
         budgets=(
-            _loaded(8, 0.4, "Keep the element in a variable. How often do you read `a`?"),
+            _loaded(8, 0.4, "Keep the element in a variable. How often do you read `a`?", case=EVERY),
             Budget(
                 "flops",
-                lambda sizes: int(4.4 * _n(sizes)),
+                lambda sizes: int(4.4 * _n(sizes)) + 2 * int(sizes["cols"]),
                 0.8,
                 "operations",
                 naive=lambda sizes: 7 * _n(sizes),
                 why="4 for each element",
                 advice="Correct the next number by what was lost, add it, and find out what is lost now: "
                 "that is one, one and two operations.",
+                case=EVERY,
             ),
         ),
         rtol=3.4e-16,
@@ -484,7 +491,7 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=histogram_arguments,
         shape=lambda sizes: BLOCK_SUMS,
         budgets=(
-            _loaded(4, 0.4, "Each value goes into one bin. Which loop reads it {times} times?"),
+            _loaded(4, 0.4, "Each value goes into one bin. Which loop reads it {times} times?", case=EVERY),
             Budget(
                 "global_atomics",
                 BINS * BLOCKS,
@@ -494,6 +501,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="64 bins × 8 blocks",
                 advice="Let each block count in bins of its own, in shared memory, and add these to `counts` "
                 "once.",
+                case=EVERY,
             ),
             Budget(
                 "atomic_conflicts",
@@ -503,6 +511,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="no two lanes at one address",
                 advice="Most values are in few bins, so lanes of a warp meet there. Give each lane its own "
                 "copy of the bins.",
+                case=EVERY,
             ),
             Budget(
                 "bank_conflict_ways",
@@ -512,6 +521,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="1 is none",
                 advice="Lane i should find itself in bank i, both when it counts and when the copies are "
                 "added. Which index of your bins is the last one, and which differs between lanes?",
+                case=EVERY,
             ),
         ),
         hints=(

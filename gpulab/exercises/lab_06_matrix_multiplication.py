@@ -96,7 +96,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab import hardware
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "06"
 
@@ -650,6 +650,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 12 * multiply_adds(sizes) // (16 * 8 * 16),
                 why="6 registers for each mma",
                 advice="A register holds two neighbouring halves. With how many loads do you fill it?",
+                case=EVERY,
             ),
         ),
         rtol=1e-3,

@@ -44,7 +44,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpulab.compile import cuda_c_module
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "07"
 
@@ -228,6 +228,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=8,
                 why="32 lanes × 1 B = 1 sector",
                 advice="Lanes differ in `threadIdx.x`. By how many bytes do their addresses differ?",
+                case=EVERY,
             ),
             Budget(
                 "global_store_sectors_per_request",
@@ -237,6 +238,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=8,
                 why="32 lanes × 1 B = 1 sector",
                 advice="Lanes differ in `threadIdx.x`. By how many bytes do their addresses differ?",
+                case=EVERY,
             ),
             Budget(
                 "global_sectors",
@@ -245,6 +247,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "sectors in all",
                 why="each element loaded once, stored once",
                 advice="That is {times} × what the image has. Does each thread do one element?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -278,6 +281,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "launches",
                 why="one is enough",
                 advice="Can one launch have enough blocks for all elements?",
+                case=EVERY,
             ),
             Budget(
                 "global_bytes",
@@ -286,6 +290,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "bytes",
                 why="each element read once, written once",
                 advice="That is {times} × the bytes of one pass. How many threads work on the same element?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -366,6 +371,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 17 * _n(sizes),
                 why="1 for p, 2 for e",
                 advice="Which single instruction rounds a product and a sum only once?",
+                case=EVERY,
             ),
             Budget(
                 "global_load_bytes",
@@ -375,6 +381,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 32 * _n(sizes),
                 why="a and b once",
                 advice="After `p[i]` is stored, can the compiler be sure that `a[i]` is what it was?",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -105,6 +105,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=6,
                 why="one for the vectors, one for the matrix",
                 advice="Which operations can be one line of one kernel?",
+                case=EVERY,
             ),
             Budget(
                 "global_bytes",
@@ -115,6 +116,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="16 B per element, and 10 %",
                 advice="What does each element load that is the same for its whole column, and could be one "
                 "number fewer?",
+                case=EVERY,
             ),
         ),
         rtol=1e-5,
@@ -147,6 +149,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=4,
                 why="a reduction maps before and after",
                 advice="What can a ReductionKernel do to each element before it adds, and to the sum after?",
+                case=EVERY,
             ),
             Budget(
                 "global_bytes",
@@ -156,6 +159,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda sizes: 28 * _elements(sizes) + 12 * int(sizes["rows"]),
                 why="each element once",
                 advice="That is {times} × the two arrays. Which temporary array could be left out?",
+                case=EVERY,
             ),
         ),
         rtol=1e-5,

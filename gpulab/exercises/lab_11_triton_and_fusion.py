@@ -61,10 +61,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "11"
 EPSILON = 1e-5  # that layer norms add to the variance
+THREADS = 128  # of a program, as Triton starts it unless told otherwise
 WAVE = 108  # programs that run at once: one on each SM of an A100
 ROOM = 1.15  # of the least panels that one can hope for
 Arguments = tuple[Array | Scalar, ...]
@@ -468,21 +469,27 @@ def _launches(points: float, naive: int, why: str) -> Budget:
         naive=naive,
         why=why,
         advice="Which results are written to memory only for the next kernel to read?",
+        case=EVERY,
     )
 
 
 def _per_element(
     metric: str, bytes_each: float, points: float, label: str, naive: float, why: str, advice: str
 ) -> Budget:
-    """A budget of so many bytes for each element."""
+    """A budget of so many bytes for each element.
+
+    A program for each row is as good as any where a row is shorter than it has threads, and several of them
+    load the same element.
+    """
     return Budget(
         metric,
-        lambda sizes: int(bytes_each * _elements(sizes)),
+        lambda sizes: int(bytes_each * max(_elements(sizes), THREADS * int(sizes.get("rows", 1)))),
         points,
         label,
         naive=lambda sizes: int(naive * _elements(sizes)),
         why=why,
         advice=advice,
+        case=EVERY,
     )
 
 
@@ -589,12 +596,12 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=(_matrix(4, 33), _matrix(9, 300), _matrix(1, 1), _matrix(7, 129), _matrix(64, 512)),
         arguments=norm_arguments,
         budgets=(
-            _per_element(
+            Budget(
                 "global_load_bytes",
-                6,
+                lambda sizes: 6 * _elements(sizes),
                 2.0,
                 "loaded bytes",
-                naive=12,
+                naive=lambda sizes: 12 * _elements(sizes),
                 why="weight and bias once for four rows",
                 advice="How often is each element of weight loaded? Which other rows could use it?",
             ),

@@ -50,7 +50,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gpulab.exercises.operators import COMMON
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "12"
 FLOAT = 4  # bytes
@@ -221,6 +221,11 @@ def shared_keys_bytes(sizes: Sizes) -> int:
     return FLOAT * (2 * keys * m * d + 4 * queries * n * m + 2 * queries * n * d)
 
 
+def copied_queries_bytes(sizes: Sizes) -> int:
+    """Queries and output put into another order: few bytes where they are few, as in decoding."""
+    return 4 * FLOAT * _n(sizes, "query_heads") * _n(sizes, "n") * _n(sizes, "d")
+
+
 def repeated_keys_bytes(sizes: Sizes) -> int:
     """As `shared_keys_bytes` with keys and values written and read once more for each query head."""
     queries, m, d = (_n(sizes, name) for name in ("query_heads", "m", "d"))
@@ -300,6 +305,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="the results, and tiles",
                 advice="Which of your tensors has as many rows as there are queries and is not a result?",
                 unit="B",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -426,13 +432,14 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "bytes",
-                lambda s: int(1.02 * shared_keys_bytes(s)),
+                lambda s: int(1.02 * shared_keys_bytes(s)) + copied_queries_bytes(s),
                 2.4,
                 "bytes",
                 naive=repeated_keys_bytes,
                 why="keys and values once",
                 advice="Is a key copied for each query head that uses it? Queries can be put together, too.",
                 unit="B",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -40,7 +40,7 @@ import numpy as np
 from gpulab import hardware
 from gpulab.exercises.lab_12_attention import LAB, all_pairs_flops, pairs_case, scaled_queries
 from gpulab.exercises.operators import COMMON
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Shape, Sizes
 
 D = 64  # numbers of a head in the kernels
 BLOCK = 128  # queries of a block of flash
@@ -312,6 +312,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="three results, and tiles",
                 advice="Which of your tensors has queries × keys elements?",
                 unit="B",
+                case=EVERY,
             ),
             Budget(
                 "matrix_flops",
@@ -322,6 +323,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="five products for each tile",
                 advice="Is a product computed once for dq and again for dk?",
                 unit="FLOP",
+                case=EVERY,
             ),
         ),
         hints=(

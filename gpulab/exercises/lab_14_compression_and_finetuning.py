@@ -309,6 +309,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Which shapes have the matrices that you multiply? A zero is multiplied like any "
                 "number.",
                 unit="FLOP",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -446,6 +447,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="`a[adapter]` is the right matrix for each row, at once. What multiplies n vectors "
                 "by n matrices in one launch?",
                 unit="launches",
+                case=EVERY,
             ),
             Budget(
                 "matrix_flops",
@@ -456,6 +458,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="the base once, and for each row its own adapter",
                 advice="Is a product of B and A formed, or an adapter applied to a row that does not use it?",
                 unit="FLOP",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -339,6 +339,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="bytes",
                 why="a share in each of p − 1 steps",
                 advice="Which numbers of its array does a rank need to send at all? And how often?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -375,6 +376,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="reduce-scatter and all-gather",
                 advice="Your reduce-scatter leaves each rank with one share of the sum. How do the shares "
                 "travel from there?",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -527,6 +529,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="calls",
                 why="one a bucket",
                 advice="How many bytes has each of these gradients? How many of them fit into one bucket?",
+                case=EVERY,
             ),
             Budget(
                 "busiest sender",
@@ -537,6 +540,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="bytes",
                 why="each gradient in one all-reduce",
                 advice="Is anything sent twice, or to ranks one by one?",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -437,6 +437,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="what DDP's all-reduce takes",
                 advice="Which part of the mean gradient does this rank use? And in which format are weights "
                 "needed?",
+                case=EVERY,
             ),
         ),
         rtol=2e-3,
@@ -474,6 +475,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="B",
                 why="1.5 × DDP",
                 advice="Each rank needs all of a layer's weights. How much of its gradient does it keep?",
+                case=EVERY,
             ),
             Budget(
                 "calls of all_gather",
@@ -485,6 +487,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="all-gathers",
                 why="a layer each, forward and backward; the last may stay",
                 advice="Which layers are whole on this rank between forward and backward?",
+                case=EVERY,
             ),
         ),
         rtol=1e-4,
@@ -523,6 +526,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 unit="B",
                 why="a number a rank",
                 advice="What of the other ranks' shards does the norm need?",
+                case=EVERY,
             ),
         ),
         rtol=1e-4,
