@@ -14,11 +14,12 @@ from .sources import (
     AMPERE_PAPER,
     ARAFA_2019,
     ASSUMED,
-    GUIDE,
+    GA102_PAPER,
     JIA_2018,
     KEPLER_PAPER,
     PPT_GPU,
     RRZE,
+    THROUGHPUTS,
 )
 
 LATENCY: dict[str, Figure] = {
@@ -36,9 +37,20 @@ SHUFFLE = Figure(24, "cycles", ASSUMED, "as a load from shared memory")
 BARRIER = Figure(24, "cycles", ASSUMED, "after the last warp has come")
 
 SCHEDULERS = Figure(4, "instructions/cycle/SM", AMPERE_PAPER, "one scheduler in each quarter of an SM")
-LSU_LANES = Figure(32, "lanes/SM", AMPERE_PAPER, "load and store units")
-XU_LANES = Figure(16, "lanes/SM", GUIDE, "from 7.0 on")
-L1_RATE = Figure(128, "B/cycle/SM", JIA_2018, "V100")
+LSU_LANES = Figure(
+    32, "lanes/SM", THROUGHPUTS, "warp shuffles from 7.0 on; the A100 has 32 load and store units"
+)
+XU_LANES = Figure(
+    16, "lanes/SM", THROUGHPUTS, "reciprocals, roots, 2ˣ, log₂, sines and population counts, from 7.0 on"
+)
+PRODUCT_LANES = Figure(
+    64, "lanes/SM", THROUGHPUTS, "32-bit integer products, from 7.0 on, whatever the float32 lanes"
+)
+PAIR_LANES = Figure(64, "lanes/SM", THROUGHPUTS, "pairs of 16-bit floats, 128 results a cycle; from 7.0 on")
+PAIR_LANES_WIDE = Figure(128, "lanes/SM", THROUGHPUTS, "pairs of float16, 256 results a cycle; 8.0 and 9.0")
+WIDE_PAIRS = frozenset({(8, 0), (9, 0)})
+L1_RATE = Figure(128, "B/cycle/SM", JIA_2018, "V100; shared memory likewise")
+L1_RATE_TURING = Figure(64, "B/cycle/SM", GA102_PAPER, "7.5; shared memory likewise")
 L2_RATE = Figure(64, "B/cycle/SM", ASSUMED, "where nobody has published the bandwidth of all SMs together")
 DRAM_SHARE = Figure(
     0.9, "of the peak", RRZE, "where nobody has measured the GPU: 0.85 on an A100, 0.90 on an L40"
@@ -54,10 +66,24 @@ FIGURES: dict[str, Figure] = {
     "issue": SCHEDULERS,
     "lsu": LSU_LANES,
     "xu": XU_LANES,
+    "integer products": PRODUCT_LANES,
+    "fp16": PAIR_LANES,
+    "fp16, wide": PAIR_LANES_WIDE,
     "L1": L1_RATE,
+    "L1, Turing": L1_RATE_TURING,
     "L2": L2_RATE,
     "DRAM": DRAM_SHARE,
     "atomics": ATOMIC_RATE,
     "launch": LAUNCH,
     "sharpness": SHARPNESS,
 }
+
+
+def pair_lanes(cc: tuple[int, int]) -> Figure:
+    """Lanes of an SM for instructions on pairs of 16-bit floats."""
+    return PAIR_LANES_WIDE if cc in WIDE_PAIRS else PAIR_LANES
+
+
+def l1_rate(cc: tuple[int, int]) -> Figure:
+    """Bytes that the L1 or shared memory of an SM delivers per cycle."""
+    return L1_RATE_TURING if cc == (7, 5) else L1_RATE

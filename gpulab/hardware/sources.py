@@ -59,6 +59,12 @@ GUIDE = Source(
     2025,
     "docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
 )
+THROUGHPUTS = Source(
+    "CUDA C++ Best Practices Guide, Throughput of Native Arithmetic Instructions",
+    "NVIDIA",
+    2025,
+    "docs.nvidia.com/cuda/cuda-c-best-practices-guide/#throughput-of-native-arithmetic-instructions",
+)
 MIG_GUIDE = Source(
     "Multi-Instance GPU User Guide, supported profiles; placements as `nvidia-smi mig -lgipp` lists them",
     "NVIDIA",

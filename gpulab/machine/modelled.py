@@ -36,6 +36,8 @@ from .watching import Seen, watched
 Array = np.ndarray
 
 LAUNCH = float(pipelines.LAUNCH)  # seconds
+WAVEFRONT = 128  # bytes of shared memory
+PRODUCTS = ("IMAD", "IMUL", "IDP", "XMAD")  # what the fma pipe does on 64 lanes at most
 
 
 def modelled(
@@ -220,22 +222,35 @@ def _throughput(gpu: GPU, code: Executed, counts: Counts, traffic: Traffic, shar
         "fma": int(gpu.fp32_lanes),
         "alu": int(gpu.int32_lanes),
         "fp64": int(gpu.fp64_lanes),
+        "fp16": int(pipelines.pair_lanes(gpu.cc)),
         "xu": int(pipelines.XU_LANES),
         "lsu": int(pipelines.LSU_LANES),
     }
+    products = sum(code.by_opcode.get(name, 0) for name in PRODUCTS)
     clock, sms = float(gpu.boost_clock), int(gpu.sms)
     shared = counts.total("wavefronts", space="shared") + _turns(counts, added_up(code.instructions))
     l1 = 32 * (traffic.l1_reads + traffic.l2_writes + traffic.l2_atomics)
     l2_rate = float(gpu.l2_seen) / clock if gpu.l2_seen else float(pipelines.L2_RATE) * sms
-    l1_rate = float(pipelines.L1_RATE)
+    l1_rate = float(pipelines.l1_rate(gpu.cc))
     dram_seen = gpu.dram_seen or float(pipelines.DRAM_SHARE) * float(gpu.dram_bandwidth)
     dram_rate = float(dram_seen) / clock
     terms = [Term("issue", share * code.total / int(pipelines.SCHEDULERS), "instructions, four a cycle")]
     terms += [
         Term(pipe, share * pipes.get(pipe, 0) * 32 / width, f"{width} lanes") for pipe, width in lanes.items()
     ]
+    terms.append(
+        Term(
+            "integer products",
+            share * products * 32 / float(pipelines.PRODUCT_LANES),
+            f"{int(pipelines.PRODUCT_LANES)} of the fma pipe's lanes",
+        )
+    )
     terms += [
-        Term("shared memory", share * shared, "wavefronts, one a cycle"),
+        Term(
+            "shared memory",
+            share * shared * WAVEFRONT / l1_rate,
+            f"wavefronts of 128 B, {l1_rate:g} B a cycle",
+        ),
         Term("L1", share * l1 / l1_rate, f"{l1_rate:g} B a cycle"),
         Term("L2", traffic.l2_bytes / l2_rate, f"{l2_rate:,.0f} B a cycle for all SMs"),
         Term("DRAM", traffic.dram_bytes / dram_rate, f"{dram_rate:,.0f} B a cycle for all SMs"),

@@ -10,6 +10,7 @@ import pytest
 
 import gpulab
 from gpulab import cuda
+from gpulab import cupy as cp
 from gpulab.compile.machine_code import MachineInstruction
 from gpulab.machine import modelled, report
 from gpulab.machine.warp import cycles, latency_of, registers
@@ -98,6 +99,48 @@ def test_bank_conflicts_cost_what_their_wavefronts_take():
     straight, crossed = on("A100", conflicts[1, 256], out, 1), on("A100", conflicts[1, 256], out, 32)
     assert cycles_of(crossed, "shared memory") > 25 * cycles_of(straight, "shared memory")
     assert crossed.bound.name == "shared memory"
+
+
+RATES = r"""
+#include <cuda_fp16.h>
+extern "C" __global__ void products(const int* x, int* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, m = x[0];
+    int a = x[i], b = a + 1, c = a + 2, d = a + 3;
+    for (int k = 0; k < 256; ++k) { a = a * m + 1; b = b * m + 2; c = c * m + 3; d = d * m + 4; }
+    y[i] = a + b + c + d;
+}
+extern "C" __global__ void pairs(const __half2* x, __half2* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __half2 m = x[0], a = x[i], b = __hadd2(a, m), c = __hadd2(b, m), d = __hadd2(c, m);
+    for (int k = 0; k < 256; ++k) {
+        a = __hfma2(a, m, m); b = __hfma2(b, m, m); c = __hfma2(c, m, m); d = __hfma2(d, m, m);
+    }
+    y[i] = __hadd2(__hadd2(a, b), __hadd2(c, d));
+}"""
+
+
+@pytest.mark.parametrize(("gpu", "lanes"), [("A100", 64), ("H100", 64), ("RTX 5090", 64)])
+def test_integer_products_use_64_lanes_however_many_there_are_for_float32(gpu, lanes):
+    kernel, x = cp.RawKernel(RATES, "products"), cp.ones(512, cp.int32)
+    result = on(gpu, lambda: kernel((2,), (256,), (x, cp.zeros_like(x))))
+    warps = 8  # of the busiest SM, which has one block of two
+    least = 4 * 256 * warps * 32 / lanes
+    assert least <= cycles_of(result, "integer products") < 1.05 * least
+    assert result.bound.name in ("integer products", "fma", "latency", "launch")
+
+
+@pytest.mark.parametrize(("gpu", "lanes"), [("T4", 64), ("A100", 128), ("L4", 64), ("H100", 128)])
+def test_pairs_of_float16_use_as_many_lanes_as_nvidia_says(gpu, lanes):
+    kernel, x = cp.RawKernel(RATES, "pairs"), cp.ones(1024, cp.float16)
+    result = on(gpu, lambda: kernel((2,), (256,), (x, cp.zeros_like(x))))
+    least = 4 * 256 * 8 * 32 / lanes
+    assert least <= cycles_of(result, "fp16") < 1.05 * least
+
+
+def test_shared_memory_of_turing_delivers_half_as_much_per_cycle():
+    out = cuda.device_array(256, np.float32)
+    turing, ampere = (on(gpu, conflicts[1, 256], out, 1) for gpu in ("T4", "A100"))
+    assert cycles_of(turing, "shared memory") == 2 * cycles_of(ampere, "shared memory")
 
 
 def test_a_second_wave_of_blocks_takes_as_long_again():
