@@ -1,4 +1,4 @@
-"""Three versions of a notebook → one, cell by cell. Cells are the same when their ids are.
+"""Three versions of a notebook → one, cell by cell. Cells are the same when their ids are, or once were.
 
 `base` is the course's notebook as the learner once got it, `theirs` the course's new one, `mine` the
 learner's.
@@ -7,6 +7,7 @@ learner's.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,16 +41,57 @@ def merge(mine: Notebook, theirs: Notebook, base: Notebook | None = None) -> Mer
     a cell: the learner's is kept below then, too.
     """
     before = _by_id(base["cells"]) if base else {}
-    own, new = _by_id(mine["cells"]), _by_id(theirs["cells"])
-    followers = _added(mine["cells"], new, before)
+    new = _by_id(theirs["cells"])
+    learners = _recognised(mine["cells"], before, new)
+    own = _by_id(learners)
+    followers = _added(learners, new, before)
     cells: list[Cell] = [*followers.pop("", [])]
     conflicts: list[str] = []
     for name, cell in new.items():
         merged, below, conflict = _cell(cell, own.get(name), before.get(name), bool(base))
-        cells += [merged, *below, *followers.pop(name, [])]
+        added = followers.pop(name, [])
+        cells += [merged, *(said for said in below if said not in added), *added]
         conflicts += [f"cell {name}: {conflict}"] if conflict else []
-    merged_notebook = {**copy.deepcopy(theirs), "cells": cells}
+    merged_notebook = {**copy.deepcopy(theirs), "cells": _with_ids(cells, set(new))}
     return Merge(merged_notebook, tuple(conflicts))
+
+
+def _recognised(cells: Sequence[Cell], before: dict[str, Cell], new: dict[str, Cell]) -> list[Cell]:
+    """The learner's cells; those whose id got lost elsewhere get it back, by grade id, else by text."""
+    lost = (before.keys() | new.keys()) - {cell.get("id") for cell in cells}
+    known = [(name, cell) for name, cell in (*new.items(), *before.items()) if name in lost]
+    by_grade_id = {_grade_id(cell): name for name, cell in known if _grade_id(cell)}
+    by_text = {source(cell): name for name, cell in known}
+    found = []
+    for cell in cells:
+        if cell.get("id") not in before and cell.get("id") not in new:
+            name = by_grade_id.get(_grade_id(cell)) or by_text.get(source(cell), "")
+            if name in lost:
+                lost = lost - {name}
+                cell = {**cell, "id": name}
+        found.append(cell)
+    return found
+
+
+def _grade_id(cell: Cell) -> str:
+    return str(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", ""))
+
+
+def _with_ids(cells: Sequence[Cell], courses: set[str]) -> list[Cell]:
+    """Cells with an id each, as Jupyter demands; the course's keep theirs."""
+    found, taken = [], set(courses)
+    for cell in cells:
+        name = cell.get("id", "")
+        if name in courses:
+            courses = courses - {name}
+        else:
+            stem, number = (name or "mine")[:60], 1
+            while not name or name in taken:
+                number += 1
+                name = f"{stem}-{number}"
+            taken.add(name)
+        found.append({**cell, "id": name} if cell.get("id") != name else cell)
+    return found
 
 
 def _by_id(cells: Sequence[Cell]) -> dict[str, Cell]:
@@ -102,8 +144,10 @@ def _cell(theirs: Cell, mine: Cell | None, base: Cell | None, has_base: bool) ->
 
 
 def _with_outputs(cell: Cell, mine: Cell) -> Cell:
+    """The course's cell with what the learner's shows: outputs, or pictures put into a text."""
     if cell["cell_type"] != "code" or mine["cell_type"] != "code":
-        return cell
+        pictures = mine.get("attachments")
+        return {**cell, "attachments": copy.deepcopy(pictures)} if pictures else cell
     return {
         **cell,
         "outputs": copy.deepcopy(mine.get("outputs", [])),
@@ -113,7 +157,10 @@ def _with_outputs(cell: Cell, mine: Cell) -> Cell:
 
 def _said(words: str, cell: Cell) -> Cell:
     """A cell of text that shows another one."""
-    fence = "`" * 3 + ("python" if cell["cell_type"] == "code" else "")
-    name = f"{cell.get('id', 'cell')}-before"[:64]
-    text = f"{words}\n\n{fence}\n{source(cell)}\n{'`' * 3}"
-    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": text}
+    longest = max(map(len, re.findall("`+", source(cell))), default=0)
+    fence = "`" * max(3, longest + 1)
+    language = "python" if cell["cell_type"] == "code" else ""
+    name = f"{cell.get('id', 'cell')[:57]}-before"
+    text = f"{words}\n\n{fence}{language}\n{source(cell)}\n{fence}"
+    said = {"cell_type": "markdown", "id": name, "metadata": {}, "source": text}
+    return _with_outputs(said, cell) if cell["cell_type"] != "code" else said

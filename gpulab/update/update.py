@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +23,12 @@ from .merge import merge
 
 KEPT = ".before-update"  # in the labs' folder: copies, a folder an update
 MINE = {"progress.json", "leaderboard.json"}  # in the labs' folder, and the learner's alone
+UNCHANGED = "Your labs are as they were."
+AGAIN = "put that right, then run gpulab update again."
 
 
 class CannotUpdate(Message):
-    """The update did not happen, and nothing has changed; the message says why and what to do."""
+    """The update did not happen, or not all of it; the message says why and what to do."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,28 +80,40 @@ def _files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def _apply(labs: Path, fresh: dict[str, bytes], before: dict[str, bytes], own: Sequence[str] = ()) -> Update:
-    """Merge every file, copy what will change and what else is the learner's `own`, then write."""
-    writes: dict[str, bytes] = {}
+def _apply(labs: Path, fresh: dict[str, bytes], before: dict[str, bytes]) -> Update:
+    """Merge every file, copy what will change, then write."""
+    writes: dict[str, tuple[bytes | None, bytes]] = {}  # what a file holds, and what it shall hold
     changed, added, conflicts = [], [], {}
     for name, content in fresh.items():
-        path = labs / name
-        if not path.exists():
-            writes[name] = content
+        mine = _read(labs / name)
+        if mine is None:
+            writes[name] = None, content
             added.append(name)
             continue
-        mine = path.read_bytes()
         merged, said = _merged(mine, content, before.get(name))
         if merged != mine:
-            writes[name] = merged
+            writes[name] = mine, merged
             changed.append(name)
             if said:
                 conflicts[name] = said
-    at_risk = sorted({*changed, *own})
-    copies = _copied(labs, at_risk) if at_risk else None
-    for name, content in writes.items():
-        _write(labs / name, content)
+    copies = _copied(labs, {name: mine for name, (mine, _) in writes.items() if mine is not None})
+    for name, (mine, merged) in writes.items():
+        try:
+            if _read(labs / name) != mine:
+                raise CannotUpdate(f"{name} was saved meanwhile; close it.")
+            _write(labs / name, merged)
+        except (CannotUpdate, OSError) as error:
+            kept = f" Copies from before are in {copies}." if copies else ""
+            raise CannotUpdate(f"{_sentence(error)} Nothing of yours is lost; {AGAIN}{kept}") from None
     return Update(tuple(changed), tuple(added), conflicts, copies)
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _sentence(error: Exception) -> str:
+    return f"{error}".rstrip(".") + "."
 
 
 def _merged(mine: bytes, theirs: bytes, base: bytes | None) -> tuple[bytes, tuple[str, ...]]:
@@ -125,17 +138,19 @@ def _notebook(content: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _copied(labs: Path, names: Sequence[str]) -> Path:
-    """Copies of these files, in a folder of their own."""
+def _copied(labs: Path, files: dict[str, bytes]) -> Path | None:
+    """The folder of its own in which these files are kept; None if there are none."""
+    if not files:
+        return None
     folder = labs / KEPT / time.strftime("%Y-%m-%d_%H-%M-%S")
     number = 1
     while folder.exists():
         number += 1
         folder = folder.with_name(f"{folder.name.partition('~')[0]}~{number}")
     try:
-        for name in names:
+        for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(labs / name, folder / name)
+            (folder / name).write_bytes(content)
     except OSError as error:
         raise CannotUpdate(
             f"no copy of your labs could be made in {folder}: {error}. Nothing has changed."
@@ -181,7 +196,11 @@ def _opened(source: Path) -> Iterator[Path]:
 
 
 def _from_upstream(labs: Path) -> Update:
-    """Fetch, merge the labs, move the clone to its upstream, and put the merged labs into it."""
+    """Fetch, merge the labs, and move the rest of the clone to its upstream.
+
+    Git never touches a file in labs/: at every moment each one is the learner's or the merged one. After an
+    update that was stopped anywhere, the next one goes on.
+    """
     root = labs.parent
     if not (root / ".git").exists():
         raise CannotUpdate(
@@ -194,35 +213,53 @@ def _from_upstream(labs: Path) -> Update:
         return Update((), (), {}, None)
     if _git(root, "rev-list", f"{upstream}..HEAD").strip():
         raise CannotUpdate(
-            f"this clone has commits of its own that {upstream} has not; merge them with git first."
-            " Nothing has changed."
+            f"this clone has commits of its own that {upstream} has not. Merge them with git; or download"
+            " the new version and name its folder or zip, and its labs come in cell by cell:"
+            " gpulab update FOLDER. Nothing has changed."
         )
-    dirty = [line[3:] for line in _git(root, "status", "--porcelain", "--untracked-files=no").splitlines()]
-    if outside := [path for path in dirty if not path.strip('"').startswith("labs/")]:
-        raise CannotUpdate(
-            f"outside of labs/ these files of the course have been changed: {', '.join(outside[:5])}. Put"
-            " them back (git checkout FILE) or keep copies elsewhere first. Nothing has changed."
-        )
+    coming, going = _outside_labs(root, upstream)
     before, fresh = _tree(root, "HEAD"), _tree(root, upstream)
-    mine = _files(labs)
-    # For a moment git puts its own files in the place of the learner's: copies outlive whatever happens then.
-    own = [name for name, content in mine.items() if name in before | fresh and content != before.get(name)]
-    done = _apply(labs, fresh, before, own)
-    merged = _files(labs)
-    try:  # git moves over a clean folder only; then the merged files come back
-        _git(root, "checkout", "--quiet", "HEAD", "--", "labs")
-        for name in fresh.keys() - before.keys():
-            (labs / name).unlink(missing_ok=True)
-        _git(root, "merge", "--quiet", "--ff-only", upstream)
-    except BaseException:
-        for name, content in mine.items():
-            _write(labs / name, content)
-        raise
-    for name, content in merged.items():
-        dropped = name not in fresh and content == before.get(name)
-        if not dropped and (not (labs / name).exists() or (labs / name).read_bytes() != content):
-            _write(labs / name, content)
+    done = _apply(labs, fresh, before)
+    try:
+        if coming:
+            _git(root, "checkout", "--quiet", upstream, "--", *coming)
+        for path in going:
+            (root / path).unlink(missing_ok=True)
+        for name in before.keys() - fresh.keys():
+            if (labs / name).is_file() and (labs / name).read_bytes() == before[name]:
+                (labs / name).unlink()
+        _git(root, "reset", "--quiet", upstream)
+    except (CannotUpdate, OSError) as error:
+        said = _sentence(error).removesuffix(f" {UNCHANGED}")
+        raise CannotUpdate(f"{said} The labs are up to date, the rest is not: {AGAIN}") from None
     return done
+
+
+def _outside_labs(root: Path, upstream: str) -> tuple[list[str], list[str]]:
+    """Files outside of labs/ that come or change with the new version, and those that go.
+
+    Raises CannotUpdate where one of the course's files is neither as it was nor as it will be.
+    """
+    others = ("--", ".", ":(exclude)labs")
+    dirty = set(_names(root, "diff", "--name-only", "HEAD", *others))
+    coming = _names(root, "diff", "--name-only", "--no-renames", "--diff-filter=d", "HEAD", upstream, *others)
+    going = _names(root, "diff", "--name-only", "--no-renames", "--diff-filter=D", "HEAD", upstream, *others)
+    new = _names(root, "diff", "--name-only", "--no-renames", "--diff-filter=A", "HEAD", upstream, *others)
+    at_stake = dirty | {path for path in new if (root / path).exists()}
+    same = set(coming) - set(_names(root, "diff", "--name-only", upstream, *others))  # an update was stopped
+    gone = {path for path in going if not (root / path).exists()}
+    if changed := sorted(at_stake - same - gone):
+        raise CannotUpdate(
+            f"outside of labs/ these files are not the course's: {', '.join(changed[:5])}. Keep copies"
+            " of them elsewhere, then put the course's back (git checkout HEAD FILE) or, where it has none of"
+            " that name, take yours away. Nothing has changed."
+        )
+    return coming, going
+
+
+def _names(root: Path, *arguments: str) -> list[str]:
+    """What a command of git's lists."""
+    return [name for name in _git(root, arguments[0], "-z", *arguments[1:]).split("\0") if name]
 
 
 def _tree(root: Path, revision: str) -> dict[str, bytes]:
@@ -247,5 +284,5 @@ def _git_bytes(root: Path, *arguments: str) -> bytes:
         raise CannotUpdate("git is not installed here; name a folder or zip: gpulab update FOLDER") from None
     if ran.returncode:
         said = ran.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["git failed"]
-        raise CannotUpdate(f"git {arguments[0]}: {said[0]}. Your labs are as they were.")
+        raise CannotUpdate(f"git {arguments[0]}: {said[0]}. {UNCHANGED}")
     return ran.stdout

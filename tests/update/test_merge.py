@@ -159,3 +159,48 @@ def test_what_has_been_updated_once_does_not_change_again(
 def test_a_learner_who_changed_nothing_gets_the_new_notebook() -> None:
     theirs = changed(changed(BASE, "task", "def f(x): ..."), "title", "# New")
     assert merge(BASE, theirs, BASE).notebook == theirs
+
+
+def test_answers_of_a_notebook_whose_ids_got_lost_find_their_cells() -> None:
+    mine = changed(changed(BASE, "task", "my answer"), "title", "# Lab, my way")
+    for number, each in enumerate(mine["cells"]):
+        each["id"] = f"other-{number}"
+    for lost in (mine, {**mine, "cells": [{k: v for k, v in c.items() if k != "id"} for c in mine["cells"]]}):
+        done = merge(lost, changed(BASE, "test", "check(f, 2)"), BASE).notebook
+        assert texts(done) == ["# Lab, my way", "# Lab", "my answer", "check(f, 2)"]
+        names = [c["id"] for c in done["cells"]]
+        assert len(set(names)) == 4 and names[1:] == ["title", "task", "test"]
+
+
+def test_a_renamed_exercise_leaves_the_answer_beside_the_new_stub() -> None:
+    theirs = notebook(BASE["cells"][0], cell("job", "def g(): ...", True), cell("test", "check(g)"))
+    for base in (BASE, None):
+        text = texts(merge(changed(BASE, "task", "my answer"), theirs, base).notebook)
+        assert "my answer" in text and "def g(): ..." in text
+
+
+def test_pictures_in_an_answer_stay() -> None:
+    def answered(text: str, **more: Any) -> dict[str, Any]:
+        return notebook(cell("why", text, True, "markdown", **more), cell("end", "the end", kind="markdown"))
+
+    picture = {"image.png": {"image/png": "iVBOR"}}
+    mine = answered("![](attachment:image.png)", attachments=picture)
+    done = merge(mine, changed(answered("your answer"), "end", "fin"), answered("your answer")).notebook
+    assert done["cells"][0]["attachments"] == picture
+    mine["cells"][1].update(source="![](attachment:image.png)", attachments=picture)
+    done = merge(mine, changed(answered("your answer"), "end", "fin"), answered("your answer")).notebook
+    assert texts(done)[1] == "fin" and done["cells"][2]["attachments"] == picture
+
+
+def test_a_conflict_is_shown_once_and_whole_however_often_it_is_updated() -> None:
+    first, second = changed(BASE, "test", "new test"), changed(BASE, "test", "newer test")
+    once = merge(changed(BASE, "test", "```\nmy test\n```"), first, BASE).notebook
+    assert texts(once)[3].endswith("````python\n```\nmy test\n```\n````")
+    assert merge(once, first, BASE).notebook == once  # as after an update that was stopped
+    stub = changed(BASE, "task", "def f(x): ...")
+    once = merge(changed(BASE, "task", "mine"), stub, BASE).notebook
+    assert merge(once, stub, BASE).notebook == once
+    twice = merge(changed(once, "test", "my test"), changed(second, "task", "def f(y): ..."), stub).notebook
+    names = [c["id"] for c in twice["cells"]]
+    assert len(set(names)) == len(names)
+    assert all(part in "\n".join(texts(twice)) for part in ("mine", "def f(x)", "def f(y)", "my test"))

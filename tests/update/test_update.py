@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +21,10 @@ from gpulab import cli
 from gpulab.update import CannotUpdate, update
 from gpulab.update.update import KEPT
 
-from .test_merge import BASE, changed, notebook, texts
+from .test_merge import BASE, cell, changed, notebook, texts
 
 ROOT = Path(__file__).resolve().parents[2]
+update_module = sys.modules["gpulab.update.update"]
 LAB = "00_start_here/00_start_here.ipynb"
 
 
@@ -174,30 +180,148 @@ def test_a_file_of_the_learners_with_the_name_of_a_new_one_is_not_lost(clone: tu
     assert "my draft" in "\n".join(texts(read(here / "labs", "01_more/01_more.ipynb")))
 
 
-def test_an_update_that_is_killed_in_the_middle_leaves_copies_of_all_work(
+WRITING = {"os.rename", "os.remove", "os.mkdir", "os.chmod", "subprocess.Popen", "shutil.copyfile"}
+
+
+def in_a_child(labs: Path, prepare: Callable[[], None], source: Path | None = None) -> int:
+    """How a process ends that prepares and then updates: 0, 3 where it could not, or by a signal (negative)."""
+    child = os.fork()
+    if child == 0:
+        try:
+            prepare()
+            update(labs, source)
+            os._exit(0)
+        except CannotUpdate as error:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            (labs.parent / "said.txt").write_text(str(error))
+            os._exit(3)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(4)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def killed_at(step: int) -> Callable[[], None]:
+    """Kills this process before the step-th time that it writes, moves or removes something or starts git."""
+
+    def prepare() -> None:
+        left = itertools.count(step, -1)
+
+        def hook(event: str, arguments: tuple) -> None:
+            writes = (
+                event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+            )
+            if (event in WRITING or writes) and next(left) == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+
+    return prepare
+
+
+def test_wherever_an_update_is_killed_all_work_is_where_it_was_and_the_next_one_goes_on(
     clone: tuple[Path, Path], tmp_path: Path
 ) -> None:
     origin, here = clone
-    write(here / "labs", changed(BASE, "task", "my answer"))
+    mine = changed(BASE, "task", "my answer")
+    mine["cells"].append(cell("scratch", "my scratch"))
+    write(here / "labs", mine)
+    write(here / "labs", changed(BASE, "title", "my old notes"), "03_old/03_old.ipynb")
+    (here / "labs" / "notes.txt").write_text("my notes")
     publish(origin)
-    write(origin / "labs", BASE)  # the new version has nothing new for the lab with the answer
-    git(origin, "commit", "-qam", "back")
-    hook = (
-        here / ".git" / "hooks" / "post-checkout"
-    )  # git has just put its files in the place of the learner's
-    hook.write_text("#!/bin/sh\nkill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\n")
-    hook.chmod(0o755)
-    updating = "import sys, pathlib; from gpulab.update import update; update(pathlib.Path(sys.argv[1]))"
-    killed = subprocess.run(
-        [sys.executable, "-c", updating, str(here / "labs")],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL
-    assert "my answer" not in texts(read(here / "labs"))
-    (copy,) = (here / "labs" / KEPT).glob(f"*/{LAB}")
-    assert "my answer" in texts(json.loads(copy.read_text()))
+    ended = 0
+    for step in itertools.count():
+        trial = tmp_path / f"trial-{step}"
+        shutil.copytree(here, trial, symlinks=True)
+        labs = trial / "labs"
+        ended = in_a_child(labs, killed_at(step))
+        if ended == 0:
+            break
+        assert ended == -signal.SIGKILL
+        for name, text in ((LAB, "my answer"), (LAB, "my scratch"), ("03_old/03_old.ipynb", "my old notes")):
+            assert text in "\n".join(texts(read(labs, name))), f"killed at {step}"
+        (trial / ".git" / "index.lock").unlink(missing_ok=True)  # as git itself asks for
+        if step % 4 == 0:
+            update(labs)
+            assert texts(read(labs)) == ["# Lab, mended", "my answer", "check(f)", "my scratch"], step
+            assert (trial / "gpulab" / "code.py").read_text() == "new\n"
+            assert git(trial, "rev-parse", "HEAD") == git(origin, "rev-parse", "HEAD")
+            assert git(trial, "status", "--porcelain", "--", "gpulab", "labs/01_more") == ""
+        assert (labs / "notes.txt").read_text() == "my notes"
+        shutil.rmtree(trial)
+    assert step > 15
+
+
+@pytest.mark.parametrize("largest", [0, 100, 400, 1200])
+def test_on_a_full_disk_it_says_so_and_all_work_stays(course: Path, mine: Path, largest: int) -> None:
+    def full() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
+
+    data = mine / "00_start_here" / "data.csv"
+    (course / "labs" / "00_start_here" / "large.csv").write_text("new\n" * 1000)
+    assert in_a_child(mine, full, course) == 3
+    said = (mine.parent / "said.txt").read_text()
+    assert "too large" in said and ("Nothing has changed" in said or "Nothing of yours is lost" in said)
+    assert "my answer" in texts(read(mine))
+    assert data.read_text() in ("old\n", "new\n")
+    assert data.read_text() == "old\n" or list((mine / KEPT).glob("*/00_start_here/data.csv"))
+    update(mine, course)
+    assert "my answer" in texts(read(mine)) and "# Lab, mended" in texts(read(mine))
+
+
+def test_what_cannot_be_written_stops_it_in_words_and_the_next_one_goes_on(course: Path, mine: Path) -> None:
+    (mine / "01_more").write_text("a file of mine, where the course has a folder")
+    with pytest.raises(CannotUpdate, match=r"01_more.*Nothing of yours is lost.*Copies from before are in"):
+        update(mine, course)
+    assert (mine / "01_more").read_text().startswith("a file of mine")
+    (mine / "01_more").rename(mine / "mine.txt")
+    update(mine, course)
+    assert "my answer" in texts(read(mine)) and (mine / "01_more" / "01_more.ipynb").exists()
+
+
+def test_a_file_that_may_only_be_read_is_updated_and_stays_so(course: Path, mine: Path) -> None:
+    (mine / LAB).chmod(0o444)
+    update(mine, course)
+    assert "# Lab, mended" in texts(read(mine)) and (mine / LAB).stat().st_mode & 0o777 == 0o444
+
+
+def test_a_notebook_that_is_saved_during_the_update_is_left_alone(
+    course: Path, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copying = update_module._copied
+
+    def saved_meanwhile(*arguments: Any) -> Path | None:
+        copies = copying(*arguments)
+        write(mine, changed(BASE, "task", "my better answer"))
+        return copies
+
+    monkeypatch.setattr(update_module, "_copied", saved_meanwhile)
+    with pytest.raises(CannotUpdate, match="was saved meanwhile; close it"):
+        update(mine, course)
+    assert "my better answer" in texts(read(mine))
+
+
+def test_a_file_of_the_learners_where_the_new_version_has_one_outside_the_labs_stops_it(
+    clone: tuple[Path, Path],
+) -> None:
+    origin, here = clone
+    (here / "gpulab" / "more.py").write_text("my module\n")
+    (origin / "gpulab" / "more.py").write_text("the course's\n")
+    publish(origin)
+    with pytest.raises(CannotUpdate, match=r"gpulab/more\.py"):
+        update(here / "labs")
+    assert (here / "gpulab" / "more.py").read_text() == "my module\n"
+    assert texts(read(here / "labs")) == texts(BASE)
+
+
+def test_files_that_the_new_version_drops_or_renames_outside_the_labs_go(clone: tuple[Path, Path]) -> None:
+    origin, here = clone
+    publish(origin)
+    git(origin, "mv", "gpulab/code.py", "gpulab/renamed.py")
+    git(origin, "commit", "-qm", "third")
+    update(here / "labs")
+    assert [p.name for p in (here / "gpulab").iterdir()] == ["renamed.py"]
+    assert git(here, "status", "--porcelain", "--", "gpulab") == ""
 
 
 def test_changes_to_the_courses_code_stop_it_before_anything_happens(clone: tuple[Path, Path]) -> None:
