@@ -62,9 +62,11 @@ def test_a_path_takes_its_labs_in_an_order_that_their_needs_allow(path: catalogu
         assert not late, f"{key} needs {late}, which come after it"
 
 
-def test_the_short_path_takes_about_thirty_hours() -> None:
-    assert catalogue.paths()[0].name == "The short one"
-    assert 25 <= catalogue.paths()[0].hours <= 35
+def test_the_short_path_takes_thirty_hours_at_most_and_leaves_out_tensor_cores() -> None:
+    short = catalogue.paths()[0]
+    assert short.name == "The short one" and 25 <= short.hours <= 30
+    assert not {"06b", "12b"} & set(short.labs)
+    assert f"without 19b it is {short.hours - LABS['19b'].hours:g} hours" in short.words
 
 
 def test_the_quiz_has_ten_questions_with_answers_in_all_places() -> None:
