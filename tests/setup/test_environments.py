@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
+from gpulab.course import catalogue
 from grading import cgroup
 from grading.hosted import INSTALL, runs_on_binder
 from grading.preprocessors import StableIds
@@ -50,6 +52,11 @@ def solved(source: Path) -> nbformat.NotebookNode:
 SOURCES = {path.stem: path for path in sorted((ROOT / "solutions").glob("*/*.py"))}
 RELEASED = sorted((ROOT / "labs").glob("*/*.ipynb"))
 ON_BINDER = [path.stem for path in RELEASED if runs_on_binder(nbformat.read(path, 4))]
+SHORT_PATH_WITH_PYTORCH = [
+    path.stem
+    for path in RELEASED
+    if path.stem[:2] in catalogue.paths()[0].labs and path.stem not in ON_BINDER
+]
 
 
 def assert_make_knows(command: str) -> None:
@@ -221,14 +228,34 @@ def test_binders_environment_passes_its_own_last_step_and_is_a_light_one(binder:
 @patient
 @pytest.mark.parametrize("name", ON_BINDER)
 def test_a_notebook_runs_within_binders_limits(name: str, binder: tuple[Path, str], tmp_path: Path) -> None:
+    run_within_limits(name, binder[1], tmp_path)
+
+
+@pytest.mark.slow
+@patient
+@pytest.mark.parametrize("name", SHORT_PATH_WITH_PYTORCH)
+def test_the_rest_of_the_short_path_runs_within_the_same_limits_where_pytorch_is(
+    name: str, tmp_path: Path
+) -> None:
+    run_within_limits(name, sys.executable, tmp_path)
+
+
+def run_within_limits(name: str, python: str, tmp_path: Path) -> None:
+    """Run a notebook with its solutions on one core, in BINDERS_MEMORY."""
     if why := cgroup.obstacle():
         pytest.skip(why)
-    _, python = binder
     nbformat.write(solved(SOURCES[name]), tmp_path / f"{name}.ipynb")
     convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--ExecutePreprocessor.timeout=600")
     core = str(min(os.sched_getaffinity(0)))
-    with cgroup.limited(processes=200, memory=BINDERS_MEMORY) as joining:
-        run(*joining, "taskset", "-c", core, python, *convert, "--inplace", f"{name}.ipynb", cwd=tmp_path)
+    with cgroup.joined_through(processes=200, memory=BINDERS_MEMORY) as groups:
+        join = ("sh", "-c", "".join(f"echo $$ > {group}; " for group in groups) + 'exec "$@"', "sh")
+        run(*join, "taskset", "-c", core, python, *convert, "--inplace", f"{name}.ipynb", cwd=tmp_path)
+        peaks = ("memory.peak", "memory.max_usage_in_bytes")  # of version 2 and 1 of control groups
+        (peak,) = (
+            int(file.read_text()) for group in groups for p in peaks if (file := group.with_name(p)).exists()
+        )
+    print(f"{name}: {peak / 1e9:.2f} GB")
+    assert 0 < peak <= BINDERS_MEMORY
     cells = nbformat.read(tmp_path / f"{name}.ipynb", 4).cells
     assert [c for c in cells if c.cell_type == "code"][-1].execution_count
 
