@@ -153,7 +153,7 @@ def regrades(options: argparse.Namespace, course: Course) -> int:
         for line in each.lines():
             console.print(line, markup=False)
     changed = sorted({each.request.lab for each in found if each.changes})
-    console.print(f"{len(found)} requests", markup=False)
+    console.print(f"{len(found)} request{'s' * (len(found) != 1)}", markup=False)
     for lab in changed:
         console.print(
             f"the judge says something else today: python -m grading grade {lab} gives it to everybody"
@@ -367,7 +367,8 @@ def main(arguments: Sequence[str] | None = None, course: Course | None = None) -
         return 1
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        console.print(f"{error.strerror}{where}. {AGAIN}", style="red", markup=False)
+        again = AGAIN if options.command == "grade" else "Mend it and run the same command again"
+        console.print(f"{error.strerror}{where}. {again}", style="red", markup=False)
         return 1
     except KeyboardInterrupt:
         console.print(STOPPED_BY_HAND, markup=False)

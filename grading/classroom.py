@@ -282,8 +282,8 @@ def grade(
         raise SandboxError(
             f"{sandbox.obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe"
         )
-    if roster and not roster.exists():
-        raise GradingError(f"no roster {roster}")
+    if roster and not roster.is_file():
+        raise GradingError(f"no roster {roster}: give a CSV file")
     known = read_roster(roster or course.roster)
     settings.read(course)  # what is wrong in it is said before an hour is spent on verdicts
     gradebook.check(course)

@@ -14,6 +14,7 @@ from grading.errors import GradingError
 
 ROOT = Path(__file__).resolve().parents[1]
 GRADEBOOK = "GPULAB_GRADEBOOK"  # an environment variable: nbgrader's own commands read it, too
+EXAMPLE = "postgresql://user:password@host/database"
 IGNORED = [".ipynb_checkpoints", "__pycache__", "*.pyc", "*.py", "*.toml", "wrong"]
 
 
@@ -65,9 +66,10 @@ class Course:
         try:
             url = make_url(self.database)
         except ArgumentError as error:
-            raise GradingError(
-                "the gradebook's URL is none: write postgresql://user:password@host/database"
-            ) from error
+            raise GradingError(f"the gradebook's URL is none: write {EXAMPLE}") from error
+        kind = url.drivername.partition("+")[0]
+        if kind not in ("postgres", "postgresql", "sqlite"):
+            raise GradingError(f"a gradebook is in SQLite or PostgreSQL, not {kind}: write {EXAMPLE}")
         if url.drivername in ("postgres", "postgresql"):
             url = url.set(drivername="postgresql+psycopg")
         return url.render_as_string(hide_password=False)

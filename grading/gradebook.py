@@ -91,10 +91,16 @@ def writable(course: Course) -> Iterator[None]:
 def check(course: Course) -> None:
     """Whether a database elsewhere answers, before an hour is spent on verdicts. Raises GradebookError."""
     if course.database:
-        with writable(course):
-            engine = create_engine(course.db_url)
-            engine.connect().close()
-            engine.dispose()
+        try:
+            with writable(course):
+                engine = create_engine(course.db_url)
+                engine.connect().close()
+                engine.dispose()
+        except ImportError as error:
+            raise GradebookError(
+                f"{course.gradebook_name}: its driver is not installed ({error.name}): "
+                "pip install 'psycopg[binary]'"
+            ) from error
 
 
 Held = dict[tuple[str, str, str], float | None]  # points by student, notebook and test cell

@@ -209,12 +209,7 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob
             if failure is None and trouble.error in ("missing", "NotImplementedError", "NameError"):
                 failure = Failure(trouble.error, f"{trouble.error}: {trouble.text}")
     if failure is not None and failure.kind == "missing":
-        for cell, cause in trace.cell_failures.items():
-            if cause.kind != "NotImplementedError":
-                return texts.NO_FUNCTION_AFTER.format(
-                    function=question.function, cell=cell, error=cause.error
-                )
-        return texts.NO_FUNCTION.format(function=question.function)
+        return _no_function(question.function, trace, job)
     if failure is not None and failure.kind == "NotImplementedError":
         return texts.STUB
     if failure is not None and failure.kind == "NameError":
@@ -225,6 +220,15 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob
         end = end or texts.ENDED_ITSELF
         return end if trace.last == question.exercise else texts.NOT_REACHED.format(why=end, where=trace.last)
     return texts.NO_RECORD.format(case=missing[0]) if missing else ""
+
+
+def _no_function(name: str, trace: Trace, job: ReplayJob) -> str:
+    """Why there is no function of that name: the cell failed that should define it, or else another one."""
+    failed = {c: cause for c, cause in trace.cell_failures.items() if cause.kind != "NotImplementedError"}
+    binds = re.compile(rf"\b(?:def|class)\s+{re.escape(name)}\b|\b{re.escape(name)}\s*=")
+    for cell in sorted(failed, key=lambda cell: not binds.search(job.sources.get(cell, ""))):
+        return texts.NO_FUNCTION_AFTER.format(function=name, cell=cell, error=failed[cell].error)
+    return texts.NO_FUNCTION.format(function=name)
 
 
 def _fates(question: Question, job: ReplayJob) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,11 +107,11 @@ def read_roster(path: Path) -> Roster:
             found = list(_students(rows))
     except (UnicodeDecodeError, csv.Error) as error:
         raise GradingError(f"{path} is no CSV in UTF-8: {error}") from error
-    students = {student.id: student for student in found}
-    if len(students) < len(found):
-        twice = sorted({s.id for s in found if sum(o.id == s.id for o in found) > 1})
-        raise GradingError(f"{path} has some ids more than once: {', '.join(twice[:5])}")
-    return Roster(path, students)
+    for what, words in (("id", "ids"), ("canvas", "numbers of Canvas"), ("moodle", "numbers of Moodle")):
+        count = Counter(filter(None, (getattr(student, what) for student in found)))
+        if twice := sorted(value for value, times in count.items() if times > 1):
+            raise GradingError(f"{path} has some {words} more than once: {', '.join(twice[:5])}")
+    return Roster(path, {student.id: student for student in found})
 
 
 def _students(rows: Iterable[dict[str, str]]) -> Iterator[Student]:

@@ -72,7 +72,7 @@ def lab_server(checkout: Path, **environment: str) -> Iterator[str]:
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
     try:
-        address = addresses.get(timeout=60)
+        address = addresses.get(timeout=180)
         assert address, "JupyterLab did not start:\n" + "".join(said)
         wait_for(address)
         yield address
@@ -132,7 +132,9 @@ class Notebook:
             picture = ROOT / "build" / "screenshots" / "no notebook.png"
             self.page.screenshot(path=picture)
             shown = self.page.inner_text("body")[-2000:]
-            error.add_note(f"{self.page.url} shows: {shown}\nthe console was told: {self.errors}\nsee {picture}")
+            error.add_note(
+                f"{self.page.url} shows: {shown}\nthe console was told: {self.errors}\nsee {picture}"
+            )
             raise
 
     def cell(self, words: str) -> Locator:

@@ -223,6 +223,15 @@ def test_a_full_disk_is_one_line_and_the_next_run_does_the_rest(school: Class) -
     [
         (["grade", "99_none", "."], "no released lab '99_none'"),
         (["grade", LAB, "nowhere"], "no folder nowhere"),
+        (["grade", LAB, "/dev/null"], "neither a folder nor a zip file"),
+        (["grade", LAB, ".", "--roster", "/"], "no roster /: give a CSV file"),
+        (["grade", LAB, ".", "--roster", "nowhere.csv"], "no roster nowhere.csv"),
+        (["grade", LAB, ".", "--gradebook", "mysql://h/x"], "SQLite or PostgreSQL, not mysql"),
+        (["similar", "99_none", "."], "no released lab '99_none'"),
+        (["similar", LAB, "nowhere"], "no folder nowhere"),
+        (["regrades", "nowhere"], "no folder nowhere"),
+        (["release", "99_none"], "no lab '99_none'"),
+        (["forget"], "before which date?"),
     ],
 )
 def test_a_command_that_cannot_work_is_one_line(

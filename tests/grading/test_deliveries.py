@@ -146,7 +146,9 @@ def test_a_roster_of_ours_of_canvas_and_of_moodle_is_understood(
     ("content", "words"),
     [
         (b"first,last\nA,B\n", "no column 'id'"),
-        (b"id\nann\nann\n", "more than once: ann"),
+        (b"id\nann\nann\n", "ids more than once: ann"),
+        (b"id,canvas\nann,4711\nbob,4711\n", "numbers of Canvas more than once: 4711"),
+        (b"id,moodle\nann,7\nbob,Participant 7\ncleo,\ndan,\n", "numbers of Moodle more than once: 7"),
         (b"id\n\xff\n", "UTF-8"),
     ],
 )

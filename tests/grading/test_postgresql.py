@@ -197,8 +197,14 @@ def test_a_url_that_leads_nowhere_is_one_line_without_the_password(
     school: Class, capsys: pytest.CaptureFixture[str]
 ) -> None:
     school.hand_in("ann")
-    for url in (f"postgresql://t:{PASSWORD}@127.0.0.1:1/x", f"mysql+nothing://t:{PASSWORD}@h/x"):
+    for url, words in {
+        f"postgresql://t:{PASSWORD}@127.0.0.1:1/x": "refused",
+        f"postgresql+pg8000://t:{PASSWORD}@h/x": "its driver is not installed (pg8000)",
+        f"mysql://t:{PASSWORD}@h/x": "SQLite or PostgreSQL, not mysql",
+        f"mysql+nothing://t:{PASSWORD}@h/x": "SQLite or PostgreSQL, not mysql",
+        f"{PASSWORD}": "the gradebook's URL is none",
+    }.items():
         assert grade(replace(school.course, database=url), school) == 1
         out = capsys.readouterr().out
-        assert len(out.strip().splitlines()) == 1 and PASSWORD not in out
+        assert len(out.strip().splitlines()) == 1 and PASSWORD not in out and words in out
     assert not FakeJudge.asked

@@ -192,6 +192,20 @@ def test_a_case_that_was_not_recorded_is_named(recorded: bytes) -> None:
     assert "nothing was recorded at" in text(left_out)
 
 
+def test_a_function_that_is_missing_is_blamed_on_the_cell_that_should_define_it(recorded: bytes) -> None:
+    name = "memory.copy"
+    failed = [{"line": "failed", "cell": c, "kind": "SyntaxError", "error": f"in {c}"} for c in ("c0", "c1")]
+    missing = {"line": "failed", "exercise": name, "kind": "missing", "error": "copy"}
+    content = b"".join(json.dumps(line).encode() + b"\n" for line in [*failed, missing, {"line": "done"}])
+    for sources, blamed in (
+        ({"c0": "def blur(:", "c1": "def copy(:"}, "c1"),
+        ({"c0": "copy = cuda.jit(", "c1": "copy[1, 1](a)"}, "c0"),
+        ({"c0": "x = (", "c1": "y = ("}, "c0"),
+    ):
+        found = replay(content, name, last_case(name), sources)
+        assert f"the cell '{blamed}' failed: in {blamed}" in " ".join(text(found).split())
+
+
 def test_a_record_that_is_no_record_costs_the_points_and_says_so(recorded: bytes) -> None:
     def broken(lines: list[Any]) -> None:
         of_kind(lines, "case")["events"][0]["pointers"] = [[0, 99, 0]]
