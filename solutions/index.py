@@ -29,29 +29,29 @@ gpulab.start()
 # |---|---|---|
 # | [00](00_start_here/00_start_here.ipynb) | **Start here**: a kernel that fails, and its message | 1 |
 # | [01](01_neural_networks/01_neural_networks.ipynb) | **Neural networks** from arrays, up to a small transformer | 3 |
-# | [02](02_gpu_architecture/02_gpu_architecture_a.ipynb) | **GPU architecture**: what a data sheet says, and what it costs | 4 |
+# | [02](02_gpu_architecture/02_gpu_architecture_a.ipynb) · [B](02_gpu_architecture/02_gpu_architecture_b.ipynb) | **GPU architecture**: what a data sheet says, and what it costs | 4 |
 # | [03](03_cuda_with_numba/03_cuda_with_numba.ipynb) | **CUDA with numba**: grids, guards, streams, graphs | 6 |
 # | [04](04_memory_hierarchy/04_memory_hierarchy.ipynb) | **The memory hierarchy**: a transpose, step by step | 5 |
 # | [05](05_reductions_scans_softmax/05_reductions_scans_softmax.ipynb) | **Reductions, scans, softmax** | 5 |
-# | [06](06_matrix_multiplication/06_matrix_multiplication_a.ipynb) | **Matrix multiplication**, up to tensor cores | 6 |
-# | [07](07_cuda_cpp_and_cupy/07_cuda_cpp_and_cupy_a.ipynb) | **CUDA C++ and CuPy** | 5 |
+# | [06](06_matrix_multiplication/06_matrix_multiplication_a.ipynb) · [B](06_matrix_multiplication/06_matrix_multiplication_b.ipynb) | **Matrix multiplication**, up to tensor cores | 6 |
+# | [07](07_cuda_cpp_and_cupy/07_cuda_cpp_and_cupy_a.ipynb) · [B](07_cuda_cpp_and_cupy/07_cuda_cpp_and_cupy_b.ipynb) | **CUDA C++ and CuPy** | 5 |
 # | [08](08_pytorch_performance/08_pytorch_performance.ipynb) | **PyTorch performance**: a ledger of every operator | 4 |
 # | [09](09_number_formats/09_number_formats.ipynb) | **Number formats**, from float64 to four bits | 3 |
 # | [10](10_mixed_precision/10_mixed_precision.ipynb) | **Mixed precision**: training in short formats | 2 |
 # | [11](11_triton_and_fusion/11_triton_and_fusion.ipynb) | **Triton and fusion** | 5 |
-# | [12](12_flash_attention/12_flash_attention_a.ipynb) | **FlashAttention**, forward and backward | 6 |
+# | [12](12_flash_attention/12_flash_attention_a.ipynb) · [B](12_flash_attention/12_flash_attention_b.ipynb) | **FlashAttention**, forward and backward | 6 |
 # | [13](13_quantization/13_quantization.ipynb) | **Quantisation**: scales, outliers, kernels | 4 |
 # | [14](14_compression_and_finetuning/14_compression_and_finetuning.ipynb) | **Compression and fine-tuning** | 4 |
-# | [15](15_collectives_and_data_parallel/15_collectives_and_data_parallel_a.ipynb) | **Collectives and data parallelism**, on real processes | 5.5 |
+# | [15](15_collectives_and_data_parallel/15_collectives_and_data_parallel_a.ipynb) · [B](15_collectives_and_data_parallel/15_collectives_and_data_parallel_b.ipynb) | **Collectives and data parallelism**, on real processes | 5.5 |
 # | [16](16_sharded_training/16_sharded_training.ipynb) | **Sharded training** | 5 |
-# | [17](17_model_parallelism/17_model_parallelism_a.ipynb) | **Model parallelism**: tensors, pipelines, experts | 6 |
-# | [18](18_clusters_and_reliability/18_clusters_and_reliability_a.ipynb) | **Clusters and reliability** | 6 |
-# | [19](19_llm_inference/19_llm_inference_a.ipynb) | **LLM inference**: caches, pages, speculation | 6 |
-# | [20](20_serving/20_serving_a.ipynb) | **Serving**: an engine, a service, a cluster | 9 |
+# | [17](17_model_parallelism/17_model_parallelism_a.ipynb) · [B](17_model_parallelism/17_model_parallelism_b.ipynb) | **Model parallelism**: tensors, pipelines, experts | 6 |
+# | [18](18_clusters_and_reliability/18_clusters_and_reliability_a.ipynb) · [B](18_clusters_and_reliability/18_clusters_and_reliability_b.ipynb) | **Clusters and reliability** | 6 |
+# | [19](19_llm_inference/19_llm_inference_a.ipynb) · [B](19_llm_inference/19_llm_inference_b.ipynb) | **LLM inference**: caches, pages, speculation | 6 |
+# | [20](20_serving/20_serving_a.ipynb) · [B](20_serving/20_serving_b.ipynb) | **Serving**: an engine, a service, a cluster | 9 |
 # | [21](21_edge/21_edge.ipynb) | **Edge**: small devices | 2 |
-# | [22](22_capstones/22_capstones_a.ipynb) | **Capstones**: three projects with a referee, and [the landscape](22_capstones/22_capstones_landscape.ipynb) | 15 |
+# | [22](22_capstones/22_capstones_a.ipynb) · [B](22_capstones/22_capstones_b.ipynb) · [C](22_capstones/22_capstones_c.ipynb) | **Capstones**: three projects with a referee, and [the landscape](22_capstones/22_capstones_landscape.ipynb) | 15 |
 #
-# A notebook that ends in `_a` has others beside it.
+# B, C: further notebooks of a lab. Hours are estimates.
 
 # %%
 course.lab_map()

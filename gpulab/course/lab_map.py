@@ -23,9 +23,12 @@ def lab_map(path: str = "") -> Picture:
         figure.Node(lab.key, lab.title, lab.hours, lab.needs, shares[lab.number], lab.key in chosen)
         for lab in catalogue.labs().values()
     ]
-    hours = known[path].hours if path else sum(lab.hours for lab in catalogue.labs().values())
-    what = f"The path '{path}', {hours:g} hours" if path else f"All labs, {hours:g} hours"
-    return figure.lab_map(
-        nodes,
-        f"{what}. A line leads from a lab to one that needs it; the bar in a box is what you have passed.",
-    )
+    if path:
+        caption = f"{path}, {known[path].hours:g} hours. {known[path].words}"
+    else:
+        hours = sum(lab.hours for lab in catalogue.labs().values())
+        caption = (
+            f"All labs, {hours:g} hours. A line leads from a lab to one that needs it; the bar in a box is what"
+            " you have passed."
+        )
+    return figure.lab_map(nodes, caption)

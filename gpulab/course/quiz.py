@@ -45,8 +45,7 @@ class Quiz(Shown):
         for number, q in enumerate(catalogue.questions(), 1):
             pieces.append(Row(f"{number}", q.question))
             pieces += [
-                Note(f"{letter})  {choice}", inset=True)
-                for letter, choice in zip(LETTERS, q.choices, strict=True)
+                Row("", f"{letter})  {choice}") for letter, choice in zip(LETTERS, q.choices, strict=True)
             ]
         how = "Answer with ten letters, a minus for what you do not know: `gpulab.course.quiz('ab-cabcab-')`"
         return [*pieces, Note(how)]
@@ -56,8 +55,11 @@ class Quiz(Shown):
         known = sum(self.right)
         pieces: list[Piece] = [Heading(Span("Where to begin", "strong"), f"{known} of {len(asked)} right")]
         for number, (q, given, ok) in enumerate(zip(asked, self.answers, self.right, strict=True), 1):
+            if given == UNSURE:  # told by the lab, or after another try
+                pieces.append(Row(f"{number}", Span("not answered", "dim"), f"lab {q.lab}", "wait"))
+                continue
             answer = f"{LETTERS[q.right]})  {q.choices[q.right]}."
-            wrong = "" if ok or given == UNSURE else f"Not {given}. "
+            wrong = "" if ok else f"Not {given}. "
             pieces.append(
                 Row(f"{number}", f"{wrong}{answer} {q.reason}", f"lab {q.lab}", "pass" if ok else "fail")
             )

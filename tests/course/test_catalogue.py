@@ -88,7 +88,7 @@ def test_the_glossary_is_in_order_and_names_labs() -> None:
 
 def test_the_index_links_every_lab_that_is_there_with_its_hours() -> None:
     text = (ROOT / "solutions" / "index.py").read_text(encoding="utf-8")
-    rows = re.findall(r"^# \| \[(\d\d)\]\((.+?)\) \|.*\| ([\d.]+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^# \| \[(\d\d)\]\((.+?)\).* \| ([\d.]+) \|$", text, re.MULTILINE)
     total = {lab.number: 0.0 for lab in LABS.values()}
     for lab in LABS.values():
         total[lab.number] += lab.hours
@@ -97,3 +97,7 @@ def test_the_index_links_every_lab_that_is_there_with_its_hours() -> None:
             assert (ROOT / "labs" / link).is_file(), link
             assert float(said) == total[number], number
     assert [number for number, _, _ in rows] == sorted(total)
+    linked = set(re.findall(r"\]\(([^)]+\.ipynb)\)", text))
+    assert linked == {
+        path.relative_to(ROOT / "labs").as_posix() for path in (ROOT / "labs").glob("*/*.ipynb")
+    }

@@ -73,6 +73,12 @@ def test_nothing_known_sends_to_the_start() -> None:
     assert "0 of 10 right" in said and "Begin with lab 00" in said
 
 
+def test_a_question_without_an_answer_tells_none() -> None:
+    said = " ".join(str(quiz("-" * 9 + LETTERS[catalogue.questions()[9].right])).split())
+    assert said.count("not answered") == 9 and catalogue.questions()[9].reason[:15] in said
+    assert not any(q.reason[:15] in said for q in catalogue.questions()[:9])
+
+
 def test_what_is_not_known_names_its_labs() -> None:
     answers = [*RIGHT]
     for index in (5, 8):  # labs 08 and 15
