@@ -28,7 +28,7 @@ def lab_map(path: str = "") -> Picture:
     else:
         hours = sum(lab.hours for lab in catalogue.labs().values())
         caption = (
-            f"All labs, {hours:g} hours. A line leads from a lab to one that needs it; the bar in a box is what"
-            " you have passed."
+            f"All labs, {hours:g} hours. A line leads from a lab to one that needs it; the bar in a box is"
+            " what you have passed."
         )
     return figure.lab_map(nodes, caption)
