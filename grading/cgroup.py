@@ -55,6 +55,14 @@ def limited(processes: int, memory: int) -> Iterator[list[str]]:
 
     Empty where no group can be made. The command joins by itself: from outside its children might be faster.
     """
+    with joined_through(processes, memory) as files:
+        joining = "".join(f"echo $$ > {file}; " for file in files)
+        yield ["/bin/sh", "-c", f'{joining}exec "$@"', "sh"] if files else []
+
+
+@contextlib.contextmanager
+def joined_through(processes: int, memory: int) -> Iterator[list[Path]]:
+    """A fresh control group; yields the files that a process writes its number into to join it."""
     values = {"pids": processes, "memory": memory}
     groups: list[Path] = []
     for home in {path for path, _ in _homes().values()}:
@@ -66,9 +74,8 @@ def limited(processes: int, memory: int) -> Iterator[list[str]]:
             for controller, (place, setting) in _homes().items():
                 if place == home:
                     (group / setting).write_text(str(values[controller]))
-    joining = "".join(f"echo $$ > {group}/cgroup.procs; " for group in groups)
     try:
-        yield ["/bin/sh", "-c", f'{joining}exec "$@"', "sh"] if groups else []
+        yield [group / "cgroup.procs" for group in groups]
     finally:
         for group in groups:
             _remove(group)

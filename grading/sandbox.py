@@ -1,9 +1,10 @@
-"""The one place where learners' code runs: a bubblewrap sandbox around a fresh Python.
+"""The one place where learners' code runs: a bubblewrap sandbox around a Python of its own.
 
-Where bubblewrap cannot work a container takes its place, see `container`. Inside: Python and its packages,
-`gpulab` without references, one script, all read-only; a private /tmp and home in memory; no network, no
-other process, no capability. What comes out is one file that exists beforehand and is mounted on its own, so
-it can be neither a link nor a pipe nor larger than its limit.
+That is a copy of one that has imported everything, see `template`, or where none can be, and for ranks, a
+fresh one. Where bubblewrap cannot work a container takes its place, see `container`. Inside: Python, its
+packages, `gpulab` without references, one script, all read-only; a private /tmp and home in memory; no
+network, no other process, no capability. What comes out is one file that exists beforehand and is mounted on
+its own, so it can be neither a link nor a pipe nor larger than its limit.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 from grading import cgroup, container, seccomp
 from grading.course import ROOT
 from grading.errors import SandboxError
+from grading.forked import Fork, Template
 
 RECORDER = Path(__file__).with_name("recorder.py")
+TEMPLATE = Path(__file__).with_name("template.py")
 REFERENCES = "gpulab/exercises/references"
 STDERR_KEPT = 4000
-_running: set[subprocess.Popen[bytes]] = set()
+_running: set[_Whole | Fork] = set()
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,14 @@ def _python_binds() -> list[str]:
     return binds
 
 
-def _walls(limits: Limits) -> list[str]:
+ALONE = ("--unshare-all", "--die-with-parent", "--proc", "/proc")
+# A template makes sandboxes by itself; for that bubblewrap needs a /proc without holes.
+WITH_SANDBOXES = (
+    "--unshare-user", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--bind", "/proc", "/proc",
+)  # fmt: skip
+
+
+def _walls(limits: Limits, namespaces: Sequence[str] = ALONE) -> list[str]:
     """bubblewrap's arguments: what is there, read-only, and what is not."""
     binds = ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "lib", "lib64"):
@@ -125,22 +135,27 @@ def _walls(limits: Limits) -> list[str]:
     memory_disk = ["--size", str(limits.scratch), "--tmpfs"]
     binds += _python_binds()
     return [
-        "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        "bwrap", *namespaces, "--new-session", "--cap-drop", "ALL",
         "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
         # Before the binds: an environment that lives below /tmp must not be hidden again.
-        "--proc", "/proc", "--dev", "/dev", *memory_disk, "/dev/shm", "--remount-ro", "/dev",
+        "--dev", "/dev", *memory_disk, "/dev/shm", "--remount-ro", "/dev",
         *memory_disk, "/tmp", *memory_disk, "/home/learner",
         *binds, "--chdir", "/home/learner",
     ]  # fmt: skip
 
 
-def _contents(result: Path) -> list[str]:
-    course = "/course"
+def _course() -> list[str]:
+    """bubblewrap's arguments: gpulab without references, and the recorder."""
     return [
-        "--ro-bind", str(ROOT / "gpulab"), f"{course}/gpulab", "--tmpfs", f"{course}/{REFERENCES}",
-        "--ro-bind", str(RECORDER), f"{course}/recorder.py",
-        "--bind", str(result), "/out/record", "--remount-ro", "/", "--remount-ro", f"{course}/{REFERENCES}",
+        "--ro-bind", str(ROOT / "gpulab"), "/course/gpulab",
+        "--tmpfs", f"/course/{REFERENCES}", "--remount-ro", f"/course/{REFERENCES}",
+        "--ro-bind", str(RECORDER), "/course/recorder.py",
     ]  # fmt: skip
+
+
+def _result(path: str | Path) -> list[str]:
+    """bubblewrap's arguments: the one file that comes out, and nothing else to write to."""
+    return ["--bind", str(path), "/out/record", "--remount-ro", "/"]
 
 
 def _without_the_machine() -> list[str]:
@@ -171,11 +186,20 @@ def _environment(home: str, course: str) -> dict[str, str]:
     }
 
 
+class _Whole(subprocess.Popen[bytes]):
+    """A process that is killed with all that it started: the sandbox's namespace dies with its first one."""
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.wait()
+
+
 @dataclass
 class _Process:
     """The recorder as it runs; `said` is the end of what it says on standard error."""
 
-    process: subprocess.Popen[bytes]
+    process: _Whole | Fork
     said: bytearray
     listener: threading.Thread
 
@@ -187,7 +211,7 @@ class _Process:
             return "stopped", ""
         if code == 0:
             return "done", ""
-        _kill(self.process)
+        self.process.kill()
         self.listener.join(5)
         last = bytes(self.said).decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
         if code == -signal.SIGKILL:  # it hit bubblewrap itself; one from inside comes as 128 + number
@@ -198,8 +222,19 @@ class _Process:
         return "died", last[0] or f"exit status {code}"
 
 
-def record(job: bytes, limits: Limits, *, unsafe: bool = False) -> Outcome:
-    """Run the recorder on `job` and bring back what it wrote, however it ended."""
+def record(job: bytes, limits: Limits, *, unsafe: bool = False, fresh: bool = False) -> Outcome:
+    """Run the recorder on `job` and bring back what it wrote, however it ended.
+
+    In a copy of a process that has imported everything, where that can be, or in a `fresh` one.
+    """
+    template = None
+    if not (unsafe or fresh or obstacle() or no_bubblewrap()):
+        template = _template(_template_command())
+    if template:
+        with _forked(template, job, limits) as (recorder, result):
+            end, how = recorder.end(limits.seconds)
+            with result.open("rb") as file:
+                return Outcome(file.read(limits.file), end, how)
     with tempfile.TemporaryDirectory(prefix="gpulab-record-") as folder:
         with _recorder(job, limits, unsafe, folder) as recorder:
             end, how = recorder.end(limits.seconds)
@@ -207,6 +242,81 @@ def record(job: bytes, limits: Limits, *, unsafe: bool = False) -> Outcome:
                 end = "died"
         with Path(folder, "record").open("rb") as file:
             return Outcome(file.read(limits.file), end, how)
+
+
+def _template_command() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """bubblewrap's arguments for the template, and how it is started."""
+    walls = (*_walls(Limits(), WITH_SANDBOXES), *_course(), "--ro-bind", str(TEMPLATE), "/course/template.py")
+    return walls, (sys.executable, "/course/template.py")
+
+
+_templates: dict[Any, Template | str] = {}  # by command: the one in use, or why there is none
+_starting = threading.Lock()
+
+
+def _template(command: tuple[tuple[str, ...], tuple[str, ...]]) -> Template | None:
+    """The template of this process, started anew where it died; none where none can be."""
+    with _starting:
+        known = _templates.get(command)
+        if isinstance(known, Template) and not known.alive():
+            known.close()
+            known = None
+        if known is None:
+            for other in _templates.values():
+                if isinstance(other, Template):
+                    other.close()
+            _templates.clear()
+            _templates[command] = known = _started_template(*command)
+        return known if isinstance(known, Template) else None
+
+
+def _started_template(walls: Sequence[str], command: Sequence[str]) -> Template | str:
+    """A template that has shown that it works, or why there is none."""
+    trial = Limits(seconds=60)
+    try:
+        template = Template(walls, command, _environment("/home/learner", "/course"))
+        with _forked(template, b'{"patience": 1, "steps": []}', trial) as (recorder, _):
+            end, how = recorder.end(trial.seconds)
+    except (OSError, SandboxError) as error:
+        return f"{error}"
+    if end == "done":
+        return template
+    template.close()
+    return how or end
+
+
+def no_template() -> str:
+    """Why each submission needs a Python of its own here, or nothing."""
+    command = _template_command()
+    _template(command)
+    known = _templates[command]
+    return known if isinstance(known, str) else ""
+
+
+@contextlib.contextmanager
+def _forked(template: Template, job: bytes, limits: Limits) -> Iterator[tuple[_Process, Path]]:
+    """The recorder in a copy of the template, in a sandbox of its own, and the file that it writes."""
+    result = template.record()
+    course = [a for path in ("/course/gpulab", "/course/recorder.py") for a in ("--ro-bind", path, path)]
+    walls = [*_walls(limits), *course, *_result(f"/records/{result.name}")]
+    bounds = {
+        "RLIMIT_AS": limits.memory, "RLIMIT_CPU": _cpu_seconds(limits),
+        "RLIMIT_FSIZE": limits.file, "RLIMIT_CORE": 0,
+    }  # fmt: skip
+    reading, writing = os.pipe()
+    with contextlib.ExitStack() as stack:
+        stack.callback(result.unlink, missing_ok=True)
+        errors = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
+        with contextlib.ExitStack() as theirs:
+            theirs.callback(os.close, writing)
+            stdin = theirs.enter_context(tempfile.TemporaryFile())
+            stdin.write(job)
+            stdin.seek(0)
+            groups = stack.enter_context(cgroup.joined_through(limits.processes, limits.memory))
+            joining = [theirs.enter_context(group.open("w")).fileno() for group in groups]
+            process = template.fork(walls, bounds, writing, stdin.fileno(), joining)
+        stack.callback(process.close)
+        yield stack.enter_context(_watched(process, errors)), result
 
 
 @contextlib.contextmanager
@@ -249,7 +359,7 @@ def _recorder(
             command = [sys.executable, str(RECORDER), str(result), *numbers]
         else:
             environment = _environment("/home/learner", "/course")
-            command = [*_walls(limits), *_contents(Path(os.devnull) if wire else result)]
+            command = [*_walls(limits), *_course(), *_result(os.devnull if wire else result)]
             if wire:
                 calls.write(seccomp.program())
                 calls.seek(0)
@@ -320,23 +430,28 @@ def _started(
         inside = stack.enter_context(cgroup.limited(limits.processes, limits.memory)) if limited else []
         stdin.write(job)
         stdin.seek(0)
-        process = subprocess.Popen(
+        process = _Whole(
             [*inside, *command], stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env=environment, cwd=folder, start_new_session=True, pass_fds=passed,
         )  # fmt: skip
-        _running.add(process)
         assert process.stderr is not None
-        said = bytearray()
-        listener = threading.Thread(target=_listen, args=(process.stderr, said), daemon=True)
-        listener.start()
-        try:
-            yield _Process(process, said, listener)
-        finally:
-            _running.discard(process)
-            _kill(process)
-            listener.join(5)
-            if process.stderr:
-                process.stderr.close()
+        yield stack.enter_context(_watched(process, process.stderr))
+
+
+@contextlib.contextmanager
+def _watched(process: _Whole | Fork, errors: IO[bytes]) -> Iterator[_Process]:
+    """Somebody listens to what the process says; in the end it is killed with all that it started."""
+    _running.add(process)
+    said = bytearray()
+    listener = threading.Thread(target=_listen, args=(errors, said), daemon=True)
+    listener.start()
+    try:
+        yield _Process(process, said, listener)
+    finally:
+        _running.discard(process)
+        process.kill()
+        listener.join(5)
+        errors.close()
 
 
 def _listen(stream: IO[bytes], kept: bytearray) -> None:
@@ -347,18 +462,10 @@ def _listen(stream: IO[bytes], kept: bytearray) -> None:
             del kept[:-STDERR_KEPT]
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the process and all that it started: the sandbox's own namespace dies with its first process."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 def stop_all() -> None:
     """End every recording that is under way; the threads that wait for them go on."""
     for process in list(_running):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
 
 
 def describe() -> Iterator[tuple[str, bool, str]]:
@@ -371,6 +478,10 @@ def describe() -> Iterator[tuple[str, bool, str]]:
         yield "sandbox", not why, why or "bubblewrap: own network, processes and file system, read-only"
     if why:
         yield "container", bool(engine), engine or absent
+    else:
+        slow = no_template()
+        warm = "a copy of a process that has imported everything, in a sandbox of its own"
+        yield "submission", True, f"each imports everything anew, because {slow}" if slow else warm
     why = seccomp.obstacle() or no_wire()
     yield (
         "calls of ranks",
