@@ -1,0 +1,31 @@
+"""What the tests share holds: what is prepared once is used by one process."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MANY = "import pytest\n\n@pytest.mark.parametrize('n', range(6))\ndef test_a_number(n):\n    pass\n"
+
+
+def test_the_tests_of_a_file_and_all_of_the_browser_run_in_one_process(tmp_path: Path) -> None:
+    # pytest 9.2 does not let pytest-xdist 3.8 group tests, and says nothing.
+    files = ("tests/one/test_one.py", "tests/browser/test_first.py", "tests/browser/test_second.py")
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(MANY)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    options = ["-v", "-n", "2", "--dist", "loadgroup", "-p", "tests.conftest", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "tests"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    workers = defaultdict(set)
+    for worker, folder in re.findall(r"^\[(gw\d)\].* PASSED tests/(\w+)/", done.stdout, re.M):
+        workers[folder].add(worker)
+    assert {folder: len(seen) for folder, seen in workers.items()} == {"one": 1, "browser": 1}, done.stdout
