@@ -374,6 +374,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="n × 4 B / 32 B",
                 advice="Lane 0 writes elements 0 and 1, lane 1 elements 2 and 3. How far apart are the words "
                 "of one store?",
+                case=EVERY,
             ),
             Budget(
                 "instructions",
@@ -384,6 +385,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="140 a warp",
                 advice="Do both numbers of a byte share what they can, and are all operations on integers of "
                 "one type?",
+                case=EVERY,
             ),
         ),
         hints=(
