@@ -11,6 +11,7 @@ import pytest
 import gpulab
 from gpulab.course import catalogue
 from gpulab.course.address import address
+from gpulab.exercises.registry import exercises
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,3 +46,10 @@ def test_a_citation_names_the_version_that_is_there() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert fields["license"] == project["license"]
     assert ("repository-code" in fields) == bool(address())
+
+
+def test_the_first_lines_count_the_course() -> None:
+    labs = catalogue.labs().values()
+    numbers, hours = {lab.number for lab in labs}, sum(lab.hours for lab in labs)
+    said = f"{len(numbers)} labs, {len(list(exercises()))} exercises, about {int(hours)} hours"
+    assert said in " ".join(README.partition("## ")[0].split())
