@@ -185,12 +185,12 @@ class Notebook:
         self.page.locator(f'.jp-NotebookPanel-toolbar [data-command="{command}"]').click()
 
     def run_all(self) -> None:
-        """Run every cell, as the menu does; returns when the kernel has been idle for three seconds."""
+        """Run every cell, as the menu does; returns when all have run and the kernel has nothing left to say."""
         self.page.evaluate(
             """async () => {
                 const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel
-                jupyterapp.commands.execute("notebook:run-all-cells")
-                for (let quiet = 0; quiet < 30; quiet++) {
+                await jupyterapp.commands.execute("notebook:run-all-cells")
+                for (let quiet = 0; quiet < 10; quiet++) {
                     await new Promise(done => setTimeout(done, 100))
                     if (kernel.status != "idle") quiet = 0
                 }
