@@ -89,6 +89,29 @@ def answer(x, y):
             module.get_function(name)((8,), (256,), (x, y, cp.int32(x.size), cp.int32(first)))
 """,
     ),
+    "pointers in a structure": (
+        "toy.host",
+        """
+import numpy as np
+from gpulab import cupy as cp
+kernel = cp.RawKernel(r'''
+struct Pair { int n; const float* x; float* y; };
+extern "C" __global__ void twice(Pair p) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < p.n) p.y[i] = 2 * p.x[i + 1];
+}''', "twice")
+PAIR = np.dtype([("n", "i4"), ("x", "u8"), ("y", "u8")], align=True)
+def answer(x, y):
+    shifted = cp.empty(x.size + 1, x.dtype)
+    cp.ElementwiseKernel("T a", "T b", "b = a", "move")(x, shifted[1:])
+    pair = np.array((x.size, shifted.data.ptr, y.data.ptr), PAIR)
+    kernel((8,), (256,), (pair,))
+""",
+    ),
+    "out of step": (
+        "toy.twice",
+        TWICE % "if (i + 1 < n) { float2 v = *(const float2*)(x + i); y[i] = v.x + v.y; }",
+    ),
     "looks": ("toy.host", HALVES % "y[...] = 2 * x"),
 }
 
@@ -144,6 +167,7 @@ def test_right_answers_pass_on_contents_that_were_not_there(found: dict[str, Exe
         "right",
         "scratch",
         "two kernels of one text",
+        "pointers in a structure",
     }
 
 
@@ -153,6 +177,7 @@ def test_right_answers_pass_on_contents_that_were_not_there(found: dict[str, Exe
         ("wrong", "thread (7, 0, 0) of block (0, 0, 0) wrote it in line 4"),
         ("empty", "no thread writes anything"),
         ("no C", 'identifier "two" is undefined'),
+        ("out of step", "Misaligned"),
         ("plain", 'answer = cp.RawKernel(source, "answer")'),
         ("looks", "reads `x` on the host"),
     ],
@@ -177,6 +202,14 @@ def test_a_launch_is_reduced_to_ptx_and_buffers(recorded: bytes) -> None:
     assert [(label.name, label.dtype) for label in launch.labels] == [("x", "float32"), ("y", "float32")]
     assert trace.kernels[launch.kernel].entry == "twice"
     assert ".entry twice" in trace.kernels[launch.kernel].ptx
+
+
+def test_pointers_inside_a_structure_are_buffers_and_offsets_too(recorded: bytes) -> None:
+    case = read_trace(recorded).cases["toy.host@pointers in a structure"]["1025"]
+    move, launch = case.launches
+    assert [(at, buffer, offset) for at, buffer, offset in launch.pointers] == [(8, 2, 0), (16, 1, 0)]
+    assert launch.arguments[8:24] == bytes(16)  # no address of the sandbox
+    assert (2, 4) in [(buffer, offset) for _, buffer, offset in move.pointers]  # a view that begins later
 
 
 def test_scratch_memory_of_cupy_is_a_buffer_of_the_record(recorded: bytes) -> None:
