@@ -11,6 +11,7 @@ from gpulab.compile.machine_code import MachineInstruction
 TEXT = re.compile(r"^(?:@(!?U?P\w+)\s+)?(\S+)")
 TARGET = re.compile(r"`\((\.L_\w+)\)")
 RARELY = ("BRA.DIV", "BRA.CONV")  # taken where a warp's lanes are apart although they should be together
+CONDITION = re.compile(r"\s!?U?P\d,")  # as in BRA.U !UP0, `(.L_x_0)
 ENDS = frozenset(("BRA", "BRX", "BRXU", "JMP", "EXIT", "RET", "KILL"))
 
 
@@ -64,11 +65,17 @@ def _reached(pieces: list[list[MachineInstruction]]) -> set[int]:
             at[target] for instruction in pieces[number] for target in _targets(instruction) if target in at
         ]
         last = pieces[number][-1]
-        ends = opcode(last).partition(".")[0] in ENDS
-        if not ends or guarded(last) or opcode(last).startswith(RARELY):
+        if _goes_on(last):
             ways.append(number + 1)
         todo += [way for way in ways if way not in calls] or ways
     return found
+
+
+def _goes_on(last: MachineInstruction) -> bool:
+    """Whether the next block may follow this one's last instruction."""
+    ends = opcode(last).partition(".")[0] in ENDS
+    depends = guarded(last) or CONDITION.search(last.text) or opcode(last).startswith(RARELY)
+    return bool(not ends or depends)
 
 
 def _calls(instruction: MachineInstruction) -> bool:

@@ -8,10 +8,12 @@ import pytest
 import gpulab
 from gpulab import cuda, ptx
 from gpulab import cupy as cp
+from gpulab.compile.cuda_c import cuda_c_module
 from gpulab.compile.machine_code import MachineInstruction
+from gpulab.compile.machine_code import sass as machine_code
 from gpulab.machine import PIPES, pipe_of, pipe_of_ptx, sass
 from gpulab.machine.blocks import split
-from gpulab.machine.executed import executed
+from gpulab.machine.executed import executed, marked
 
 
 @cuda.jit
@@ -226,6 +228,14 @@ def test_what_only_a_call_leads_to_and_a_branch_of_lanes_apart_do_not_run():
     assert executed(listing, dict.fromkeys(range(1, 6), 6), 6) == [6, 6, 6, 6, 0, 6, 0]
 
 
+def test_a_branch_whose_condition_is_an_operand_may_not_be_taken():
+    """From 10.0 on a branch of a whole warp has its predicate behind the opcode."""
+    listing = instructions("1 MOV R1, RZ", "2 .L_x_0: FADD R0, R0, R1", "3 BRA.U !UP0, `(.L_x_0)", "4 EXIT")
+    assert [block.reached for block in split(listing)] == [True, True, True]
+    always = instructions("1 MOV R1, RZ", "2 BRA `(.L_x_1)", "3 FADD R0, R0, R1", "4 .L_x_1: EXIT")
+    assert [block.reached for block in split(always)] == [True, False, True]
+
+
 def test_it_says_what_it_found_and_that_it_is_an_estimate():
     x = np.arange(256, dtype=np.float32)
     text = str(gpulab.sass(double[2, 128], x, np.zeros_like(x)))
@@ -239,3 +249,36 @@ def test_a_launch_that_has_run_already_is_refused_with_the_right_form():
         sass(None)
     with pytest.raises(gpulab.profile.NothingLaunched, match="launched no kernel"):
         sass(lambda: None)
+
+
+UNROLLED = r"""
+__device__ float deep(float v, int n) { for (int k = 0; k < n; ++k) v = sinf(v); return v; }
+extern "C" __global__ void __launch_bounds__(64, 4) unrolled(const float* x, float* out, int n) {
+    float total = 0;
+    #pragma unroll 1
+    for (int i = 0; i < n; ++i) total += deep(x[i * 64 + threadIdx.x], n);
+    for (int i = 0; i < n; ++i) total = total / x[i];
+    out[threadIdx.x] = total;
+}"""
+
+
+@pytest.mark.parametrize("cc", [(8, 0), (9, 0), (10, 0), (12, 0)], ids=str)
+@pytest.mark.parametrize(
+    ("source", "entry"),
+    [(SUM, "sum"), (DIVIDE, "divide"), (TWO_WAYS, "two_ways"), (UNROLLED, "unrolled")],
+    ids=lambda text: text if len(text) < 10 else "",
+)
+def test_marking_instructions_changes_no_machine_code(source, entry, cc):
+    text = cuda_c_module(source, cc).ptx
+    assert [i.text for i in machine_code(marked(text), cc, entry)] == [
+        i.text for i in machine_code(text, cc, entry)
+    ]
+
+
+def test_nearly_every_machine_instruction_comes_from_an_instruction_of_the_ptx():
+    text = cuda_c_module(UNROLLED, (9, 0)).ptx
+    lines = text.splitlines()
+    listing = machine_code(marked(text), (9, 0), "unrolled")
+    named = [i for i in listing if i.line]
+    assert len(named) > 0.98 * len(listing)
+    assert all(lines[i.line - 1].rstrip().endswith((";", ",")) for i in named)
