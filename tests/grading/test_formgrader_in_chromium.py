@@ -1,4 +1,4 @@
-"""A class from the exchange to the feedback, as people do it: nbgrader's commands, and its screens in Chromium."""
+"""A lab from the exchange to the feedback, as people do it: nbgrader's commands, JupyterLab and formgrader in Chromium."""
 
 from __future__ import annotations
 
@@ -12,22 +12,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
 from grading import classroom
 from grading.course import ROOT, Course
 from grading.sandbox import Limits
+from tests.browser.driving import Notebook, lab_server
 from tests.conftest import find_browser
-from tests.grading.conftest import LAB, Class, cell_of
+from tests.grading.conftest import LAB, Class
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ANSWER = "Each row starts one bank further on, so a column lies in 32 banks."
 COMMENT = "Right, and which count shows it?"
-WRONG = "@cuda.jit\ndef copy(a, b):\n    i = cuda.grid(1)\n    b[i] = a[i]\n"
+# As it is typed: the editor indents by itself after a colon.
+COPY = "@cuda.jit\ndef copy(a, b):\n"
+TOO_FAR = COPY + "i = cuda.grid(1)\nb[i] = a[i]"
+RIGHT = COPY + "for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):\nb[i] = a[i]"
+TOO_FEW = "def sectors(addresses, size):\nreturn len(addresses)"
+WRITE = """text => {
+    const cells = jupyterapp.shell.currentWidget.content.widgets
+    const why = cells.find(cell => cell.model.getMetadata("nbgrader")?.grade_id == "why")
+    why.model.sharedModel.source = text
+    return jupyterapp.commands.execute("docmanager:save")
+}"""
 
 
 @pytest.fixture
@@ -48,7 +58,8 @@ def nbgrader(course: Course, exchange: Path, *arguments: str, student: str = "")
     """A command of nbgrader's: the instructor's in the course's folder, or a student's at home."""
     home = exchange.parent / (student or "instructor")
     home.mkdir(exist_ok=True)
-    place = home if student else course.root
+    place = home / "labs" if student else course.root
+    place.mkdir(exist_ok=True)
     (place / "nbgrader_config.py").write_text(
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from pathlib import Path\n"
@@ -111,16 +122,41 @@ def photograph(record_property: Callable[[str, object], None]) -> Callable[[Page
     def save(page: Page, name: str) -> None:
         path = ROOT / "build" / "screenshots" / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=path, full_page=True)
+        height = page.evaluate(
+            "document.documentElement.scrollHeight"
+        )  # bars that stick to an edge stay there
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.screenshot(path=path)
         record_property("screenshot", str(path.relative_to(ROOT)))
 
     return save
 
 
+def do_the_lab(page: Page, home: Path, photograph: Callable[[Page, str], None]) -> None:
+    """What a learner does in JupyterLab: one kernel wrong and then right, one answer wrong, one left out."""
+    (home / "gpulab").symlink_to(ROOT / "gpulab")  # a checkout, whose labs `gpulab lab` opens
+    with lab_server(home) as address:
+        notebook = Notebook(page, address, f"{LAB}/{LAB}.ipynb")
+        notebook.run("import gpulab")
+        notebook.type("def copy", TOO_FAR)
+        notebook.run("def copy")
+        assert "0 of 4.0 points" in notebook.run('check("memory.copy"').inner_text()
+        photograph(page, "lab_check_fails")
+        notebook.type("def copy", RIGHT)
+        notebook.run("def copy")
+        assert "4.0 of 4.0 points" in notebook.run('check("memory.copy"').inner_text()
+        photograph(page, "lab_check_passes")
+        notebook.type("def sectors", TOO_FEW)
+        notebook.run("def sectors")
+        assert "0 of 3.0 points" in notebook.run('check("memory.sectors"').inner_text()
+        page.evaluate(WRITE, ANSWER)
+        assert notebook.errors == []
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_lab_goes_through_exchange_judge_formgrader_and_feedback(
+def test_a_lab_goes_through_exchange_jupyterlab_judge_formgrader_and_feedback(
     needs_sandbox: None,
     school: Class,
     tmp_path: Path,
@@ -132,18 +168,15 @@ def test_a_lab_goes_through_exchange_judge_formgrader_and_feedback(
     exchange.chmod(0o777)
     nbgrader(course, exchange, "release_assignment", LAB)
     nbgrader(course, exchange, "fetch_assignment", LAB, student="ada")
-    mine = tmp_path / "ada" / LAB / f"{LAB}.ipynb"
-
-    def answered(notebook: nbformat.NotebookNode) -> None:
-        cell_of(notebook, "why")["source"] = ANSWER
-
-    nbformat.write(school.notebook({"copy": WRONG}, answered), mine)
+    page = chromium.new_page(viewport={"width": 1280, "height": 1300})
+    do_the_lab(page, tmp_path / "ada", photograph)
+    page.close()
     nbgrader(course, exchange, "submit", LAB, student="ada")
     nbgrader(course, exchange, "collect", LAB)
     assert (course.submitted / "ada" / LAB / "timestamp.txt").is_file()
     result = classroom.grade(course, LAB, course.submitted, limits=Limits(seconds=60, patience=20))
     automatic = result.points("ada")
-    assert 0 < automatic < result.of()
+    assert automatic == 4  # the kernel that was mended
 
     with Gradebook(course.db_url) as book:
         (submitted,) = book.find_assignment(LAB).submissions
@@ -158,8 +191,8 @@ def test_a_lab_goes_through_exchange_judge_formgrader_and_feedback(
         shown.get_by_text(
             "Padding makes the tile larger, and larger is faster."
         ).wait_for()  # a sample answer
-        assert "thread" in shown.inner_text()  # the reason for a lost point
-        assert re.search(r"\bcopy\b.*0 of", shown.inner_text(), re.S)
+        assert re.search(r"memory\.sectors\s+0 of 3.*`sectors\(", shown.inner_text(), re.S)  # and the reason
+        assert "NotImplementedError" in shown.inner_text()
         points = page.locator("input#why")
         points.fill("1.5")
         points.press("Tab")
@@ -182,11 +215,11 @@ def test_a_lab_goes_through_exchange_judge_formgrader_and_feedback(
     visit(page, (course.feedback / "ada" / LAB / f"{LAB}.html").as_uri())
     said = page.locator("body").inner_text()
     assert COMMENT in said and ANSWER in said
-    assert "thread" in said
+    assert "`sectors(" in said and "NotImplementedError" in said
     for hidden in ("For the grader", "A column lies in one bank", "larger is faster"):
         assert hidden not in said
     photograph(page, "feedback_page")
     nbgrader(course, exchange, "release_feedback", LAB)
     nbgrader(course, exchange, "fetch_feedback", LAB, student="ada")
-    pages = list((tmp_path / "ada" / LAB / "feedback").rglob("*.html"))
+    pages = list((tmp_path / "ada" / "labs" / LAB / "feedback").rglob("*.html"))
     assert pages and COMMENT in pages[0].read_text()
