@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from gpulab import cuda, device, hardware
 from gpulab.hardware.figure import Figure
 from gpulab.machine.caches import LINE, SECTOR, WAYS, Caches, Traffic
+from gpulab.ptx import Instruction
 
 A100 = hardware.find("A100")
 
@@ -167,3 +170,101 @@ def test_the_steps_of_two_launches_make_their_sum():
     first, second = watch.steps
     assert Traffic(*first).l1_hits == 0 and Traffic(*second).l1_hits == 8
     assert Traffic(*(first + second)) == watch.traffic
+
+
+# ---- a second model, written as simply as can be ----------------------------------------------------
+
+
+def set_of(line: int, sets: int) -> int:
+    """The set of a line as `caches.py` says: the upper half of a product with 2⁶⁴ ÷ golden ratio."""
+    return ((line * 0x9E3779B97F4A7C15 % 2**64) >> 33) % sets
+
+
+class OneCache:
+    """Sets of lines in the order of use, the oldest first; a line maps its valid sectors to whether they are
+    dirty."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.sets: list[dict[int, dict[int, bool]]] = [{} for _ in range(max(nbytes // (LINE * WAYS), 1))]
+
+    def line(self, number: int) -> dict[int, bool] | None:
+        return self.sets[set_of(number, len(self.sets))].get(number)
+
+    def touched(self, number: int) -> tuple[dict[int, bool], int]:
+        """The line, now the newest of its set, and how many dirty sectors had to leave for it."""
+        lines, left = self.sets[set_of(number, len(self.sets))], 0
+        if number not in lines and len(lines) == WAYS:
+            oldest = next(iter(lines))
+            left = sum(lines.pop(oldest).values())
+        lines[number] = lines.pop(number, {})
+        return lines[number], left
+
+
+def walked(accesses, l1: int, l2: int, sms: int) -> Traffic:
+    """Accesses (kind, SM, sectors) through an L1 for each SM and one L2."""
+    firsts, second, n = [OneCache(l1) for _ in range(sms)], OneCache(l2), Counter()
+    for kind, sm, sectors in accesses:
+        for sector in sorted(set(sectors)):
+            number, part = divmod(sector, LINE // SECTOR)
+            if kind == "load":
+                n["l1_reads"] += 1
+                mine, _ = firsts[sm].touched(number)
+                if part in mine:
+                    n["l1_hits"] += 1
+                    continue
+                mine[part] = False
+            elif kind == "atomic" and (mine := firsts[sm].line(number)):
+                mine.pop(part, None)
+            line, left = second.touched(number)
+            n["dram_writes"] += left
+            n["l2_read_hits"] += kind == "load" and part in line
+            n["dram_reads"] += kind != "store" and part not in line
+            n[{"load": "l2_reads", "store": "l2_writes", "atomic": "l2_atomics"}[kind]] += 1
+            line[part] = kind != "load" or line.get(part, False)
+    n["l2_dirty"] = sum(sum(line.values()) for lines in second.sets for line in lines.values())
+    names = "l1_reads l1_hits l2_reads l2_read_hits l2_writes l2_atomics dram_reads dram_writes l2_dirty"
+    return Traffic(*(n[name] for name in names.split()), hottest=0)
+
+
+BLOCK = 32  # one warp
+
+
+def told(watch: Caches, kind: str, block: int, addresses: np.ndarray) -> None:
+    """Tells the caches of an access of one warp, as the simulator does."""
+    opcode = {"load": "ld.global.f32", "store": "st.global.f32", "atomic": "atom.global.add.u32"}[kind]
+    chunk = SimpleNamespace(
+        blocks=np.array([block]), lanes_per_block=BLOCK, warps_per_block=1, shape=(1, BLOCK)
+    )
+    access = SimpleNamespace(
+        space="global", kind=kind, chunk=chunk, lanes=None, size=4,
+        address=addresses.reshape(1, BLOCK), instruction=Instruction(opcode, ()),
+    )  # fmt: skip
+    watch.access(access)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["load", "load", "store", "atomic"]),
+            st.integers(0, 5),  # block
+            st.integers(0, 400),  # where
+            st.sampled_from([0, 4, 32, 128, 132]),  # bytes from lane to lane
+        ),
+        min_size=1,
+        max_size=60,
+    ),
+    st.sampled_from([LINE * WAYS, 3 * LINE * WAYS]),
+    st.sampled_from([2 * LINE * WAYS, 5 * LINE * WAYS]),
+    st.integers(1, 3),
+)
+def test_the_caches_do_what_a_second_model_does(warps, l1, l2, sms):
+    watch = Caches(small(l1, l2, sms))
+    accesses = []
+    for kind, block, where, stride in warps:
+        addresses = np.arange(BLOCK) * stride + where * 64
+        told(watch, kind, block, addresses)
+        accesses.append((kind, block % sms, (addresses // SECTOR).tolist()))
+    watch.end()
+    found = replace(watch.traffic, hottest=0)
+    assert found == walked(accesses, l1, l2, sms)
