@@ -57,18 +57,20 @@ class Proof:
     problem: str = ""
 
 
+def wrong_file(path: Path) -> Wrong:
+    """A wrong submission, by what its first line says. Raises ReleaseError for one that cannot be read."""
+    first = path.read_text(encoding="utf-8").partition("\n")[0].rstrip()
+    match = HEADER.fullmatch(first)
+    if match is None:
+        raise ReleaseError(
+            f"wrong/{path.name}: line 1 must read '# exercise: NAME  fails: LABEL  says: WORDS'"
+        )
+    return Wrong(path, match["exercise"], match["fails"] or "", match["says"] or "")
+
+
 def wrong_files(folder: Path) -> list[Wrong]:
-    """The named wrong submissions of a lab. Raises ReleaseError for a first line that cannot be read."""
-    found = []
-    for path in sorted((folder / "wrong").glob("*.py")):
-        first = path.read_text(encoding="utf-8").partition("\n")[0].rstrip()
-        match = HEADER.fullmatch(first)
-        if match is None:
-            raise ReleaseError(
-                f"wrong/{path.name}: line 1 must read '# exercise: NAME  fails: LABEL  says: WORDS'"
-            )
-        found.append(Wrong(path, match["exercise"], match["fails"] or "", match["says"] or ""))
-    return found
+    """The named wrong submissions of a lab. Raises ReleaseError as `wrong_file` does."""
+    return [wrong_file(path) for path in sorted((folder / "wrong").glob("*.py"))]
 
 
 def prove(course: Course, lab: str) -> list[Proof]:

@@ -128,7 +128,7 @@ def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) ->
         exercise,
         fn,
         lambda case: _at(exercise, case, fn, reference, counts),
-        lambda: _budgets(exercise, counts),
+        lambda: budgets.of_counts(exercise, counts),
         "set",
     )
 
@@ -174,11 +174,3 @@ def _words(artefact: Artefact) -> str:
     shown = [f"{name} {array.dtype} {array.shape}" for name, array in list(artefact.items())[:4]]
     more = len(artefact) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _budgets(exercise: Exercise, counts: dict[str, dict[str, float]]) -> tuple[Part, ...]:
-    return budgets.parts(
-        exercise,
-        lambda budget, case: counts[case.name][budget.metric],
-        lambda budget, _, got: (Detail(budgets.question(budget, got)),) if budget.advice else (),
-    )

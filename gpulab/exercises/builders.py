@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .cases import of_kinds
-from .spec import Budget, Exercise, Sizes
+from .spec import Budget, Exercise, Prediction, Sizes
 
 
 def answered(
@@ -40,3 +40,17 @@ def answered(
         rtol=rtol,
         by_hand=by_hand,
     )
+
+
+def prediction(
+    topic: str,
+    lab: str,
+    key: str,
+    question: str,
+    unit: str,
+    answer: float | None = None,
+    reason: str = "",
+    tolerance: float = 0.0,
+) -> Prediction:
+    """A question of a predict step, named ``topic.key``; without a topic the key is the whole name."""
+    return Prediction(f"{topic}.{key}" if topic else key, lab, question, unit, answer, tolerance, reason)

@@ -43,7 +43,7 @@ from math import floor
 import numpy as np
 
 from gpulab import hardware
-from gpulab.exercises.builders import answered
+from gpulab.exercises.builders import answered, prediction
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Shape, Sizes
 
 LAB = "02"
@@ -573,10 +573,7 @@ def first_whole(value: float) -> int:
     return max(1, floor(value) + 1)
 
 
-def _prediction(
-    key: str, question: str, unit: str, reason: str, answer: float | None = None, tolerance: float = 0.05
-) -> Prediction:
-    return Prediction(f"arch.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "arch", LAB, tolerance=0.05)
 
 
 # Those without an answer come from the data sheets or from a run in the lab.
@@ -585,13 +582,13 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "threads",
         "Threads that an H100 can hold at once, over those of an EPYC 9654",
         "times",
-        "132 SMs × 2,048 threads = 270,336, over 96 cores × 2 = 192.",
+        reason="132 SMs × 2,048 threads = 270,336, over 96 cores × 2 = 192.",
     ),
     _prediction(
         "wall",
         "Float16 peak over bandwidth has grown from V100 to B200 by a factor of",
         "times",
-        "125 TFLOP/s over 0.9 TB/s are 139 FLOP/B; 2,250 over 8 are 281. The peak grew 18-fold, the "
+        reason="125 TFLOP/s over 0.9 TB/s are 139 FLOP/B; 2,250 over 8 are 281. The peak grew 18-fold, the "
         "bandwidth 9-fold.",
         tolerance=0.15,
     ),
@@ -599,36 +596,36 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "add",
         "The most TFLOP/s that an A100 can reach in c = a + b with float32",
         "TFLOP/s",
-        "One operation for 12 bytes: 2.039 TB/s / 12 B.",
+        reason="One operation for 12 bytes: 2.039 TB/s / 12 B.",
         tolerance=0.1,
     ),
     _prediction(
         "ridge_here",
         "The float32 ridge of this computer's CPU",
         "FLOP/B",
-        "The measured rate of the product over the measured bandwidth of the copy: with fewer operations "
-        "per byte this CPU waits for memory.",
+        reason="The measured rate of the product over the measured bandwidth of the copy: with fewer "
+        "operations per byte this CPU waits for memory.",
         tolerance=0.5,
     ),
     _prediction(
         "under_way",
         "Bytes that must be under way in the whole H100 at any moment",
         "KB",
-        "3,350 GB/s for 688 cycles at 1.98 GHz, 347 ns: 1,164 KB.",
+        reason="3,350 GB/s for 688 cycles at 1.98 GHz, 347 ns: 1,164 KB.",
         tolerance=0.1,
     ),
     _prediction(
         "amdahl",
         "The most by which any number of GPUs can speed up a program whose serial share is 5 %",
         "times",
-        "1 / 0.05: the parallel part takes no time at all then, the serial part stays.",
         20,
+        "1 / 0.05: the parallel part takes no time at all then, the serial part stays.",
     ),
     _prediction(
         "copy_share",
         "c = a + b from host memory over PCIe 4.0 takes longer than from an A100's own DRAM by a factor of",
         "times",
-        "The bytes are the same; the link carries 31.5 GB/s a way and the DRAM 2,039. In and out "
+        reason="The bytes are the same; the link carries 31.5 GB/s a way and the DRAM 2,039. In and out "
         "can overlap, so the 8 bytes in decide: 8 / 31.5 over 12 / 2,039.",
         tolerance=0.25,
     ),
@@ -636,46 +633,46 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "picojoule",
         "Energy of one dense float16 operation on an H100 at its peak and full power",
         "pJ",
-        "700 W over 989.4 TFLOP/s. With the advertised 1,979 it would be half: those count the zeros that "
-        "2:4 sparsity skips.",
+        reason="700 W over 989.4 TFLOP/s. With the advertised 1,979 it would be half: those count the "
+        "zeros that 2:4 sparsity skips.",
         tolerance=0.1,
     ),
     _prediction(
         "weights",
         "H100s with 80 GB that hold 70 billion parameters in float16 in 80 % of their memory",
         "GPUs",
-        "140 GB over 64 GB a GPU are 2.19: two are not enough.",
         3,
-        0,
+        "140 GB over 64 GB a GPU are 2.19: two are not enough.",
+        tolerance=0,
     ),
     _prediction(
         "tail",
         "Share of the places that 109 equal blocks use in all their waves, one per SM, on an A100",
         "%",
-        "108 run in the first wave, one in the second while 107 SMs wait: 109 of 216 places.",
         50.5,
-        0.02,
+        "108 run in the first wave, one in the second while 107 SMs wait: 109 of 216 places.",
+        tolerance=0.02,
     ),
     _prediction(
         "register_step",
         "Warps on an SM of an A100 when each thread has 33 registers",
         "warps",
-        "33 · 32 = 1,056 registers, in steps of 256: 1,280 a warp. A quarter has 16,384: 12 warps, so 48.",
         48,
-        0,
+        "33 · 32 = 1,056 registers, in steps of 256: 1,280 a warp. A quarter has 16,384: 12 warps, so 48.",
+        tolerance=0,
     ),
     _prediction(
         "busy",
         "Warps that one scheduler needs to issue in every cycle if each instruction takes 4 cycles",
         "warps",
-        "While one warp waits for its result, three others issue.",
         4,
-        0,
+        "While one warp waits for its result, three others issue.",
+        tolerance=0,
     ),
     _prediction(
         "row_occupancy",
         "Warps on an SM of an A100 when a block of 128 threads uses 32 KiB of shared memory",
         "warps",
-        "33 KiB with the driver's, 164 KiB in all: 4 blocks of 4 warps.",
+        reason="33 KiB with the driver's, 164 KiB in all: 4 blocks of 4 warps.",
     ),
 )

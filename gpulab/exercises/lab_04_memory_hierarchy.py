@@ -54,9 +54,11 @@ Where a count is provably the least possible the budget is that count; elsewhere
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "04"
@@ -547,10 +549,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"memory.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "memory", LAB)
 
 
 # Those without an answer are measured in the lab, from the data sheets.

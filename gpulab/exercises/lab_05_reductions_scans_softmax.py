@@ -73,8 +73,11 @@ Where a count is provably the least possible the budget is that count; elsewhere
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "05"
@@ -695,10 +698,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"parallel.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "parallel", LAB)
 
 
 # Those without an answer are measured in the lab, from the run or from data sheets.

@@ -94,8 +94,10 @@ Where a count is provably the least for the tile asked for, the budget is that c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from gpulab import hardware
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "06"
@@ -744,10 +746,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"gemm.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "gemm", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

@@ -41,9 +41,12 @@ Where a count is provably the least possible the budget is that count; elsewhere
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from gpulab.compile import cuda_c_module
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "07"
@@ -413,10 +416,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(key, LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

@@ -36,6 +36,9 @@ Where a count is provably the least possible the budget is that count; elsewhere
 
 from __future__ import annotations
 
+from functools import partial
+
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "07"
@@ -241,10 +244,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"cupy.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "cupy", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

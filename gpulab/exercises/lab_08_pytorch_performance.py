@@ -19,8 +19,8 @@ Derivations; all tensors are float32, 4 bytes a number.
 
 **fold**: x is r × c. Each of four operations on the whole matrix reads and writes it: 4 · 2 · 4 · r · c
 bytes. With scale = weight / std and shift = bias − mean · scale first, on rows of c numbers (3 c and
-4 c of them move), one addcmul is left, which moves 2 · r · c + 2 · c. Other ways with rows move up to 15 · c in
-place of 9. Launches stay 3 or 4: it is the bytes.
+4 c of them move), one addcmul is left, which moves 2 · r · c + 2 · c. Other ways with rows move up to
+15 · c in place of 9. Launches stay 3 or 4: it is the bytes.
 
 **adamw_step**: GPT-2 has 12 blocks of 12 parameter tensors and 4 others: 148. The textbook's loop has ten
 operations a tensor: 1,480 launches. They move 25 numbers per parameter: 2 (decay), 2 + 3 (mean), 2 + 4
@@ -48,9 +48,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.operators import COMMON, MULTI_TENSOR
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 
@@ -664,15 +666,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    name: str,
-    question: str,
-    unit: str,
-    answer: float | None = None,
-    reason: str = "",
-    tolerance: float = 0.0,
-) -> Prediction:
-    return Prediction(f"pytorch.{name}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "pytorch", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

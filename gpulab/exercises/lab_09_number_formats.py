@@ -37,11 +37,13 @@ fields.
 
 from __future__ import annotations
 
+from functools import partial
 from math import ceil, log2
 
 import numpy as np
 
 from gpulab import numerics
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "09"
@@ -403,10 +405,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"formats.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "formats", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

@@ -42,9 +42,11 @@ delayed_scaling.cu); it can leave a margin besides, and its maximum passes over 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "10"
@@ -386,10 +388,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"mixed.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "mixed", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

@@ -58,9 +58,11 @@ Where a count is provably the least possible the budget is that count; elsewhere
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "11"
@@ -791,10 +793,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"triton.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "triton", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

@@ -46,9 +46,11 @@ parts (read and written), and reads them again: with putting the results togethe
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.operators import COMMON
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
@@ -456,10 +458,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"attention.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "attention", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

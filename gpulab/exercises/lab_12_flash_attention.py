@@ -35,9 +35,12 @@ tiles.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from gpulab import hardware
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.lab_12_attention import LAB, all_pairs_flops, pairs_case, scaled_queries
 from gpulab.exercises.operators import COMMON
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Shape, Sizes
@@ -342,10 +345,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"attention.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "attention", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

@@ -44,10 +44,12 @@ row. 16 + 2 + 4 = 22; the limit is 24. Words read by the warp together and all e
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import ceil
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "13"
@@ -499,10 +501,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"quant.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "quant", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

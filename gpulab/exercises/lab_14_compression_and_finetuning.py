@@ -46,10 +46,12 @@ which frozen ones do not need.
 
 from __future__ import annotations
 
+from functools import partial
 from math import ceil
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.operators import COMMON
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
@@ -512,10 +514,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"compress.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "compress", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

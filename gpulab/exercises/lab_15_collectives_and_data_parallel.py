@@ -51,10 +51,12 @@ norm that k numbers can leave behind is that without the k largest magnitudes.
 
 from __future__ import annotations
 
+from functools import partial
 from math import ceil, log2
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 
 LAB = "15"
@@ -595,10 +597,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(key, LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

@@ -54,10 +54,12 @@ least: of L layers with s = 16 h and room for L − 1 whole ones and an input it
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 
 LAB = "16"
@@ -640,10 +642,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"shard.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "shard", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

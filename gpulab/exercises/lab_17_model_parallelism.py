@@ -66,9 +66,11 @@ loses (micro-batches of one sequence 127 %, one fixed order 28 to 31 %).
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "17"
@@ -659,10 +661,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"parallel.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "parallel", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

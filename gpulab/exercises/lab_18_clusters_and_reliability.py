@@ -46,7 +46,7 @@ import numpy as np
 
 from gpulab import hardware
 from gpulab.distributed import topologies
-from gpulab.exercises.builders import answered
+from gpulab.exercises.builders import answered, prediction
 from gpulab.exercises.cases import of_kinds
 from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
@@ -586,10 +586,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, reason: str, answer: float | None = None, tolerance: float = 0.05
-) -> Prediction:
-    return Prediction(f"cluster.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "cluster", LAB, tolerance=0.05)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (
@@ -597,25 +594,25 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "nvlink_pcie",
         "NVLink 4 over PCIe 5.0 ×16, both in one direction",
         "times",
-        "900 GB/s are both directions: 450 over 63.",
         450 / 63,
-        0.1,
+        "900 GB/s are both directions: 450 over 63.",
+        tolerance=0.1,
     ),
     _prediction(
         "ring_cut",
         "Links that the narrowest cut through a ring of 8 hosts crosses, 4 hosts on each side",
         "links",
-        "Four neighbours on each side: the ring is cut in two places, whatever its size.",
         2,
-        0,
+        "Four neighbours on each side: the ring is cut in two places, whatever its size.",
+        tolerance=0,
     ),
     _prediction(
         "hash",
         "8 flows from a leaf choose one of 8 spines by chance. How many share the busiest uplink of 12 "
         "leaves, on average?",
         "flows",
-        "Chance makes heaps: some uplinks stay empty, and in two draws of three one of the 96 has four or "
-        "more.",
+        reason="Chance makes heaps: some uplinks stay empty, and in two draws of three one of the 96 has "
+        "four or more.",
         tolerance=0.2,
     ),
     _prediction(
@@ -623,33 +620,33 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "H100s whose memory holds weights, gradients and optimizer of GPT-3, 175 billion parameters, "
         "16 B each, with 20 % kept free",
         "GPUs",
-        "2.8 TB over 64 GB each.",
         44,
-        0,
+        "2.8 TB over 64 GB each.",
+        tolerance=0,
     ),
     _prediction(
         "ten_minutes",
         "A save takes 60 s, a failure comes every 24 h. Time lost when saving every 10 minutes",
         "%",
-        "60/600 for saving, and half of 600 s every 86,400 s: 10 % + 0.3 %.",
         10.3,
-        0.06,
+        "60/600 for saving, and half of 600 s every 86,400 s: 10 % + 0.3 %.",
+        tolerance=0.06,
     ),
     _prediction(
         "mtbf",
         "Hours between failures of 16,384 GPUs, if one GPU with all that belongs to it fails once in 6 years",
         "hours",
-        "6 · 8,766 h / 16,384.",
         6 * 8766 / 16384,
-        0.1,
+        "6 · 8,766 h / 16,384.",
+        tolerance=0.1,
     ),
     _prediction(
         "forgets",
         "A run resumes at step 140 of 300 from a checkpoint without the state of the dropout generator. Bits "
         "of its final weights that differ from the undisturbed run's",
         "% of all bits",
-        "About half of the 23 bits of each mantissa, 11.5 of 32, are 36 %: numbers that are only close have "
-        "signs and exponents in common, and hardly more.",
+        reason="About half of the 23 bits of each mantissa, 11.5 of 32, are 36 %: numbers that are only "
+        "close have signs and exponents in common, and hardly more.",
         tolerance=0.2,
     ),
 )

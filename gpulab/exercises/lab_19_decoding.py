@@ -44,9 +44,12 @@ does: the larger term of the work says where.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from gpulab import hardware
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.cases import of_kinds
 from gpulab.exercises.spec import Budget, Case, Exercise, Prediction, Sizes
 from gpulab.models import known
@@ -516,10 +519,7 @@ EXERCISES: tuple[Exercise, ...] = (
 # ---------------------------------------------------------------- predictions
 
 
-def _prediction(
-    key: str, question: str, unit: str, reason: str, answer: float | None = None, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"decode.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "decode", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (
@@ -527,53 +527,53 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "again",
         "A prompt of 32 tokens, 64 new ones. Every pass takes all tokens so far. Tokens fed, in all",
         "tokens",
-        "32 + 33 + … + 95: 64 passes of 63.5 tokens on average.",
         4064,
+        "32 + 33 + … + 95: 64 passes of 63.5 tokens on average.",
     ),
     _prediction(
         "half",
         "Logits 2 and 0. The first token's probability at temperature 2, in percent",
         "%",
-        "A temperature of 2 halves the difference: 1/(1 + e⁻¹) = 73 %; at temperature 1 it is 88 %.",
         73.1,
-        0.02,
+        "A temperature of 2 halves the difference: 1/(1 + e⁻¹) = 73 %; at temperature 1 it is 88 %.",
+        tolerance=0.02,
     ),
     _prediction(
         "kept",
         "Target 0.5, 0.3, 0.2; draft 0.2, 0.3, 0.5. In percent: how often is what the draft draws kept",
         "%",
-        "Σ min(p, q) = 0.2 + 0.3 + 0.2.",
         70,
-        0.001,
+        "Σ min(p, q) = 0.2 + 0.3 + 0.2.",
+        tolerance=0.001,
     ),
     _prediction(
         "tokens",
         "80 % are kept, 4 tokens ahead. New tokens a round, on average",
         "tokens",
-        "1 + 0.8 + 0.64 + 0.512 + 0.41: the rounds' own token always comes.",
         3.3616,
-        0.01,
+        "1 + 0.8 + 0.64 + 0.512 + 0.41: the rounds' own token always comes.",
+        tolerance=0.01,
     ),
     _prediction(
         "launches",
         "One decode step of a GPT with 2 layers, in PyTorch. Launches, about",
         "launches",
-        "14 for each layer, and 15 before and behind them: embeddings, places, mask, norm, output.",
+        reason="14 for each layer, and 15 before and behind them: embeddings, places, mask, norm, output.",
         tolerance=0.3,
     ),
     _prediction(
         "streamed",
         "A model of 140 GB over PCIe 4.0 ×16, 31.5 GB/s. Seconds for one sweep over all its layers",
         "s",
-        "140 ÷ 31.5: with one request that is a token every 4.4 s.",
         4.44,
-        0.05,
+        "140 ÷ 31.5: with one request that is a token every 4.4 s.",
+        tolerance=0.05,
     ),
     _prediction(
         "static",
         "Eight requests of alternately 4 and 20 tokens, four slots. Steps if a batch waits for its longest",
         "steps",
-        "Two batches, each with requests of 20 tokens.",
         40,
+        "Two batches, each with requests of 20 tokens.",
     ),
 )

@@ -55,11 +55,13 @@ is the naive way.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpulab import hardware
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.operators import COMMON
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 from gpulab.models import known
@@ -658,10 +660,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None = None, reason: str = "", tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"kv.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "kv", LAB)
 
 
 _LLAMA = known.find("Llama 3 8B").config

@@ -49,7 +49,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.exercises.builders import answered
+from gpulab.exercises.builders import answered, prediction
 from gpulab.exercises.spec import EVERY, Budget, Exercise, Prediction, Sizes
 
 LAB = "20"
@@ -474,10 +474,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, reason: str, answer: float | None = None, tolerance: float = 0.05
-) -> Prediction:
-    return Prediction(f"cluster.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "cluster", LAB, tolerance=0.05)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (
@@ -485,44 +482,44 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "two_threes",
         "Two 3g.40gb instances lie on one GPU. How many 1g.10gb instances fit beside them?",
         "instances",
+        0,
         "One compute slice is left, and no memory slice: 3g takes 3 of 7 compute slices and 4 of 8 memory "
         "slices.",
-        0,
-        0,
+        tolerance=0,
     ),
     _prediction(
         "neighbour",
         "A request that fills 40 % of the SMs takes 8 ms alone. One neighbour works all the time. "
         "Milliseconds with time-slicing, 2 ms a slice, at worst",
         "ms",
+        16,
         "Each of the request's four slices waits for one of the neighbour's: 4 · 2 + 4 · 2. That 60 % of the "
         "SMs are idle meanwhile helps nobody.",
-        16,
-        0.05,
+        tolerance=0.05,
     ),
     _prediction(
         "free",
         "8 nodes of 8 GPUs, 3 free on each. Pods of 2 GPUs that can start",
         "pods",
-        "One on each node: a pod lies on one, and the third GPU has no partner there. 24 / 2 would be 12.",
         8,
-        0,
+        "One on each node: a pod lies on one, and the third GPU has no partner there. 24 / 2 would be 12.",
+        tolerance=0,
     ),
     _prediction(
         "deadlock",
         "8 GPUs, and two jobs of 6 workers with one GPU each, bound in turn. Jobs that ever begin",
         "jobs",
+        0,
         "Each gets 4 of 6, and neither gives anything back.",
-        0,
-        0,
+        tolerance=0,
     ),
     _prediction(
         "desired",
         "8 replicas, target 70 % GPU utilisation. The load is four times what they can take. Steps until "
         "there are enough",
         "steps",
-        "32 are needed, but utilisation ends at 100 %, so a step is at most ⌈n · 100/70⌉: 12, 18, 26, 38.",
         4,
-        0,
+        "32 are needed, but utilisation ends at 100 %, so a step is at most ⌈n · 100/70⌉: 12, 18, 26, 38.",
+        tolerance=0,
     ),
 )

@@ -49,7 +49,7 @@ from typing import Any
 import numpy as np
 
 from gpulab import serving
-from gpulab.exercises.builders import answered
+from gpulab.exercises.builders import answered, prediction
 from gpulab.exercises.cases import of_kinds
 from gpulab.exercises.spec import EVERY, Budget, Exercise, Prediction, Sizes
 from gpulab.serving import requests, traces
@@ -465,10 +465,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, reason: str, answer: float | None = None, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"serve.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "serve", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (
@@ -477,68 +474,68 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "Random arrivals, random service times of 1 s on average. Mean wait at 50 % utilisation: 1 s. "
         "At 90 %",
         "s",
-        "ρ/(1 − ρ) · 1 s: 0.9/0.1. Not even twice the load, and nine times the wait.",
         9,
-        0.1,
+        "ρ/(1 − ρ) · 1 s: 0.9/0.1. Not even twice the load, and nine times the wait.",
+        tolerance=0.1,
     ),
     _prediction(
         "samples_for_p99",
         "The fewest samples with which the 99th percentile (nearest rank) is not the slowest of all",
         "samples",
+        100,
         "Rank ⌈0.99 n⌉ is below n from n = 100 on: 99 of 100. Below that, p99 is the maximum under another "
         "name.",
-        100,
     ),
     _prediction(
         "decode_batch",
         "Llama 3 8B in bfloat16 on an H100, short contexts: at which batch does the arithmetic of a decode "
         "step take as long as reading the weights",
         "requests",
+        295,
         "2 FLOP per weight and token against 2 B per weight: the ridge of the roofline, 989 TFLOP/s over "
         "3.35 TB/s.",
-        295,
-        0.1,
+        tolerance=0.1,
     ),
     _prediction(
         "static_steps",
         "64 requests of alternately 16 and 256 tokens, in static batches of 8",
         "steps",
-        "Eight batches, and in each somebody needs 256 steps.",
         2048,
+        "Eight batches, and in each somebody needs 256 steps.",
     ),
     _prediction(
         "stall",
         "Llama 3 8B on an H100: for how many ms does everybody else wait while a prompt of 8,192 tokens goes "
         "through in one step",
         "ms",
+        140,
         "8,192 tokens × 2 FLOP × 7.5 billion weights (without the table of embeddings) over 989 TFLOP/s are "
         "124 ms; attention comes on top.",
-        140,
-        0.2,
+        tolerance=0.2,
     ),
     _prediction(
         "swap_or_again",
         "Llama 3 8B on an H100 behind PCIe 5.0: computing a lost token's keys and values again takes how "
         "many times as long as moving them out and back",
         "times",
-        "15 GFLOP over 989 TFLOP/s are 15 µs; 128 KiB out and back over 63 GB/s are 4 µs.",
         3.6,
-        0.25,
+        "15 GFLOP over 989 TFLOP/s are 15 µs; 128 KiB out and back over 63 GB/s are 4 µs.",
+        tolerance=0.25,
     ),
     _prediction(
         "transfer",
         "Keys and values of 2,000 tokens of Llama 3 8B over NDR InfiniBand",
         "ms",
-        "128 KiB a token are 262 MB; one direction of NDR is 50 GB/s.",
         5.2,
-        0.2,
+        "128 KiB a token are 262 MB; one direction of NDR is 50 GB/s.",
+        tolerance=0.2,
     ),
     _prediction(
         "batched",
         "The small GPT on this machine: tokens per second with 8 slots over those with one",
         "times",
-        "Most of a small step is overhead that all rows share: the rate grows with the batch, not as fast as "
-        "it.",
+        reason="Most of a small step is overhead that all rows share: the rate grows with the batch, not as "
+        "fast as it.",
         tolerance=0.4,
     ),
 )

@@ -55,7 +55,7 @@ from typing import Any
 import numpy as np
 
 from gpulab import hardware
-from gpulab.exercises.builders import answered
+from gpulab.exercises.builders import answered, prediction
 from gpulab.exercises.cases import of_kinds
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
@@ -609,10 +609,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, reason: str, answer: float | None = None, tolerance: float = 0.05
-) -> Prediction:
-    return Prediction(f"edge.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "edge", LAB, tolerance=0.05)
 
 
 def bytes_of(parameters: float, bits: float, group: int = 0) -> float:
@@ -625,49 +622,49 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "tops",
         "An AGX Orin's headline is 275 TOPS. Dense int8 on its GPU, in TOPS",
         "TOPS",
-        "275 counts 2:4 sparsity, and 105 of it belongs to another unit: (275 − 105) / 2.",
         85,
-        0.03,
+        "275 counts 2:4 sparsity, and 105 of it belongs to another unit: (275 − 105) / 2.",
+        tolerance=0.03,
     ),
     _prediction(
         "eight",
         "8 billion weights in 8 bits, with a 16-bit scale for each 64 of them",
         "GB",
-        "8 + 16/64 = 8.25 bits a weight: more than the 8 GB of the board, before anything else.",
         bytes_of(8e9, 8, 64) / 1e9,
-        0.01,
+        "8 + 16/64 = 8.25 bits a weight: more than the 8 GB of the board, before anything else.",
+        tolerance=0.01,
     ),
     _prediction(
         "token",
         "Least time of a token, 8 billion weights of 4.25 bits at 102 GB/s",
         "ms",
-        "Each token reads all weights once: 4.25 GB over 102 GB/s.",
         1e3 * bytes_of(8e9, 4, 64) / 102e9,
-        0.05,
+        "Each token reads all weights once: 4.25 GB over 102 GB/s.",
+        tolerance=0.05,
     ),
     _prediction(
         "modes",
         "An AGX Orin goes from its 50 W mode to 30 W. Least time of a token there over that at 50 W",
         "times",
+        1,
         "The cap lowers the GPU's clock and turns half of it off, but the memory's clock stays, and decoding "
         "waits for memory.",
-        1,
-        0,
+        tolerance=0,
     ),
     _prediction(
         "age",
         "A camera gives 30 frames a second, the model takes 40 ms, frames queue up. Age of the frame that is "
         "done after a minute",
         "s",
-        "1,500 frames are done, and frame 1,500 came at 50 s.",
         10,
-        0.02,
+        "1,500 frames are done, and frame 1,500 came at 50 s.",
+        tolerance=0.02,
     ),
     _prediction(
         "int8",
         "Size of a float32 model's file over that of its int8 file",
         "times",
-        "4 bytes to 1; scales, names and biases take a little.",
+        reason="4 bytes to 1; scales, names and biases take a little.",
         tolerance=0.05,
     ),
     _prediction(
@@ -675,8 +672,8 @@ PREDICTIONS: tuple[Prediction, ...] = (
         "How much shorter does a token get, if half of the layers go from the CPU to a GPU that reads 10 "
         "times as fast? Time before over time after, without transfers",
         "times",
-        "Half of the time stays: 1 / (0.5 + 0.05). Amdahl's law.",
         1 / 0.55,
-        0.03,
+        "Half of the time stays: 1 / (0.5 + 0.05). Amdahl's law.",
+        tolerance=0.03,
     ),
 )

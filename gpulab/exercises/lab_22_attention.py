@@ -35,9 +35,11 @@ once; five products, and an exponential a pair.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.lab_12_attention import scaled_queries
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Sizes
 
@@ -334,10 +336,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float, reason: str, tolerance: float = 0
-) -> Prediction:
-    return Prediction(f"attention_project.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "attention_project", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

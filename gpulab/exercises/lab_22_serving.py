@@ -31,10 +31,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from gpulab import serving
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.lab_20_engine import Question, _question
 from gpulab.exercises.spec import Budget, Case, Exercise, Prediction, Sizes
 from gpulab.serving import traces
@@ -186,10 +188,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"serving_project.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "serving_project", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

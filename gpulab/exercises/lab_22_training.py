@@ -36,11 +36,13 @@ that exchange.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpulab import hardware
+from gpulab.exercises.builders import prediction
 from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 from gpulab.models import known
 
@@ -357,10 +359,7 @@ EXERCISES: tuple[Exercise, ...] = (
 )
 
 
-def _prediction(
-    key: str, question: str, unit: str, answer: float | None, reason: str, tolerance: float = 0.0
-) -> Prediction:
-    return Prediction(f"training_project.{key}", LAB, question, unit, answer, tolerance, reason)
+_prediction = partial(prediction, "training_project", LAB)
 
 
 PREDICTIONS: tuple[Prediction, ...] = (

@@ -90,16 +90,6 @@ def wrong_files(lab: str) -> list[Path]:
     return sorted((ROOT / "solutions" / lab / "wrong").glob("*.py"))
 
 
-def wrong_header(path: Path) -> dict[str, str]:
-    """What the first line of a wrong submission says: exercise, fails, says."""
-    first = path.read_text().splitlines()[0]
-    match = re.fullmatch(r"# exercise: (?P<exercise>\S+)  fails: (?P<fails>.+?)  says: (?P<says>.+)", first)
-    assert match, (
-        f"{path.name}: its first line must read '# exercise: …  fails: …  says: …', two blanks between"
-    )
-    return match.groupdict()
-
-
 def wrong_answer(path: Path) -> dict[str, Any]:
     """The names that a wrong submission binds; functions that its lab gives are there for it to call."""
     source = path.read_text()

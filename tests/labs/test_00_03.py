@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gpulab
+from grading.prove import wrong_file
 from tests.labs import notebooks
 
 LABS = ("00_start_here", "03_cuda_with_numba")
@@ -40,7 +41,7 @@ def function(lab: str, exercise: str) -> str:
 )
 def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, label, derived):
     lab, path = next((lab, path) for lab, path in WRONG if path.stem == stem)
-    exercise = notebooks.wrong_header(path)["exercise"]
+    exercise = wrong_file(path).exercise
     verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[function(lab, exercise)])
     part = next(part for part in verdict.parts if part.label == label)
     assert part.measured == pytest.approx(derived, rel=1e-3)

@@ -19,6 +19,7 @@ from gpulab.exercises.lab_02_gpu_architecture import (
     sm_limits,
 )
 from gpulab.exercises.references.lab_02_gpu_architecture import active_blocks, break_even, issue, warps_needed
+from grading.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "02_gpu_architecture"
@@ -26,7 +27,7 @@ WRONG = {path.stem: path for path in notebooks.wrong_files(LAB)}
 
 
 def verdict_of(stem: str):
-    exercise = notebooks.wrong_header(WRONG[stem])["exercise"]
+    exercise = wrong_file(WRONG[stem]).exercise
     function = notebooks.checks(LAB)[exercise][0]
     return gpulab.check(exercise, notebooks.wrong_answer(WRONG[stem])[function])
 

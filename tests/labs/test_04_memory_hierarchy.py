@@ -9,6 +9,7 @@ import gpulab
 from gpulab.exercises import registry
 from gpulab.exercises.references.lab_04_memory_hierarchy import sectors, ways
 from gpulab.plot import Request
+from grading.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "04_memory_hierarchy"
@@ -35,7 +36,7 @@ def function(exercise: str) -> str:
 )
 def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, label):
     path = next(path for path in WRONG if path.stem == stem)
-    exercise = notebooks.wrong_header(path)["exercise"]
+    exercise = wrong_file(path).exercise
     verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[function(exercise)])
     part = next(part for part in verdict.parts if part.label == label)
     assert part.measured == part.naive

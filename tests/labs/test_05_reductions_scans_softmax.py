@@ -14,6 +14,7 @@ from gpulab import device as devices
 from gpulab.exercises import cases, registry, showing
 from gpulab.exercises.run import run
 from gpulab.profile.watch import Watch
+from grading.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "05_reductions_scans_softmax"
@@ -57,7 +58,7 @@ def kernels_of(text: str) -> dict:
 )
 def test_a_naive_kernel_costs_what_was_derived(stem, label):
     path = next(path for path in WRONG if path.stem == stem)
-    exercise = registry.find(notebooks.wrong_header(path)["exercise"])
+    exercise = registry.find(wrong_file(path).exercise)
     kernel = notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise.name][0]]
     budget = next(budget for budget in exercise.budgets if budget.label == label)
     case, watch = exercise.cases[-1], Watch(devices.current())

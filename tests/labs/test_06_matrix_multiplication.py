@@ -9,6 +9,7 @@ import gpulab
 from gpulab import cuda, hardware
 from gpulab import cupy as cp
 from gpulab.exercises import find, registry
+from grading.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "06_matrix_multiplication"
@@ -61,11 +62,11 @@ def square(kernel, grid, block):
 )
 def test_a_naive_kernel_costs_what_was_derived(stem, label):
     """A wrong submission's verdict must say what its first line says: here that is what was derived."""
-    header = notebooks.wrong_header(next(path for path in WRONG if path.stem == stem))
-    exercise = find(header["exercise"])
+    header = wrong_file(next(path for path in WRONG if path.stem == stem))
+    exercise = find(header.exercise)
     budget = next(budget for budget in exercise.budgets if budget.label == label)
     naive = budget.naive_for(exercise.cases[-1].sizes)
-    assert header["says"].split()[0] == (f"{naive:,.0f}" if naive > 100 else f"{naive:.3g}")
+    assert header.says.split()[0] == (f"{naive:,.0f}" if naive > 100 else f"{naive:.3g}")
 
 
 def test_what_the_lab_is_remembered_by(solutions):

@@ -15,6 +15,7 @@ from gpulab.exercises.references.lab_07_cuda_cpp import mix
 from gpulab.exercises.references.lab_07_cupy import pipeline as run_plan
 from gpulab.exercises.spec import WrongAnswer
 from gpulab.profile.engines import Operation, makespan
+from grading.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "07_cuda_cpp_and_cupy"
@@ -35,7 +36,7 @@ WRONG = notebooks.wrong_files(LAB)
 )
 def test_a_naive_kernel_costs_what_was_derived_and_earns_nothing_for_it(stem, label):
     path = next(path for path in WRONG if path.stem == stem)
-    exercise = notebooks.wrong_header(path)["exercise"]
+    exercise = wrong_file(path).exercise
     verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]])
     part = next(part for part in verdict.parts if part.label == label)
     assert part.measured == part.naive
@@ -126,7 +127,7 @@ def test_the_squares_are_rounded_as_the_text_says():
 )
 def test_a_naive_answer_of_part_b_costs_what_was_derived(stem, label):
     path = next(path for path in WRONG if path.stem == stem)
-    exercise = notebooks.wrong_header(path)["exercise"]
+    exercise = wrong_file(path).exercise
     verdict = gpulab.check(exercise, notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise][0]])
     part = next(part for part in verdict.parts if part.label == label)
     assert part.measured == part.naive

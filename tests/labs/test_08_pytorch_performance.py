@@ -23,6 +23,7 @@ from gpulab.profile.tensors import TensorReport  # noqa: E402
 from grading.graft import graft  # noqa: E402
 from grading.judge import Judge  # noqa: E402
 from grading.notebooks import questions  # noqa: E402
+from grading.prove import wrong_file  # noqa: E402
 from grading.sandbox import Limits  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
@@ -43,8 +44,8 @@ def report(name: str, fn: Any) -> TensorReport:
 
 def wrong(name: str) -> Any:
     path = notebooks.ROOT / "solutions" / LAB / "wrong" / f"{name}.py"
-    header = notebooks.wrong_header(path)
-    return notebooks.wrong_answer(path)[header["exercise"].partition(".")[2]]
+    header = wrong_file(path)
+    return notebooks.wrong_answer(path)[header.exercise.partition(".")[2]]
 
 
 def test_gpt_2_has_148_parameter_tensors_and_124_million_parameters():

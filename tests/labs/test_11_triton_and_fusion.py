@@ -30,6 +30,7 @@ from gpulab.exercises.references.lab_11_triton_and_fusion import cost, uniform  
 from gpulab.exercises.run import run  # noqa: E402
 from gpulab.exercises.spec import WrongAnswer  # noqa: E402
 from gpulab.profile.watch import Watch  # noqa: E402
+from grading.prove import wrong_file  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "11_triton_and_fusion"
@@ -57,7 +58,7 @@ def answer_of(prediction: str) -> float:
     ],
 )
 def test_a_naive_kernel_costs_what_was_derived(stem, label):
-    exercise = registry.find(notebooks.wrong_header(WRONG[stem])["exercise"])
+    exercise = registry.find(wrong_file(WRONG[stem]).exercise)
     host = notebooks.wrong_answer(WRONG[stem])[notebooks.checks(LAB)[exercise.name][0]]
     budget = next(budget for budget in exercise.budgets if budget.label == label)
     case, watch = exercise.cases[-1], Watch(devices.current())

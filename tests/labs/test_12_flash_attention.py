@@ -24,6 +24,7 @@ from gpulab.exercises.lab_12_attention import (  # noqa: E402
 )
 from gpulab.exercises.references import lab_12_attention as references  # noqa: E402
 from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
+from grading.prove import wrong_file  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "12_flash_attention"
@@ -43,7 +44,7 @@ def report(name, fn):
 
 def wrong(stem):
     path = notebooks.ROOT / "solutions" / LAB / "wrong" / f"{stem}.py"
-    return notebooks.wrong_answer(path)[notebooks.wrong_header(path)["exercise"].partition(".")[2]]
+    return notebooks.wrong_answer(path)[wrong_file(path).exercise.partition(".")[2]]
 
 
 def eager(q, k, v):

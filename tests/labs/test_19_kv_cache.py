@@ -34,6 +34,7 @@ from gpulab.exercises.lab_19_kv_cache import (  # noqa: E402
 from gpulab.exercises.references import lab_19_kv_cache as references  # noqa: E402
 from gpulab.exercises.spec import WrongAnswer  # noqa: E402
 from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
+from grading.prove import wrong_file  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "19_llm_inference"
@@ -47,7 +48,7 @@ def solved():
 @cache
 def wrong(stem):
     path = notebooks.ROOT / "solutions" / LAB / "wrong" / f"{stem}.py"
-    return notebooks.wrong_answer(path)[notebooks.wrong_header(path)["exercise"].partition(".")[2]]
+    return notebooks.wrong_answer(path)[wrong_file(path).exercise.partition(".")[2]]
 
 
 # ---------------------------------------------------------------- counting

@@ -12,6 +12,7 @@ import gpulab
 from gpulab.exercises import cases, find, registry
 from gpulab.exercises.registry import of_lab
 from grading.judge import judge_cases
+from grading.prove import wrong_file
 from tests.labs import notebooks
 
 LABS = notebooks.labs()
@@ -111,15 +112,16 @@ def test_the_stub_fails_with_a_message(lab, exercise, stubs):
 
 @pytest.mark.parametrize("lab, path", WRONG, ids=[path.stem for _, path in WRONG])
 def test_a_wrong_submission_fails_for_its_reason_and_no_other(lab, path):
-    header = notebooks.wrong_header(path)
-    answer = notebooks.wrong_answer(path)[function(lab, header["exercise"])]
-    verdict = gpulab.check(header["exercise"], answer)
-    assert ", ".join(missed(verdict)) == header["fails"], str(verdict)
-    assert header["says"].lower() in " ".join(str(verdict).lower().split()), str(verdict)
+    header = wrong_file(path)
+    assert header.fails and header.says
+    answer = notebooks.wrong_answer(path)[function(lab, header.exercise)]
+    verdict = gpulab.check(header.exercise, answer)
+    assert ", ".join(missed(verdict)) == header.fails, str(verdict)
+    assert header.says.lower() in " ".join(str(verdict).lower().split()), str(verdict)
 
 
 def test_two_wrong_submissions_for_every_exercise():
-    headers = [notebooks.wrong_header(path)["exercise"] for _, path in WRONG]
+    headers = [wrong_file(path).exercise for _, path in WRONG]
     assert {name for _, name in EXERCISES if headers.count(name) < 2} == set()
 
 
