@@ -71,8 +71,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Contest:
-    """One case to be timed. `draw(turn)` makes the arrays of a turn, `wrong(drawn, after)` says in words what
-    is wrong with what a side left behind, `least` is the time in seconds that nothing can beat."""
+    """One case to be timed. `draw(number)` makes the arrays of one turn of one side, by its number;
+    `wrong(drawn, after)` says in words what is wrong with what that side left behind, and `least` is the time
+    in seconds that nothing can beat."""
 
     case: str
     submission: Side
@@ -127,10 +128,11 @@ def _pairs(contest: Contest, settings: Settings, clock: Callable[[], float], by:
     """Seconds of both sides, turn by turn; more while they are noisy, until `by`. Raises _Ended."""
     found: list[tuple[Turn, Turn]] = []
     for number in range(settings.warm_up + settings.most):
-        drawn = contest.draw(number)
         sides = [contest.submission, contest.reference]
         order = (0, 1) if number % 2 else (1, 0)  # each is first as often as the other
-        turns = {side: _turn(contest, sides[side], drawn, side == 0) for side in order}
+        turns = {
+            side: _turn(contest, sides[side], contest.draw(2 * number + side), side == 0) for side in order
+        }
         if number >= settings.warm_up:
             found.append((turns[0], turns[1]))
         if len(found) >= settings.fewest:

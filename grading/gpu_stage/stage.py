@@ -215,7 +215,7 @@ def _contest(
     truth = registry.reference(exercise.name)
 
     def draw(turn: int) -> _Drawn:
-        pattern = contents.POISON[turn % len(contents.POISON)]
+        pattern = contents.POISON[turn // 2 % len(contents.POISON)]  # numbers of one side are even or odd
         made = contents.arguments(exercise, case, numbers(case.name, turn), pattern)
         return _Drawn(made, contents.expected(truth, made, case))
 

@@ -104,10 +104,12 @@ class SimulatedGpu:
 
 
 class _Side:
-    def __init__(self, program: Program, gpu: SimulatedGpu) -> None:
+    def __init__(self, program: Program, gpu: SimulatedGpu, given: list[Arrays]) -> None:
         self.player = Player(gpu, program.head, program.codes, gpu.clock)
+        self.given = given
 
     def run(self, arrays: Arrays) -> Turn:
+        self.given.append([a.copy() for a in arrays])
         seconds, left = self.player.run([a.tobytes() for a in arrays])
         after = [np.frombuffer(d, a.dtype).reshape(a.shape) for d, a in zip(left, arrays, strict=True)]
         return Turn(seconds["seconds"], seconds["flush"], seconds["waited"], after)
@@ -115,7 +117,8 @@ class _Side:
 
 @dataclass
 class SimulatedTimer:
-    """A device for the stage. `busy` is how many use it, `most` how many did at once at any time."""
+    """A device for the stage. `busy` is how many use it, `most` how many did at once at any time; `given` is
+    all that its processes were given."""
 
     name: str = "A100"
     driver: str = "simulated"
@@ -124,6 +127,7 @@ class SimulatedTimer:
     timed: int = 0
     busy: int = 0
     most: int = 0
+    given: list[Arrays] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -138,4 +142,4 @@ class SimulatedTimer:
     @contextmanager
     def side(self, program: Program, seconds: float) -> Iterator[_Side]:
         assert all(re.search(rb"\.entry", code) for code in program.codes)
-        yield _Side(program, SimulatedGpu(self.chance))
+        yield _Side(program, SimulatedGpu(self.chance), self.given)

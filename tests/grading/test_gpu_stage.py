@@ -90,6 +90,8 @@ def test_a_class_is_timed_once_and_everybody_gets_the_speed_that_is_theirs(
 
     assert line_of(result, "dan")[1] is None  # what did not pass is not timed
     assert (timer.timed, timer.most) == (3, 1)
+    assert len({a.tobytes() for a, _ in timer.given}) == len(timer.given)  # contents of every turn are new
+    assert not any(np.isin(a, b).any() for a, b in timer.given)  # and none of the results is given along
 
     with Gradebook(course.db_url) as book:
         scores = {s: book.find_submission_notebook(LAB, LAB, s).score for s in ("ada", "bob", "cyd")}
