@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -53,3 +56,33 @@ def test_the_first_lines_count_the_course() -> None:
     numbers, hours = {lab.number for lab in labs}, sum(lab.hours for lab in labs)
     said = f"{len(numbers)} labs, {len(list(exercises()))} exercises, about {int(hours)} hours"
     assert said in " ".join(README.partition("## ")[0].split())
+
+
+def said_by(*command: str, folder: Path) -> list[str]:
+    """The lines that a command prints, indented as in the README, without the time that it took."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GPULAB_PROGRESS": str(folder / "progress.json")}
+    environment |= {"GPULAB_SIMULATE": "1"}
+    ran = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    return without_times("".join(f"    {line}\n" for line in ran.stdout.splitlines())).splitlines()
+
+
+def without_times(text: str) -> str:
+    return re.sub(r" +[\d.]+ s$", "", text, flags=re.MULTILINE)
+
+
+def test_the_report_that_the_readme_shows_is_what_its_kernel_gives(tmp_path: Path) -> None:
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert code
+    (tmp_path / "shown.py").write_text(re.sub(r"^(gpulab\.profile.*)$", r"print(\1)", code[1], flags=re.M))
+    report = said_by("shown.py", folder=tmp_path)
+    last = next(i for i, line in enumerate(report) if "costliest line" in line)
+    assert "\n".join(report[: last + 1]) in without_times(README)
+
+
+def test_the_verdict_that_the_readme_shows_is_what_a_kernel_without_a_guard_gets(tmp_path: Path) -> None:
+    kernel = "@cuda.jit\ndef double(a, out):\n    i = cuda.grid(1)\n    out[i] = a[i] + a[i]\n"
+    (tmp_path / "mine.py").write_text(f"from gpulab import cuda\n\n{kernel}")
+    verdict = said_by("-m", "gpulab", "check", "mine.py::start.double", folder=tmp_path)
+    assert "0 of 2.0 points" in verdict[0] and "\n".join(verdict[:7]) in README
