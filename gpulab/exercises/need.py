@@ -25,11 +25,12 @@ def need(*functions: Callable[..., Any]) -> None:
     Raises NotSolvedYet.
     """
     for fn in functions:
-        if _is_empty(fn):
+        if is_empty(fn):
             raise NotSolvedYet(messages.write_first(name_of(fn)))
 
 
-def _is_empty(fn: Any) -> bool:
+def is_empty(fn: Any) -> bool:
+    """Whether a function or kernel is still as the lab left it."""
     if IN_CUDA in (getattr(fn, "code", None) or ""):
         return True
     code = getattr(getattr(fn, "py_func", fn), "__code__", None)

@@ -214,6 +214,10 @@ def test_a_check_of_what_the_lab_left_empty_is_no_attempt() -> None:
     def worst_line(lines):
         raise NotImplementedError
 
-    verdict = check("start.worst_line", worst_line)
-    assert "not counted as an attempt" in str(verdict)
+    @cuda.jit
+    def double(a, out):
+        raise NotImplementedError
+
+    for name, fn in (("start.worst_line", worst_line), ("start.double", double)):
+        assert "not counted as an attempt" in str(check(name, fn))
     assert progress.load()["exercises"] == {}
