@@ -489,7 +489,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "waiting",
                 naive=3,
                 unit="times",
-                why="the least possible after backward; naive are buckets of 25 MB",
+                why="of the least possible after backward",
                 advice="One bucket for all starts when backward has ended; one for each gradient pays the "
                 "latency every time. When does your first bucket start, and what does the network do between "
                 "two? What must be in the last bucket, and what need not be?",

@@ -478,7 +478,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "lost time, 24 h",
                 naive=172,
                 unit="% more loss than the least",
-                why="naive: every ten minutes",
+                why="near the best interval it hardly changes",
                 case="24 h",
                 advice="Which is larger with your interval: what saving costs, or what a failure throws "
                 "away?",

@@ -533,7 +533,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "size",
                 naive=lambda s: packed_bytes(int(s["inputs"]), int(s["outputs"]), int(s["hidden"])),
                 unit="B",
-                why="naive: all units",
+                why="what `limit` says",
                 advice="What does each kept unit cost, and how many of them does the limit pay for?",
             ),
             Budget(
@@ -571,14 +571,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 1,
                 "experts",
                 1.9,
-                "from the front: twice",
+                "no plan is faster",
                 "It takes {times} × the least time. Which layers save most µs per MB of GPU memory?",
             ),
             _place_budget(
                 2,
                 "costly link",
                 1.25,
-                "most µs per MB: about 1.4",
+                "no plan is faster",
                 "It takes {times} × the least time. How often does your plan cross the link, and what does a "
                 "layer save when its neighbours are on the other side?",
             ),

@@ -433,13 +433,14 @@ def _one(unit: str) -> str:
 
 def budget(asked: Budget, value: float | None, limit: float, naive: float | None) -> str:
     word = {"<=": "budget", ">=": "at least", "==": "exactly"}[asked.sense]
+    why = f" ({asked.why})" if asked.why else ""
     parts = [
         _told_apart(asked, value, limit),
-        f"{word} {number_of(asked.metric, limit, asked.unit)}",
+        f"{word} {number_of(asked.metric, limit, asked.unit)}{why}",
     ]
     if naive is not None:
         parts.append(f"naive {number_of(asked.metric, naive, asked.unit)}")
-    return "   ".join(parts) + (f"   ({asked.why})" if asked.why else "")
+    return "   ".join(parts)
 
 
 def _told_apart(asked: Budget, value: float | None, limit: float) -> str:
