@@ -12,7 +12,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,11 @@ class Update(Shown):
     added: tuple[str, ...]
     conflicts: dict[str, tuple[str, ...]]
     copies: Path | None
+    older: Path | None = None  # the package beside the labs, if it is not the new version's
 
     def card(self) -> Card:
         if not self.changed and not self.added:
-            return Card((Note("The labs are up to date."),))
+            return Card((Note("The labs are up to date."), *self._package()))
         right = f"{len(self.changed)} changed, {len(self.added)} new"
         pieces: list[Piece] = [Heading(Span("The labs are up to date", "strong"), right)]
         for path in self.changed:
@@ -51,7 +52,17 @@ class Update(Shown):
         pieces += [Row(path, "new", "", "pass") for path in self.added]
         if self.copies:
             pieces.append(Note(f"As they were before: {self.copies}"))
-        return Card(tuple(pieces))
+        return Card((*pieces, *self._package()))
+
+    def _package(self) -> tuple[Note, ...]:
+        if self.older is None:
+            return ()
+        return (
+            Note(
+                f"The labs belong to another version of gpulab than {self.older}: put the new version's"
+                " gpulab/, pyproject.toml and constraints*.txt in the place of yours, then `make setup`."
+            ),
+        )
 
 
 def update(labs: Path, source: Path | None = None) -> Update:
@@ -63,7 +74,10 @@ def update(labs: Path, source: Path | None = None) -> Update:
     if source is None:
         return _from_upstream(labs)
     with _opened(source) as fresh:
-        return _apply(labs, _files(fresh), {})
+        done = _apply(labs, _files(fresh), {})
+        package, new = labs.parent / "gpulab", fresh.parent / "gpulab"
+        differs = package.is_dir() and new.is_dir() and _modules(package) != _modules(new)
+        return replace(done, older=package) if differs else done
 
 
 # ---------------------------------------------------------------- files
@@ -78,6 +92,10 @@ def _files(folder: Path) -> dict[str, bytes]:
         and path.name not in MINE
         and not any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
     }
+
+
+def _modules(package: Path) -> dict[str, bytes]:
+    return {path.relative_to(package).as_posix(): path.read_bytes() for path in package.rglob("*.py")}
 
 
 def _apply(labs: Path, fresh: dict[str, bytes], before: dict[str, bytes]) -> Update:

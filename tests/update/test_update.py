@@ -107,6 +107,15 @@ def test_a_zip_as_downloaded_will_do(course: Path, mine: Path, tmp_path: Path) -
     assert "# Lab, mended" in texts(read(mine))
 
 
+def test_labs_that_are_newer_than_the_package_beside_them_are_told_so(course: Path, mine: Path) -> None:
+    for root in (course, mine.parent):
+        (root / "gpulab").mkdir()
+        (root / "gpulab" / "code.py").write_text("same\n")
+    assert "another version" not in str(update(mine, course))
+    (course / "gpulab" / "code.py").write_text("new\n")
+    assert "belong to another version of gpulab" in " ".join(str(update(mine, course)).split())
+
+
 @pytest.mark.parametrize("kind", ["an empty folder", "a damaged zip"])
 def test_a_source_without_labs_changes_nothing(kind: str, mine: Path, tmp_path: Path) -> None:
     source = tmp_path / "source"
