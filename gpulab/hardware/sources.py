@@ -174,7 +174,7 @@ BCM2712 = Source(
     "Raspberry Pi documentation, BCM2712",
     "Raspberry Pi",
     2025,
-    "raspberrypi.com/documentation/computers/processors.html",
+    "github.com/raspberrypi/documentation, documentation/asciidoc/computers/processors/bcm2712.adoc",
 )
 EPYC_7742_PAGE = Source("AMD EPYC 7742 specifications", "AMD", 2019)
 EPYC_9654_PAGE = Source("AMD EPYC 9654 specifications", "AMD", 2022)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpulab.hardware import Comparison, Figure, compare
 
 from . import style
@@ -21,21 +23,34 @@ DRAWN = {
 def gpus(comparison: Comparison) -> style.Picture:
     """Draw what `gpulab.hardware.compare` compares, one panel per figure, each on a scale of its own.
 
-    A figure that a data sheet lacks is left out for all. Raises NothingToDraw where nothing is left.
+    A figure that a data sheet lacks is left out for all, and the caption says so. Raises NothingToDraw where
+    nothing is left.
     """
     names = [gpu.name for gpu in comparison.gpus]
     counts: dict[str, dict[str, float]] = {}
     leaders: dict[str, list[str]] = {}
+    lacking = []
     for label, cells in comparison.rows():
-        figures = [cell for cell in cells if isinstance(cell, Figure)]
-        if label in DRAWN and len(figures) == len(names) > 0:
-            unit, scale = DRAWN[label]
-            values = [float(figure) / scale for figure in figures]
-            counts[f"{label}\n{unit}"] = dict(zip(names, values, strict=True))
-            first = [name for name, value in zip(names, values, strict=True) if value == max(values)]
-            leaders.setdefault(" and ".join(first), []).append(label)
-    said = "; ".join(f"{who} in {' and '.join(of)}" for who, of in leaders.items())
-    return panels(counts, f"Highest: {said}.")
+        if label not in DRAWN:
+            continue
+        figures, short = [cell for cell in cells if isinstance(cell, Figure)], label.partition(",")[0]
+        if not figures or len(figures) < len(names):
+            lacking.append(short)
+            continue
+        unit, scale = DRAWN[label]
+        values = [float(figure) / scale for figure in figures]
+        counts[f"{label}\n{unit}"] = dict(zip(names, values, strict=True))
+        first = [name for name, value in zip(names, values, strict=True) if value == max(values)]
+        leaders.setdefault(_listed(first), []).append(short)
+    said = "; ".join(f"in {_listed(of)}: {who}" for who, of in leaders.items())
+    left = f" Left out, because not all data sheets state it: {_listed(lacking)}." if lacking else ""
+    return panels(counts, f"Highest {said}.{left}")
+
+
+def _listed(words: Sequence[str]) -> str:
+    """The words with commas, and the last one with "and"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def sample() -> style.Picture:
