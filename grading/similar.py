@@ -96,11 +96,15 @@ def ranked(
     students: int,
     least: float,
     words: Mapping[tuple[str, str], set[str]] | None = None,
+    fewest: int = FEWEST,
 ) -> list[Pair]:
-    """The pairs that features, by answer and student, have in common; `students` is the size of the class."""
+    """The pairs that features, by answer and student, have in common; `students` is the size of the class.
+
+    Answers with fewer than `fewest` features are left out.
+    """
     shared: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
     for cell, everybody in features_of.items():
-        own = {s: runs for s, runs in everybody.items() if len(runs) >= FEWEST}
+        own = {s: runs for s, runs in everybody.items() if len(runs) >= fewest}
         weight = _weights(own.values(), students)
         total = {s: sum(weight[f] for f in runs) for s, runs in own.items()}
         for pair, together in _together(own, weight, students):
@@ -112,7 +116,12 @@ def ranked(
         if cells and max(cells.values()) >= least:
             share = sum(t for t, _ in by_cell.values()) / sum(w for _, w in by_cell.values())
             result.append(Pair(pair, share, cells, tuple(sorted(words.get(pair, ())))))
-    return sorted(result, key=lambda p: (-max(p.cells.values()), -p.share, p.students))
+    return sorted(result, key=most_in_common)
+
+
+def most_in_common(pair: Pair) -> tuple[float, float, tuple[str, str]]:
+    """The order in which pairs are shown."""
+    return -max(pair.cells.values()), -pair.share, pair.students
 
 
 def _weights(all_runs: Iterable[frozenset[str]], students: int) -> dict[str, float]:
