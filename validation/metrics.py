@@ -76,6 +76,7 @@ TABLE: tuple[Measure, ...] = (
     *_reported("banks", "shared_store_requests shared_store_wavefronts"),
     Measure("sass_instructions", "instructions", (("smsp__inst_executed.sum",),), lambda o: o.executed.total),
     *(_pipe(name, name) for name in ("fma", "alu", "fp64", "fp16", "xu", "lsu", "tensor", "uniform")),
+    _pipe("adu", "adu"),
     _pipe("control", "cbu"),
     _traffic(
         "l1_load_hits", lambda t: t.l1_hits, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"

@@ -31,8 +31,10 @@ LATENCY: dict[str, Figure] = {
     "tensor": Figure(32, "cycles", PPT_GPU, "Ampere, summed in float32; 16 in float16"),
     "uniform": Figure(6, "cycles", ASSUMED),
     "control": Figure(4, "cycles", ACCEL_SIM, "branches"),
-    "other": Figure(20, "cycles", ASSUMED, "special registers"),
+    "adu": Figure(20, "cycles", ASSUMED, "constants that the cache has"),
+    "other": Figure(20, "cycles", ASSUMED, "clocks"),
 }
+SPECIAL_REGISTER = Figure(20, "cycles", ASSUMED, "the number of a thread or block")
 SHUFFLE = Figure(24, "cycles", ASSUMED, "as a load from shared memory")
 BARRIER = Figure(24, "cycles", ASSUMED, "after the last warp has come")
 
@@ -61,6 +63,7 @@ SHARPNESS = Figure(4, "(exponent)", ASSUMED, "how fast the longer of throughput 
 
 FIGURES: dict[str, Figure] = {
     **{f"latency, {pipe}": figure for pipe, figure in LATENCY.items()},
+    "latency, special register": SPECIAL_REGISTER,
     "latency, shuffle": SHUFFLE,
     "latency, barrier": BARRIER,
     "issue": SCHEDULERS,

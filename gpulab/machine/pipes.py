@@ -45,21 +45,22 @@ PIPES: dict[str, tuple[str, frozenset[str]]] = {
         opcodes("MUFU F2F F2I I2F FRND POPC FLO BREV"),
     ),
     "lsu": (
-        "loads, stores, atomics, shuffles",
+        "loads, stores, atomics, shuffles, special registers",
         opcodes(
-            "LD LDG LDS LDL LDSM LDGSTS LDC ST STG STS STL STSM ATOM ATOMG ATOMS RED REDG SHFL MEMBAR CCTL "
+            "S2R LD LDG LDS LDL LDSM LDGSTS ST STG STS STL STSM ATOM ATOMG ATOMS RED REDG SHFL MEMBAR CCTL "
             "LDGDEPBAR LDGMC QSPC SYNCS FENCE ARRIVES"
         ),
     ),
     "uniform": ("once for a whole warp", opcodes("R2UR S2UR")),  # and all opcodes that begin with U
+    "adu": ("constants, barriers of blocks", opcodes("LDC BAR")),
     "control": (
-        "branches, barriers, waiting",
+        "branches, waiting of warps",
         opcodes(
-            "BRA BRX BRXU JMP JMX EXIT RET CALL BSSY BSYNC BREAK WARPSYNC WARPGROUP BAR DEPBAR YIELD "
+            "BRA BRX BRXU JMP JMX EXIT RET CALL BSSY BSYNC BREAK WARPSYNC WARPGROUP DEPBAR YIELD "
             "NANOSLEEP BMOV B2R KILL RPCMOV ERRBAR BPT NOP PREEXIT ACQBULK ELECT ENDCOLLECTIVE"
         ),
     ),
-    "other": ("special registers, parameters", opcodes("S2R CS2R")),
+    "other": ("clocks and the like", opcodes("CS2R")),
 }
 _PIPE = {opcode: pipe for pipe, (_, names) in PIPES.items() for opcode in names}
 
@@ -77,7 +78,8 @@ _OF_PTX = {
         "tensor": "mma wgmma tcgen05",
         "xu": "ex2 lg2 sin cos tanh rcp rsqrt sqrt div popc clz brev bfind",
         "lsu": "ld ldu st atom red shfl ldmatrix stmatrix cp prefetch prefetchu membar fence",
-        "control": "bra brx ret exit call bar barrier mbarrier nanosleep trap brkpt elect griddepcontrol",
+        "adu": "bar barrier",
+        "control": "bra brx ret exit call mbarrier nanosleep trap brkpt elect griddepcontrol",
     }.items()
     for name in names.split()
 }

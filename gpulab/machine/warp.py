@@ -36,6 +36,8 @@ def latency_of(shared: float, memory: float) -> Latency:
             return float(pipelines.SHUFFLE)
         if base == "BAR":
             return float(pipelines.BARRIER)
+        if base in ("S2R", "S2UR"):
+            return float(pipelines.SPECIAL_REGISTER)
         pipe = pipe_of(name)
         return float(pipelines.LATENCY[pipe]) if pipe in pipelines.LATENCY else shared
 

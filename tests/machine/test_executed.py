@@ -70,7 +70,9 @@ def test_every_opcode_has_one_pipe():
         ("MUFU.RCP", "xu"),
         ("LDG.E.128", "lsu"),
         ("ULDC.64", "uniform"),
-        ("BAR.SYNC.DEFER_BLOCKING", "control"),
+        ("BAR.SYNC.DEFER_BLOCKING", "adu"),  # Nsight Compute: constants and barriers of blocks
+        ("LDC.64", "adu"),
+        ("S2R", "lsu"),  # Nsight Compute: special register reads, too
         ("NEVER_HEARD_OF", "other"),
     ],
 )
@@ -96,7 +98,7 @@ def test_an_opcode_runs_on_its_pipe(opcode, pipe):
         ("ld.global.f32 %f1, [%rd1]", "lsu"),
         ("ld.param.u64 %rd1, [x]", "other"),
         ("shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1", "lsu"),
-        ("bar.sync 0", "control"),
+        ("bar.sync 0", "adu"),
         ("vote.sync.ballot.b32 %r1, %p1, -1", "alu"),
     ],
 )
