@@ -168,5 +168,5 @@ def _box(ax: Axes, place: tuple[float, float], node: Node, faint: bool) -> None:
         fontsize=7,
         zorder=5,
     )
-    title = textwrap.fill(node.title, 15)
+    title = textwrap.fill(node.title, 14, break_long_words=False)
     ax.text(x + 0.06, y + HEIGHT - 0.21, title, va="top", color=colour, fontsize=7, linespacing=1.0, zorder=5)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import FancyBboxPatch
 
+from gpulab import course
 from gpulab.course import catalogue
 from gpulab.plot.lab_map import Node, columns, direct, lab_map
 from gpulab.plot.style import NothingToDraw
@@ -47,3 +49,18 @@ def test_no_two_boxes_overlap() -> None:
 def test_without_a_lab_there_is_nothing_to_draw() -> None:
     with pytest.raises(NothingToDraw):
         lab_map([], "nothing")
+
+
+@pytest.mark.parametrize("path", ["", *(path.name for path in catalogue.paths())])
+def test_every_title_stands_in_its_box_without_a_broken_word(path: str) -> None:
+    axes = course.lab_map(path).axes
+    canvas = FigureCanvasAgg(axes.figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    boxes = [p.get_window_extent(renderer) for p in axes.patches if isinstance(p, FancyBboxPatch)]
+    drawn = {text.get_text(): text.get_window_extent(renderer) for text in axes.texts}
+    for lab, box in zip(catalogue.labs().values(), boxes, strict=True):
+        (place,) = (
+            place for text, place in drawn.items() if text.replace("\n", " ").replace("- ", "-") == lab.title
+        )
+        assert box.x0 < place.x0 and place.x1 < box.x1 and box.y0 < place.y0, lab.title
