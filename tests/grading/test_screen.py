@@ -1,0 +1,87 @@
+"""What an instructor sees while a class is graded, and at its end."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from grading import screen
+from grading.classroom import ClassResult, Lab, Task
+from grading.notebooks import Question
+from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict
+
+ASKED = (Question("copy-check", "memory.copy", "copy", 4.0), Question("s", "memory.sectors", "sectors", 3.0))
+
+
+def terminal(clock: list[float] | None = None) -> Console:
+    now = clock or [0.0]
+    return Console(
+        file=io.StringIO(), force_terminal=True, width=120, get_time=lambda: now[0], color_system=None
+    )
+
+
+def said(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_bar_shows_how_many_are_done_and_the_time_left() -> None:
+    clock = [0.0]
+    console = terminal(clock)
+    with screen.progress_bar(console) as bar:
+        bar.progress.live.auto_refresh = False
+        for done in range(4):
+            clock[0] = 10.0 * done
+            bar("judging", done, 12)
+        bar.progress.refresh()
+    assert "judging" in said(console) and "3/12" in said(console)
+    assert "01:30" in said(console)  # nine more, ten seconds each
+
+
+def test_where_nobody_looks_there_is_no_bar() -> None:
+    console = Console(file=io.StringIO())
+    with screen.progress_bar(console) as bar:
+        bar("judging", 1, 2)
+    assert said(console) == ""
+
+
+def exercise(name: str, points: float, of: float, reason: str = "") -> ExerciseVerdict:
+    return ExerciseVerdict(name, "cell", (Line("right", points, of, "", reason, reason),))
+
+
+def result(**points: float | str) -> ClassResult:
+    """A class of one notebook, by student: the points of memory.copy, or why there is no verdict."""
+    found = ClassResult(Lab("90_class", {}, {"90_class": ASKED}))
+    for student, value in points.items():
+        lost = "" if value == 4.0 else "`b[7]` is 1"
+        verdicts = () if isinstance(value, str) else (
+            exercise("memory.copy", value, 4.0, lost), exercise("memory.sectors", 3.0, 3.0)
+        )  # fmt: skip
+        ungraded = value if isinstance(value, str) else ""
+        verdict = NotebookVerdict("key", "digest", verdicts, ungraded=ungraded)
+        found.tasks[student] = [Task(student, "90_class", b"", "key", verdict)]
+    return found
+
+
+def test_the_summary_has_pass_rates_means_reasons_the_distribution_and_everybody_without_a_grade() -> None:
+    console = terminal()
+    graded = result(ada=4.0, bob=0.0, cyd=2.0, dan=4.0, eve="the notebook is \x1b[31mnot JSON")
+    graded.refused["fay"] = "not on the roster"
+    graded.missing = ("gus",)
+    graded.seconds = 75
+    screen.show(console, graded)
+    lines = said(console).splitlines()
+
+    def line(start: str) -> list[str]:
+        return next(" ".join(text.split()) for text in lines if text.startswith(start)).split(" ", 4)
+
+    assert "graded 4" in lines[0] and "median 6 of 7" in lines[0] and "ungraded 2" in lines[0]
+    assert "1:15" in lines[0]
+    assert line("memory.copy")[1:3] == ["50%", "2.5/4"] and "is 1 (2)" in line("memory.copy")[4]
+    assert line("memory.sectors")[1:3] == ["100%", "3.0/3"]
+    assert sum(text.count("█") > 0 for text in lines) == 3  # 3, 5 and 7 points
+    assert any("2  memory.copy:" in text for text in lines)  # under the most frequent reasons
+    assert any("gus" in text for text in lines)
+    assert any(text.startswith("ungraded  eve") and "\x1b" not in text for text in lines)
+    assert any(text.startswith("refused   fay  not on the roster") for text in lines)
