@@ -38,6 +38,18 @@ class Flow:
         ]
         return min(safe)[2] if safe else ""  # in a tie `after`
 
+    def is_polled(self, index: int) -> bool:
+        """Whether an instruction is in a loop that does nothing but look: no store, no barrier."""
+        here = self._segment(index)
+        if here not in self._following(here):
+            return False
+        loop = [n for n in self._following(here) if here in self._following(n)]
+        return not any(
+            i.parts[0] in ("st", "bar", "barrier")
+            for n in loop
+            for i in self._program.instructions[self._segments[n].first : self._segments[n].stop]
+        )
+
     def is_repeated(self, first: int, second: int) -> bool:
         """Whether `second` comes after `first` in another round of a loop, or in another copy of its body."""
         low, high = sorted((first, second))

@@ -37,6 +37,7 @@ class Pages:
     def __init__(self, start: int, nbytes: int) -> None:
         self._origin = start & -PAGE
         self._place = np.full((start + nbytes - self._origin >> PAGE_BITS) + 1, -1, np.int64)
+        self.most = len(self._place) * PAGE  # bytes
         self.nbytes = 0  # of the pages where somebody came by
 
     def offset(self, address: Array) -> Array:

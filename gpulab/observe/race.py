@@ -25,6 +25,7 @@ class Touch:
     """One side of a race: a thread's access of kind READ, WRITE, ATOMIC or BLOCK_ATOMIC at a source line.
 
     `linear_thread` counts within the block; `value` is what was read or written, empty where it is not known.
+    `verb` says what it does where VERBS would not do.
     """
 
     location: Location | None
@@ -33,6 +34,7 @@ class Touch:
     linear_thread: int
     kind: int
     value: str = ""
+    verb: str = ""
 
     @property
     def line(self) -> int:
@@ -47,7 +49,8 @@ class Race:
     `label` is the learner's name of the array, empty where it is not known. `place` says where a barrier of
     all threads would order the two: ``after`` the first or ``before`` the second line, empty if neither or
     not known. `repeated` says of two accesses on one line that they belong to different rounds of a loop,
-    `signalled` of a kernel that its threads use atomics or volatile accesses, too.
+    `signalled` of a kernel that its threads use atomics or volatile accesses, too, `in_parts` that only some
+    threads wait at some barriers. The elements are words of an array of structs if it `has_fields`.
     """
 
     kernel: str
@@ -60,6 +63,8 @@ class Race:
     place: str = ""
     repeated: bool = False
     signalled: bool = False
+    in_parts: bool = False
+    has_fields: bool = False
 
     @property
     def block(self) -> Index:
@@ -81,11 +86,14 @@ class Race:
         array = f" `{self.label}`" if self.label else ""
         place = ", ".join(map(str, self.element))
         word = f"{self.label}[{place}]" if self.label else f"element {place}"
+        if self.has_fields:
+            start = self.element[0] * self.size
+            word = f"bytes {start} to {start + self.size - 1} of {self.label}"
         touches = sorted((self.first, self.second), key=lambda t: t.line)
         width = max(len(source_text(t.location)) for t in touches)
         rows = [
             f"    {t.line:4} │ {source_text(t.location):<{width}}   "
-            f"thread {t.linear_thread} of block {_short(t.block)} {VERBS[t.kind]} {word}"
+            f"thread {t.linear_thread} of block {_short(t.block)} {t.verb or VERBS[t.kind]} {word}"
             + (f" = {t.value}" if t.value else "")
             for t in touches
         ]
@@ -102,10 +110,10 @@ class Race:
             usual = (
                 "Usual cure: let each block write its own elements, use an atomic, or make it two kernels."
             )
-            if self.signalled and (self.first.kind, self.second.kind) == (WRITE, READ):
+            if self.signalled and {self.first.kind, self.second.kind} == {READ, WRITE}:
                 fence = "__threadfence()" if c else "cuda.threadfence()"
-                usual += f" If a flag or a counter tells the reader that the writer is done: {fence} before "
-                usual += "it is raised, and after it is seen."
+                usual += f" If a flag, a counter or a lock tells whose turn it is: {fence} before "
+                usual += "it is raised or opened, and after it is seen or taken."
             return "Nothing orders two blocks of one launch.", usual
         names = ("__syncwarp()", "__syncthreads()") if c else ("cuda.syncwarp()", "cuda.syncthreads()")
         cure = names[0 if self.within_a_warp else 1]
@@ -130,12 +138,9 @@ class Race:
                 f"Usual cure: {cure} between the two, outside any branch, where all threads of the {members} "
             )
             usual += "come by."
-        if earlier < later:
-            return f"No barrier between line {earlier} and line {later}.", usual
-        return (
-            f"No barrier between line {earlier} and line {later} of the next pass through the loop.",
-            usual,
-        )
+        barrier = "No barrier at which both threads wait" if self.in_parts else "No barrier"
+        again = "" if earlier < later else " of the next pass through the loop"
+        return f"{barrier} between line {earlier} and line {later}{again}.", usual
 
 
 def _short(block: Index) -> str:

@@ -2,12 +2,13 @@
 
 What orders two accesses: the program of one thread, a barrier of the block, ``syncwarp`` between lanes of one
 warp, an mbarrier between those who arrive and those who wait, and between blocks an atomic (or volatile)
-access after a fence that another block has seen. The detector does not need the race to go wrong: it
-remembers who touched each word last, and what has happened since.
+access after a fence that another block has seen, with a fence after it, too. The detector does not need the
+race to go wrong: it remembers who touched each word last, and what has happened since.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -16,8 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpulab.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
-from gpulab.simt.errors import Index, indexed_names
-from gpulab.simt.program import is_volatile
+from gpulab.simt.errors import Index, indexed_names, source_text
 from gpulab.simt.types import DTYPES
 
 from .clocks import Clocks
@@ -41,18 +41,27 @@ from .shadow import (
 
 Array = np.ndarray
 
+ROOM = 1 << 20  # bytes of an array for which there is room at once; it costs nothing before it is used
 PUT_OFF = 64  # reads of every thread of a chunk that are put off at most
 REMEMBERED = 16  # groups of lanes whose threads are kept numbered
 
 
+STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}  # loads and stores that others may meet
+ACQUIRES, RELEASES = {"acquire", "acq_rel"}, {"release", "acq_rel"}
+
+Counts = dict[int, int]  # how many of its releases are known, by block
+
+
 @dataclass(frozen=True)
 class _Release:
-    """At time `tick` a thread made visible what it had written, and its block before its barrier at time
-    `barrier`."""
+    """A thread told others what it had written before its fence at time `fence`, its own block what it had
+    written before `fence_here`, and what its block and its warp had before the barriers at those times."""
 
     thread: int
     barrier: int
-    tick: int
+    warp_barrier: int
+    fence: int
+    fence_here: int
 
 
 class Races(Observer):
@@ -78,15 +87,20 @@ class Races(Observer):
         self._example = -1  # that block
         self._global: dict[int, Shadow] = {}  # by the address at which a stretch of memory begins
         self._shared: dict[int, Shadow] = {}  # by the first block of those that run together
+        self._volatile: dict[int, Shadow] = {}  # as _shared, of volatile accesses alone
         self._releases: dict[int, list[_Release]] = defaultdict(list)  # by block
-        # address → block → its releases seen there
-        self._published: dict[int, dict[int, int]] = defaultdict(dict)
-        self._acquired: dict[int, dict[int, int]] = defaultdict(dict)  # block → block → releases it has seen
+        self._released: dict[int, _Release] = {}  # by thread: its last one
+        # by address; of shared memory and of atomics of a block by block and address
+        self._published: dict[int | tuple[int, int], Counts] = defaultdict(dict)
+        self._noticed: dict[int, Counts] = defaultdict(dict)  # by thread, which has not fenced since …
+        self._acquired: dict[int, Counts] = defaultdict(dict)  # … and which has
+        self._shared_out: dict[int, Counts] = defaultdict(dict)  # by block: what all its threads know
         self._clocks: dict[int, Clocks] = {}  # by block, once it uses an mbarrier
         self._met = False  # whether anybody has passed a barrier
         self._tick = 0  # counts accesses, barriers and fences
         self._at = array("i", [0])  # the instruction of each tick
         self._kinds: dict[tuple[int, str], int] = {}  # READ … by an access's instruction and kind
+        self._datas: dict[int, bool] = {}  # by instruction
         self._groups: dict[tuple[int, int, int], Lanes] = {}  # by lanes, first block, number of blocks
 
     def start(self, program: object, grid: Index, block: Index) -> None:
@@ -96,9 +110,13 @@ class Races(Observer):
         self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
         self._barrier = np.zeros(blocks, np.int64)  # when each block passed its last one …
         self._warp_barrier = np.zeros(blocks * self._lanes // 32, np.int64)  # … and each warp
+        self._lane_barrier = np.zeros((0, 32), np.int64)  # by thread: when it waited for a lane of its warp
         self._fenced = np.full(blocks * self._lanes, -1, np.int64)
-        self._wrote = np.full(blocks * self._lanes, -1, np.int64)
-        self._fences = any(i.parts[0] in ("fence", "membar") for i in program.instructions)
+        self._fenced_here = self._fenced.copy()  # by a fence of any scope
+        self._fences = any(
+            i.parts[0] in ("fence", "membar") or (ACQUIRES | RELEASES) & set(i.parts)
+            for i in program.instructions
+        )
         self._finest = finest(program, "global")
         self._flow = Flow(program)
 
@@ -129,16 +147,22 @@ class Races(Observer):
             self._tell_apart(chunk)
         self._advance(index)
         self._met = True
-        self._barrier[chunk.blocks if for_all else chunk.blocks[passed]] = self._tick
+        blocks = chunk.blocks if for_all else chunk.blocks[passed]
+        self._barrier[blocks] = self._tick
+        self._share_out(set(blocks.tolist()) if self._acquired else set())
         if for_all:
             shadow = self._shadow_of(chunk)
             shadow.quiet = self._tick
             shadow.take_put_off()
 
-    def warp_sync(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
+    def warp_sync(self, index: int, lanes: Array | None, masks: Array | None, chunk: Chunk) -> None:
         if self._program.instructions[index].parts[0] not in ("bar", "barrier"):
             return  # shuffles and votes exchange registers; they do not order memory
         self._catch_up(chunk)
+        if self._acquired or masks is not None:
+            self._meet_in_parts(index, lanes, masks, chunk)
+            if masks is not None:
+                return
         met = np.ones((1, 1), bool) if lanes is None else lanes
         warps = np.broadcast_to(met, (len(met), self._lanes)).reshape(len(met), -1, 32)
         met = np.logical_or.reduce(warps, axis=2)
@@ -154,6 +178,51 @@ class Races(Observer):
             for warp in np.unique(mine // 32):
                 clocks.meet(mine[mine // 32 == warp], self._tick)
 
+    def _meet_in_parts(self, index: int, lanes: Array | None, masks: Array | None, chunk: Chunk) -> None:
+        """Lanes wait for some lanes of their warp (None: for all): they know what those knew and did."""
+        threads = self._group(lanes, chunk.blocks).thread
+        if masks is None:
+            for warp in {who >> 5 for who in self._acquired}:
+                self._tell_each_other(threads[threads >> 5 == warp])
+            return
+        self._tell_apart(chunk)
+        self._advance(index)
+        self._met = True
+        if not len(self._lane_barrier):
+            self._lane_barrier = np.zeros((len(self._fenced), 32), np.int64)
+        mine = np.broadcast_to(masks, (chunk.blocks.size, self._lanes))
+        mine = mine[np.searchsorted(chunk.blocks, threads // self._lanes), threads % self._lanes]
+        for mask in np.unique(mine):
+            named = (int(mask) >> np.arange(32) & 1).astype(bool)
+            group = threads[(mine == mask) & named[threads & 31]]
+            if not len(group):
+                continue
+            warps, start = np.unique(group >> 5, return_index=True)
+            known = np.maximum.reduceat(self._lane_barrier[group], start, axis=0)
+            own = np.zeros((len(warps), 32), bool)
+            own[np.searchsorted(warps, group >> 5), group & 31] = True
+            known[own] = self._tick
+            self._lane_barrier[group] = known[np.searchsorted(warps, group >> 5)]
+            for block, clocks in self._clocks.items():
+                for warp in warps[warps * 32 // self._lanes == block]:
+                    clocks.meet(group[group >> 5 == warp] % self._lanes, self._tick)
+            if self._acquired:
+                for warp in warps:
+                    self._tell_each_other(group[group >> 5 == warp])
+
+    def _tell_each_other(self, threads: Array) -> None:
+        """What one of these threads has acquired the others have, too."""
+        common: Counts = {}
+        for who in threads.tolist():
+            _merge(common, self._acquired.get(who, {}))
+        for who in threads.tolist() if common else ():
+            _merge(self._acquired[who], common)
+
+    def _share_out(self, blocks: set[int]) -> None:
+        """All threads of these blocks know what one of them has acquired."""
+        for who in [who for who in self._acquired if who // self._lanes in blocks]:
+            _merge(self._shared_out[who // self._lanes], self._acquired.pop(who))
+
     def arrive(self, index: int, address: Array, phase: Array, lanes: Array | None, chunk: Chunk) -> None:
         self._tell_apart(chunk)
         for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
@@ -165,6 +234,7 @@ class Races(Observer):
         for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
             if block in self._clocks:
                 self._clocks[block].see(where, parity, threads)
+            self._share_out({block} if self._acquired else set())
 
     def _apart(
         self, address: Array, phase: Array, lanes: Array | None, chunk: Chunk
@@ -178,10 +248,15 @@ class Races(Observer):
             yield int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), threads
 
     def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
-        if "cta" in self._program.instructions[index].parts:
-            return  # within a block, which it takes a barrier to order
         self._advance(index)
-        self._fenced[self._group(lanes, chunk.blocks).thread] = self._tick
+        threads = self._group(lanes, chunk.blocks).thread
+        for_all = "cta" not in self._program.instructions[index].parts
+        self._fenced_here[threads] = self._tick
+        if for_all:
+            self._fenced[threads] = self._tick
+        for who in self._noticed.keys() & set(threads.tolist()) if self._noticed else ():
+            noticed, block = self._noticed[who], who // self._lanes
+            _merge(self._acquired[who], noticed if for_all else {block: noticed.get(block, 0)})
 
     def _group(self, lanes: Array | None, blocks: Array) -> Lanes:
         """The lanes of a group in some blocks. Most groups come many times."""
@@ -193,29 +268,52 @@ class Races(Observer):
             known = self._groups[key] = Lanes(lanes, blocks, self._lanes)
         return known
 
-    def _communicate(self, thread: Array, address: Array) -> None:
+    def _communicate(self, access: Access, kind: int, thread: Array, address: Array) -> None:
         """Atomic accesses: a thread that has fenced publishes its block's writes, and sees what others
-        published. Without a fence nobody publishes anything."""
+        published; it has acquired that when it fences again. Without a fence nobody publishes anything."""
         if not self._fences:
             return
+        parts = set(access.instruction.parts)
         for who, where in dict.fromkeys(zip(thread.tolist(), address.tolist(), strict=True)):
             block = who // self._lanes
-            seen = self._published[where]
-            for other, count in seen.items():
-                self._acquired[block][other] = max(self._acquired[block].get(other, 0), count)
-            if self._fenced[who] > self._wrote[who]:
-                self._releases[block].append(_Release(who, int(self._barrier[block]), self._tick))
-            for other, count in {**self._acquired[block], block: len(self._releases[block])}.items():
-                seen[other] = max(seen.get(other, 0), count)
+            apart = access.space == "shared" or kind == BLOCK_ATOMIC
+            published = self._published[(block, where) if apart else where]
+            if access.kind != "store" and published:
+                _merge((self._acquired if parts & ACQUIRES else self._noticed)[who], published)
+            if access.kind == "load":
+                continue
+            if parts & RELEASES:
+                self._fenced_here[who] = self._tick
+                self._fenced[who] = self._tick if kind == ATOMIC else self._fenced[who]
+            fence, here = int(self._fenced[who]), int(self._fenced_here[who])
+            barriers = int(self._barrier[block]), int(self._warp_barrier[who >> 5])
+            release = _Release(who, *barriers, fence, here)
+            if here >= 0 and self._released.get(who) != release:
+                self._released[who] = release
+                self._releases[block].append(release)
+            for known in (self._shared_out.get(block, {}), self._acquired.get(who, {})):
+                _merge(published, known)
+            _merge(published, {block: len(self._releases[block])})
 
-    def _is_ordered(self, first: int, tick: int, second: int) -> bool:
-        """Whether a touch of thread `first` at time `tick` comes before what thread `second` does now."""
+    def _is_ordered(self, first: int, tick: int, second: int, kind: int) -> bool:
+        """Whether a touch of thread `first` at time `tick` comes before what thread `second` does now. Who
+        reads by an atomic or volatile access needs no fence of its own."""
         block = first // self._lanes
-        count = self._acquired[second // self._lanes].get(block, 0)
-        return any(
-            release.tick > tick and (release.thread == first or release.barrier > tick)
-            for release in self._releases[block][:count]
-        )
+        known = [self._shared_out.get(second // self._lanes, {}), self._acquired.get(second, {})]
+        if kind >= ATOMIC:
+            known.append(self._noticed.get(second, {}))
+        count = max(counts.get(block, 0) for counts in known)
+        here = block == second // self._lanes
+        fenced = (self._fenced_here if here else self._fenced)[first] > tick
+        for release in self._releases[block][:count]:
+            fence = release.fence_here if here else release.fence
+            if release.thread == first and fence > tick:
+                return True
+            same_warp = release.thread >> 5 == first >> 5
+            for met in (release.barrier, release.warp_barrier if same_warp else -1):
+                if met > tick and (fenced or fence > met):
+                    return True
+        return False
 
     def _is_seen(self, first: int, tick: int, second: int) -> bool:
         """Whether an mbarrier puts what thread `first` did at `tick` before what `second` does now."""
@@ -229,14 +327,14 @@ class Races(Observer):
             return
         self._advance(access.index)
         kind = self._kind(access)
+        if access.space == "shared" and self._is_data(access):
+            self._look_within_warps(access)
         if access.space == "shared" and self._is_done(access, kind):
             return
         lanes = self._group(access.lanes, access.chunk.blocks)
         address = lanes.of(access.address)
-        if access.space == "global" and kind == ATOMIC:
-            self._communicate(lanes.thread, address)
-        elif kind == WRITE and self._fences:
-            self._wrote[lanes.thread] = self._tick
+        if kind >= ATOMIC:
+            self._communicate(access, kind, lanes.thread, address)
         who = Who(lanes.thread, lanes.block, self._tick)
         for shadow, start, chosen in self._stretches(access, address, lanes.row):
             part = who if chosen is None else who.only(chosen)
@@ -252,8 +350,9 @@ class Races(Observer):
         kind = self._kinds.get(key)
         if kind is None:
             kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
-            if kind == ATOMIC or "volatile" in access.instruction.parts or is_volatile(access.instruction):
-                kind = BLOCK_ATOMIC if "cta" in access.instruction.parts else ATOMIC
+            parts = access.instruction.parts
+            if kind == ATOMIC or (parts[0] in ("ld", "st") and STRONG & set(parts)):
+                kind = BLOCK_ATOMIC if "cta" in parts else ATOMIC
             self._kinds[key] = kind
         return kind
 
@@ -282,11 +381,32 @@ class Races(Observer):
             shadow.value.reshape(shadow.rows, -1)[:, place + i] = rows
             shadow.kind[place + i] = kind
             shadow.note(WRITER, place + i, who)
-        if self._fences:
-            self._wrote.reshape(-1, self._lanes)[access.chunk.blocks[:, None], who.thread % self._lanes] = (
-                self._tick
-            )
         return True
+
+    def _is_data(self, access: Access) -> bool:
+        """Whether it is a volatile load or store of what is no flag: the lanes of a warp race for it as they
+        would without that word. (Between warps it may be a signal.)"""
+        known = self._datas.get(access.index)
+        if known is None:
+            parts = access.instruction.parts
+            known = parts[0] in ("ld", "st") and "volatile" in parts
+            known = known and not (parts[0] == "ld" and self._flow.is_polled(access.index))
+            self._datas[access.index] = known
+        return known
+
+    def _look_within_warps(self, access: Access) -> None:
+        first, rows = int(access.chunk.blocks[0]), access.chunk.blocks.size
+        if first not in self._volatile:
+            self._volatile[first] = Shadow(WIDEST, 1, rows, within_warps=True)
+        shadow = self._volatile[first]
+        lanes = self._group(access.lanes, access.chunk.blocks)
+        address = lanes.of(access.address)
+        shadow.fit(int(address.max(initial=0)) + access.size, access.size)
+        place = lanes.row * shadow.width + address // shadow.granule
+        who, kind = Who(lanes.thread, lanes.block, self._tick), READ if access.kind == "load" else WRITE
+        for i in range(max(access.size // shadow.granule, 1)):
+            value = lanes.of(written_bits(access.values, shadow.granule, i)) if kind == WRITE else None
+            self._touch(access, shadow, who, place + i, kind, value)
 
     def _as_one(self, shadow: Shadow, access: Access, tick: int) -> tuple[Array, Who] | None:
         """Places and lanes of the first block where all that run together do the same."""
@@ -386,7 +506,8 @@ class Races(Observer):
         """What is known of a stretch of global memory."""
         if start not in self._global:
             granule = min(granule_of(size), max(self._finest, 4))
-            self._global[start] = Shadow(granule, 1, pages=Pages(start, extent))
+            pages = Pages(start, extent)
+            self._global[start] = Shadow(granule, min(pages.most, ROOM) // granule, pages=pages)
         return self._global[start]
 
     def _touch(
@@ -403,7 +524,8 @@ class Races(Observer):
             self._note_readers(s, who, place)
             return
         if value is not None:
-            self._check_within(access, who, place, value, WRITE)
+            if not s.within_warps:
+                self._check_within(access, who, place, value, WRITE)
             s.value[place] = value
         if kind == BLOCK_ATOMIC:
             self._check_within(access, who, place, who.block, kind)
@@ -423,7 +545,12 @@ class Races(Observer):
             return unordered
         tick, same_block = tick_of(touch), other // self._lanes == who.block
         unordered &= ~(same_block & (tick < self._barrier[who.block]))
-        unordered &= ~((other >> 5 == who.thread >> 5) & (tick < self._warp_barrier[who.thread >> 5]))
+        same_warp = other >> 5 == who.thread >> 5
+        if s.within_warps:
+            unordered &= same_warp
+        unordered &= ~(same_warp & (tick < self._warp_barrier[who.thread >> 5]))
+        if len(self._lane_barrier):
+            unordered &= ~(same_warp & (tick < self._lane_barrier[who.thread, other & 31]))
         if role == WRITER and kind >= ATOMIC:
             before = s.kind[place]
             unordered &= ~((before >= ATOMIC) & (same_block | ((kind == ATOMIC) & (before == ATOMIC))))
@@ -431,8 +558,8 @@ class Races(Observer):
             for at in np.flatnonzero(unordered & same_block):
                 unordered[at] = not self._is_seen(int(other[at]), int(tick[at]), int(who.thread[at]))
         if self._releases:
-            for at in np.flatnonzero(unordered & ~same_block):
-                unordered[at] = not self._is_ordered(int(other[at]), int(tick[at]), int(who.thread[at]))
+            for at in np.flatnonzero(unordered):
+                unordered[at] = not self._is_ordered(int(other[at]), int(tick[at]), int(who.thread[at]), kind)
         return unordered
 
     def _note_readers(self, s: Shadow, who: Who, place: Array) -> None:
@@ -447,6 +574,9 @@ class Races(Observer):
                 other, tick = thread_of(old), tick_of(old)
                 fresh |= (other // self._lanes == who.block) & (tick < self._barrier[who.block])
                 fresh |= (other >> 5 == warp) & (tick < self._warp_barrier[warp])
+                if len(self._lane_barrier):
+                    known = self._lane_barrier[who.thread, other & 31]
+                    fresh |= (other >> 5 == warp) & (tick < known)
             self._note_some(s, READER, who, place, fresh)
         first = thread_of(s.touch[READER][place])
         others = first != who.thread
@@ -512,6 +642,7 @@ class Races(Observer):
         if known is not None and (first // 32 == second // 32 or not self.findings[known].within_a_warp):
             return
         earlier, later = (self._side(*side) for side in sides)
+        fields = access.space == "shared" and any(self._has_fields(label, index) for index, *_ in sides)
         race = Race(
             self._program.display_name,
             access.space,
@@ -520,6 +651,7 @@ class Races(Observer):
             element,
             size,
             label,
+            has_fields=fields,
         )
         site = sides[0][0], sides[1][0]
         if known is not None:
@@ -536,7 +668,10 @@ class Races(Observer):
             written_first = race.first.kind != READ and race.second.kind == READ
             repeated = written_first or self._flow.is_repeated(first, second)
             signalled = ATOMIC in self._kinds.values()
-            self.findings[number] = replace(race, place=place, repeated=repeated, signalled=signalled)
+            in_parts = bool(len(self._lane_barrier) or self._clocks)
+            self.findings[number] = replace(
+                race, place=place, repeated=repeated, signalled=signalled, in_parts=in_parts
+            )
 
     def _is_divergent(self, branch: int) -> bool:
         """Whether threads of one block have decided differently at a branch."""
@@ -577,6 +712,13 @@ class Races(Observer):
         common = (one & other) - {label.name for label in self._arrays}
         return common.pop() if len(common) == 1 else ""
 
+    def _has_fields(self, label: str, index: int) -> bool:
+        """Whether a source line uses elements of an array as structs."""
+        text = source_text(self._program.instructions[index].location)
+        return (
+            bool(label) and re.search(rf"\b{re.escape(label)}\s*\[[^][]*\]\s*(\.|->)\s*\w", text) is not None
+        )
+
     def _type_of(self, access: Access, size: int, address: int) -> np.dtype | None:
         """The type of an element, if it is known: where compilers merely move floats they call them words."""
         arrays = {a: np.dtype(a.dtype) for a in self._arrays if not a.dtype.startswith(("void", "record"))}
@@ -602,14 +744,24 @@ class Races(Observer):
         x, y, _ = self._block
         gx, gy, _ = self._grid
         block, lane = divmod(thread, self._lanes)
+        instruction = self._program.instructions[index]
+        verb = {"ld": "reads", "st": "writes"}.get(instruction.parts[0], "")
+        if verb and STRONG & set(instruction.parts):
+            verb = f"{verb}, as a volatile," if "volatile" in instruction.parts else f"atomically {verb}"
         return Touch(
-            self._program.instructions[index].location,
+            instruction.location,
             (block % gx, block // gx % gy, block // (gx * gy)),
             (lane % x, lane // x % y, lane // (x * y)),
             lane,
             kind,
             value,
+            verb,
         )
+
+
+def _merge(counts: Counts, more: Counts) -> None:
+    for block, count in more.items():
+        counts[block] = max(counts.get(block, 0), count)
 
 
 def _are_distinct(place: Array) -> bool:

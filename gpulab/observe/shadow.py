@@ -28,15 +28,22 @@ class Shadow(Granules):
     `touch` (ROLES, rows × width) says who touched each granule and when, or `NOBODY`; `kind` and `value` are
     of the last write. `last` is the time of the last touch in each role; what happened up to `quiet` comes
     before all that follows. As long as all rows are `alike`, but for the values, one row is kept for all.
+    Of touches that are looked at `within_warps` only those of one warp can race.
     """
 
     arrays = ("touch", "kind", "value")
 
     def __init__(
-        self, granule: int, width: int, rows: int = 1, alike: bool = False, pages: Pages | None = None
+        self,
+        granule: int,
+        width: int,
+        rows: int = 1,
+        alike: bool = False,
+        pages: Pages | None = None,
+        within_warps: bool = False,
     ) -> None:
         super().__init__(granule, width, pages)
-        self.rows, self.alike = rows, alike
+        self.rows, self.alike, self.within_warps = rows, alike, within_warps
         self.last = [0] * ROLES
         self.quiet = 0
         self._put_off: list[Read] = []

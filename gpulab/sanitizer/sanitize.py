@@ -39,7 +39,7 @@ def sanitize(run: Callable[..., Any], *args: Any, cures: bool = True, **named: A
     is told once, with both source lines, both threads, array and index, and the usual cure; without `cures`
     it is left to the reader to find out why. Raises NotALaunch, and whatever a wrong launch raises.
     """
-    if problem := misuse("sanitize", run):
+    if problem := misuse("sanitize", run, args, named):
         raise NotALaunch(problem)
     if devices.uses_gpu():
         run = onto_simulator(run)
@@ -80,6 +80,8 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
             if difference:
                 found.append(_order(tools.kernel(run), difference, bool(found), tools.ordered_atomics()))
         before.restore_result()
+    if not tools.launched():
+        looked = f"`{tools.kernel(run)}` launched no kernel: there was nothing to look at"
     once = {(f.kind, f.lines): f for f in reversed(found)}
     return Findings(tools.kernel(run), list(once.values()), looked)
 

@@ -85,6 +85,10 @@ class Tools:
         names = dict.fromkeys(launch.kernel.name for launch in self._launches)
         return ", ".join(names) or str(getattr(run, "__name__", "kernel"))
 
+    def launched(self) -> bool:
+        """Whether there was any launch."""
+        return bool(self._launches)
+
     def labels(self) -> list[simt.ArrayLabel]:
         """What the learner calls the arrays of the first launch."""
         return list(self._launches[0].arrays) if self._launches else []

@@ -206,7 +206,7 @@ def _pass(run: Run, segment: Segment, lanes: Array | None) -> None:
     run.lanes = lanes
     for hear in run.on_executed:
         hear(segment.first, segment.stop, lanes, run.chunk)
-    for hear in run.on_barrier if _is_for_all(run, segment) else ():
+    for hear in run.on_barrier if _is_for_all(run, segment, lanes) else ():
         hear(segment.first, lanes, run.chunk)
     run.spend(segment)
     meeting: Meeting = segment.meet
@@ -216,7 +216,10 @@ def _pass(run: Run, segment: Segment, lanes: Array | None) -> None:
     branching.leave(run, segment, lanes)
 
 
-def _is_for_all(run: Run, segment: Segment) -> bool:
-    """Whether it is a barrier of all threads of the block: others are told of as arrivals."""
+def _is_for_all(run: Run, segment: Segment, lanes: Array | None) -> bool:
+    """Whether all threads of the block wait at this barrier: others are told of as arrivals."""
     count = segment.meet.count
-    return count is None or bool((value_of(run, count) == run.shape[1]).all())
+    if count is None or lanes is None:
+        return True
+    absent = (run.full(run.alive) & ~lanes).any(axis=1) & run.full(lanes).any(axis=1)
+    return not absent.any()

@@ -88,8 +88,9 @@ class Observer:
     def barrier(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """All threads of the blocks of `lanes` passed a block barrier."""
 
-    def warp_sync(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
-        """Warps met at a `*.sync` operation (shuffle, vote, match, bar.warp.sync)."""
+    def warp_sync(self, index: int, lanes: np.ndarray | None, masks: np.ndarray | None, chunk: Chunk) -> None:
+        """Warps met at a `*.sync` operation (shuffle, vote, match, bar.warp.sync); `masks`, as uint32 (B, T),
+        say for whom each lane waited, None where all waited for all of their warp."""
 
     def stray(self, index: int, lanes: np.ndarray, why: str, chunk: Chunk) -> None:
         """A warp operation has no defined result for `lanes`: they read a lane that is ``outside`` their mask

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
+EVERY = 0xFFFFFFFF  # the mask of all lanes of a warp
+
 
 def release(run: Run, key: str) -> None:
     """Let those lanes go on whose partners have all come to an operation of the same kind."""
@@ -68,9 +70,20 @@ def _pass(run: Run, parts: dict[int, Array | None], lanes: Array | None) -> None
         for hear in run.on_executed:
             hear(segment.first, segment.stop, part, run.chunk)
         for hear in run.on_warp_sync:
-            hear(segment.first, part, run.chunk)
+            hear(segment.first, part, _some(run, number, part), run.chunk)
         run.spend(segment)
         branching.leave(run, segment, part)
+
+
+def _some(run: Run, number: int, part: Array | None) -> Array | None:
+    """The masks of lanes that wait for some lanes of their warp; None if all wait for all that are there."""
+    masks = _members(run, number)
+    if masks.size == 1 and int(masks.flat[0]) & EVERY == EVERY:
+        return None
+    masks = np.broadcast_to(masks, run.shape)
+    there = warps.pack(run.by_warp(run.full(run.alive)))  # (B, W, 1)
+    short = ((there & ~run.by_warp(masks.astype(np.uint32))) != 0).reshape(run.shape) & run.full(part)
+    return masks.astype(np.uint32) if short.any() else None
 
 
 def _exchange(run: Run, parts: dict[int, Array | None], lanes: Array | None, meeting: Meeting) -> None:

@@ -163,7 +163,7 @@ def trace(run: Callable[..., Any], *args: Any, threads: Any = (0,), rows: int = 
     runs, and leaves its results. At most `rows` rows are kept. Raises CannotTrace, and whatever a wrong
     launch raises; a fault of the kernel is the end of the table.
     """
-    if problem := misuse("trace", run):
+    if problem := misuse("trace", run, args, named):
         raise CannotTrace(problem)
     if devices.uses_gpu():
         run = onto_simulator(run)

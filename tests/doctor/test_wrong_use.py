@@ -7,6 +7,7 @@ import pytest
 
 import gpulab
 from gpulab import cuda
+from gpulab import cupy as cp
 from gpulab.device import LaunchError
 from gpulab.messages import Message
 from gpulab.sanitizer import NotALaunch
@@ -62,7 +63,30 @@ def test_an_error_of_the_host_code_comes_through():
 
 
 def test_host_code_that_launches_nothing_has_no_findings():
-    assert not gpulab.sanitize(lambda: None)
+    findings = gpulab.sanitize(lambda: None)
+    assert not findings
+    assert findings.looked == "`<lambda>` launched no kernel: there was nothing to look at"
+
+
+ONE = cp.RawKernel('extern "C" __global__ void one(float* x) { x[threadIdx.x] = 1; }', "one")
+
+
+@pytest.mark.parametrize("verb", ["sanitize", "trace"])
+@pytest.mark.parametrize(
+    ("run", "arguments", "named", "said"),
+    [
+        (double[1, 64], (X, X.copy()), {"block": 7}, "double cannot be called so: got an unexpected"),
+        (double[1, 64], (X, X.copy()), {"block": 7}, "itself takes"),
+        (ONE, (X,), {}, "(one, (blocks,), (threads,), (x, y, n))"),
+        (lambda x: None, (), {}, "missing a required argument: 'x'"),
+    ],
+    ids=["a name of nothing", "names of its own", "CuPy's without a shape", "an argument too few"],
+)
+def test_arguments_that_do_not_fit_are_one_line(verb, run, arguments, named, said):
+    with pytest.raises(Message) as raised:
+        getattr(gpulab, verb)(run, *arguments, **named)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_the_arrays_hold_the_result_of_one_run_afterwards():

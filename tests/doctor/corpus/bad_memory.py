@@ -146,3 +146,15 @@ def a_view_begins_inside_an_element(mended):
             y[i] = odd[i]  # here
 
     return copy
+
+
+@pair("memory", lambda: (ramp2(8, 6), zeros(8, 6)), block=(8, 8))
+def a_guard_says_or_instead_of_and(mended):
+    @cuda.jit
+    def copy(x, y):
+        i, j = cuda.grid(2)
+        inside = (i < x.shape[0] and j < x.shape[1]) if mended else (i < x.shape[0] or j < x.shape[1])
+        if inside:
+            y[i, j] = x[i, j]  # here
+
+    return copy

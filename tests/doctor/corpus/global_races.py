@@ -78,6 +78,7 @@ def the_last_block_sums_without_a_fence(mended):
             if mended:
                 cuda.threadfence()
             if cuda.atomic.add(done, 0, 1) == cuda.gridDim.x - 1:
+                cuda.threadfence()
                 whole = float32(0)
                 for k in range(cuda.gridDim.x):
                     whole += partial[k]  # second
@@ -202,3 +203,61 @@ def a_block_passes_values_through_global_memory(mended):
         x[t] = y[63 - t]  # second
 
     return turn
+
+
+@pair("race", lambda: (zeros(1), zeros(1, dtype=np.int32), zeros(64)), grid=2)
+def only_one_thread_has_waited_for_the_flag(mended):
+    @cuda.jit
+    def hand_over(data, flag, y):
+        t = cuda.threadIdx.x
+        if cuda.blockIdx.x == 0:
+            if t == 0:
+                data[0] = 42  # first
+                cuda.threadfence()
+                cuda.atomic.exch(flag, 0, 1)
+        else:
+            if t == 0:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    pass
+                cuda.threadfence()
+            if mended:
+                cuda.syncthreads()
+            y[t] = data[0]  # second
+
+    return hand_over
+
+
+@pair("race", lambda: (ramp(256), zeros(256)), grid=2)
+def a_stride_loop_steps_too_little(mended):
+    @cuda.jit
+    def shift(x, y):
+        step = cuda.gridDim.x * cuda.blockDim.x if mended else cuda.blockDim.x
+        for i in range(cuda.grid(1), x.size, step):
+            y[i] = x[i] + cuda.blockIdx.x  # first, second
+
+    return shift
+
+
+@pair("race", lambda: (ramp2(16, 16), zeros(16, 16)), grid=(2, 2), block=(8, 8))
+def a_transpose_works_in_place(mended):
+    @cuda.jit
+    def transpose(x, y):
+        i, j = cuda.grid(2)
+        if mended:
+            y[j, i] = x[i, j]
+        else:
+            x[j, i] = x[i, j]  # first, second
+
+    return transpose
+
+
+@pair("race", lambda: (ramp(64), zeros(2)))
+def the_leaders_of_warps_write_one_slot(mended):
+    @cuda.jit
+    def neighbours(x, y):
+        t = cuda.threadIdx.x
+        value = cuda.shfl_down_sync(0xFFFFFFFF, x[t], 1)
+        if t % 32 == 0:
+            y[t // 32 if mended else 0] = value  # first, second
+
+    return neighbours

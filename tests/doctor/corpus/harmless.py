@@ -235,3 +235,55 @@ def a_local_array_of_numba_begins_with_zeros(mended):
         y[t] = mine[(n + t) % 8]
 
     return turn
+
+
+@harmless(lambda: (ramp(256), zeros(4), zeros(1, dtype=np.int32), zeros(1)), grid=4)
+def another_thread_of_the_last_block_sums(mended):
+    @cuda.jit
+    def total(x, partial, done, y):
+        last = cuda.shared.array(1, int32)
+        t, block = cuda.threadIdx.x, cuda.blockIdx.x
+        if t == 0:
+            mine = float32(0)
+            for k in range(64):
+                mine += x[64 * block + k]
+            partial[block] = mine
+            cuda.threadfence()
+            last[0] = cuda.atomic.add(done, 0, 1) == 3
+            cuda.threadfence()
+        cuda.syncthreads()
+        if last[0] and t == 63:
+            y[0] = partial[0] + partial[1] + partial[2] + partial[3]
+
+    return total
+
+
+@harmless(lambda: (zeros(1, dtype=np.int32),), block=128)
+def a_lock_in_shared_memory(mended):
+    @cuda.jit
+    def count(counter):
+        lock = cuda.shared.array(1, int32)
+        if cuda.threadIdx.x == 0:
+            lock[0] = 0
+        cuda.syncthreads()
+        if cuda.threadIdx.x % 32 == 0:
+            while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+                pass
+            cuda.threadfence()
+            counter[0] += 1
+            cuda.threadfence()
+            cuda.atomic.exch(lock, 0, 0)
+
+    return count
+
+
+@harmless(lambda: (ramp(64), zeros(64), zeros(64)))
+def a_barrier_of_the_grid(mended):
+    @cuda.jit
+    def turn(x, y, z):
+        i = cuda.grid(1)
+        y[i] = x[i]
+        cuda.cg.this_grid().sync()
+        z[i] = y[x.size - 1 - i]
+
+    return turn

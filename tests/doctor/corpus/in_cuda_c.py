@@ -79,6 +79,14 @@ def i(value: int) -> Any:
 
 X = (ramp(64), zeros(64))
 FLAG = (zeros(1), zeros(1, dtype=INT), zeros(1))
+LOCK = (zeros(1, dtype=INT), zeros(1, dtype=INT))
+
+
+def _twice() -> tuple[Any, ...]:
+    """One array under two names, and another one."""
+    x = cp.zeros(64, np.float32)
+    return x, x, zeros(64)
+
 
 PAIRS = [
     _pair("block.cu", "a_dynamic_tile_has_no_barrier", "race", lambda: X, shared=256, says="__syncthreads()"),
@@ -292,6 +300,107 @@ PAIRS = [
         lambda: (ramp(64), cp.empty(64, np.float32)),
         says="[0]",
     ),
+    _pair("block.cu", "volatile_is_no_syncwarp", "race", lambda: (ramp(64), zeros(1)), block=32),
+    _pair(
+        "block.cu",
+        "a_consumer_waits_at_the_wrong_barrier",
+        "race",
+        lambda: (ramp(64), zeros(32)),
+        says="at which both threads wait",
+    ),
+    _pair("block.cu", "a_shuffle_stands_in_a_divergent_branch", "barrier", lambda: X, block=32),
+    _pair(
+        "block.cu",
+        "a_plain_store_meets_shared_atomics",
+        "race",
+        lambda: (ramp(64, INT), zeros(64, dtype=INT)),
+    ),
+    _pair("block.cu", "the_rows_of_a_tile_overlap_by_a_wrong_pitch", "race", lambda: X, block=(8, 8)),
+    _pair(
+        "block.cu",
+        "a_local_array_is_unset_on_one_path",
+        "uninitialised",
+        lambda: (ramp(64, INT), zeros(64, dtype=INT), i(5)),
+        says="31 more threads",
+    ),
+    _pair(
+        "block.cu",
+        "half_a_warp_votes_while_the_other_waits",
+        "barrier",
+        lambda: (ramp(32), zeros(32, dtype=INT)),
+        block=32,
+        says="Others wait at line",
+    ),
+    _pair("block.cu", "partial_sums_of_warps_are_added_after_a_syncwarp", "race", lambda: X),
+    _pair(
+        "grid.cu",
+        "each_block_adds_what_the_one_before_left",
+        "race",
+        lambda: (ramp(8), zeros(8), i(8)),
+        grid=8,
+        block=32,
+    ),
+    _pair(
+        "grid.cu",
+        "the_reader_of_a_flag_has_no_fence",
+        "race",
+        lambda: FLAG,
+        grid=2,
+        block=1,
+        says="after it is seen",
+    ),
+    _pair("grid.cu", "the_reader_fences_only_for_its_block", "race", lambda: FLAG, grid=2, block=1),
+    _pair("grid.cu", "a_lock_has_no_fences", "race", lambda: LOCK, grid=4, block=32, says="or taken"),
+    _pair("grid.cu", "a_lock_of_the_block_has_no_fences", "race", lambda: LOCK[:1], block=128),
+    _pair("grid.cu", "a_fence_is_no_barrier", "race", lambda: X),
+    _pair("grid.cu", "the_read_only_path_reads_what_was_written", "race", _twice),
+    _pair(
+        "memory.cu",
+        "a_vector_of_shared_memory_begins_at_an_odd_place",
+        "memory",
+        lambda: X,
+        says="of 16 bytes",
+    ),
+    _pair(
+        "memory.cu",
+        "a_product_of_indices_overflows",
+        "memory",
+        lambda: (zeros(64), i(123456789)),
+        says="Did a product overflow",
+    ),
+    _pair(
+        "groups.cu",
+        "a_field_of_a_shared_struct_is_read_too_early",
+        "race",
+        lambda: X,
+        says="bytes 1008 to 1011 of near",
+    ),
+    _pair("groups.cu", "a_tile_of_a_group_waits_where_the_block_must", "race", lambda: X),
+    _pair(
+        "groups.cu",
+        "a_small_tile_waits_and_a_lane_outside_it_reads",
+        "race",
+        lambda: X,
+        block=32,
+        says="at which both threads wait",
+    ),
+    _pair(
+        "groups.cu", "a_two_stage_pipeline_waits_too_little", "barrier", lambda: (ramp(256), zeros(64), i(4))
+    ),
+    _pair(
+        "groups.cu",
+        "a_single_buffer_is_filled_by_copies_while_it_is_read",
+        "race",
+        lambda: (ramp(256), zeros(64), i(4)),
+    ),
+    _pair(
+        "groups.cu",
+        "an_atomic_ref_of_one_block_counts_for_all",
+        "race",
+        lambda: (zeros(1, dtype=INT),),
+        grid=2,
+    ),
+    _pair("groups.cu", "a_relaxed_flag_hands_nothing_over", "race", lambda: FLAG, grid=2, block=1),
     # right as they are
     _pair(
         "block.cu",
@@ -306,6 +415,15 @@ PAIRS = [
     _pair("block.cu", "pairs_of_bytes_have_their_own_threads", "", lambda: (zeros(128, dtype=np.uint8),)),
     _pair("block.cu", "atomics_of_a_block_stay_in_their_block", "", lambda: (zeros(2, dtype=INT),), grid=2),
     _pair("grid.cu", "a_volatile_flag_behind_a_fence", "", lambda: FLAG, grid=2, block=1),
+    _pair(
+        "grid.cu",
+        "the_last_block_reads_as_volatile",
+        "",
+        lambda: (ramp(128), zeros(4), zeros(1, dtype=np.uint32), zeros(1)),
+        grid=4,
+        block=32,
+    ),
+    _pair("grid.cu", "a_thread_block_scoped_flag_in_shared_memory", "", lambda: (ramp(32), zeros(32))),
     _pair(
         "grid.cu",
         "a_grid_barrier_that_is_used_twice",

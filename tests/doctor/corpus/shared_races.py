@@ -302,3 +302,59 @@ def a_running_maximum_is_kept_without_a_barrier(mended):
             y[t] += highest
 
     return running
+
+
+@pair("race", lambda: (ramp(64), zeros(64)))
+def a_loop_leaves_out_the_barrier_of_its_last_pass(mended):
+    @cuda.jit
+    def turn(x, y):
+        tile = cuda.shared.array(64, float32)
+        t = cuda.threadIdx.x
+        tile[t] = x[t]
+        cuda.syncthreads()
+        for k in range(3):
+            value = tile[(t + 1) % 64]  # first
+            if k < 2 or mended:
+                cuda.syncthreads()
+            tile[t] = value  # second
+            cuda.syncthreads()
+        y[t] = tile[t]
+
+    return turn
+
+
+@pair("race", lambda: (bins(128, 4), zeros(4, dtype=np.int32)), block=128)
+def histograms_of_warps_are_merged_too_early(mended):
+    @cuda.jit
+    def histogram(x, y):
+        counts = cuda.shared.array((4, 4), int32)
+        t = cuda.threadIdx.x
+        if t < 16:
+            counts[t // 4, t % 4] = 0
+        cuda.syncthreads()
+        cuda.atomic.add(counts, (t // 32, int32(x[t])), 1)  # first
+        if mended:
+            cuda.syncthreads()
+        if t < 4:
+            total = 0
+            for k in range(4):
+                total += counts[k, t]  # second
+            y[t] = total
+
+    return histogram
+
+
+@pair("race", lambda: (ramp(64), zeros(64)), says="at which both threads wait")
+def only_the_even_lanes_wait(mended):
+    @cuda.jit
+    def swap(x, y):
+        tile = cuda.shared.array(64, float32)
+        t = cuda.threadIdx.x
+        tile[t] = x[t]  # first
+        if mended:
+            cuda.syncwarp()
+        elif t % 2 == 0:
+            cuda.syncwarp(0x55555555)
+        y[t] = tile[t ^ 1]  # second
+
+    return swap

@@ -464,3 +464,127 @@ extern "C" __global__ void what_one_warp_says_a_third_one_hears(const float* x, 
         y[lane] = box[31 - lane];
     }
 }
+
+extern "C" __global__ void volatile_is_no_syncwarp(const float* x, float* y)
+{
+    __shared__ float plain[64];
+    volatile float* s = plain;
+    int t = threadIdx.x;
+    s[t] = x[t];
+    s[t + 32] = x[t + 32];
+    __syncwarp();
+    for (int reach = 32; reach > 0; reach /= 2) {
+        float mine = s[t] + s[t + reach];  // second
+#ifdef MENDED
+        __syncwarp();
+#endif
+        if (t < reach) s[t] = mine;  // first
+#ifdef MENDED
+        __syncwarp();
+#endif
+    }
+    if (t == 0) y[0] = s[0];
+}
+
+extern "C" __global__ void a_consumer_waits_at_the_wrong_barrier(const float* x, float* y)
+{
+    __shared__ float box[64];
+    int t = threadIdx.x;
+    if (t < 32) {
+        box[t] = x[t];  // first
+        asm volatile("bar.arrive 1, 64;" ::: "memory");
+        asm volatile("bar.sync 2, 64;" ::: "memory");
+    } else {
+#ifdef MENDED
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        y[t - 32] = box[63 - t];
+        asm volatile("bar.arrive 2, 64;" ::: "memory");
+#else
+        asm volatile("bar.arrive 2, 64;" ::: "memory");
+        y[t - 32] = box[63 - t];  // second
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+#endif
+    }
+}
+
+extern "C" __global__ void a_shuffle_stands_in_a_divergent_branch(const float* x, float* y)
+{
+    int t = threadIdx.x;
+    float v = x[t];
+#ifdef MENDED
+    float other = __shfl_down_sync(0xffffffff, v, 16);
+    if (t < 16) y[t] = v + other;
+#else
+    if (t < 16) y[t] = v + __shfl_down_sync(0x0000ffff, v, 16);  // here
+#endif
+}
+
+extern "C" __global__ void a_plain_store_meets_shared_atomics(const int* x, int* y)
+{
+    __shared__ int total;
+    int t = threadIdx.x;
+    if (t == 0) total = 0;  // first
+#ifdef MENDED
+    __syncthreads();
+#endif
+    atomicAdd(&total, x[t]);  // second
+    __syncthreads();
+    y[t] = total;
+}
+
+extern "C" __global__ void the_rows_of_a_tile_overlap_by_a_wrong_pitch(const float* x, float* y)
+{
+    __shared__ float tile[8 * 9];
+#ifdef MENDED
+    const int pitch = 9;
+#else
+    const int pitch = 7;
+#endif
+    int c = threadIdx.x, r = threadIdx.y;
+    tile[r * pitch + c] = x[8 * r + c];  // first, second
+    __syncthreads();
+    y[8 * c + r] = tile[r * pitch + c];
+}
+
+extern "C" __global__ void a_local_array_is_unset_on_one_path(const int* x, int* y, int n)
+{
+    int t = threadIdx.x;
+    int held[8];
+    if (x[t] % 2 == 0) {
+        for (int k = 0; k < 8; ++k) held[k] = x[t] + k;
+    }
+#ifdef MENDED
+    else {
+        for (int k = 0; k < 8; ++k) held[k] = 0;
+    }
+#endif
+    y[t] = held[(t + n) % 8];  // here
+}
+
+extern "C" __global__ void half_a_warp_votes_while_the_other_waits(const float* x, unsigned* y)
+{
+    int t = threadIdx.x;
+    unsigned votes = 0;
+#ifdef MENDED
+    votes = __ballot_sync(0xffffffff, x[t] > 3);
+#else
+    if (t < 16) votes = __ballot_sync(0xffffffff, x[t] > 3);  // first
+#endif
+    __syncwarp();  // second
+    y[t] = votes;
+}
+
+extern "C" __global__ void partial_sums_of_warps_are_added_after_a_syncwarp(const float* x, float* y)
+{
+    __shared__ float part[2];
+    int t = threadIdx.x;
+    float v = x[t];
+    for (int reach = 16; reach > 0; reach /= 2) v += __shfl_down_sync(0xffffffff, v, reach);
+    if (t % 32 == 0) part[t / 32] = v;  // first
+#ifdef MENDED
+    __syncthreads();
+#else
+    __syncwarp();
+#endif
+    if (t == 0) y[0] = part[0] + part[1];  // second
+}

@@ -14,6 +14,7 @@ extern "C" __global__ void the_last_block_sums_without_a_fence(const float* x, f
         __threadfence();
 #endif
         if (atomicInc(done, gridDim.x) == gridDim.x - 1) {
+            __threadfence();
             float whole = 0;
             for (int k = 0; k < gridDim.x; ++k)
                 whole += partial[k];  // second
@@ -196,5 +197,144 @@ extern "C" __global__ void a_grid_barrier_that_is_used_twice(volatile unsigned* 
         while (*arrived < phase * gridDim.x)
             ;
         __threadfence();
+    }
+}
+
+extern "C" __global__ void each_block_adds_what_the_one_before_left(const float* x, float* sums, int n)
+{
+    int t = threadIdx.x, b = blockIdx.x;
+    if (t == 0) {
+        float before = 0;
+#ifdef MENDED
+        for (int k = 0; k <= b; ++k) before += x[k];
+        sums[b] = before;
+#else
+        if (b > 0) before = sums[b - 1];  // first
+        sums[b] = before + x[b];  // second
+#endif
+    }
+}
+
+extern "C" __global__ void the_reader_of_a_flag_has_no_fence(float* data, volatile int* flag, float* y)
+{
+    if (blockIdx.x == 0) {
+        data[0] = 42;  // first
+        __threadfence();
+        flag[0] = 1;
+    } else {
+        while (flag[0] == 0) { }
+#ifdef MENDED
+        __threadfence();
+#endif
+        y[0] = data[0];  // second
+    }
+}
+
+extern "C" __global__ void the_reader_fences_only_for_its_block(float* data, int* flag, float* y)
+{
+    if (blockIdx.x == 0) {
+        data[0] = 42;  // first
+        __threadfence();
+        atomicExch(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) == 0) { }
+#ifdef MENDED
+        __threadfence();
+#else
+        __threadfence_block();
+#endif
+        y[0] = data[0];  // second
+    }
+}
+
+extern "C" __global__ void a_lock_has_no_fences(int* lock, int* counter)
+{
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) { }
+#ifdef MENDED
+        __threadfence();
+#endif
+        counter[0] = counter[0] + 1;  // first, second
+#ifdef MENDED
+        __threadfence();
+#endif
+        atomicExch(lock, 0);
+    }
+}
+
+extern "C" __global__ void a_lock_of_the_block_has_no_fences(int* counter)
+{
+    __shared__ int lock;
+    if (threadIdx.x == 0) lock = 0;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        while (atomicCAS_block(&lock, 0, 1) != 0) { }
+#ifdef MENDED
+        __threadfence_block();
+#endif
+        counter[blockIdx.x] += 1;  // first, second
+#ifdef MENDED
+        __threadfence_block();
+#endif
+        atomicExch_block(&lock, 0);
+    }
+}
+
+extern "C" __global__ void a_fence_is_no_barrier(float* x, float* y)
+{
+    int t = threadIdx.x;
+    x[t] = t;  // first
+#ifdef MENDED
+    __syncthreads();
+#else
+    __threadfence_block();
+#endif
+    y[t] = x[63 - t];  // second
+}
+
+extern "C" __global__ void the_read_only_path_reads_what_was_written(float* x, const float* __restrict__ z, float* y)
+{
+    int t = threadIdx.x;
+    x[t] = 3 * t;  // first
+#ifdef MENDED
+    __syncthreads();
+#endif
+    y[t] = z[63 - t];  // second
+}
+
+extern "C" __global__ void the_last_block_reads_as_volatile(const float* x, volatile float* partial, unsigned* done, float* y)
+{
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        float sum = 0;
+        for (int k = 0; k < 32; ++k) sum += x[32 * blockIdx.x + k];
+        partial[blockIdx.x] = sum;
+        __threadfence();
+        last = atomicInc(done, gridDim.x) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0) {
+        float whole = 0;
+        for (int k = 0; k < gridDim.x; ++k) whole += partial[k];
+        y[0] = whole;
+    }
+}
+
+extern "C" __global__ void a_thread_block_scoped_flag_in_shared_memory(const float* x, float* y)
+{
+    __shared__ float box[32];
+    __shared__ int full;
+    int t = threadIdx.x;
+    if (t == 0) full = 0;
+    __syncthreads();
+    if (t < 32) {
+        box[t] = x[t];
+        __syncwarp();
+        __threadfence_block();
+        if (t == 0) atomicExch_block(&full, 1);
+    } else if (t >= 32) {
+        while (atomicAdd_block(&full, 0) == 0) { }
+        __threadfence_block();
+        y[t - 32] = box[t - 32];
     }
 }

@@ -109,3 +109,30 @@ extern "C" __global__ void a_fresh_array_is_added_to(const float* x, float* y)
     y[i] += x[i];  // here
 #endif
 }
+
+extern "C" __global__ void a_vector_of_shared_memory_begins_at_an_odd_place(const float* x, float* y)
+{
+    __shared__ __align__(16) float s[80];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    if (t < 16) {
+#ifdef MENDED
+        float4 v = reinterpret_cast<float4*>(s)[t];
+#else
+        float4 v = *reinterpret_cast<float4*>(s + 2 * t + 2);  // here
+#endif
+        y[t] = v.x + v.y + v.z + v.w;
+    }
+}
+
+extern "C" __global__ void a_product_of_indices_overflows(float* y, int n)
+{
+    int t = threadIdx.x;
+#ifdef MENDED
+    long long at = (long long)t * n % 64;
+#else
+    int at = t * n % 64;
+#endif
+    y[at] = t;  // here
+}
