@@ -17,6 +17,7 @@ from .sources import (
     GA102_PAPER,
     JIA_2018,
     KEPLER_PAPER,
+    LUO_2025,
     PPT_GPU,
     RRZE,
     THROUGHPUTS,
@@ -57,6 +58,9 @@ L2_RATE = Figure(64, "B/cycle/SM", ASSUMED, "where nobody has published the band
 DRAM_SHARE = Figure(
     0.9, "of the peak", RRZE, "where nobody has measured the GPU: 0.85 on an A100, 0.90 on an L40"
 )
+MMA_SHARE = Figure(
+    0.629, "of the peak", LUO_2025, "mma.sync and wmma on Hopper, on average; wgmma reaches the peak"
+)
 ATOMIC_RATE = Figure(1, "operations/cycle", KEPLER_PAPER, "on one address; assumed to hold since")
 LAUNCH = Figure(2e-6, "s", ASSUMED, "from one launch to the next when the queue is full")
 SHARPNESS = Figure(4, "(exponent)", ASSUMED, "how fast the longer of throughput and latency takes over")
@@ -76,6 +80,7 @@ FIGURES: dict[str, Figure] = {
     "L1, Turing": L1_RATE_TURING,
     "L2": L2_RATE,
     "DRAM": DRAM_SHARE,
+    "tensor cores, mma on Hopper": MMA_SHARE,
     "atomics": ATOMIC_RATE,
     "launch": LAUNCH,
     "sharpness": SHARPNESS,

@@ -272,12 +272,19 @@ def _turns(counts: Counts, once: Set[int]) -> int:
 
 
 def _tensor(gpu: GPU, counts: Counts) -> float:
-    """Cycles of all matrix products on one SM."""
+    """Cycles of all matrix products on one SM, at the clock of the lanes.
+
+    The tensor cores' own clock may be lower, but for float64, and on Hopper mma does not reach their peak.
+    """
+    slower = min(1.0, float(gpu.tensor_clock) / float(gpu.boost_clock))
     total = 0.0
     for instruction, flops in zip(counts.instructions, counts.table["flops"], strict=True):
         dtype = matrix_dtype(instruction)
         if dtype is not None:
-            total += float(flops) / 2 / float(gpu.tensor_fma.get(dtype, gpu.fp32_lanes))
+            rate = float(gpu.tensor_fma.get(dtype, gpu.fp32_lanes))
+            old = gpu.cc == (9, 0) and instruction.parts[0] != "wgmma"
+            share = float(pipelines.MMA_SHARE) if old else 1.0
+            total += float(flops) / 2 / (share * rate * (1.0 if dtype == "float64" else slower))
     return total
 
 

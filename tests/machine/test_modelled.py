@@ -143,6 +143,35 @@ def test_shared_memory_of_turing_delivers_half_as_much_per_cycle():
     assert cycles_of(turing, "shared memory") == 2 * cycles_of(ampere, "shared memory")
 
 
+WMMA = r"""
+#include <mma.h>
+#include <cuda_fp16.h>
+using namespace nvcuda::wmma;
+extern "C" __global__ void product(const half* a, float* c) {
+    fragment<matrix_a, 16, 16, 16, half, row_major> left;
+    fragment<matrix_b, 16, 16, 16, half, col_major> right;
+    fragment<accumulator, 16, 16, 16, float> sum;
+    load_matrix_sync(left, a, 16);
+    load_matrix_sync(right, a, 16);
+    fill_fragment(sum, 0.0f);
+    for (int k = 0; k < 64; ++k) mma_sync(sum, left, right, sum);
+    store_matrix_sync(c, sum, 16, mem_row_major);
+}"""
+
+
+@pytest.mark.parametrize(("name", "share"), [("A100", 1), ("H100", 0.629)])
+def test_tensor_cores_are_no_faster_than_the_stated_peak(name, share):
+    """With as many blocks as SMs each has one, and all together the peak of the data sheet, or the share of it that
+    mma has been seen to reach on Hopper."""
+    gpu = gpulab.hardware.find(name)
+    kernel, a, c = cp.RawKernel(WMMA, "product"), cp.ones(256, cp.float16), cp.zeros(256, cp.float32)
+    sms = int(gpu.sms)
+    result = on(name, lambda: kernel((sms,), (32,), (a, c)))
+    flops = sms * 64 * 2 * 16**3
+    peak = float(gpu.tensor_dense["float16"])
+    assert result.parts["tensor cores"] == pytest.approx(flops / (share * peak), rel=0.01)
+
+
 def test_a_second_wave_of_blocks_takes_as_long_again():
     def latency(blocks: int) -> float:
         return cycles_of(on("A100", chain[blocks, 1024], *arrays(blocks * 1024), 50), "latency")
