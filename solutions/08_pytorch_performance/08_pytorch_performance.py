@@ -156,8 +156,8 @@ gpulab.predict("pytorch.standardise_bytes", measured=naive.bytes / rows[0].nbyte
 
 # %% [markdown]
 # **Do.** Write `fold(x, mean, std, weight, bias)`, the same function with as few bytes as you can.
-# **Budget:** x read once and the result written once, plus 10 %. About 3 lines. You may use what `torch` has
-# for arithmetic, and `torch.addcmul`. The order of the operations is yours.
+# **Budget:** x read once and the result written once, a few numbers a column, plus 10 %. About 3 lines. You
+# may use what `torch` has for arithmetic, and `torch.addcmul`. The order of the operations is yours.
 
 
 # %% nbgrader={"grade": false, "grade_id": "fold", "locked": false, "schema_version": 3, "solution": true, "task": false}

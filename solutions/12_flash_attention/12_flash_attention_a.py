@@ -581,8 +581,8 @@ gpulab.predict("attention.cache", ...)
 
 # %% [markdown]
 # **Do.** Write `grouped(q, k, v)`; q (scaled) is (query heads, n, d), k and v (key heads, m, d), and heads 0 … g − 1 use
-# key head 0. Return the output in q's shape; plain softmax is fine. **Budget:** k and v read once, at one query and 512
-# keys. About 4 lines.
+# key head 0. Return the output in q's shape; plain softmax is fine. **Budget:** k and v read once; queries and the
+# output may be copied. About 4 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "grouped", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -238,7 +238,8 @@ gpulab.predict("parallel.logits", ...)
 # **Do.** Write `loss(hidden, table, labels)`: the loss of each token, on every rank. `hidden` (tokens ×
 # width) and `labels` (int64, numbers of words) are the same everywhere; `table` (words / ranks × width) is
 # this rank's rows. Logits of ±1,000 must not overflow; `dist.all_reduce(t, op=dist.ReduceOp.MAX)` takes
-# maxima. **Budget:** the busiest rank sends at most 24 bytes a token at four ranks. About 10 lines.
+# maxima. **Budget:** the busiest rank sends at most 8 bytes a token to each other rank, 24 at four ranks
+# (12 at two). About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "loss", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -387,8 +387,8 @@ plot.stacked(
 # %% [markdown]
 # **Why.** What weights leave free is users × tokens. A long prompt is cut into chunks, so that its
 # activations stay small. Beside these three a server needs room for what it can't use: tails of blocks and
-# pools (section 7), buffers of libraries. Engines take a share of the memory, such as 90 %, and lab 18
-# divided it among users:
+# pools (section 7), buffers of libraries. Engines take a share of the memory, such as 90 %. Divided among
+# users:
 
 # %%
 for name in ("L4", "A100", "H200"):
@@ -430,8 +430,9 @@ plot.heat_maps(
 # `[codes of K, scales of K, codes of V, scales of V]`. Codes are m × d whole numbers from −127 to 127;
 # scales have the shape 1 × 1, 1 × d, m × 1 or m × d, and codes × scales is what is read back. A row or
 # column may be all zeros. NumPy is fine; `.tolist()` in the end. **Budget:** the check computes attention
-# outputs for 64 queries of its own and measures the error that your K and your V make, each alone,
-# against ours; a code is a byte, a scale two. About 8 lines.
+# outputs for 64 queries of its own and measures the error that your K and your V make, each alone: at
+# most 110 % of ours. A code is a byte, a scale two; one scale for each row or column is enough. About 8
+# lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "quantise", "locked": false, "schema_version": 3, "solution": true, "task": false}
