@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import pty
+import re
 import select
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,7 +123,9 @@ class Bash:
             os.chdir(folder)
             os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], environment)
         script = f'eval "$({sys.executable} -m gpulab completion bash)"'
-        self.type(f'bind "set completion-query-items 0"; {script}; complete -p gpulab && echo rea"dy"\n', "ready")
+        self.type(
+            f'bind "set completion-query-items 0"; {script}; complete -p gpulab && echo rea"dy"\n', "ready"
+        )
 
     def type(self, keys: str, until: str) -> str:
         """What the terminal shows after these keys, up to and with `until`."""
@@ -188,3 +195,34 @@ def test_a_terminal_that_lacks_a_sign_gets_another_one_and_no_traceback() -> Non
         check=False,
     )
     assert ran.returncode == 0 and "00  Start here" in ran.stdout, ran.stderr
+
+
+def at_a_terminal(folder: Path, kind: str, *typed: str) -> list[str]:
+    """The lines that a terminal of this kind with 80 columns shows."""
+    process, terminal = pty.fork()
+    if process == 0:
+        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+        environment |= {"TERM": kind, "PYTHONPATH": str(ROOT), "GPULAB_PROGRESS": str(folder / "p.json")}
+        os.execvpe(sys.executable, [sys.executable, "-m", "gpulab", *typed], environment)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    shown = b""
+    with contextlib.suppress(OSError):  # Linux says so where the process has ended
+        while part := os.read(terminal, 65536):
+            shown += part
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0, shown
+    return shown.decode().replace("\r", "").splitlines()
+
+
+SHOWN = [["--help"], ["gpus"], ["progress"], ["glossary"], ["hint", "start.double"]]
+
+
+@pytest.mark.parametrize("typed", SHOWN, ids=" ".join)
+def test_what_a_terminal_of_80_columns_shows_fits_and_a_dumb_one_gets_no_codes(
+    typed: list[str], tmp_path: Path
+) -> None:
+    plain = at_a_terminal(tmp_path, "dumb", *typed)
+    assert not [line for line in plain if "\x1b" in line]
+    for lines in (plain, at_a_terminal(tmp_path, "xterm-256color", *typed)):
+        seen = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines]
+        assert seen and not [line for line in seen if len(line) > 80]
