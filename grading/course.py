@@ -84,6 +84,11 @@ class Course:
         return self.home / "grades.csv"
 
     @property
+    def exported(self) -> Path:
+        """Where `nbgrader export` writes; its own default is the name of our `grades`."""
+        return self.home / "grades-nbgrader.csv"
+
+    @property
     def secret(self) -> Path:
         return self.home / "secret"
 
@@ -139,6 +144,7 @@ def nbgrader_config(course: Course) -> Config:
     config.Autograde.autograde_preprocessors = [*AUTOGRADE, ShowRubric]
     config.GenerateFeedback.preprocessors = [GetGrades, HideRubric, CSSHTMLHeaderPreprocessor]
     config.ShowRubric.solutions = str(course.solutions)
+    config.ExportPlugin.to = str(course.exported)
     config.Graft.labs = config.WriteVerdicts.labs = str(course.labs)
     config.WriteVerdicts.verdicts = str(course.verdicts)
     config.OverwriteCells.add_missing_cells = True

@@ -267,12 +267,27 @@ def _quiet() -> Iterator[io.StringIO]:
         log.setLevel(level)
 
 
+def read_grades(course: Course) -> list[dict[str, str]]:
+    """The rows of grades.csv; none of a file that has other columns."""
+    if not course.grades.exists() or not _is_ours(course.grades):
+        return []
+    with course.grades.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _is_ours(table: Path) -> bool:
+    with table.open(newline="", encoding="utf-8", errors="replace") as file:
+        return {"student", "lab"} <= set(csv.DictReader(file).fieldnames or ())
+
+
 def write_grades(course: Course, lab: str, rows: Sequence[dict[str, object]]) -> None:
-    """grades.csv: one row per student and lab; rows of other labs stay."""
+    """grades.csv: one row per student and lab; rows of other labs stay.
+
+    A file of that name with other columns is somebody's: it is put aside.
+    """
     fields = ["student", "lab", "points", "late", "of", "state", "reason"]
-    kept: list[dict[str, object]] = []
-    if course.grades.exists():
-        with course.grades.open(newline="", encoding="utf-8") as file:
-            kept = [dict(row) for row in csv.DictReader(file) if row.get("lab") != lab]
+    kept: list[dict[str, object]] = [dict(row) for row in read_grades(course) if row["lab"] != lab]
+    if course.grades.exists() and not _is_ours(course.grades):
+        course.grades.replace(course.grades.with_name("grades-before.csv"))
     ordered = sorted([*kept, *rows], key=lambda r: (str(r["lab"]), str(r["student"])))
     write_whole(course.grades, as_csv(fields, ordered))

@@ -2,12 +2,12 @@
 
 What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in the
 gradebook, the row of `grades.csv`, requests for a regrade. All of it goes or none. Exports for an LMS hold
-points of a whole lab: they go when nobody of the lab is left.
+points of a whole lab: they go when nobody of the lab is left. What `nbgrader export` wrote holds everybody's
+and can be made again: it goes at once.
 """
 
 from __future__ import annotations
 
-import csv
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def _known(course: Course) -> Iterator[tuple[str, str]]:
     for folder in (course.submitted, course.autograded, course.feedback):
         seen |= {(p.name, p.parent.name) for p in folder.glob("*/*") if p.is_dir()}
     seen |= {(p.parent.name, p.name.partition("@")[0]) for p in course.verdicts.glob("*/*@*.json")}
-    seen |= {(row["lab"], row["student"]) for row in _rows(course)}
+    seen |= {(row["lab"], row["student"]) for row in gradebook.read_grades(course)}
     if course.database or course.gradebook.exists():
         with gradebook.writable(course), Gradebook(course.db_url) as book:
             seen |= {(a.name, s.student_id) for a in book.assignments for s in a.submissions}
@@ -90,13 +90,6 @@ def _in_gradebook(course: Course, lab: str, student: str) -> datetime | None:
         return None
 
 
-def _rows(course: Course) -> list[dict[str, str]]:
-    if not course.grades.exists():
-        return []
-    with course.grades.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def forget(course: Course, gone: Sequence[Past]) -> None:
     """Delete it: files first, so that what was interrupted is found again by what is left."""
     for each in gone:
@@ -108,10 +101,12 @@ def forget(course: Course, gone: Sequence[Past]) -> None:
             else:
                 place.unlink()
     pairs = {(each.lab, each.student) for each in gone}
-    if rows := _rows(course):
+    if rows := gradebook.read_grades(course):
         kept = [row for row in rows if (row["lab"], row["student"]) not in pairs]
         write_whole(course.grades, gradebook.as_csv(list(rows[0]), kept))
     _from_gradebook(course, pairs)
+    if pairs:
+        course.exported.unlink(missing_ok=True)
     left = {lab for lab, _ in _known(course)}
     for lab in {lab for lab, _ in pairs} - left:
         for path in course.home.glob(f"grades-{lab}-*.csv"):

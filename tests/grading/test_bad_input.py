@@ -18,6 +18,7 @@ from nbgrader.api import Gradebook
 from grading import classroom, judge
 from grading.__main__ import main
 from grading.course import ROOT, Course
+from grading.gradebook import read_grades, write_grades
 from grading.graft import Graft
 from grading.notebooks import Question
 from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict
@@ -251,6 +252,15 @@ def test_a_limit_or_a_number_of_workers_that_cannot_be_is_refused(
     with pytest.raises(SystemExit):
         main(["grade", LAB, ".", *wrong], course)
     assert "above 0" in capsys.readouterr().err
+
+
+def test_a_table_of_grades_with_other_columns_is_put_aside(course: Course) -> None:
+    course.grades.write_text("assignment,score\n04,1\n")
+    assert read_grades(course) == []
+    for lab in ("01", "02", "01"):
+        write_grades(course, lab, [{"student": "ann", "lab": lab, "points": 1}])
+    assert [row["lab"] for row in read_grades(course)] == ["01", "02"]
+    assert (course.home / "grades-before.csv").read_text().startswith("assignment")
 
 
 def test_a_second_run_at_the_same_time_is_refused_in_one_line(

@@ -12,6 +12,7 @@ from nbgrader.apps.nbgraderapp import NbGraderApp
 
 from grading.__main__ import main, parser
 from grading.course import ROOT
+from grading.gradebook import read_grades
 from tests.grading.conftest import LAB, Class
 from tests.grading.test_nbgrader_stays_stock import nbgrader
 
@@ -76,6 +77,7 @@ def test_typed_one_after_the_other_they_grade_a_class(
         elif found := re.search(r"nbgrader (.+)", command):
             nbgrader(course, *found[1].replace(LAB_OF_THE_GUIDE, LAB).split())
     assert (course.feedback / "bob" / LAB / f"{LAB}.html").is_file()
-    (exported,) = course.root.glob("grades.csv")
-    rows = {row["student_id"]: float(row["score"]) for row in csv.DictReader(exported.open())}
+    rows = {row["student_id"]: float(row["score"]) for row in csv.DictReader(course.exported.open())}
     assert rows == {"ada": 11.0, "bob": 8.0}
+    assert {row["student"]: float(row["points"]) for row in read_grades(course)} == rows
+    assert main(["grade", LAB, str(school.folder)], course) == 0  # once more, as the guide says

@@ -51,6 +51,7 @@ def graded(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     gradebook.write_grades(course, LAB, rows)
     (course.home / f"grades-{LAB}-canvas.csv").write_text(as_csv(["Student"], []))
+    course.exported.write_text("student_id\nann\n")
     return root
 
 
@@ -91,6 +92,7 @@ def test_with_yes_all_of_the_old_goes_and_the_new_stays(
     assert traces(course, "ann") == traces(course, "cy") == []
     assert traces(course, "bob") == kept
     assert (course.home / f"grades-{LAB}-canvas.csv").exists()  # bob is in it
+    assert not course.exported.exists()
     assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
     assert "data of 0 submissions" in capsys.readouterr().out
     assert main(["forget", "--before", "2028-01-01", "--yes"], course) == 0
