@@ -8,19 +8,15 @@ from gpulab.exercises.spec import Case
 CASES: dict[str, tuple[Case, ...]] = {
     "attention_project.forward": (
         heads_case(2, 1, 10, 17, True),
-        heads_case(2, 2, 67, 45, False),
-        heads_case(6, 2, 7, 50, False),
-        heads_case(2, 1, 1, 33, True),
-        heads_case(2, 1, 6, 1, False),
-        heads_case(6, 1, 5, 150, True, name="few queries", scale=100),
-        heads_case(3, 1, 128, 192, True, name="causal"),
+        heads_case(6, 3, 67, 45, False),
+        heads_case(2, 2, 1, 33, True),
+        heads_case(8, 1, 5, 150, True, name="few queries", scale=100),
+        heads_case(2, 1, 128, 192, True, name="causal"),
     ),
     "attention_project.backward": (
         heads_case(2, 1, 10, 17, True),
-        heads_case(2, 2, 50, 40, False, scale=20),
-        heads_case(4, 2, 11, 50, False),
-        heads_case(3, 1, 1, 33, True),
-        heads_case(2, 1, 6, 1, False),
+        heads_case(6, 3, 50, 45, False, scale=20),
+        heads_case(2, 2, 1, 33, True),
         heads_case(2, 1, 192, 256, True, name="causal"),
     ),
 }

@@ -55,7 +55,7 @@ def test_bounds_are_below_budgets_and_these_below_naive():
         assert exercise.points == 40 and exercise.correct_points == 20
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     group=st.integers(1, 3),
     shared=st.integers(1, 2),

@@ -88,7 +88,8 @@ def backward(q, k, v, out, lse, dout, causal, shares, dq, dk, dv):
     (heads, n, d), (shared, m, _) = q.shape, k.shape
     group = heads // shared
     sizes = {"CAUSAL": bool(causal), "GROUP": group, "D": d}
-    shares_kernel[(triton.cdiv(heads * n, 64),)](out, dout, shares, dv, dv.size, heads * n, D=d, ROWS=64)
+    blocks = triton.cdiv(max(heads * n, shared * m), 64)
+    shares_kernel[(blocks,)](out, dout, shares, dv, dv.size, heads * n, D=d, ROWS=64)
     keys_kernel[(triton.cdiv(m, 64), shared)](
         q, k, v, lse, dout, shares, dk, dv, n, m, ROWS=32, COLUMNS=64, **sizes
     )
