@@ -24,6 +24,7 @@ from .case import Array, Case
 from .traces import CLOCK, arguments_of, code_of
 
 WARM_UP, RUNS = 3, 50  # launches
+AHEAD = 40  # times that memory is overwritten before the first launch, which takes longer than to queue all
 SPIN = 1 << 20  # cycles for which the clock is watched
 STEADY, TRIES = 0.01, 200  # the clock has settled when it changes by less, from one look to the next
 # Keys of CUDA's `extra` array for launches with a packed buffer (cuda.h: CU_LAUNCH_PARAM_…).
@@ -148,9 +149,9 @@ def run(
 
 def beginning(clock: str) -> Times:
     """The times of a kernel that does nothing. Raises DriverError."""
-    with _clock(clock) as look, _watching(clock) as (start, _):
+    with _clock(clock) as look, _watching(clock, 0) as (start, _):
         before = _settled(look)
-        seconds = _times(lambda: start(0))
+        seconds = _times(start)
         return Times(seconds, (before + look()) / 2)
 
 
@@ -187,26 +188,22 @@ def _starter(function: Any, launch: Mapping[str, Any], packed: Array) -> Callabl
 
 
 @contextmanager
-def _watching(clock: str) -> Iterator[tuple[Callable[[int], None], int]]:
-    """What starts the kernel that waits for some cycles, and where it writes how long it has."""
+def _watching(clock: str, cycles: int) -> Iterator[tuple[Callable[[], None], int]]:
+    """What starts the kernel that waits for so many cycles, and where it writes how long it has."""
     (waited,) = call("cuMemAlloc", 16)
     one = {"grid": (1, 1, 1), "block": (1, 1, 1), "shared": 0}
     with _loaded(code_of(clock), CLOCK) as function:
-
-        def start(cycles: int) -> None:
-            _starter(function, one, np.array([cycles, int(waited)], np.int64).view(np.uint8))()
-
-        yield start, int(waited)
+        yield _starter(function, one, np.array([cycles, int(waited)], np.int64).view(np.uint8)), int(waited)
     call("cuMemFree", waited)
 
 
 @contextmanager
 def _clock(clock: str) -> Iterator[Callable[[], float]]:
     """What looks at the SMs' clock, in Hz: cycles over nanoseconds, both as a kernel sees them."""
-    with _watching(clock) as (start, waited):
+    with _watching(clock, SPIN) as (start, waited):
 
         def look() -> float:
-            start(SPIN)
+            start()
             call("cuCtxSynchronize")
             counts = np.zeros(2, np.uint64)
             call("cuMemcpyDtoH", counts.ctypes.data, waited, counts.nbytes)
@@ -227,19 +224,22 @@ def _settled(look: Callable[[], float]) -> float:
 
 
 def _times(start: Callable[[], None]) -> list[float]:
-    """Seconds of `RUNS` launches by CUDA's events, each with an L2 that holds something else before."""
+    """Seconds of `RUNS` launches by CUDA's events, each with an L2 that holds something else before.
+
+    The GPU has other work first, so that it finds launch and events in its queue and waits for neither.
+    """
     bigger = 2 * identity().l2_bytes
     (other,) = call("cuMemAlloc", bigger)
+    pairs = [(call("cuEventCreate", 0)[0], call("cuEventCreate", 0)[0]) for _ in range(RUNS)]
     for _ in range(WARM_UP):
         start()
-    pairs = []
-    for turn in range(RUNS):
+    for _ in range(AHEAD):
+        call("cuMemsetD8Async", other, 0, bigger, 0)
+    for turn, (before, after) in enumerate(pairs):
         call("cuMemsetD8Async", other, turn % 256, bigger, 0)
-        before, after = call("cuEventCreate", 0)[0], call("cuEventCreate", 0)[0]
         call("cuEventRecord", before, 0)
         start()
         call("cuEventRecord", after, 0)
-        pairs.append((before, after))
     call("cuCtxSynchronize")
     seconds = [float(call("cuEventElapsedTime", *pair)[0]) / 1e3 for pair in pairs]
     for event in (event for pair in pairs for event in pair):
