@@ -103,7 +103,8 @@ class Code:
 
 @dataclass(frozen=True)
 class Block:
-    """Lines whose layout counts, such as source lines beside each other, under the row before."""
+    """Lines whose layout counts, such as source lines beside each other, under the row before. Those with a
+    │ are never wrapped."""
 
     text: str
 
@@ -386,10 +387,16 @@ def _html_piece(piece: Piece, has_marks: bool) -> str:
             line = _html_words(Span(f"line {piece.line}", "dim"))
             return _cell(f"{line} &nbsp; {_html_words(Span(piece.text, 'code'))}", f"{first} / -1")
         case Block():
-            css = f"{STYLES['code'].css};white-space:pre;overflow-x:auto"
-            return _cell(_html_words(piece.text), f"{first} / -1", css)
+            lines = "".join(_html_line(line) for line in piece.text.splitlines())
+            return _cell(lines, f"{first} / -1", f"{STYLES['code'].css};overflow-x:auto")
         case Table():
             return _cell(_html_table(piece), "1 / -1", "overflow-x:auto")
+
+
+def _html_line(text: str) -> str:
+    """A line of a block: source lines stay as they are, sentences may be wrapped."""
+    css = ' style="white-space:pre;overflow-wrap:normal"' if "│" in text else ""
+    return f"<div{css}>{_html_words(text) or '&#8203;'}</div>"
 
 
 def _html_table(table: Table) -> str:

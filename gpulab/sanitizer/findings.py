@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulab.profile.display import Block, Card, Heading, Note, Piece, Shown
+from gpulab.profile.display import Block, Card, Heading, Note, Piece, Shown, Span
 
 CURE = "Usual cure:"  # how the last line of a message begins
 KINDS = {
@@ -71,6 +71,6 @@ class Findings(Shown, Sequence[Finding]):
         right = "nothing found" if not count else f"{count} finding{'s' if count > 1 else ''}"
         pieces: list[Piece] = [Heading(self.kernel, right)]
         for finding in self._findings:
-            pieces += [Note(KINDS[finding.kind]), Block(finding.message)]
+            pieces += [Note(Span(KINDS[finding.kind], "strong")), Block(finding.message)]
         pieces.append(Note(self.looked))
         return Card(tuple(pieces))

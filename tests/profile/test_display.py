@@ -34,6 +34,13 @@ def test_text_and_html_say_the_same_words_in_the_same_order() -> None:
     assert CARD.text().replace("`", "").split() == without_tags(CARD.html()).split()
 
 
+def test_sentences_of_a_block_may_be_wrapped_and_source_lines_may_not() -> None:
+    page = Card((Block("A sentence.\n   9 │ x = 1"),)).html()
+    source, sentence = page.index("   9 │"), page.index("A sentence.")
+    assert page[:source].endswith('white-space:pre;overflow-wrap:normal">')
+    assert page[:sentence].endswith("<div>")
+
+
 def test_text_is_laid_out_in_columns() -> None:
     assert (
         CARD.text(64)
