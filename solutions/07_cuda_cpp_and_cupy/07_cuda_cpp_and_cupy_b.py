@@ -165,7 +165,11 @@ for name, run in (
 ):
     report = gpulab.profile(run, batch, *vectors, result)
     moved[f"{name} ({report['launches']})"] = report["global_bytes"] / batch.size
-plot.bars(moved, "bytes that the threads ask for, per element; launches in parentheses")
+plot.bars(
+    moved,
+    "bytes that the threads ask for, per element; launches in parentheses",
+    caption="One kernel saves four matrices; a column's root computed once saves loads of vectors, too.",
+)
 
 # %% [markdown]
 # **Why.** The step-by-step version writes and reads four matrices that nobody wants. All in one kernel is one

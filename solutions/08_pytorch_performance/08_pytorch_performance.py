@@ -189,6 +189,7 @@ plot.bars(
     {name: report.bytes / rows[0].nbytes for name, report in (("standardise", naive), ("fold", folded))},
     "bytes moved for each byte of x",
     budget=2.2,
+    caption="The same function: four passes over the matrix, or one.",
 )
 
 # %% [markdown]
@@ -291,7 +292,13 @@ with fake:
     }
 for name, report in steps.items():
     print(f"{name:22}{report.launches:7,} launches{report.bytes / parameters:8.1f} bytes per parameter")
-plot.bars({name: report.launches for name, report in steps.items()}, "launches", budget=12, log=True)
+plot.bars(
+    {name: report.launches for name, report in steps.items()},
+    "launches",
+    budget=12,
+    log=True,
+    caption="One step of the same optimiser: a launch for each tensor and operation, or a few for whole lists.",
+)
 
 # %% [markdown]
 # (The single-tensor form has nine operations a tensor, 1,332; 148 of them count the steps, on the CPU. A

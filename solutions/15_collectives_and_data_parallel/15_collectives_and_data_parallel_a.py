@@ -340,7 +340,11 @@ for name, way in (("to everybody", to_everybody), ("through rank 0", through_ran
 for name, way in (("to everybody", to_everybody), ("yours", all_reduce)):
     first, *others = distributed.run(trial, 4, way, LENGTH, False)
     print(f"{name:15} all ranks have the same bits: {all(torch.equal(first, other) for other in others)}")
-plot.bars(sent, "arrays sent by the busiest rank")
+plot.bars(
+    sent,
+    "arrays sent by the busiest rank",
+    caption="In a ring nobody sends two whole arrays, however many ranks there are.",
+)
 
 # %% [markdown]
 # **Why.** With p ranks the ring's figure is 2 (p − 1) / p arrays: 1.5 for 4 ranks, 1.75 for 8, and never 2. A
