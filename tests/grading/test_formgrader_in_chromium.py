@@ -122,9 +122,9 @@ def photograph(record_property: Callable[[str, object], None]) -> Callable[[Page
     def save(page: Page, name: str) -> None:
         path = ROOT / "build" / "screenshots" / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
-        height = page.evaluate(
-            "document.documentElement.scrollHeight"
-        )  # bars that stick to an edge stay there
+        page.set_viewport_size({"width": 1280, "height": 1300})  # not as high as the picture before
+        # As high as the page: bars that stick to an edge stay there.
+        height = page.evaluate("document.documentElement.scrollHeight")
         page.set_viewport_size({"width": 1280, "height": height})
         page.screenshot(path=path)
         record_property("screenshot", str(path.relative_to(ROOT)))
