@@ -35,7 +35,13 @@ END_WITH_PARENT, SET_DUMPABLE, DROP_FROM_BOUNDS, NO_NEW_PRIVILEGES = 1, 4, 24, 3
 AMBIENT, CLEAR_AMBIENT = 47, 4
 CAPABILITIES_3 = 0x20080522
 READY = b"ready"
-IMPORTED = ("IPython.core.interactiveshell", "matplotlib.figure", "gpulab.plot.alt_text")
+IMPORTED = (
+    "IPython.core.interactiveshell",
+    "matplotlib.figure",
+    "gpulab.plot.alt_text",
+    "gpulab.exercises.start",
+    "gpulab.exercises.by_hand",
+)
 KERNEL = """
 from gpulab import cuda
 @cuda.jit

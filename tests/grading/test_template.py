@@ -67,6 +67,24 @@ def test_a_copy_records_what_a_fresh_python_does() -> None:
     assert found[0].end == "done" and copied == fresh and '"line":"kernel"' in copied
 
 
+def test_a_copy_imports_nothing_large() -> None:
+    step = exercise_step(
+        Question("copy-check", "memory.copy", "copy", 4), find("memory.copy"), (Case("31", {"n": 31}),), [1]
+    )
+    steps = json.loads(
+        job(
+            "import sys\nbefore = set(sys.modules)",
+            f"import gpulab\ngpulab.start('04')\n{COPY}",
+            "def answer(): return sorted(set(sys.modules) - before)",
+        )
+    )
+    steps["steps"].insert(2, step)
+    found = read_trace(sandbox.record(json.dumps(steps).encode(), QUICK).content).answers["a"]["1"][0]
+    assert not [
+        m for m in found if m.split(".")[0] in ("numba", "numba_cuda", "cuda", "matplotlib", "gpulab")
+    ]
+
+
 LOOK = """
 import os, sys
 def answer():
