@@ -20,12 +20,19 @@ from grading.traces import Trace, read_trace
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 QUICK = Limits(seconds=20, patience=5)
+_way = {"fresh": False}
+
+
+@pytest.fixture(scope="module", autouse=True, params=[False, True], ids=["a copy", "a fresh Python"])
+def way(request: pytest.FixtureRequest) -> None:
+    """Whether recordings are made in copies of the template, or each in a Python of its own."""
+    _way["fresh"] = request.param
 
 
 def outcome(*cells: str, limits: Limits = QUICK) -> Outcome:
     steps: list[dict[str, Any]] = [{"cell": f"c{i}", "source": text} for i, text in enumerate(cells)]
     steps.append({"exercise": "a", "function": "answer", "cases": [{"name": "1", "questions": [[]]}]})
-    return sandbox.record(json.dumps({"patience": limits.patience, "steps": steps}).encode(), limits)
+    return sandbox.record(json.dumps({"patience": limits.patience, "steps": steps}).encode(), limits, **_way)
 
 
 def answer(*cells: str, limits: Limits = QUICK) -> Any:
@@ -36,7 +43,7 @@ def answer(*cells: str, limits: Limits = QUICK) -> Any:
 
 
 @pytest.fixture(scope="module")
-def look_around() -> Iterator[dict[str, Any]]:
+def look_around(way: None) -> Iterator[dict[str, Any]]:
     """What one submission finds when it looks for everything that is none of its business."""
     yield answer(
         f"""
