@@ -62,7 +62,7 @@ def record(wanted: Iterable[Variant], gpu: GPU) -> Traces:
 def _traced(variant: Variant, gpu: GPU) -> dict[str, Any]:
     launches = {}
     for size in variant.kernel.sizes:
-        launch, places = _recorded(variant, size, gpu)
+        launch, places = recorded(variant, size, gpu)
         launches[str(size)] = {
             "grid": launch.grid,
             "block": launch.block,
@@ -80,7 +80,7 @@ def _traced(variant: Variant, gpu: GPU) -> dict[str, Any]:
     }
 
 
-def _recorded(variant: Variant, size: int, gpu: GPU) -> tuple[devices.Launch, list[tuple[int, int]]]:
+def recorded(variant: Variant, size: int, gpu: GPU) -> tuple[devices.Launch, list[tuple[int, int]]]:
     """A launch, and where in its parameters the address of which argument is."""
     case, recorder = variant.kernel.case(size), _Recorder()
     with compiling_for(gpu) as device:
