@@ -9,7 +9,7 @@ from gpulab import hardware
 from gpulab.compile import ptxas
 from validation.model import model
 from validation.table import chosen
-from validation.traces import recorded, arguments_of, code_of, load, record, save
+from validation.traces import arguments_of, code_of, load, record, recorded, save
 
 H200 = hardware.find("H200")
 
