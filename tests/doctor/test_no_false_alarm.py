@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
+from gpulab import cupy as cp
 from gpulab.exercises import cases, registry
 from gpulab.exercises.launching import given as as_arguments
 from gpulab.exercises.launching import launch
@@ -47,6 +49,29 @@ def test_nothing_is_said_of_a_solution(lab, exercise):
 def is_rounding(exercise, finding) -> bool:
     """Where an exercise allows for rounding, sums of floats by atomics may differ in the last digits."""
     return finding.kind == "order" and bool(exercise.rtol) and "rounds differently" in str(finding)
+
+
+GRID_BARRIER = """
+    #include <cooperative_groups.h>
+    extern "C" __global__ void turn(float* x, float* y, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        x[i] = 2 * x[i];
+        SYNC
+        y[i] = x[n - 1 - i];
+    }"""
+
+
+@pytest.mark.parametrize(
+    ("barrier", "kinds"),
+    [("cooperative_groups::this_grid().sync();", set()), ("__syncthreads();", {"race"})],
+    ids=["of the grid", "of the block"],
+)
+def test_nothing_is_said_of_what_a_barrier_of_the_whole_grid_puts_in_order(barrier, kinds):
+    text = GRID_BARRIER.replace("SYNC", barrier)
+    kernel = cp.RawKernel(text, "turn", enable_cooperative_groups=bool(not kinds))
+    x, y = cp.ones(128, np.float32), cp.zeros(128, np.float32)
+    findings = sanitize(kernel, (2,), (64,), (x, y, np.int32(128)))
+    assert {f.kind for f in findings} - {"order"} == kinds, f"\n{findings}"
 
 
 def test_there_are_solutions_to_look_at():
