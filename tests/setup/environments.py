@@ -41,6 +41,15 @@ def fresh_python(folder: Path) -> str:
     return str(folder / "bin" / "python")
 
 
+def other_python(version: str) -> str | None:
+    """The command of another Python of this machine, if there is one and it starts."""
+    installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))
+    for python in (shutil.which(f"python{version}"), *map(str, installed)):
+        if python and subprocess.run([python, "--version"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
 def run(*command: str, cwd: Path, **environment: str) -> str:
     """Run a command; what it printed. Skips the test where the package index cannot be reached."""
     inherited = {

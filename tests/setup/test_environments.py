@@ -29,6 +29,7 @@ from tests.setup.environments import (
     fresh_python,
     installed,
     json_with_comments,
+    other_python,
     resolved,
     run,
     stand_in,
@@ -203,6 +204,20 @@ def test_every_package_has_a_wheel_for_both_processors_and_each_python(
     assert {"numba-cuda", "nvidia-nvvm", "jupyterlab"} <= found.keys()
 
 
+@pytest.mark.slow
+@patient
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_the_course_without_extras_works_on_another_python(version: str, tmp_path: Path) -> None:
+    if (python := other_python(version)) is None:
+        pytest.skip(f"no Python {version} here")
+    clone = copy_of_checkout(tmp_path / "clone")
+    run("make", "setup", f"PYTHON={python}", "EXTRAS=none", cwd=clone)
+    own = str(clone / ".venv" / "bin" / "python")
+    assert f'"found": "{version}.' in run(own, "-m", "gpulab", "doctor", "--json", cwd=clone)
+    for name in ("00_start_here", "03_cuda_with_numba", "04_memory_hierarchy"):
+        execute(name, own, tmp_path)
+
+
 # ---------------------------------------------------------------- Binder
 
 
@@ -244,19 +259,24 @@ def run_within_limits(name: str, python: str, tmp_path: Path) -> None:
     """Run a notebook with its solutions on one core, in BINDERS_MEMORY."""
     if why := cgroup.obstacle():
         pytest.skip(why)
-    nbformat.write(solved(SOURCES[name]), tmp_path / f"{name}.ipynb")
-    convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--ExecutePreprocessor.timeout=600")
     core = str(min(os.sched_getaffinity(0)))
     with cgroup.joined_through(processes=200, memory=BINDERS_MEMORY) as groups:
         join = ("sh", "-c", "".join(f"echo $$ > {group}; " for group in groups) + 'exec "$@"', "sh")
-        run(*join, "taskset", "-c", core, python, *convert, "--inplace", f"{name}.ipynb", cwd=tmp_path)
+        execute(name, python, tmp_path, *join, "taskset", "-c", core)
         peaks = ("memory.peak", "memory.max_usage_in_bytes")  # of version 2 and 1 of control groups
         (peak,) = (
             int(file.read_text()) for group in groups for p in peaks if (file := group.with_name(p)).exists()
         )
     print(f"{name}: {peak / 1e9:.2f} GB")
     assert 0 < peak <= BINDERS_MEMORY
-    cells = nbformat.read(tmp_path / f"{name}.ipynb", 4).cells
+
+
+def execute(name: str, python: str, folder: Path, *before: str) -> None:
+    """Run a notebook with its solutions from top to bottom; `before` stands before the command."""
+    nbformat.write(solved(SOURCES[name]), folder / f"{name}.ipynb")
+    convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--ExecutePreprocessor.timeout=600")
+    run(*before, python, *convert, "--inplace", f"{name}.ipynb", cwd=folder)
+    cells = nbformat.read(folder / f"{name}.ipynb", 4).cells
     assert [c for c in cells if c.cell_type == "code"][-1].execution_count
 
 
