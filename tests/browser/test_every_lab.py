@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import jupytext
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from grading.preprocessors import StableIds
 from tests.browser.driving import ROOT, Notebook, Output
@@ -21,7 +22,10 @@ pytestmark = pytest.mark.browser
 SOURCES = {path.stem: path for path in sorted((ROOT / "solutions").glob("*/*.py"))}
 READABLE = 4.5  # WCAG 2.2, level AA
 THEMES = ("JupyterLab Dark", "JupyterLab Light")
-RACE = """import numpy as np
+# What the doctor shows of one kernel, a cell each.
+DOCTOR = (
+    """import numpy as np
+import gpulab
 from gpulab import cuda
 
 @cuda.jit
@@ -31,7 +35,14 @@ def shift(a):
     tile[i] = a[i]
     a[i] = tile[63 - i]
 
-gpulab.sanitize(shift[1, 64], np.zeros(64, np.float32))"""
+a = np.zeros(64, np.float32)""",
+    "gpulab.sanitize(shift[1, 64], a)",
+    "gpulab.trace(shift[1, 64], a, threads=[0, 33])",
+    "gpulab.show(shift[1, 64], a, view='accesses', line=9)",
+    "gpulab.show(shift[1, 64], a, view='banks')",
+    "gpulab.show(shift[1, 64], a, view='divergence')",
+    "gpulab.show(shift[1, 64], a, view='threads')",
+)
 
 
 @pytest.fixture
@@ -89,19 +100,27 @@ def test_the_command_opens_the_index_first(open_notebook: Callable[[str], Notebo
 
 
 @pytest.mark.timeout(600)
-def test_findings_are_html_with_a_text_beside_them(open_notebook: Callable[[str], Notebook]) -> None:
-    notebook = open_notebook("index.ipynb")
-    notebook.run("import gpulab")
-    notebook.page.evaluate(
-        "source => { jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.source = source }",
-        RACE,
+def test_findings_traces_and_pictures_of_accesses_can_be_read_in_both_themes(
+    open_notebook: Callable[[str], Notebook], labs: Path, photograph: Callable[[Locator, str], None]
+) -> None:
+    made = new_notebook(
+        cells=[new_code_cell(source) for source in DOCTOR],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     )
-    said = notebook.run("gpulab.sanitize(").locator(".gpulab-card").inner_text()
-    assert "race" in said.lower() and "tile[i] = a[i]" in said
-    notebook.theme(THEMES[0])
-    (findings,) = (output for output in notebook.outputs() if "race" in str(output.texts).lower())
-    assert findings.plain and "tile[i] = a[i]" in findings.plain[0]
-    assert min(ratio for ratio, _ in findings.texts) >= READABLE
+    nbformat.write(made, labs / "doctor.ipynb")
+    notebook = open_notebook("doctor.ipynb")
+    notebook.run_all()
+    for theme in THEMES:
+        notebook.theme(theme)
+        outputs = notebook.outputs()
+        assert_all_is_well(notebook, outputs)
+        _, findings, trace, *pictures = outputs
+        assert "race" in findings.plain[0].lower() and "tile[i] = a[i]" in findings.plain[0]
+        assert "63 - i" in str(trace.texts) and "63 - i" in trace.plain[0]
+        assert cards([findings, trace]) == 2 and [bool(p.widths) for p in pictures] == [True] * 4
+        for cell in DOCTOR[1:]:
+            name = cell.partition("view='")[2].partition("'")[0] or cell.partition("(")[0]
+            photograph(notebook.output(cell), f"doctor {name} {theme.split()[-1].lower()}")
     notebook.page.close()
 
 
