@@ -1,4 +1,4 @@
-"""The doctor says nothing of a solution of any lab."""
+"""The doctor says nothing of a solution of any lab, nor of the kernels of the validation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 from gpulab import cupy as cp
+from gpulab import hardware
 from gpulab.exercises import cases, registry
 from gpulab.exercises.launching import given as as_arguments
 from gpulab.exercises.launching import launch
 from gpulab.sanitizer import sanitize
 from gpulab.simulated_cuda.transfers import to_device
 from tests.labs import notebooks
+from validation.case import Variant
+from validation.model import compiling_for
+from validation.table import variants
 
 LABS = sorted(path.name for path in (notebooks.ROOT / "solutions").iterdir() if re.match(r"\d\d_", path.name))
 
@@ -44,6 +48,14 @@ def test_nothing_is_said_of_a_solution(lab, exercise):
 
     findings = [f for f in sanitize(run, *given) if not is_rounding(exercise, f)]
     assert not findings, "\n".join(map(str, findings))
+
+
+@pytest.mark.parametrize("variant", variants(), ids=lambda variant: variant.key)
+def test_nothing_is_said_of_a_kernel_of_the_validation(variant: Variant):
+    with compiling_for(hardware.find("H200")):
+        launch, given = variant.prepared(variant.kernel.case(variant.kernel.sizes[0]))
+        findings = sanitize(launch, *given)
+    assert not findings, f"\n{findings}"
 
 
 def is_rounding(exercise, finding) -> bool:
