@@ -103,7 +103,12 @@ class Comparison:
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(width=_LABELS + _COLUMN * len(self.gpus), color_system=None, force_terminal=False)
+        console = Console(
+            width=_LABELS + _COLUMN * len(self.gpus),
+            color_system=None,
+            force_terminal=False,
+            force_jupyter=False,
+        )
         with console.capture() as capture:
             console.print(self)
         return "\n".join(line.rstrip() for line in capture.get().splitlines())

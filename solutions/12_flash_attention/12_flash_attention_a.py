@@ -86,7 +86,7 @@ scores_alone = 4 * 4 * 1024 * 1024  # S and P, each written and read, 4 bytes a 
 plot.bars(
     {"S and P": scores_alone / 1e6, "q, k, v and O": (in_three.bytes - scores_alone) / 1e6},
     "MB moved",
-    caption=f"S and P are {100 * scores_alone / in_three.bytes:.0f} % of all bytes.",
+    caption=f"S and P are {100 * scores_alone / in_three.bytes:.0f} % of all bytes that three operations move.",
 )
 
 # %% [markdown]
