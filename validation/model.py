@@ -50,8 +50,10 @@ def compiling_for(gpu: GPU) -> Iterator[devices.SimulatedDevice]:
     """While it is entered, kernels are compiled for that GPU."""
     device = devices.current()
     before = device.gpu
-    yield devices.simulate(gpu.name)
-    device.gpu = before
+    try:
+        yield devices.simulate(gpu.name)
+    finally:
+        device.gpu = before
 
 
 def digest(kernel: CompiledKernel) -> str:

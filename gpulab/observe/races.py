@@ -18,6 +18,7 @@ import numpy as np
 
 from gpulab.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
 from gpulab.simt.errors import Index, indexed_names, source_text
+from gpulab.simt.program import is_volatile
 from gpulab.simt.types import DTYPES
 
 from .clocks import Clocks
@@ -351,7 +352,8 @@ class Races(Observer):
         if kind is None:
             kind = {"load": READ, "store": WRITE}.get(access.kind, ATOMIC)
             parts = access.instruction.parts
-            if kind == ATOMIC or (parts[0] in ("ld", "st") and STRONG & set(parts)):
+            strong = parts[0] in ("ld", "st") and STRONG & set(parts)
+            if kind == ATOMIC or strong or is_volatile(access.instruction):
                 kind = BLOCK_ATOMIC if "cta" in parts else ATOMIC
             self._kinds[key] = kind
         return kind
