@@ -200,7 +200,7 @@ gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], in_step)
 # | lanes of a warp | a shuffle or vote with a mask | the exchange of registers, not memory |
 # | threads of a block | `cuda.syncthreads()` | the block's accesses before and after it |
 # | all blocks | the end of the launch | everything |
-# | a block and another | `cuda.threadfence()`, then an atomic | all blocks see what the thread wrote before the fence first |
+# | a block and another | `cuda.threadfence()`, then an atomic; there an atomic, then `cuda.threadfence()` | what one wrote before its fence, and what the other reads after its own |
 #
 # `cuda.syncwarp()` before each round would mend the kernel. There is something better.
 
@@ -402,7 +402,8 @@ print(by_last.copy_to_host()[0], "and in float64:", numbers.sum(dtype=np.float64
 #
 # **Do.** See what `gpulab.sanitize` says. Tickets are drawn with an atomic, so nobody can draw the last one too
 # early. What is it that can be late all the same? The usual cure that is named would change the design; there is
-# one of one line, in the table of the first detective. Mend the kernel and sanitize again.
+# one of two lines, in the table of the first detective. Try the writer's line alone, too. Mend the kernel and
+# sanitize again.
 
 # %%
 gpulab.sanitize(
@@ -420,7 +421,7 @@ gpulab.sanitize(
 # ### Your answer
 #
 # In three to five sentences: which two accesses does nothing order, although every block draws its ticket
-# after it has written? What does your line promise, and why did a year of tests not show the fault? Cite
+# after it has written? What do your lines promise, and why did a year of tests not show the fault? Cite
 # what your own two runs of `gpulab.sanitize` said. A person reads this: 1 point for the cause, 1 point for
 # what your runs said.
 
@@ -428,12 +429,13 @@ gpulab.sanitize(
 # **2 points:** A block writes `partial[block]`, and the last block reads it. The ticket counts blocks; it does
 # not carry their writes along: another SM may see the new count before it sees the new partial sum.
 # `cuda.threadfence()` between the write and the atomic makes the write visible to all blocks before the ticket
-# is. My first run named one race, the write by thread 0 of block 0 and the read by thread 0 of the last block;
-# with the fence nothing was found. Tests show it only if a write is slower than an atomic after it, which is
-# rare, and never in a simulator that writes at once.
+# is; a second one behind the last ticket keeps the reads from being older than it. My first run named one race,
+# the write by thread 0 of block 0 and the read by thread 0 of the last block; with both fences nothing was found.
+# Tests show it only if a write is slower than an atomic after it, which is rare, and never in a simulator that
+# writes at once.
 #
 # **1 point** (cause without an own run): Memory writes may become visible out of order, so a fence is needed
-# before the atomic.
+# before the atomic and one behind it.
 #
 # **0 points:** The blocks run in the wrong order. Or: the atomic on `tickets` is not atomic enough.
 
@@ -1366,7 +1368,7 @@ merit(scan_in_three_launches)
 # <details><summary>1. Name the four stages of a sum over a large array, and what each uses.</summary>
 #
 # Threads over the array: a grid-stride loop and a register. Lanes of a warp: five shuffles. Warps of a block: one
-# number each in shared memory and one barrier. Blocks: an atomic, a second launch, or the last block with a fence.
+# number each in shared memory and one barrier. Blocks: an atomic, a second launch, or the last block with fences.
 # </details>
 #
 # <details><summary>2. Lane 0 writes to shared memory, lane 1 of the same warp reads it in the next line. What is
@@ -1407,7 +1409,7 @@ gpulab.recap("05")
 # | rank among lanes | `popc(ballot_sync(mask, keep) & lanemask_lt())` |
 # | count over a block | `syncthreads_count(1 if keep else 0)` |
 # | lanes exchange through memory | `syncwarp()` between writing and reading |
-# | block hands data to block in one launch | write, `threadfence()`, then the atomic |
+# | block hands data to block in one launch | write, `threadfence()`, atomic; there: atomic, `threadfence()`, read |
 # | largest error of a sum | n·u one after another, log₂ n · u in a tree, 2u with Kahan |
 # | scans of n | Hillis–Steele: log₂ n steps, n log₂ n work; Blelloch: 2 log₂ n steps, 2n work |
 # | histogram | bins per block, a copy per lane, one atomic per bin and block |

@@ -145,13 +145,15 @@ def test_the_warp_in_step_is_a_race_and_syncwarp_mends_it():
         assert {finding.kind for finding in findings} == found
 
 
-def test_the_last_block_is_one_race_and_a_fence_mends_it():
+def test_the_last_block_is_one_race_and_a_fence_on_each_side_mends_it():
     source = notebooks.cell_with(LAB, "def total_by_last_block(")
     kernel = source[: source.index("\n\n\n")]
     store = "        partial[cuda.blockIdx.x] = s[0]\n"
-    mended = kernel.replace(store, f"{store}        cuda.threadfence()\n")
-    assert mended != kernel
-    for text, found in ((kernel, ["race"]), (mended, [])):
+    draw = "        if cuda.atomic.add(tickets, 0, 1) == cuda.gridDim.x - 1:\n"
+    written = kernel.replace(store, f"{store}        cuda.threadfence()\n")
+    mended = written.replace(draw, f"{draw}            cuda.threadfence()\n")
+    assert len({kernel, written, mended}) == 3
+    for text, found in ((kernel, ["race"]), (written, ["race"]), (mended, [])):
         names = {"cuda": cuda, "float32": float32}
         exec(text, names)
         findings = gpulab.sanitize(
