@@ -10,6 +10,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
@@ -19,7 +20,6 @@ from gpulab.messages import Message
 from . import messages
 
 ASKS = f"{__package__}.answers"  # calls the answer, which may be such a function itself
-_meant: dict[str, FunctionType] = {}  # what the refused functions do, by name
 
 
 class NotByHand(Message):
@@ -32,17 +32,21 @@ def refused(names: Iterable[str]) -> Iterator[None]:
 
     Only gpulab itself may go on calling them. Their code is exchanged: no other name for one of them helps.
     """
-    found = {name: function(name) for name in names}
-    kept = {name: each.__code__ for name, each in found.items()}
-    _meant.update({name: _copy(each) for name, each in found.items()})
-    for name, each in found.items():
-        each.__code__ = _asking(name)
+    found = [_exchanged(name) for name in names]
+    for each, _, asking in found:
+        each.__code__ = asking
     try:
         yield
     finally:
-        for name, each in found.items():
-            each.__code__ = kept[name]
-            del _meant[name]
+        for each, meant, _ in found:
+            each.__code__ = meant.__code__
+
+
+@cache  # an exercise may ask its answer a hundred thousand times
+def _exchanged(name: str) -> tuple[FunctionType, FunctionType, CodeType]:
+    """A function, a copy of it that goes on doing what it does, and the code that refuses."""
+    found = function(name)
+    return found, _copy(found), _asking(name)
 
 
 def function(name: str) -> FunctionType:
@@ -58,7 +62,7 @@ def called(name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any
     """Stands in for a refused function."""
     caller = str(sys._getframe(2).f_globals.get("__name__"))
     if caller.startswith("gpulab.") and caller != ASKS:
-        return _meant[name](*arguments, **named)
+        return _exchanged(name)[1](*arguments, **named)
     raise NotByHand(messages.by_hand(name))
 
 
