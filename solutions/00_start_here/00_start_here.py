@@ -94,8 +94,9 @@ def double(a, out):
 gpulab.check("start.double", double)
 
 # %% [markdown]
-# **See.** Which thread wrote which element, for a few more than 1,024: a cell is an element, its colour the block,
-# its number the thread. Below it, one load and one store of 32 threads; section 2 comes back to those.
+# **See.** Which thread wrote which element, for a few more than 1,024: a cell is an element, its number the
+# thread, its colour the block (there are four colours, so the fifth block is blue again). Below it, one load and
+# one store of 32 threads; section 2 comes back to those.
 
 # %%
 gpulab.show("start.double", double)
@@ -160,9 +161,9 @@ rich.print(diagnose())
 # %% [markdown]
 # ## 2 · One finding: the same answer, eight times the traffic
 #
-# Two kernels copy 262,144 numbers with 4,096 threads. In `chunks` each thread takes 64 neighbours, as you
-# would share out work among the cores of a CPU. In `stripes` all threads take neighbours together and then
-# step on.
+# Two kernels copy 262,144 numbers with 4,096 threads; `cuda.gridsize(1)` is that number of threads. In `chunks`
+# each thread takes 64 neighbours, as you would share out work among the cores of a CPU. In `stripes` all
+# threads take neighbours together and then step on by 4,096.
 #
 # Memory is not read number by number. It comes in **sectors** of 32 bytes, eight of our 4-byte numbers.
 # Threads run in **warps** of 32, and one load of a warp is one **request**: the memory delivers every sector
@@ -205,15 +206,16 @@ slow
 
 # %% [markdown]
 # For now read three rows: global loads, global stores, costliest line. **Ideal** is the least that the same
-# bytes could take. AI with its FLOP/B (operations per byte), occupancy, registers and roofline wait until
-# lab 03, shared until lab 04. NVVM is the name of NVIDIA's compiler.
+# bytes could take. AI with its FLOP/B (operations per byte), shared, occupancy and registers wait until lab 03.
+# NVVM is the name of NVIDIA's compiler.
 
 # %%
 slow.compare(fast)
 
 # %% [markdown]
-# **See.** The costliest load and store of one warp. A row is 128 bytes of memory, each group of eight cells a
-# sector. Numbers are **lanes**, the places 0 to 31 of the threads in their warp.
+# **See.** The costliest load and store of one warp. Eight cells in a frame are a sector, and only sectors that
+# are fetched are drawn; on the left stands how far into the array they lie. Numbers are **lanes**, the places 0
+# to 31 of the threads in their warp. A hollow cell is fetched and not asked for.
 
 # %%
 gpulab.show(slow)
@@ -256,7 +258,7 @@ worst_line(memory_lines(slow)), worst_line(memory_lines(fast))
 # **Why.** In `chunks` every thread of a warp needs another sector, and seven eighths of what arrives is
 # thrown away, at least for this request. In `stripes` the warp uses every byte. Caches soften this on a real
 # GPU, because the other bytes of a sector may still be there when they are needed; how much depends on the
-# GPU and on what else runs. The counts do not depend on it. Lab 04 is about this and nothing else.
+# GPU and on what else runs. The counts do not depend on it. Lab 04 starts here.
 
 # %% [markdown]
 # ## 3 · How to measure honestly
@@ -298,11 +300,14 @@ for call in range(1, 7):
     cuda.synchronize()
     times_ms[f"call {call}"] = 1000 * (perf_counter() - start)
 
-gpulab.plot.bars(times_ms, "ms on this computer", log=True)
+gpulab.plot.bars(
+    times_ms,
+    "ms on this computer",
+    log=True,
+    caption="The first call takes far longer than any other, because the compiler runs in it.",
+)
 
 # %% [markdown]
-# The first call takes far longer than any other, because the compiler runs in it.
-#
 # **Do.** Write `honest_time(log)`. A log is a dictionary: `times_us` is the list of times of all calls in
 # microseconds, the first call first; `synchronised` says whether each time was taken after
 # `cuda.synchronize()`; `bytes` is what one call moves and `peak_bytes_per_s` what the GPU's memory can move
@@ -329,20 +334,25 @@ def honest_time(log):
 gpulab.check("start.honest_time", honest_time)
 
 # %% [markdown]
-# **Predict.** A copy of 100,000,000 float32 numbers reads 400 MB and writes 400 MB. What is the shortest time
-# that an A100 can need for it, in microseconds? Its memory bandwidth is in the table that `gpulab gpus`
-# prints.
-
-# %%
-gpulab.predict("start.floor", ...)
+# The figures of GPUs stand in `gpulab.hardware`, each with the document that states it (`gpulab gpus` in a
+# terminal prints them all). What an A100's memory can move at most:
 
 # %%
 from gpulab import hardware
 
 a100 = hardware.find("A100")
+print(f"{a100.dram_bandwidth}  ({a100.dram_bandwidth.source})")
+
+# %% [markdown]
+# **Predict.** A copy of 100,000,000 float32 numbers reads 400 MB and writes 400 MB. What is the shortest time
+# that an A100 can need for it, in microseconds?
+
+# %%
+gpulab.predict("start.floor", ...)
+
+# %%
 floor_us = 800e6 / float(a100.dram_bandwidth) * 1e6
 gpulab.predict("start.floor", measured=floor_us)
-print(f"{a100.dram_bandwidth}  ({a100.dram_bandwidth.source})")
 
 # %%
 gpulab.need(honest_time)
@@ -361,14 +371,15 @@ for name, log in logs.items():
 #
 # **Why.** A log like *never waited* shows about 6 µs however large the array is: that is the launch alone.
 # *Too good* is 231 µs where the data sheet allows 392: the data were still in a cache, or part of the work
-# was not done. Neither is rare in print. A well-known set of course notes times a product of two 3620 × 3620
-# matrices on an RTX 4090 at 26.8 ms and concludes that the library reaches 3.5 TFLOP/s. Work it out for
-# yourself:
+# was not done.
+#
+# A time can be wrong the other way, too. One set of course notes has a product of two 3620 × 3620 matrices take
+# 26.8 ms on an RTX 4090, and concludes that the library reaches 3.5 TFLOP/s. Work it out:
 
 # %%
 flop = 2 * 3620**3  # a product of n × n matrices is n³ multiplications and as many additions
 peak = float(hardware.find("RTX 4090").peak("float32"))
-pcie = 16e9 * 16 * 128 / 130 / 8  # the bus to the GPU, PCIe 4.0: 16 GT/s, 16 wires, 128 of 130 bits are data
+pcie = float(hardware.link("PCIe 4.0 ×16").per_direction)  # the bus to the GPU, bytes per second one way
 matrix_bytes = 4 * 3620**2
 print(
     f"{flop / 1e9:.1f} GFLOP in 26.8 ms is {flop / 26.8e-3 / 1e12:.2f} TFLOP/s, "
@@ -384,8 +395,9 @@ print(f"copying three matrices over PCIe takes at least {1e3 * 3 * matrix_bytes 
 #
 # ## Detective · Twice as fast
 #
-# A colleague shows you `quick`, a copy that does "the same with half the requests". Both kernels have run
-# below, and the outputs agree in every element.
+# A colleague shows you `quick`, a copy that does "the same with half the requests". Both kernels run below, and
+# the outputs agree in every element. The arrays lie on the device here: `cuda.to_device` copies an array there,
+# `cuda.device_array` only makes room for one, and `copy_to_host` brings one back.
 
 
 # %%
