@@ -6,6 +6,7 @@ Losing it costs hints and ticks, never points.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import tempfile
@@ -36,7 +37,8 @@ def place() -> Path:
 def load() -> dict[str, Any]:
     """Everything that is known.
 
-    A file that is missing or damaged counts as empty; a damaged one is kept aside.
+    A file that is missing, damaged, or of another form (a later version's, say) counts as empty; one that
+    is there is kept aside, because the next change would write over it.
     """
     path = place()
     if path in _unsaved:
@@ -47,12 +49,27 @@ def load() -> dict[str, Any]:
     except FileNotFoundError:
         return empty
     except (OSError, ValueError):
+        data = None
+    if not _is_ours(data):
         with contextlib.suppress(OSError):
-            path.replace(path.with_suffix(".damaged.json"))
+            path.replace(_free(path.with_suffix(".damaged.json")))
         return empty
+    return empty | data
+
+
+def _is_ours(data: Any) -> bool:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        return empty
-    return empty | {key: value for key, value in data.items() if isinstance(value, dict) or key == "format"}
+        return False
+    parts = [part for key, part in data.items() if key != "format"]
+    return all(
+        isinstance(part, dict) and all(isinstance(record, dict) for record in part.values()) for part in parts
+    )
+
+
+def _free(path: Path) -> Path:
+    """This name or the first of its kind that nothing has."""
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([path], numbered) if not each.exists())
 
 
 @contextlib.contextmanager

@@ -71,10 +71,29 @@ def test_a_damaged_file_is_kept_aside_and_starts_anew(own_progress: Path) -> Non
     assert check("toy.double", right).passed
 
 
-@pytest.mark.parametrize("content", ["[]", '{"format": 7}', '{"format": 1, "exercises": 3}'])
-def test_a_file_of_another_form_counts_as_empty(content: str, own_progress: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        '{"format": 7}',
+        '{"format": 1, "exercises": 3}',
+        '{"format": 1, "exercises": {"toy.double": 3}}',
+        '{"format": 1, "predictions": {"start.idle": [24]}}',
+    ],
+)
+def test_a_file_of_another_form_counts_as_empty_and_is_kept_aside(content: str, own_progress: Path) -> None:
     own_progress.write_text(content)
     assert progress.load()["exercises"] == {}
+    assert check("toy.double", right).passed
+    assert own_progress.with_suffix(".damaged.json").read_text() == content
+
+
+def test_what_was_kept_aside_once_is_not_written_over(own_progress: Path) -> None:
+    for content in ("{ once", "{ twice", "{ thrice"):
+        own_progress.write_text(content)
+        progress.load()
+    kept = {file.read_text() for file in own_progress.parent.glob("*.damaged*.json")}
+    assert kept == {"{ once", "{ twice", "{ thrice"}
 
 
 def test_a_crash_while_writing_leaves_the_old_file(
