@@ -26,7 +26,7 @@
 
 # %%
 import numpy as np
-from numba import float32
+from numba import float32, njit
 
 import gpulab
 from gpulab import cuda, hardware
@@ -58,8 +58,9 @@ gpulab.predict("basics.blocks", ...)
 # %% [markdown]
 # **Do.** Write `add_one(a, out)`: every element of `out` is the element of `a` plus one. The launch has
 # enough blocks for all elements, most with more threads than that. A block has 256 threads, in one case
-# another number; `cuda.blockDim.x` says how many. Compute the index yourself, without `cuda.grid`. Budget:
-# each element loaded and stored once. About 3 lines.
+# another number; `cuda.blockDim.x` says how many. Compute the index yourself, without `cuda.grid`. Write the
+# constant as `float32(1.0)`, the type of the arrays; section 6 says what a bare `1.0` costs. Budget: each
+# element loaded and stored once. About 3 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "add_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -112,8 +113,8 @@ gpulab.show(report)
 # neighbours together and then step on by the number of threads in the grid, `cuda.gridsize(1)`. The end of
 # the loop is the guard.
 #
-# The kernel to write is **SAXPY** (single-precision *a* times *x* plus *y*), the first routine of many
-# libraries.
+# The kernel to write is **SAXPY** (single-precision *a* times *x* plus *y*), one of the routines of **BLAS**,
+# the interface that libraries of linear algebra have had in common since 1979.
 #
 # **Predict.** 98,304 elements on 16 blocks of 128 threads: how many elements does each thread get?
 
@@ -228,11 +229,16 @@ bright = np.zeros_like(image)
 good = gpulab.profile(brighten[(8, 32), (32, 8)], image, float32(1.5), bright)
 swapped = gpulab.profile(brighten_swapped[(8, 32), (32, 8)], image, float32(1.5), bright)
 metric = "global_sectors_per_request"
-bars({"image[y, x]": good[metric], "image[x, y]": swapped[metric]}, "sectors per request", budget=4)
+bars(
+    {"image[y, x]": good[metric], "image[x, y]": swapped[metric]},
+    "sectors per request",
+    budget=4,
+    caption="With x on the rows each of a warp's 32 threads needs a sector of its own.",
+)
 
 # %% [markdown]
-# **Why.** With x on the columns a warp touches 128 neighbouring bytes, 4 sectors. With x on the rows its
-# threads are 1,024 bytes apart and touch 32. A row of 37 pixels is 148 bytes, no whole number of sectors: most
+# **Why.** With x on the columns a warp touches 128 neighbouring bytes. With x on the rows its threads are
+# 1,024 bytes apart. A row of 37 pixels is 148 bytes, no whole number of sectors: most
 # rows then begin in the middle of a sector, and 32 neighbours touch 5. Lab 04 looks at that.
 
 # %% [markdown]
@@ -305,7 +311,8 @@ style.finish(
 # **Why.** Right after a wave is full, a few more blocks start another one and the share drops by half; the
 # more waves there are, the less it matters. This picture assumes that all blocks take equally long. Blocks
 # are handed to SMs as these become free; the order is not documented, and a kernel must not depend on it.
-# From compute capability 9.0 on a launch may ask for **clusters**: blocks that run at the same time on
+# Blocks of one wave run at the same time and share the GPU's **L2** cache, so it pays if they read the same
+# data. From compute capability 9.0 on a launch may ask for **clusters**: blocks that run at the same time on
 # neighbouring SMs.
 #
 # Threads per block, blocks, registers, shared memory, the order of indices, the number type: these knobs act
@@ -373,8 +380,8 @@ before
 #
 # **Do.** Write `two_paths(a, out)` with the same result, so that no warp takes both paths. The launch has
 # enough blocks of 256 threads for all elements, and the array may end in the middle of a run. Use `grow` and
-# `decay` as they are. Budget: 99 % of the branches uniform, and at most 285 warp instructions for every
-# 32 elements, which is 145,920 for the 16,384 of the last size. About 10 lines.
+# `decay` as they are. Budget: 99 % of the branches uniform, fewer at a ragged end, and at most 285 warp
+# instructions for each warp that is launched, which is 145,920 for the 512 of the last size. About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "two_paths", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -508,28 +515,46 @@ roofline(points, "A100")
 # repeats, but the requests still have to be served. A block that shares its rows and columns needs far fewer;
 # labs 04 and 06 get there.
 #
-# A library is measured like any kernel: operations over time. NumPy's product on this computer's CPU:
+# The rate of a product is its operations over its time. Here is your loop once more, compiled for one core of
+# this computer's CPU, beside the library that NumPy calls:
 
 # %%
 from time import perf_counter
 
-size = 1024
-p, q = np.random.default_rng(6).standard_normal((2, size, size), np.float32)
-p @ q  # the first call starts the library's threads
-times = []
-for _ in range(7):
-    start = perf_counter()
-    p @ q
-    times.append(perf_counter() - start)
-rate = 2 * size**3 / np.median(times)
-print(f"this CPU, NumPy: {rate / 1e9:.0f} GFLOP/s, median of {len(times)} runs")
+
+@njit  # compiled for the CPU
+def three_loops(a, b, c):
+    for row in range(c.shape[0]):
+        for col in range(c.shape[1]):
+            total = float32(0.0)
+            for i in range(a.shape[1]):
+                total += a[row, i] * b[i, col]
+            c[row, col] = total
+
+
+def rate_of(product, size, runs=7):
+    """Operations per second of a product of two size × size matrices, in the least disturbed of some runs."""
+    p, q = np.random.default_rng(6).standard_normal((2, size, size), np.float32)
+    out, times = np.zeros((size, size), np.float32), []
+    for _ in range(1 + runs):  # the first run compiles, or starts the library's threads
+        start = perf_counter()
+        product(p, q, out)
+        times.append(perf_counter() - start)
+    return 2 * size**3 / min(times[1:])
+
+
+loops, library = rate_of(three_loops, 512), rate_of(np.matmul, 512)
+print(f"this CPU: {loops / 1e9:.1f} GFLOP/s by three loops, {library / 1e9:.0f} by the library", end="")
+print(f", {library / loops:.1f} times as many")
 for gpu in ("T4", "A100", "H100"):
     peak = hardware.find(gpu).peak("float32")
     print(f"{gpu}: {float(peak) / 1e9:,.0f} GFLOP/s peak in float32 without tensor cores (data sheet)")
 
 # %% [markdown]
-# The first line is measured, the others are peaks from data sheets; no kernel reaches a peak. On a GPU, time
-# only the product: allocations, copies and the creation of a library handle do not belong between the two
+# The first line is measured, the others are peaks from data sheets; no kernel reaches a peak. The library does
+# the same operations, in another order: it works on pieces that stay in the caches and the registers, with
+# vector instructions and on all cores. Lab 06 does the like for a GPU, step by step. To time a product there,
+# time only the product: allocations, copies and the creation of a library handle do not belong between the two
 # clock readings, and `cuda.synchronize()` does.
 
 # %% [markdown]
@@ -612,9 +637,9 @@ style.finish(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sid
 
 # %% [markdown]
 # **Why.** One array that is read and written in the same launch is a **race**: a cell may read its neighbour
-# before or after the neighbour's block has moved on, and nothing fixes which. Well-known guides contain a
-# reduction that writes each block's result into the array that other blocks still read; it works on small
-# inputs. Two arrays that take turns cost memory and no time.
+# before or after the neighbour's block has moved on, and nothing fixes which. The same mistake in a sum: each
+# block writes its result into the array that other blocks still read, which comes out right as long as one
+# block does all. Two arrays that take turns cost memory and no time.
 
 # %% [markdown]
 # ## Detective · A sum that is right today
@@ -647,7 +672,7 @@ suspicious_sum[8, 256](values, sums)
 np.allclose(sums, values.reshape(8, 256).sum(axis=1))
 
 # %% [markdown]
-# The simulator runs all warps of a block side by side unless it is asked otherwise, and a GPU often does
+# The simulator runs all warps of a block side by side unless it is asked otherwise, and a GPU may happen to do
 # nearly the same. Hand the kernel to the check: it runs one case warp after warp as well, and watches shared
 # memory.
 
@@ -761,19 +786,23 @@ gpulab.check("basics.plan_copies", plan_copies)
 # %% [markdown]
 # **See.** What the copies do to a whole program. 10 million elements go through `s` kernels, each of which
 # reads and writes every element once; the time is that of the bytes alone, on an A100 and over PCIe 4.0
-# (modelled: bytes over bandwidth, nothing overlaps).
+# (modelled: bytes over bandwidth, nothing overlaps). The lowest line is the kernels by themselves.
 
 # %%
 gpulab.need(plan_copies)
 a100 = hardware.find("A100")
-pcie = 16e9 * 16 * 128 / 130 / 8
+pcie = float(hardware.link("PCIe 4.0 ×16").per_direction)
 array = 4 * 10_000_000
 kernels = np.arange(1, 31)
 steps_of = [[["gpu", [f"v{i}"], [f"v{i + 1}"]] for i in range(s)] for s in kernels]
 planned = np.array([len(plan_copies(steps, [f"v{s}"])) for s, steps in zip(kernels, steps_of, strict=True)])
 on_gpu = kernels * 2 * array / float(a100.dram_bandwidth)
 ax, _ = style.begin(None, 7, 3.2)
-for copies, label, colour in ((4 * kernels, "NumPy arrays", style.ALARM), (planned, "your plan", style.DEEP)):
+for copies, label, colour in (
+    (4 * kernels, "NumPy arrays", style.ALARM),
+    (planned, "your plan", style.DEEP),
+    (0 * kernels, "no copies", style.LEAF),
+):
     total = 1e3 * (on_gpu + copies * array / pcie)
     ax.plot(kernels, total, color=colour)
     ax.annotate(
@@ -786,7 +815,9 @@ for copies, label, colour in ((4 * kernels, "NumPy arrays", style.ALARM), (plann
     )
 ax.set(xlabel="kernels in the program", ylabel="time (ms), modelled", yscale="log", xlim=(0, 37))
 style.finish(
-    ax, "Copied for every kernel, the arrays take far longer on the way than in all kernels together.", False
+    ax,
+    "Copied for each kernel, arrays spend nearly all the time on the way; copied once, ever less of it.",
+    False,
 )
 
 # %% [markdown]
@@ -852,7 +883,11 @@ for name in hardware.names():
 # **PyTorch sees the same machine.** A tensor lives on a device; `.to("cuda")` is the copy in, `.cpu()` the
 # copy out, and operations launch kernels and return at once, so timing needs `torch.cuda.synchronize()`.
 # PyTorch keeps freed memory for later: `memory_allocated()` is what tensors use, `memory_reserved()` what
-# PyTorch holds, and `empty_cache()` gives the difference back to the driver. It frees no tensor.
+# PyTorch holds, and `empty_cache()` gives back to the driver what no tensor is in. It frees no tensor.
+#
+# A kernel of your own can become an operator of PyTorch, an **extension**. Below, `torch.library` registers your
+# `saxpy` with the types of its arguments and what it changes, which is all that PyTorch needs in order to call
+# it from a graph. Lab 07 has the other ways.
 
 # %%
 try:
@@ -864,6 +899,15 @@ else:
     print(f"{torch.cuda.device_count()} CUDA devices; working on {device}")
     t = torch.arange(1024, dtype=torch.float32).to(device)
     print((t * 2).sum().item(), t.device)
+    gpulab.need(saxpy)
+
+    @torch.library.custom_op("lab03::saxpy", mutates_args=("y",))
+    def saxpy_operator(alpha: float, x: torch.Tensor, y: torch.Tensor) -> None:
+        shared = [cuda.as_cuda_array(t) if t.is_cuda else t.numpy() for t in (x, y)]  # no copies by PyTorch
+        saxpy[4, 256](float32(alpha), *shared)
+
+    torch.ops.lab03.saxpy(0.5, t, t)
+    print("t after y = 0.5 · x + y:", t[:4].tolist())
     if device.type == "cuda":
         torch.cuda.synchronize()
         print(torch.cuda.memory_allocated(), "B allocated,", torch.cuda.memory_reserved(), "B reserved")
@@ -911,7 +955,11 @@ wide.compare(tall)
 # %%
 bound = wide["thread_instructions"] / 32
 counts = {"warps of 32 × 1": wide["instructions"], "warps of 8 × 4": tall["instructions"], "bound": bound}
-bars(counts, "warp instructions")
+bars(
+    counts,
+    "warp instructions",
+    caption="The pixels of a patch leave at more similar times than those of a line, so fewer lanes wait.",
+)
 
 # %% [markdown]
 # ## Recap
