@@ -67,11 +67,6 @@ def halving_all_reduce(network: Network, ranks: int, size: float) -> float:
     return 2 * (int(log2(ranks)) * network.latency + (ranks - 1) / ranks * size / network.bandwidth)
 
 
-def all_to_all(network: Network, ranks: int, size: float) -> float:
-    """Each rank sends a different part of its `size` bytes to each other: p − 1 messages of size/p."""
-    return ring_reduce_scatter(network, ranks, size)
-
-
 def hierarchical_all_reduce(
     inside: Network, between: Network, per_node: int, nodes: int, size: float
 ) -> float:

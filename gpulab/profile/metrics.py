@@ -69,21 +69,6 @@ class Metric:
             return METRICS[self.ratio[0]].cause
         return self if self.terms else None
 
-    @property
-    def derivation(self) -> str:
-        """How it is worked out, in words: ``sectors of global loads``, ``100 × a / b``."""
-        if self.ratio:
-            return f"{f'{self.scale:g} × ' if self.scale != 1 else ''}{self.ratio[0]} / {self.ratio[1]}"
-        if self.fact:
-            return f"{self.combine} over the launches"
-        return " + ".join(_term_words(term) for term in self.terms).replace("+ -", "− ")
-
-
-def _term_words(term: Term) -> str:
-    times = "" if term.weight == 1 else "-" if term.weight == -1 else f"{term.weight} × "
-    where = " ".join(word for word in (term.space, term.kind) if word)
-    return f"{times}{term.column}" + (f" of {where} instructions" if where else "")
-
 
 def _sum(name: str, unit: str, meaning: str, *terms: Term, ncu: str = "") -> Metric:
     return Metric(name, unit, meaning, terms=terms, ncu=ncu)

@@ -198,10 +198,6 @@ class Lines(Shown, Sequence[Line]):
         with_value = [line for line in self._lines if line.metrics[name] is not None]
         return max(with_value, key=lambda line: line.metrics[name] or 0, default=None)
 
-    def sorted_by(self, name: str) -> Lines:
-        """The same lines, the largest value of a metric first."""
-        return Lines(sorted(self._lines, key=lambda line: -(line.metrics[name] or 0)))
-
     def card(self) -> Card:
         from .report_card import lines_card
 

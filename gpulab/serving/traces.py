@@ -47,8 +47,6 @@ class Lengths:
 
 
 CHAT = Lengths()
-SUMMARIES = Lengths(prompt=3000, prompt_spread=0.5, prompt_limit=8192, output=80, output_spread=0.5)
-CODE = Lengths(prompt=1500, output=20, output_spread=0.7, output_limit=256)
 
 
 def arrivals(rate: float, seconds: float, numbers: np.random.Generator) -> list[float]:

@@ -144,7 +144,7 @@ def _narrowed(x: Array, reduced: bool) -> Array:
 
 
 @cache
-def mma_tables(m: int, n: int, k: int, bits: int, accumulator_bits: int) -> tuple[Array, Array, Array, Array]:
+def mma_tables(m: int, n: int, k: int, bits: int) -> tuple[Array, Array, Array, Array]:
     """Index tables of ``mma.sync`` (PTX ISA, figures of the matrix fragments).
 
     a_table (m, k) and b_table (n, k): position of the element among a warp's operands laid out as

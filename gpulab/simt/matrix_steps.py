@@ -91,7 +91,7 @@ def _mma(decoder: _Decoder, op: Opcode, index: int) -> Step:
         raise unsupported(decoder, op, "This shape or type of matrix operation is not simulated.")
     m, n, k = shape
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
-    a_table, b_table, c_table, d_table = mma_tables(m, n, k, element.bits, 32)
+    a_table, b_table, c_table, d_table = mma_tables(m, n, k, element.bits)
     d, *operands = op.instruction.operands
     a, b = (
         _registers(decoder, o, _register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)

@@ -143,7 +143,6 @@ class _Decoder:
         self.local, self.local_bytes = _local_layout(self.body)
         for register, type_ in self.body.registers.items():
             self.slots[register] = self._new_slot(REGISTER_DTYPES.get(type_, I64))
-        self.register_count = len(self.dtypes)
         self.computed = _computed_floats(self.body)
         self.read = {
             name for block in self.body.blocks for instruction in block for name in reads(instruction)

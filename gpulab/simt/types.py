@@ -32,7 +32,6 @@ UNSIGNED: dict[int, np.dtype] = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 I32 = SIGNED[4]
 I64 = SIGNED[8]
 U32 = UNSIGNED[4]
-U64 = UNSIGNED[8]
 
 
 def size_of(ptx_type: str) -> int:

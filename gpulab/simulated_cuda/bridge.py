@@ -13,7 +13,6 @@ from gpulab import compile
 
 from . import kernels
 from .kernels import Kernel, LaunchConfiguration
-from .transfers import to_device
 
 
 def simulated(thing: Any) -> Any:
@@ -22,17 +21,6 @@ def simulated(thing: Any) -> Any:
     What is simulated already, and everything else, is returned as it is.
     """
     return _Bridge()(thing)
-
-
-def simulated_arguments(args: tuple) -> tuple:
-    """`args` with copies of arrays that lie on a GPU in the memory of the simulated device."""
-    return tuple(_argument(value) for value in args)
-
-
-def _argument(value: Any) -> Any:
-    if type(value).__name__ == "DeviceNDArray":
-        return to_device(value.copy_to_host())
-    return value
 
 
 class _Bridge:

@@ -7,7 +7,7 @@ import numba.cuda
 import numpy as np
 
 from gpulab import cuda, device
-from gpulab.simulated_cuda.bridge import simulated, simulated_arguments
+from gpulab.simulated_cuda.bridge import simulated
 from gpulab.simulated_cuda.kernels import Kernel, LaunchConfiguration
 
 
@@ -77,12 +77,3 @@ def test_what_is_simulated_already_stays_as_it_is() -> None:
     kernel = cuda.jit(lambda a: None)
     assert simulated(kernel) is kernel
     assert simulated(np.sum) is np.sum and simulated(3) == 3
-
-
-def test_arrays_on_a_gpu_are_copied_to_the_simulated_device() -> None:
-    class DeviceNDArray:
-        def copy_to_host(self):
-            return np.arange(3.0)
-
-    array, number, ours = simulated_arguments((DeviceNDArray(), 5, mine := cuda.device_array(2)))
-    assert list(array.copy_to_host()) == [0, 1, 2] and number == 5 and ours is mine

@@ -134,7 +134,6 @@ def test_every_metric_has_a_unit_a_meaning_and_one_way_to_work_it_out() -> None:
         assert metric.unit, metric.name
         assert metric.meaning and metric.meaning[-1] != ".", metric.name
         assert [bool(metric.terms), bool(metric.ratio), bool(metric.fact)].count(True) == 1, metric.name
-        assert metric.derivation
         assert metric.cause is None or metric.cause.terms
 
 
