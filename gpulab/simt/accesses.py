@@ -432,11 +432,11 @@ def _describe(run: Run, index: int, address: int, size: int, did: str) -> dict[s
     else:
         has = f"{label.name} is {' × '.join(map(str, label.shape))} ({label.dtype})."
         advice += (
-            "\nThe index is counted along the rows, from the address:"
-            "\nbehind the end of a row comes the next one"
+            "\nThe index is worked out from the address, and behind the end of a row comes the"
+            "\nnext row: your line may have named the place by a column too many"
         )
         by_axes = indexes_axes(run.program.instructions[index].location)
-        advice += ", and your line may count from the end,\nwith a negative index." if by_axes else "."
+        advice += ", or by a\nnegative index, which counts from the end." if by_axes else "."
     return {"what": f"{did} {what}; {has}", "advice": advice}
 
 
