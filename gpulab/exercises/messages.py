@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.profile.display import number, points
+from gpulab.profile.display import number, points, together
 from gpulab.profile.metrics import METRICS
 
 from .scoring import met
@@ -439,7 +439,7 @@ def budget(asked: Budget, value: float | None, limit: float, naive: float | None
         f"{word} {number_of(asked.metric, limit, asked.unit)}{why}",
     ]
     if naive is not None:
-        parts.append(f"naive {number_of(asked.metric, naive, asked.unit)}")
+        parts.append(together(f"naive {number_of(asked.metric, naive, asked.unit)}"))
     return "   ".join(parts)
 
 

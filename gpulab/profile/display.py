@@ -258,6 +258,14 @@ def points(value: float) -> str:
 # ---------------------------------------------------------------- text
 
 
+HELD = "\u00a0"  # a blank at which no line is broken; the text layout turns it into a plain one
+
+
+def together(text: str) -> str:
+    """`text` as one word, where a line has room for it."""
+    return text.replace(" ", HELD)
+
+
 def _wrap(words: Words, width: int) -> list[list[Span]]:
     """Break words at blanks so that no line is longer than `width`; a single long word stays whole.
 
@@ -266,7 +274,7 @@ def _wrap(words: Words, width: int) -> list[list[Span]]:
     lines: list[list[Span]] = [[]]
     used, fresh = 0, True  # fresh: the line starts a paragraph
     for span in spans(words):
-        for token in re.findall(r"\n|[^\s]+|[^\S\n]+", span.text):
+        for token in re.findall(rf"\n|[\S{HELD}]+|[^\S\n{HELD}]+", span.text):
             if token == "\n":
                 lines.append([])
                 used, fresh = 0, True
@@ -281,7 +289,7 @@ def _wrap(words: Words, width: int) -> list[list[Span]]:
     for line in lines:
         while line and line[-1].text.isspace():
             line.pop()
-    return lines
+    return [[Span(part.text.replace(HELD, " "), part.style) for part in line] for line in lines]
 
 
 def _length(line: Iterable[Span]) -> int:

@@ -7,7 +7,20 @@ import re
 
 import pytest
 
-from gpulab.profile.display import Block, Card, Code, Heading, Note, Row, Shown, Span, Table, number, points
+from gpulab.profile.display import (
+    Block,
+    Card,
+    Code,
+    Heading,
+    Note,
+    Row,
+    Shown,
+    Span,
+    Table,
+    number,
+    points,
+    together,
+)
 
 LONG = "Which index should run fastest in `out`? One line is not enough for all of these words, so it breaks."
 
@@ -32,6 +45,14 @@ def without_tags(page: str) -> str:
 
 def test_text_and_html_say_the_same_words_in_the_same_order() -> None:
     assert CARD.text().replace("`", "").split() == without_tags(CARD.html()).split()
+
+
+def test_words_that_belong_together_share_a_line() -> None:
+    body = f"32.0 per request   budget 4.0   {together('naive 32.0 B')}"
+    for width in range(30, 70):
+        lines = Card((Row("sectors", body, "0.8"),)).text(width).splitlines()
+        assert sum("naive 32.0 B" in line for line in lines) == 1, width
+    assert "\xa0" not in Card((Row("sectors", body),)).text()
 
 
 def test_sentences_of_a_block_may_be_wrapped_and_source_lines_may_not() -> None:
