@@ -20,7 +20,8 @@ Derivations; all tensors are float32, 4 bytes a number.
 **fold**: x is r × c. Each of four operations on the whole matrix reads and writes it: 4 · 2 · 4 · r · c
 bytes. With scale = weight / std and shift = bias − mean · scale first, on rows of c numbers (3 c and
 4 c of them move), one addcmul is left, which moves 2 · r · c + 2 · c. Other ways with rows move up to
-15 · c in place of 9. Launches stay 3 or 4: it is the bytes.
+15 · c in place of 9. A product and a sum of the whole matrix, in place or not, move 4 · r · c: half way from
+the naive version, and half of the budget's points. Launches stay 3 or 4: it is the bytes.
 
 **adamw_step**: GPT-2 has 12 blocks of 12 parameter tensors and 4 others: 148. The textbook's loop has ten
 operations a tensor: 1,480 launches. They move 25 numbers per parameter: 2 (decay), 2 + 3 (mean), 2 + 4
@@ -408,7 +409,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=lambda s: FLOAT * (8 * math.prod(_matrix(s)) + 4 * _matrix(s)[1]),
                 why="x read once, out written once",
                 advice="How often does the whole matrix go through memory? Which operations could work on a "
-                "row of numbers instead?",
+                "row of numbers instead, and which one multiplies and adds at once?",
                 unit="B",
                 case=EVERY,
             ),
