@@ -119,7 +119,7 @@ plot.lines(
     {"torch.add": measured},
     "numbers in each tensor",
     "time, µs",
-    "Up to about a thousand numbers an addition takes as long as one of a single number (measured on this CPU).",
+    "On the left the time hardly depends on how many numbers there are, on the right it grows with them (this CPU).",
     log_x=True,
     log_y=True,
 )
@@ -157,7 +157,8 @@ gpulab.predict("pytorch.standardise_bytes", measured=naive.bytes / rows[0].nbyte
 # %% [markdown]
 # **Do.** Write `fold(x, mean, std, weight, bias)`, the same function with as few bytes as you can.
 # **Budget:** x read once and the result written once, a few numbers a column, plus 10 %. About 3 lines. You
-# may use what `torch` has for arithmetic, and `torch.addcmul`. The order of the operations is yours.
+# may use what `torch` has for arithmetic, and `torch.addcmul(a, b, c, value=v)`, which is a + v · b · c in one
+# operation. The order of the operations is yours.
 
 
 # %% nbgrader={"grade": false, "grade_id": "fold", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -201,7 +202,8 @@ plot.bars(
 #
 # An optimiser touches every parameter of a model once a step. Adam keeps two running means for each, of the
 # gradient and of its square; AdamW also shrinks the parameter itself a little (Loshchilov and Hutter, 2019).
-# Here is the textbook, with PyTorch's default constants.
+# Here is the textbook, with PyTorch's default constants. A name that ends in `_` changes its tensor in place:
+# `p.addcdiv_(a, b, value=v)` adds v · a / b to p.
 
 
 # %%
@@ -358,7 +360,8 @@ for number, graph in enumerate(graphs, 1):
 
 # %% [markdown]
 # `torch._dynamo.explain(fn)(*inputs)` gives the reason of each break, and `fullgraph=True` makes a break an
-# error.
+# error. For a program that you do not want to change, set the environment variable
+# `TORCH_LOGS=graph_breaks,recompiles`.
 #
 # **Do.** Write `clip(grads, most)`: scale all gradients in place by min(1, most / (length + 1e-6)), where
 # length is the norm of all of them together. **Budget:** at most 14 launches for 148 tensors and no wait; n
@@ -420,7 +423,8 @@ print(exported.graph_module.code.strip())
 # %% [markdown]
 # With the graph in hand a compiler can **fuse** what is pointwise, drop what nobody uses, and work out
 # constants. Inductor, `torch.compile`'s default backend, makes one kernel of a chain like this: x is read once
-# and the result written once. That can be worked out from the graph alone.
+# and the result written once. That can be worked out from the graph alone. On a GPU `TORCH_LOGS=output_code`
+# shows the kernels that Inductor wrote, in Triton, which lab 11 teaches.
 
 # %%
 nodes = exported.graph_module.graph.nodes
@@ -469,7 +473,7 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 # `cudaMalloc` takes long, and `cudaFree` makes the host wait for the device. So PyTorch has a **caching
 # allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps what a tensor gives
 # back. **Allocated** is what tensors hold, **reserved** is what the allocator holds; `nvidia-smi` shows
-# reserved and a little more. `torch.cuda.empty_cache()` gives back segments in which nothing lies.
+# reserved and what CUDA itself needs. `torch.cuda.empty_cache()` gives back segments in which nothing lies.
 #
 # Its rules, without the second pool for small tensors (`c10/cuda/CUDACachingAllocator.cpp`): round the size up
 # to 512 bytes; the rounded size decides all that follows. Of all free blocks that are large enough take the smallest, of equal ones the first. Cut off
@@ -613,6 +617,11 @@ plot.lines(
 # **Why.** What is alive grows while forward keeps activations and shrinks while backward uses them up. No
 # allocator can go below the peak. The next section does.
 #
+# Of a program on a GPU PyTorch draws such pictures itself: `torch.cuda.memory._record_memory_history()` before
+# it, `torch.cuda.memory._dump_snapshot("file.pickle")` behind it, and the file dropped onto
+# pytorch.org/memory_viz, which shows each block with the Python stack that asked for it (reference 1, "Understanding
+# CUDA Memory Usage").
+#
 # ## 7 · Keep it or compute it again
 #
 # Autograd keeps what backward needs. **Activation checkpointing** keeps only the input of a stretch of the
@@ -730,7 +739,7 @@ print(f"more arithmetic: {peaks[4]['matrix_flops'] / all_kept['matrix_flops'] - 
 # %% [markdown]
 # **Why.** Backward costs twice forward, so one more forward is a third on top. With L blocks, L / s inputs and
 # 2 s results of one stretch are least together at s = √(L / 2) (Chen et al., 2016). Real layers are less even:
-# checkpoint what is large and cheap to compute, such as attention scores, first.
+# checkpoint what is large and cheap to compute, such as attention scores, first (Korthikanti et al., 2022; lab 16).
 #
 # %% [markdown]
 # ## 8 · Feeding the GPU
@@ -829,6 +838,7 @@ for workers, spans in runs.items():
 plot.timeline(
     [plot.Span(row, max(a, 0), b, "", row) for row, a, b in sorted(runs[2]) if 0 < b < 140],
     unit="ms",
+    caption="Both workers load without a pause; training waits wherever its row has a gap.",
 )
 
 # %% [markdown]
@@ -924,11 +934,12 @@ for name, given in (("contiguous", images), ("channels last", last)):
 # |---|---|---|
 # | `nvidia-smi` | that some kernel ran, memory, power | is the GPU used at all? |
 # | `torch.profiler` | operations, kernels, memory, Python stacks | which operation, and what is between two |
-# | Nsight Systems, `nsys profile` | CPU, CUDA calls, kernels, copies, NVTX ranges | gaps, overlap, several processes |
+# | Nsight Systems, `nsys profile` | CPU, CUDA calls, kernels, copies, your NVTX ranges | gaps, overlap, several processes |
 # | Nsight Compute, `ncu` | one kernel's counters | why a kernel is slow (lab 04's reports) |
 # | compute-sanitizer | memory faults, races | when results are wrong |
 #
-# `nvprof` of older guides does not support compute capability 8.0 and later. "GPU utilisation 100 %" in
+# NVTX ranges are names that you give to stretches of a program: `with torch.cuda.nvtx.range("forward"):`. `nvprof`
+# of older guides does not support compute capability 8.0 and later. "GPU utilisation 100 %" in
 # `nvidia-smi` means that some kernel ran all the time (NVML manual); it may have used one SM.
 
 # %%
@@ -945,7 +956,7 @@ def train_once():
         loss.backward()
 
 
-train_once()  # the first run is different
+train_once()  # the first run is different; lines that begin with USDT below are the profiler's own
 with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
     train_once()
 by_time = sorted(profiled.key_averages(), key=lambda row: -row.self_cpu_time_total)
@@ -1028,6 +1039,7 @@ plot.timeline(
         for e in sorted(mixed, key=lambda e: e["cat"])
     ],
     unit="µs",
+    caption="Short kernels wait for their launch. Behind the long one launches wait for the GPU, and no gap is left.",
 )
 
 # %% [markdown]
@@ -1050,8 +1062,8 @@ plot.timeline(
 #
 # **Work from the top**: the step, then the operations, then one kernel. One change at a time, each with a
 # number before and after. The checklist: 1. the GPU is never idle; 2. no waits in the loop; 3. data arrive
-# before they are wanted; 4. few, large operations; 5. bfloat16 where it is safe; 6. sizes in multiples of 8;
-# 7. memory that is not reserved for nothing; 8. a benchmark that would notice if it got worse.
+# before they are wanted; 4. few, large operations; 5. bfloat16 where it is safe (lab 10); 6. sizes in multiples
+# of 64, of 8 at least (lab 06); 7. memory that is not reserved for nothing; 8. a benchmark that would notice if it got worse.
 #
 # **Instruments of your own.** A mean hides what users feel: report percentiles, and throughput beside them.
 
@@ -1181,9 +1193,19 @@ counts.append(sum(node.op.startswith("call") for node in graph.nodes))
 print(f"operations in the graph: {counts[0]}; after dead code is removed: {counts[1]}")
 
 # %% [markdown]
-# On a real GPU: `torch.cuda.synchronize()` before each reading of the clock, or CUDA events on the stream; a
-# buffer larger than the L2 written before each call; a result that is returned and checked.
-# `torch.utils.benchmark.Timer` synchronises and repeats for you. It does not flush.
+# On a real GPU: `torch.cuda.synchronize()` before each reading of the clock; a buffer larger than the L2 written
+# before each call; a result that is returned and checked. Or **CUDA events**, which the GPU stamps with the time
+# when it comes to them in the stream. If the GPU is idle by then, the way to the launch is still in the time:
+#
+# ```python
+# start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+# start.record(); result = function(x); stop.record()
+# torch.cuda.synchronize()
+# milliseconds = start.elapsed_time(stop)
+# ```
+#
+# `torch.utils.benchmark.Timer` synchronises and repeats for you. It does not flush. `triton.testing.do_bench`
+# uses events and flushes.
 #
 # ### Your answer
 #
@@ -1325,7 +1347,8 @@ gpulab.recap("08")
 # 3. J. Ansel et al., "PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation and
 #    Graph Compilation", ASPLOS 2024.
 # 4. T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training Deep Nets with Sublinear Memory Cost", 2016.
-#    https://arxiv.org/abs/1604.06174
+#    https://arxiv.org/abs/1604.06174. V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer
+#    Models", 2022. https://arxiv.org/abs/2205.05198
 # 5. I. Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", ICLR 2019.
 #    https://arxiv.org/abs/1711.05101
 # 6. A. Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
