@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import ADA_PAPER, GUIDE, L4_BRIEF, L4_SHEET, L40S_SHEET, LUO_2025, RRZE
+from .sources import ADA_PAPER, GUIDE, L4_BRIEF, L4_SHEET, L40_SHEET, L40S_SHEET, LUO_2025, RRZE
 
 _P = ADA_PAPER
 _S = L4_SHEET
 _BOARD = "measured on an L40, the same architecture at 2.49 GHz"
+_FROM_RATE = "from the stated rate and the clock"
+_L2 = Figure(5.2e12, "B/s", RRZE, "measured on an L40, the same chip at 2.49 GHz")
 
 L4 = GPU(
     name="L4",
@@ -77,6 +81,7 @@ L40S = GPU(
     dram_bytes=Figure(48e9, "B", _L),
     dram_bandwidth=Figure(864e9, "B/s", _L),
     dram_seen=Figure(776e9, "B/s", RRZE, "measured on an L40, which has the same memory"),
+    l2_seen=_L2,
     tdp=Figure(350, "W", _L),
     tensor_fma={
         "tfloat32": Figure(256, "FMA/clock/SM", _P),
@@ -109,6 +114,43 @@ L40S = GPU(
     host_link="PCIe 4.0 ×16",
 )
 
+# The card before: the same chip and memory, tensor cores at half the rate.
+L40 = replace(
+    L40S,
+    name="L40",
+    product="L40 48 GB",
+    year=Figure(2022, "year", L40_SHEET),
+    boost_clock=Figure(2490e6, "Hz", RRZE, "as the benchmark reports it; the sheet states no clock"),
+    tensor_clock=Figure(2490e6, "Hz", RRZE, "as above"),
+    dram_seen=Figure(776e9, "B/s", RRZE),
+    tdp=Figure(300, "W", L40_SHEET),
+    tensor_fma={
+        "tfloat32": Figure(128, "FMA/clock/SM", L40_SHEET, _FROM_RATE),
+        "float16": Figure(256, "FMA/clock/SM", L40_SHEET, _FROM_RATE),
+        "bfloat16": Figure(256, "FMA/clock/SM", L40_SHEET, _FROM_RATE),
+        "float8": Figure(512, "FMA/clock/SM", L40_SHEET, _FROM_RATE),
+        "int8": Figure(512, "FMA/clock/SM", L40_SHEET, _FROM_RATE),
+        "int4": Figure(1024, "FMA/clock/SM", L40_SHEET, _FROM_RATE),
+    },
+    tensor_dense={
+        "tfloat32": Figure(90.5e12, "FLOP/s", L40_SHEET),
+        "float16": Figure(181.05e12, "FLOP/s", L40_SHEET),
+        "bfloat16": Figure(181.05e12, "FLOP/s", L40_SHEET),
+        "float8": Figure(362e12, "FLOP/s", L40_SHEET),
+        "int8": Figure(362e12, "OP/s", L40_SHEET),
+        "int4": Figure(724e12, "OP/s", L40_SHEET),
+    },
+    tensor_sparse={
+        "tfloat32": Figure(181e12, "FLOP/s", L40_SHEET),
+        "float16": Figure(362.1e12, "FLOP/s", L40_SHEET),
+        "bfloat16": Figure(362.1e12, "FLOP/s", L40_SHEET),
+        "float8": Figure(724e12, "FLOP/s", L40_SHEET),
+        "int8": Figure(724e12, "OP/s", L40_SHEET),
+        "int4": Figure(1448e12, "OP/s", L40_SHEET),
+    },
+    stated={"float32": Figure(90.5e12, "FLOP/s", L40_SHEET)},
+)
+
 RTX4090 = GPU(
     name="RTX 4090",
     product="GeForce RTX 4090 24 GB",
@@ -126,6 +168,7 @@ RTX4090 = GPU(
     l2_bytes=Figure(72 * MIB, "B", _P),
     dram_bytes=Figure(24e9, "B", _P),
     dram_bandwidth=Figure(1008e9, "B/s", _P),
+    l2_seen=_L2,
     tdp=Figure(450, "W", _P),
     # GeForce halves the rate of the tensor cores when they accumulate in float32.
     tensor_fma={

@@ -13,6 +13,7 @@ from .gpu import GPU
 from .sources import (
     A10_BRIEF,
     A10_SHEET,
+    A100_40_SHEET,
     A100_SHEET,
     ABDELKHALIK_2022,
     AMPERE_PAPER,
@@ -100,6 +101,32 @@ A100_40 = replace(
     aliases=("a100-40", "a100-sxm4-40gb"),
 )
 
+# The cards: the chip of the modules at the same clock, with less power and slower memory.
+A100_PCIE = replace(
+    A100,
+    name="A100 PCIe",
+    product="A100 PCIe 80 GB",
+    year=Figure(2021, "year", _S),
+    dram_bandwidth=Figure(1935e9, "B/s", _S),
+    dram_seen=None,  # seen on modules
+    tdp=Figure(300, "W", _S),
+    l1_latency=None,
+    l2_latency=None,
+    dram_latency=None,
+    gpu_link="",  # bridges between cards are an option
+    aliases=("a100-80gb-pcie", "a100-pcie-80gb"),
+)
+A100_PCIE_40 = replace(
+    A100_PCIE,
+    name="A100 PCIe 40GB",
+    product="A100 PCIe 40 GB",
+    year=A100_40.year,
+    dram_bytes=A100_40.dram_bytes,
+    dram_bandwidth=A100_40.dram_bandwidth,
+    tdp=Figure(250, "W", A100_40_SHEET),
+    aliases=("a100-pcie-40gb",),
+)
+
 _G = GA102_PAPER
 
 RTX3090 = GPU(
@@ -119,6 +146,7 @@ RTX3090 = GPU(
     l2_bytes=Figure(6 * MIB, "B", _G),
     dram_bytes=Figure(24e9, "B", _G),
     dram_bandwidth=Figure(936e9, "B/s", _G),
+    l2_seen=Figure(3.2e12, "B/s", RRZE, "measured on an A40, the same chip at 1.74 GHz"),
     tdp=Figure(350, "W", _G),
     # GeForce halves the rate of the tensor cores when they accumulate in float32.
     tensor_fma={
@@ -172,6 +200,7 @@ A10 = GPU(
     l2_bytes=Figure(6 * MIB, "B", _G, "of the GA102 chip"),
     dram_bytes=Figure(24e9, "B", _T),
     dram_bandwidth=Figure(600e9, "B/s", _T),
+    l2_seen=Figure(3.2e12, "B/s", RRZE, "measured on an A40, the same chip at 1.74 GHz"),
     tdp=Figure(150, "W", _T),
     tensor_fma={
         "tfloat32": Figure(256, "FMA/clock/SM", _T, _FROM_RATE),

@@ -6,33 +6,42 @@ from difflib import get_close_matches
 
 from gpulab.messages import Message
 
-from .ada import L4, L40S, RTX4090
-from .ampere import A10, A100, A100_40, AGX_ORIN, RTX3090
-from .blackwell import AGX_THOR, B200, B300, GB200, RTX5090
+from .ada import L4, L40, L40S, RTX4090
+from .ampere import A10, A100, A100_40, A100_PCIE, A100_PCIE_40, AGX_ORIN, RTX3090
+from .blackwell import AGX_THOR, B200, B300, GB10, GB200, GB300, PRO_6000, RTX5080, RTX5090
 from .gpu import GPU
-from .hopper import H100, H100_PCIE, H200
+from .hopper import H100, H100_NVL, H100_PCIE, H200, H200_NVL
 from .turing import T4
 from .volta import V100
 
 ALL: tuple[GPU, ...] = (
     V100,
     T4,
+    A100_PCIE_40,
     A100_40,
+    A100_PCIE,
     A100,
     H100_PCIE,
+    H100_NVL,
     H100,
+    H200_NVL,
     H200,
     B200,
     GB200,
     B300,
+    GB300,
     A10,
     L4,
+    L40,
     L40S,
     RTX3090,
     RTX4090,
+    RTX5080,
     RTX5090,
+    PRO_6000,
     AGX_ORIN,
     AGX_THOR,
+    GB10,
 )
 
 

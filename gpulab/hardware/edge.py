@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from . import sources
 from .ampere import AGX_ORIN
-from .blackwell import AGX_THOR
+from .blackwell import AGX_THOR, GB10
 from .figure import Figure, Source
 
 
@@ -72,7 +72,6 @@ def _mode(
 _NANO = sources.ORIN_NANO_SHEET
 _SUPER = sources.ORIN_SUPER
 _NX = sources.ORIN_NX_SHEET
-_SPARK = sources.SPARK_GUIDE
 _MODES = sources.NVPMODEL
 _X = sources.X_ELITE_BRIEF
 _PHONE = sources.ELITE_8_BRIEF
@@ -155,12 +154,12 @@ EDGE: dict[str, EdgeDevice] = {
             "DGX Spark",
             "NVIDIA",
             "desktop",
-            Figure(2025, "year", _SPARK),
-            Figure(128e9, "B", _SPARK),
-            Figure(273e9, "B/s", _SPARK),
-            Figure(1000e12, "FLOP/s", _SPARK, "float4, 2:4 sparse, GPU"),
-            Figure(500e12, "FLOP/s", _SPARK, f"float4; {_HALF}"),
-            Figure(140, "W", _SPARK, "the chip; the power supply has 240"),
+            GB10.year,
+            GB10.dram_bytes,
+            GB10.dram_bandwidth,
+            replace(GB10.tensor_sparse["float4"], note="float4, 2:4 sparse, GPU"),
+            replace(GB10.tensor_dense["float4"], note=f"float4; {_HALF}"),
+            GB10.tdp,
         ),
         EdgeDevice(
             "Snapdragon 8 Elite",

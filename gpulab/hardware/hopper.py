@@ -10,11 +10,27 @@ from dataclasses import replace
 
 from .figure import KIB, MIB, Figure
 from .gpu import GPU
-from .sources import H100_SHEET, H200_SHEET, HOPPER_PAPER, LUO_2025, RRZE
+from .sources import (
+    ARITHMETIC,
+    H100_NVL_BRIEF,
+    H100_SHEET,
+    H200_SHEET,
+    HOPPER_PAPER,
+    LUO_2025,
+    RRZE,
+)
 
 _P = HOPPER_PAPER
 _S = H100_SHEET
 _HALF = "half of the sheet's figure, which is with sparsity"
+_NAMED = "in the file h200.txt, whose DRAM rate of 3.89 TB/s is rather a GH200's; the same architecture"
+_WHOLE_L2 = Figure(
+    60 * MIB,
+    "B",
+    RRZE,
+    "as devices report it; in h200.txt the rate holds up to 44 MB, in h100_pcie.txt to 37 MB",
+)
+_CARD = "measured on an H800 PCIe, the same chip with as many SMs"
 _BOARD = "measured on a GH200, the same architecture at 1.98 GHz"
 
 H100 = GPU(
@@ -34,6 +50,7 @@ H100 = GPU(
     l2_bytes=Figure(50 * MIB, "B", _P),
     dram_bytes=Figure(80e9, "B", _S),
     dram_bandwidth=Figure(3350e9, "B/s", _S),
+    l2_seen=Figure(9.8e12, "B/s", RRZE, _NAMED),
     tdp=Figure(700, "W", _S),
     tensor_fma={
         "float64": Figure(128, "FMA/clock/SM", _P),
@@ -87,6 +104,7 @@ H100_PCIE = replace(
     tensor_clock=Figure(1620e6, "Hz", _P),
     dram_bandwidth=Figure(2039e9, "B/s", _P),
     dram_seen=Figure(1704e9, "B/s", RRZE),
+    l2_seen=Figure(6.9e12, "B/s", RRZE),
     tdp=Figure(350, "W", _P),
     tensor_dense={
         "float64": Figure(51.2e12, "FLOP/s", _P),
@@ -110,9 +128,9 @@ H100_PCIE = replace(
     },
     gpcs=None,
     tpcs=Figure(57, "TPCs", _P),
-    l1_latency=None,  # seen at another clock
-    l2_latency=None,
-    dram_latency=None,
+    l1_latency=Figure(32, "cycles", LUO_2025, _CARD),
+    l2_latency=Figure(258, "cycles", LUO_2025, f"the near half of the L2, 414 in the far half; {_CARD}"),
+    dram_latency=Figure(656, "cycles", LUO_2025, _CARD),
     gpu_link="",  # bridges between cards are an option
     aliases=("h100-pcie-80gb",),
 )
@@ -123,6 +141,7 @@ H200 = replace(
     name="H200",
     product="H200 SXM5 141 GB",
     year=Figure(2023, "year", H200_SHEET, "announced; shipped in 2024"),
+    l2_bytes=_WHOLE_L2,
     dram_bytes=Figure(141e9, "B", H200_SHEET),
     dram_bandwidth=Figure(4800e9, "B/s", H200_SHEET),
     tdp=Figure(700, "W", H200_SHEET),
@@ -143,5 +162,56 @@ H200 = replace(
         "int8": Figure(3958e12, "OP/s", H200_SHEET),
     },
     bus_bits=None,  # not stated
-    aliases=("h200-sxm", "h200-141gb"),
+    aliases=("h200-sxm", "h200-141gb", "h200-141gb-hbm3e"),
+)
+
+_N = H100_NVL_BRIEF
+
+# The larger card: as many SMs as the module, at the clock of a card, and more of its memory.
+H100_NVL = replace(
+    H100,
+    name="H100 NVL",
+    product="H100 NVL 94 GB",
+    year=Figure(2023, "year", _S),
+    sms=Figure(132, "SMs", ARITHMETIC, "60 TFLOP/s ÷ (128 × 2 × 1.785 GHz), and what devices report"),
+    boost_clock=Figure(1785e6, "Hz", _N),
+    tensor_clock=Figure(1545e6, "Hz", ARITHMETIC, "835.5 TFLOP/s ÷ (132 × 2,048 × 2); not stated by NVIDIA"),
+    l2_bytes=_WHOLE_L2,
+    dram_bytes=Figure(94e9, "B", _S),
+    dram_bandwidth=Figure(3938e9, "B/s", _N),
+    tdp=Figure(400, "W", _N),
+    tensor_dense={
+        "float64": Figure(60e12, "FLOP/s", _S),
+        "tfloat32": Figure(417.5e12, "FLOP/s", _S, _HALF),
+        "float16": Figure(835.5e12, "FLOP/s", _S, _HALF),
+        "bfloat16": Figure(835.5e12, "FLOP/s", _S, _HALF),
+        "float8": Figure(1670.5e12, "FLOP/s", _S, _HALF),
+        "int8": Figure(1670.5e12, "OP/s", _S, _HALF),
+    },
+    tensor_sparse={
+        "tfloat32": Figure(835e12, "FLOP/s", _S),
+        "float16": Figure(1671e12, "FLOP/s", _S),
+        "bfloat16": Figure(1671e12, "FLOP/s", _S),
+        "float8": Figure(3341e12, "FLOP/s", _S),
+        "int8": Figure(3341e12, "OP/s", _S),
+    },
+    stated={"float32": Figure(60e12, "FLOP/s", _S), "float64": Figure(30e12, "FLOP/s", _S)},
+    bus_bits=Figure(6016, "bit", _N),
+    gpcs=None,
+    gpu_link="",  # bridges between cards are an option
+    aliases=("h100-nvl-94gb",),
+)
+
+# The same rates with the memory of the H200.
+H200_NVL = replace(
+    H100_NVL,
+    name="H200 NVL",
+    product="H200 NVL 141 GB",
+    year=Figure(2024, "year", H200_SHEET),
+    boost_clock=Figure(1785e6, "Hz", _N, "of the H100 NVL, whose rates are the same; devices report it"),
+    dram_bytes=Figure(141e9, "B", H200_SHEET),
+    dram_bandwidth=Figure(4800e9, "B/s", H200_SHEET),
+    tdp=Figure(600, "W", H200_SHEET),
+    bus_bits=None,  # not stated
+    aliases=("h200-nvl-141gb",),
 )

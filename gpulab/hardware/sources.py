@@ -13,6 +13,7 @@ AMPERE_PAPER = Source(
     2020,
     "developer.nvidia.com/blog/nvidia-ampere-architecture-in-depth",
 )
+A100_40_SHEET = Source("NVIDIA A100 Tensor Core GPU data sheet, 40 GB", "NVIDIA", 2020)
 A100_SHEET = Source("NVIDIA A100 80GB Tensor Core GPU data sheet", "NVIDIA", 2021)
 GA102_PAPER = Source("NVIDIA Ampere GA102 GPU Architecture white paper, appendix A", "NVIDIA", 2020)
 A10_SHEET = Source("NVIDIA A10 Tensor Core GPU data sheet", "NVIDIA", 2021)
@@ -21,12 +22,15 @@ ORIN_BRIEF = Source("NVIDIA Jetson AGX Orin Series technical brief, v1.2", "NVID
 ADA_PAPER = Source("NVIDIA Ada GPU Architecture white paper, appendix A", "NVIDIA", 2022)
 L4_SHEET = Source("NVIDIA L4 Tensor Core GPU data sheet", "NVIDIA", 2023)
 L4_BRIEF = Source("NVIDIA L4 GPU accelerator product brief, PB-11316-001", "NVIDIA", 2023)
+L40_SHEET = Source("NVIDIA L40 data sheet", "NVIDIA", 2022)
 L40S_SHEET = Source("NVIDIA L40S data sheet", "NVIDIA", 2023)
 HOPPER_PAPER = Source("NVIDIA H100 Tensor Core GPU Architecture white paper", "NVIDIA", 2022)
+H100_NVL_BRIEF = Source("NVIDIA H100 NVL GPU product brief, PB-11773-001", "NVIDIA", 2024)
 H100_SHEET = Source("NVIDIA H100 Tensor Core GPU data sheet", "NVIDIA", 2023)
 H200_SHEET = Source("NVIDIA H200 Tensor Core GPU data sheet", "NVIDIA", 2023)
 BLACKWELL_SHEET = Source("NVIDIA HGX B200 and DGX B200 data sheets, an eighth of eight GPUs", "NVIDIA", 2024)
 GB200_SHEET = Source("NVIDIA GB200 NVL72, specifications; one of its 72 GPUs", "NVIDIA", 2024)
+GB300_SHEET = Source("NVIDIA GB300 NVL72, specifications; one of its 72 GPUs", "NVIDIA", 2025)
 B300_SHEET = Source("NVIDIA HGX B300, specifications; one of its eight GPUs", "NVIDIA", 2025)
 ULTRA_BLOG = Source(
     "Inside NVIDIA Blackwell Ultra: The Chip Powering the AI Factory Era",
@@ -40,6 +44,9 @@ CLUSTER_QUERY = Source(
     2026,
     "github.com/vllm-project/vllm/pull/59342",
 )
+PRO_6000_SHEET = Source("NVIDIA RTX PRO 6000 Blackwell Workstation Edition data sheet", "NVIDIA", 2025)
+PRO_PAPER = Source("NVIDIA RTX Blackwell PRO GPU Architecture white paper, appendix", "NVIDIA", 2025)
+GB10_TALK = Source("NVIDIA GB10 SoC: AI Supercomputer On Your Desk, Hot Chips 37", "NVIDIA", 2025)
 GB202_PAPER = Source("NVIDIA RTX Blackwell GPU Architecture white paper, appendix A", "NVIDIA", 2025)
 B200_SEEN = Source(
     "Nvidia's B200: Keeping the CUDA Juggernaut Rolling",
@@ -52,6 +59,12 @@ B200_DRIVER = Source(
     "PyTorch",
     2026,
     "github.com/pytorch/ao/pull/4002",
+)
+XLA_DEVICES = Source(
+    "descriptions of devices as their drivers give them: gb200, gb300, rtx6000pro",
+    "OpenXLA",
+    2026,
+    "github.com/openxla/xla, xla/backends/gpu/target_config/specs",
 )
 GUIDE = Source(
     "CUDA Programming Guide, Compute Capabilities",
@@ -116,10 +129,16 @@ LUO_2025 = Source(
     "arxiv.org/abs/2501.12084",
 )
 RRZE = Source(
-    "gpu-benches: gpu-latency, gpu-stream (scale kernel, full occupancy), gpu-l2-cache",
+    "gpu-benches: gpu-latency, gpu-stream (scale kernel, full occupancy), gpu-l2-cache, gpu-small-kernels",
     "Erlangen National High Performance Computing Center",
     2025,
     "github.com/RRZE-HPC/gpu-benches",
+)
+SYNC_PERFORMANCE = Source(
+    "Characterizing CUDA and OpenMP Synchronization Primitives, raw results",
+    "Burtscher et al.",
+    2024,
+    "github.com/burtscher/SyncPerformance, results",
 )
 # Other makers, CPUs, links.
 MI300X_SHEET = Source("AMD Instinct MI300X accelerator data sheet", "AMD", 2023)

@@ -26,6 +26,7 @@ V100 = GPU(
     dram_bytes=Figure(16e9, "B", _P),
     dram_bandwidth=Figure(900e9, "B/s", _P),
     dram_seen=Figure(809e9, "B/s", RRZE),
+    l2_seen=Figure(2155e9, "B/s", JIA_2018, "of a card at 1.38 GHz"),
     tdp=Figure(300, "W", _P),
     tensor_fma={"float16": Figure(512, "FMA/clock/SM", _P)},
     tensor_dense={"float16": Figure(125e12, "FLOP/s", _P)},

@@ -191,7 +191,10 @@ def _launch(gpu: GPU, launch: devices.Launch, held: Occupancy, counts: Counts, t
     waves = Waves(blocks, max(held.active_blocks, 1), int(gpu.sms))
     terms = _throughput(gpu, code, counts, traffic, waves.busiest / blocks)
     alone = one_warp(
-        code.instructions, code.warps, blocks * warps_per_block, latency_of(*_latencies(gpu, traffic))
+        code.instructions,
+        code.warps,
+        blocks * warps_per_block,
+        latency_of(*_latencies(gpu, traffic), warps=warps_per_block),
     )
     turns = -(-waves.busiest // waves.resident)  # of blocks on the busiest SM
     most = max(term.cycles for term in terms)

@@ -22,9 +22,9 @@ WIDE = {"64": 2, "128": 4, "WIDE": 2}
 Latency = Callable[[str], float]
 
 
-def latency_of(shared: float, memory: float) -> Latency:
+def latency_of(shared: float, memory: float, warps: int = 1) -> Latency:
     """The latency by opcode, in cycles: `shared` memory, and what lies behind the L1 or in it, `memory`, on
-    average."""
+    average; of a barrier that so many `warps` come to."""
 
     def latency(name: str) -> float:
         base = name.partition(".")[0]
@@ -35,7 +35,7 @@ def latency_of(shared: float, memory: float) -> Latency:
         if base == "SHFL":
             return float(pipelines.SHUFFLE)
         if base == "BAR":
-            return float(pipelines.BARRIER)
+            return float(pipelines.BARRIER) + warps * float(pipelines.BARRIER_WARP)
         if base in ("S2R", "S2UR"):
             return float(pipelines.SPECIAL_REGISTER)
         pipe = pipe_of(name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpulab import hardware
-from gpulab.hardware import GPU, Figure, Source
+from gpulab.hardware import GPU, Figure, Source, pipelines
 from gpulab.hardware.sources import GUIDE, VOLTA_PAPER
 
 # Vendors round their rates to two or three digits; H200's 34 TFLOP/s of float64 are 33.45.
@@ -77,6 +77,15 @@ def test_seen_bandwidth_stays_below_the_peak(gpu: GPU) -> None:
 
 
 @each_gpu
+def test_an_l2_is_faster_than_dram_and_slower_than_all_l1s_together(gpu: GPU) -> None:
+    """What passes an SM's L1 on the way from the L2 cannot be more than the L1 delivers."""
+    if gpu.l2_seen is not None:
+        per_cycle = float(gpu.l2_seen) / float(gpu.boost_clock) / int(gpu.sms)
+        assert float(gpu.dram_bandwidth) < float(gpu.l2_seen)
+        assert per_cycle < float(pipelines.l1_rate(gpu.cc))
+
+
+@each_gpu
 def test_memory_further_away_takes_longer(gpu: GPU) -> None:
     known = [
         level.value
@@ -99,9 +108,9 @@ def test_ampere_was_the_first_with_sparsity_and_float64_tensor_cores() -> None:
 
 @each_gpu
 def test_a_pin_of_the_memory_carries_a_rate_that_its_kind_can(gpu: GPU) -> None:
-    """Bandwidth × 8 over the width of the bus: HBM2 1.6 … GDDR7 28 Gbit/s."""
+    """Bandwidth × 8 over the width of the bus: HBM2 1.6 … GDDR7 30 Gbit/s."""
     if gpu.bus_bits is not None:
-        assert 1.5e9 < float(gpu.dram_bandwidth) * 8 / int(gpu.bus_bits) <= 28e9
+        assert 1.5e9 < float(gpu.dram_bandwidth) * 8 / int(gpu.bus_bits) <= 30e9
 
 
 @each_gpu
@@ -121,6 +130,17 @@ def test_the_links_of_a_gpu_are_known(gpu: GPU) -> None:
 def test_the_gpus_that_the_course_names_are_all_there() -> None:
     names = ["V100", "T4", "A100", "H100", "H200", "B200", "GB200", "B300", "L4", "L40S", "A10"]
     names += ["RTX 3090", "RTX 4090", "RTX 5090", "AGX Orin", "AGX Thor"]
+    names += [
+        "A100 PCIe",
+        "A100 PCIe 40GB",
+        "H100 NVL",
+        "H200 NVL",
+        "GB300",
+        "L40",
+        "RTX 5080",
+        "RTX PRO 6000",
+        "GB10",
+    ]
     assert set(names) <= set(hardware.names())
     assert {"MI300X", "MI325X", "M4 Max"} <= set(hardware.ACCELERATORS)
 
