@@ -349,7 +349,7 @@ def _recorder(
     result = Path(folder, "record")
     result.touch()
     if not unsafe and no_bubblewrap():
-        with _contained(job, limits, folder, result) as started:
+        with _contained(job, limits, folder) as started:
             yield started
         return
     numbers = [str(wire.fileno())] if wire else []
@@ -378,11 +378,11 @@ def no_wire() -> str:
 
 
 @contextlib.contextmanager
-def _contained(job: bytes, limits: Limits, folder: str, result: Path) -> Iterator[_Process]:
-    """The recorder in a container; the file that it writes is open to the user inside."""
-    result.chmod(0o666)
+def _contained(job: bytes, limits: Limits, folder: str) -> Iterator[_Process]:
+    """The recorder in a container."""
+    container.make_record(Path(folder))
     engine, name = container.engine()[0], f"gpulab-{uuid.uuid4().hex}"
-    command = container_command(engine, name, result, limits)
+    command = container_command(engine, name, Path(folder), limits)
     try:
         with _started(command, dict(os.environ), job, limits, folder, [], limited=False) as started:
             yield started
@@ -390,17 +390,19 @@ def _contained(job: bytes, limits: Limits, folder: str, result: Path) -> Iterato
         container.end(engine, name)
 
 
-def container_command(engine: str, name: str, result: Path, limits: Limits) -> list[str]:
+def container_command(engine: str, name: str, folder: Path, limits: Limits) -> list[str]:
     """The whole command of a recording in a container."""
-    bounds = container.Bounds(
-        limits.memory, limits.scratch, limits.file, limits.processes, _cpu_seconds(limits)
-    )
+    bounds = container.Bounds(limits.memory, limits.scratch, limits.processes)
     mounts = [
         *container.system(), (str(ROOT / "gpulab"), "/course/gpulab"), (str(RECORDER), "/course/recorder.py"),
     ]  # fmt: skip
-    environment = _environment("/home/learner", "/course")
-    walls = container.command(engine, name, mounts, [f"/course/{REFERENCES}"], result, environment, bounds)
-    return [*walls, sys.executable, "/course/recorder.py", "/out/record"]
+    walls = container.command(engine, name, mounts, [f"/course/{REFERENCES}"], folder, bounds)
+    # An engine adds variables of its own, such as a proxy's address with its password, and makes the folder
+    # to start in, which then nobody inside may write to.
+    inside = ["/usr/bin/env", "-i", "-C", "/home/learner"]
+    environment = [f"{key}={value}" for key, value in _environment("/home/learner", "/course").items()]
+    program = [sys.executable, "/course/recorder.py", "/out/record"]
+    return [*walls, *inside, *environment, *_rlimits(limits), *program]
 
 
 def _cpu_seconds(limits: Limits) -> int:
@@ -488,5 +490,5 @@ def describe() -> Iterator[tuple[str, bool, str]]:
         not why,
         why or "seccomp: those that carry something from one sandbox to another are refused",
     )
-    why = cgroup.obstacle()
+    why = container.unlimited(engine) if engine else cgroup.obstacle()
     yield "process limit", not why, why or "cgroup: processes and memory of a submission together"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import jupytext
 import pytest
 from nbformat import NotebookNode
 
-from grading import sandbox
+from grading import container, sandbox
 from grading.course import Course
 from grading.gradebook import register
 from grading.notebooks import read_released
@@ -48,6 +49,39 @@ def needs_sandbox() -> None:
     """Skips where bubblewrap does not work, with its reason."""
     if why := sandbox.obstacle():
         pytest.skip(why)
+
+
+@pytest.fixture(scope="module")
+def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """podman in bubblewrap's place, with images of its own; skips where podman can start nothing at all."""
+    if not shutil.which("podman"):
+        pytest.skip("podman is not installed: apt install podman")
+    home = tmp_path_factory.mktemp("podman")
+    places = f'graphroot = "{home / "images"}"\nrunroot = "{home / "run"}"\n'
+    (home / "storage.conf").write_text(f'[storage]\ndriver = "vfs"\n{places}')
+    runtime = (
+        'runtime = "runc"\n' if shutil.which("runc") else ""
+    )  # crun wants version 2 of control groups alone
+    (home / "containers.conf").write_text(f"[engine]\n{runtime}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONTAINERS_STORAGE_CONF", str(home / "storage.conf"))
+        patch.setenv("CONTAINERS_CONF", str(home / "containers.conf"))
+        subprocess.run(
+            container.MAKE_IMAGE.format(engine="podman"), shell=True, check=True, capture_output=True
+        )
+        mounts = [f"--volume={here}:{inside}:ro" for here, inside in container.system()]
+        small = ["--rm", "--network=none", "--ulimit=nofile=64:64", "--ulimit=nproc=64:64", *mounts]
+        trial = ["podman", "run", *small, container.IMAGE, "/usr/bin/true"]
+        if why := subprocess.run(trial, capture_output=True, text=True, check=False).stderr:
+            pytest.skip(f"podman cannot make a container here: {why.strip().splitlines()[-1]}")
+        patch.setattr(sandbox, "no_bubblewrap", lambda: "a test has taken bubblewrap away")
+        patch.setattr(container, "ENGINES", ("podman",))
+        container.engine.cache_clear()
+        container.unlimited.cache_clear()
+        assert container.engine() == ("podman", "")
+        yield
+    container.engine.cache_clear()
+    container.unlimited.cache_clear()
 
 
 class Class:

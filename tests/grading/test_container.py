@@ -1,16 +1,18 @@
 """Where bubblewrap cannot work: a container's command line says what is there and what is not; doctor tells.
 
-No engine runs here: commands are tested as data, and with a program in the place of an engine that writes down
-what it was asked and then runs it.
+Commands are tested as data, and with a program in the place of an engine that writes down what it was asked and
+then runs it. The last tests are podman's own, as are those of `test_sandbox.py` in a container.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,19 +33,19 @@ if sys.argv[1] == "info" and {{down}}:
     sys.exit(1)
 if sys.argv[1] == "run":
     at = sys.argv.index("{container.IMAGE}")
-    for argument in sys.argv[:at]:
-        if argument.startswith("--env="):
-            name, _, value = argument[6:].partition("=")
-            os.environ[name] = value
+    if {{broken}}:
+        sys.exit("first line\\nthe kernel says no")
+    if "/out/record" not in sys.argv[at:]:
+        sys.exit(0)
     (result,) = [a.split("source=")[1].split(",")[0] for a in sys.argv if a.endswith("target=/out/record")]
     os.environ["PYTHONPATH"] = {str(ROOT)!r}
-    os.execv(sys.argv[at + 1], [sys.argv[at + 1], {str(sandbox.RECORDER)!r}, result])
+    os.execv({sys.executable!r}, [{sys.executable!r}, {str(sandbox.RECORDER)!r}, result])
 """
 
 
 @pytest.fixture
 def command() -> list[str]:
-    return container_command("docker", "gpulab-x", Path("/tmp/record"), LIMITS)
+    return container_command("docker", "gpulab-x", Path("/tmp/x"), LIMITS)
 
 
 def test_a_container_has_no_network_no_rights_and_nothing_to_write_to_but_memory(command: list[str]) -> None:
@@ -63,7 +65,7 @@ def test_a_container_has_no_network_no_rights_and_nothing_to_write_to_but_memory
 def test_all_mounts_are_read_only_but_the_one_file(command: list[str]) -> None:
     mounts = [a for a in command if a.startswith("--mount=")]
     assert [m for m in mounts if not m.endswith(",readonly")] == [
-        "--mount=type=bind,source=/tmp/record,target=/out/record"
+        "--mount=type=bind,source=/tmp/x/record,target=/out/record"
     ]
     assert not any(a.startswith(("-v", "--volume")) for a in command)
 
@@ -74,22 +76,26 @@ def test_nothing_of_the_course_is_there_but_gpulab_without_references(command: l
     ]
     targets = {m.split("target=")[1].split(",")[0] for m in ours if "target=" in m}
     assert targets <= {"/course/gpulab", "/course/recorder.py"}
-    assert f"--tmpfs=/course/{sandbox.REFERENCES}:ro,size=4096" in command
-    assert "grading" not in " ".join(m for m in command if m.startswith("--env="))
+    assert f"--mount=type=bind,source=/tmp/x/empty,target=/course/{sandbox.REFERENCES},readonly" in command
 
 
 def test_limits_are_the_submissions(command: list[str]) -> None:
     assert {
         f"--memory={LIMITS.memory}", f"--memory-swap={LIMITS.memory}", f"--pids-limit={LIMITS.processes}",
-        f"--ulimit=fsize={LIMITS.file}", "--ulimit=cpu=65", "--ulimit=core=0",
     } <= set(command)  # fmt: skip
+    limited = command[command.index("prlimit") :]
+    assert {f"--as={LIMITS.memory}", f"--fsize={LIMITS.file}", "--cpu=65", "--core=0"} <= set(limited)
 
 
-def test_inside_runs_the_recorder_with_the_environment_of_every_sandbox(command: list[str]) -> None:
+def test_inside_runs_the_recorder_with_the_environment_of_every_sandbox_and_no_other(
+    command: list[str],
+) -> None:
     inside = command[command.index(container.IMAGE) + 1 :]
-    assert inside == [sys.executable, "/course/recorder.py", "/out/record"]
+    assert inside[:2] == ["/usr/bin/env", "-i"]
+    assert inside[-3:] == [sys.executable, "/course/recorder.py", "/out/record"]
     for name, value in sandbox._environment("/home/learner", "/course").items():
-        assert f"--env={name}={value}" in command
+        assert f"{name}={value}" in inside
+    assert not any(a.startswith(("-e", "--env")) for a in command[: command.index(container.IMAGE)])
 
 
 @pytest.fixture
@@ -97,14 +103,16 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A machine without bubblewrap, on whose PATH the program above is docker; yields what it writes down."""
     log = tmp_path / "log"
     script = tmp_path / "docker"
-    script.write_text(ENGINE.format(log=str(log), down=False))
+    script.write_text(ENGINE.format(log=str(log), down=False, broken=False))
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sandbox, "no_bubblewrap", lambda: NO_BUBBLEWRAP)
     monkeypatch.setattr(container, "ENGINES", ("docker",))
     container.engine.cache_clear()
+    container.unlimited.cache_clear()
     yield log
     container.engine.cache_clear()
+    container.unlimited.cache_clear()
 
 
 def said(log: Path) -> list[list[str]]:
@@ -123,9 +131,9 @@ def test_a_recording_goes_through_the_engine_which_is_told_to_end_it(engine: Pat
     found = sandbox.record(job(), LIMITS)
     assert read_trace(found.content).answers["a"]["1"] == [7] and found.end == "done"
     asked = said(engine)
-    assert [a[0] for a in asked] == ["info", "image", "run", "kill"]
-    name = asked[2][asked[2].index("--name") + 1]
-    assert asked[3] == ["kill", name] and name.startswith("gpulab-")
+    assert [a[0] for a in asked] == ["info", "image", "run", "run", "rm"]  # the first run is a trial
+    name = asked[3][asked[3].index("--name") + 1]
+    assert asked[4] == ["rm", "--force", name] and name.startswith("gpulab-")
 
 
 def test_a_recording_that_never_ends_is_stopped_and_its_container_killed(engine: Path) -> None:
@@ -133,7 +141,7 @@ def test_a_recording_that_never_ends_is_stopped_and_its_container_killed(engine:
         {"patience": 60, "steps": [{"cell": "c0", "source": "import time\ntime.sleep(60)"}]}
     ).encode()
     assert sandbox.record(endless, Limits(seconds=3, patience=60)).end == "stopped"
-    assert said(engine)[-1][0] == "kill"
+    assert said(engine)[-1][0] == "rm"
 
 
 def test_ranks_and_dialogues_are_refused_with_the_reason(engine: Path) -> None:
@@ -148,12 +156,16 @@ def test_doctor_tells_which_sandbox_there_is_and_why_not_the_other(engine: Path)
     )
     assert rows["container"] == (True, "docker")
     assert not rows["calls of ranks"][0]
+    assert not rows["process limit"][0] and "docker makes no control groups" in rows["process limit"][1]
 
 
 def test_without_either_the_reasons_of_both_are_told(engine: Path) -> None:
     script = engine.parent / "docker"
-    script.write_text(ENGINE.format(log=str(engine), down=True))
+    script.write_text(ENGINE.format(log=str(engine), down=True, broken=False))
     assert "docker does not answer" in sandbox.obstacle()
+    script.write_text(ENGINE.format(log=str(engine), down=False, broken=True))
+    container.engine.cache_clear()
+    assert "docker cannot make a container here: the kernel says no" in sandbox.obstacle()
     os.remove(script)
     container.engine.cache_clear()
     assert sandbox.obstacle() == (
@@ -161,3 +173,48 @@ def test_without_either_the_reasons_of_both_are_told(engine: Path) -> None:
     )
     with pytest.raises(SandboxError, match="--unsafe"):
         sandbox.record(job(), LIMITS)
+
+
+@pytest.mark.usefixtures("containers")
+def test_podman_records_and_leaves_no_container_also_where_it_was_stopped() -> None:
+    found = sandbox.record(job(), LIMITS)
+    assert read_trace(found.content).answers["a"]["1"] == [7] and found.end == "done"
+    endless = json.dumps({"patience": 60, "steps": [{"cell": "c0", "source": "while True: pass"}]}).encode()
+    assert sandbox.record(endless, Limits(seconds=5, patience=60)).end == "stopped"
+    listed = subprocess.run(["podman", "ps", "--all", "--quiet"], capture_output=True, text=True, check=True)
+    assert listed.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def inside(containers: None) -> dict[str, Any]:
+    """What a submission finds in a container of podman's."""
+    look = f"""
+import os, pathlib
+def answer():
+    limits = pathlib.Path("/sys/fs/cgroup").glob("**/pids.max")
+    return {{
+        "environment": sorted(os.environ),
+        "hosts": pathlib.Path("/etc/hosts").read_text(),
+        "references": os.listdir("/course/{sandbox.REFERENCES}"),
+        "processes": [path.read_text().strip() for path in limits],
+    }}
+"""
+    steps = [
+        {"cell": "c0", "source": look},
+        {"exercise": "a", "function": "answer", "cases": [{"name": "1", "questions": [[]]}]},
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HTTPS_PROXY", "http://user:password@proxy")  # podman hands it on by itself
+        found = sandbox.record(json.dumps({"patience": 5, "steps": steps}).encode(), LIMITS)
+    return dict(read_trace(found.content).answers["a"]["1"][0])
+
+
+def test_nothing_of_this_machine_is_told_inside_podmans_container(inside: dict[str, Any]) -> None:
+    assert set(inside["environment"]) <= {*sandbox._environment("", ""), "LC_CTYPE"}
+    assert inside["hosts"] == "" and inside["references"] == []
+
+
+def test_doctor_tells_whether_podman_limits_processes_together(inside: dict[str, Any]) -> None:
+    rows = {what: (good, words) for what, good, words in sandbox.describe()}
+    assert rows["container"] == (True, "podman")
+    assert rows["process limit"][0] == (str(LIMITS.processes) in inside["processes"])

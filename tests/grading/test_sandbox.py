@@ -21,12 +21,18 @@ from grading.traces import Trace, read_trace
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 QUICK = Limits(seconds=20, patience=5)
 _way = {"fresh": False}
+WAYS = ["a copy", "a fresh Python"]
+bubblewrap_alone = pytest.mark.parametrize("way", WAYS, indirect=True)
 
 
-@pytest.fixture(scope="module", autouse=True, params=[False, True], ids=["a copy", "a fresh Python"])
+@pytest.fixture(
+    scope="module", autouse=True, params=[*WAYS, pytest.param("a container", marks=pytest.mark.slow)]
+)
 def way(request: pytest.FixtureRequest) -> None:
-    """Whether recordings are made in copies of the template, or each in a Python of its own."""
-    _way["fresh"] = request.param
+    """Whether recordings are made in copies of the template, each in a Python of its own, or in podman's."""
+    if request.param == "a container":
+        request.getfixturevalue("containers")
+    _way["fresh"] = request.param == "a fresh Python"
 
 
 def outcome(*cells: str, limits: Limits = QUICK) -> Outcome:
@@ -140,11 +146,14 @@ def test_an_environment_that_is_a_link_is_found(tmp_path: Path, monkeypatch: pyt
     link.symlink_to(sys.prefix)
     monkeypatch.setattr(sys, "executable", str(link / Path(sys.executable).relative_to(sys.prefix)))
     monkeypatch.setattr(sys, "prefix", str(link))
-    assert sandbox._no_python() == ""
+    assert sandbox.no_bubblewrap() or sandbox._no_python() == ""
     assert answer("import sys\ndef answer(): return sys.prefix") == str(link)
 
 
-def test_a_python_that_is_not_there_inside_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@bubblewrap_alone
+def test_a_python_that_is_not_there_inside_is_told(
+    way: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "python"
     elsewhere.symlink_to(sys.executable)
     monkeypatch.setattr(sys, "executable", str(elsewhere))
@@ -156,7 +165,8 @@ def test_no_control_group_is_left_behind() -> None:
     assert not list(Path("/sys/fs/cgroup").glob(f"**/gpulab-{os.getpid()}-*"))
 
 
-def test_the_groups_of_a_coordinator_that_was_killed_are_removed_by_the_next() -> None:
+@bubblewrap_alone
+def test_the_groups_of_a_coordinator_that_was_killed_are_removed_by_the_next(way: None) -> None:
     homes = {home for home, _ in cgroup._homes().values()}
     if not homes:
         pytest.skip(cgroup.obstacle())
