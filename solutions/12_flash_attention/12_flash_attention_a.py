@@ -16,8 +16,8 @@
 # **About three hours.** You need lab 05 (softmax in one pass) and lab 08 (the ledger of a PyTorch program).
 # Part B writes the kernels.
 #
-# Attention lets every token look at every other. Its scores are the largest tensor of a transformer and live
-# for two operations. Here you make them vanish, and get the same result.
+# Attention lets every token look at every other. Its scores, n² numbers for each head, live for two operations.
+# Here you make them vanish, and get the same result.
 #
 # When you are through, you can
 #
@@ -56,8 +56,8 @@ gpulab.start("12")
 # In this lab **q comes scaled**: dividing n·d queries costs less than dividing n·m scores. S are the scores, P
 # their softmax; n queries, m keys.
 #
-# **Predict.** float32, n = m = 1,024, d = 64. How many MB do three operations move, each reading its inputs and
-# writing its output?
+# **Predict.** float32, n = m = 1,024, d = 64. How many MB do the three operations move (product, softmax, product),
+# each reading its inputs and writing its output?
 
 # %%
 gpulab.predict("attention.eager_bytes", ...)
@@ -191,9 +191,18 @@ for parts in (1, 2, 8, 64):
 #
 # > s ← s · old + Σ weights, out ← out · old + weights · V
 #
-# and one division ends the row. Two loops: over tiles of queries, and inside over tiles of keys. Only one tile of
-# scores is there at any time. This is **FlashAttention**'s forward pass (T. Dao et al., 2022), in the order of
-# loops of its second version.
+# and one division ends the row. By hand, for a row with the scores 0 and log 3 in the first tile, log 6 in the
+# second, and the values 1, 2 and 4:
+#
+# | after tile | m | old | s | out |
+# |---|---|---|---|---|
+# | 1 | log 3 | 0 | 1/3 + 1 = 4/3 | 1/3 · 1 + 1 · 2 = 7/3 |
+# | 2 | log 6 | 1/2 | 4/3 · 1/2 + 1 = 5/3 | 7/3 · 1/2 + 1 · 4 = 31/6 |
+#
+# out / s = 3.1. All at once it is the same: (1 · 1 + 3 · 2 + 6 · 4) / (1 + 3 + 6).
+#
+# Two loops: over tiles of queries, and inside over tiles of keys. Only one tile of scores is there at any time.
+# This is **FlashAttention**'s forward pass (T. Dao et al., 2022), in the order of loops of its second version.
 #
 # **Do.** Write `tiled(q, k, v, tile)`; return `out` (n, d) and `lse` (n). n and m need not be multiples of `tile`.
 # q comes scaled; logits reach ±1,000s. There may be one key, or none: then out is 0 and lse −∞. **Budget:** memory for
@@ -475,7 +484,7 @@ at_lengths(
         errors,
         "n, queries and keys",
         "largest error over largest output",
-        "Tiles are as exact as three operations. Large logits are hard for both.",
+        "Tiles are as exact as three operations. Large logits are hard for both: their lines lie on each other.",
         log_x=True,
         log_y=True,
     ),
@@ -555,11 +564,10 @@ gpulab.check("attention.causal", causal)
 
 # %%
 gpulab.need(tiled, causal)
+all_pairs = on_shapes(tiled, 1024, 64)["matrix_flops"]
 for name, window in (("causal", 1024), ("window of 256", 256), ("window of 64", 64)):
-    flops = on_shapes(causal, 1024, window, 64).total.flops
-    print(
-        f"{name:14} {100 * flops / on_shapes(tiled, 1024, 64).total.flops:5.1f} % of the FLOPs of all pairs"
-    )
+    flops = on_shapes(causal, 1024, window, 64)["matrix_flops"]
+    print(f"{name:14} {100 * flops / all_pairs:5.1f} % of the products' FLOPs over all pairs")
 
 # %% [markdown]
 # **Why.** Only tiles that the edge of the mask crosses need a mask at all: real kernels have two loops, and the long
@@ -637,12 +645,12 @@ def varlen(q, k, v, starts, tile):
 
 
 gpulab.need(tiled)
-starts = [0, 512, 640, 672]  # a smaller batch of the same shape: 512, 128 and 32 tokens
-batch = q[:672], k[:672], v[:672]
+starts = [0, 256, 320, 336]  # a smaller batch of the same shape: 256, 64 and 16 tokens
+batch = q[:336], k[:336], v[:336]
 packed = gpulab.profile(varlen, *batch, starts, 32)["matrix_flops"]
-padded = 3 * gpulab.profile(tiled, q[:512], k[:512], v[:512], 32)["matrix_flops"]
+padded = 3 * gpulab.profile(tiled, q[:256], k[:256], v[:256], 32)["matrix_flops"]
 print(
-    f"packed {packed / 1e6:.0f} MFLOP, padded {padded / 1e6:.0f} MFLOP: {100 * (1 - packed / padded):.0f} % in vain"
+    f"packed {packed / 1e6:.1f} MFLOP, padded {padded / 1e6:.1f} MFLOP: {100 * (1 - packed / padded):.0f} % in vain"
 )
 
 # %% [markdown]
@@ -675,6 +683,27 @@ for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTI
 # %% [markdown]
 # (The ledger counts what an operation reads and writes, each once: a fused one's tiles are inside. The two `mul` of
 # `MATH` are the scale.)
+#
+# None of these knows a window. `flex_attention` (J. Dong et al., 2024) takes a mask as a **function** of two positions.
+# `create_block_mask` asks it about all pairs once and keeps which tiles hold one; compiled for a GPU, a kernel visits
+# those, and compares only in tiles that are seen in part. The window of 256 from section 7:
+
+# %%
+from torch.nn.attention.flex_attention import create_block_mask
+
+
+def in_window(_batch, _head, query, key):
+    return (key <= query) & (query - key < 256)
+
+
+found = create_block_mask(in_window, None, None, 1024, 1024, device="cpu", BLOCK_SIZE=64)
+partly, wholly = int(found.kv_num_blocks.sum()), int(found.full_kv_num_blocks.sum())
+print(
+    f"{wholly} tiles seen whole and {partly} in part, of {16 * 16}: {100 * (wholly + partly) / 16**2:.1f} % are visited"
+)
+
+# %% [markdown]
+# It is the share that your `causal` computes. (Not compiled, `flex_attention` keeps all scores, and says so.)
 #
 # **Masks speak three languages.** SDPA's boolean mask has True for *takes part*; `nn.MultiheadAttention`'s
 # `key_padding_mask` (`src_key_padding_mask` in `nn.TransformerEncoder`) has True for *ignored*; and a float mask is
@@ -760,6 +789,7 @@ gpulab.recap("12")
 # | the maximum | so far, never of the tile |
 # | one part less | merge the others; never all minus the part |
 # | rows without keys | out 0, lse −∞; guard −∞ − (−∞) and 0/0 |
+# | a mask of your own in PyTorch | `flex_attention`, compiled, with a block mask |
 # | cached keys | query i stands at i + m − n |
 #
 # ### Claims you will meet, and what is right
@@ -783,5 +813,7 @@ gpulab.recap("12")
 # 5. J. Ainslie et al., "GQA", EMNLP 2023. https://arxiv.org/abs/2305.13245
 # 6. N. Shazeer, "Fast Transformer Decoding: One Write-Head is All You Need", 2019. https://arxiv.org/abs/1911.02150
 # 7. H. Liu, M. Zaharia, P. Abbeel, "Ring Attention with Blockwise Transformers", 2023. https://arxiv.org/abs/2310.01889
-# 8. PyTorch documentation, `scaled_dot_product_attention`, `torch.nn.attention.sdpa_kernel`.
+# 8. J. Dong et al., "Flex Attention: A Programming Model for Generating Optimized Attention Kernels", 2024.
+#    https://arxiv.org/abs/2412.05496
+# 9. PyTorch documentation, `scaled_dot_product_attention`, `torch.nn.attention.sdpa_kernel`.
 #    https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html

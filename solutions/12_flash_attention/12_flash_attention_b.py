@@ -233,6 +233,11 @@ plot.panels(
     "Reading four numbers at once and rescaling seldom leave fewer instructions beside the multiply-adds.",
 )
 
+# %%
+rescaled = steps["seldom"]["special_functions"] / n - m
+print(f"seldom: {rescaled:.1f} exponentials beyond one a score, in a row of {m} keys")
+print(f"1 + 1/2 + … + 1/{m} = {sum(1 / j for j in range(1, m + 1)):.1f}")
+
 # %% [markdown]
 # **Why.** One exponential a score is left, and 1 is the least. A warp rescales when *any* of its 32 rows grows. Real
 # kernels rescale once for a tile of 64 or 128 keys, and divide once at the end: on tensor cores every operation that
@@ -461,9 +466,12 @@ for name, report, done in (*compared, ("blocks", in_triton, pairs)):
 #
 # > dV = Pᵀ·dO, dP = dO·Vᵀ, dS = P ∘ (dP − δ), dQ = dS·K, dK = dSᵀ·Q
 #
-# δᵢ = Σ dOᵢ ∘ Oᵢ, one number for each query (∘ multiplies element by element); it is there because a row of P keeps the
-# sum 1, whatever a score does. Plain attention keeps P from the forward pass. FlashAttention **computes S again**, tile
-# by tile: five products instead of four.
+# ∘ multiplies element by element; δ is one number for each query. It is there because a row of P keeps the sum 1: a
+# weight that grows takes from the others, so softmax's slope subtracts δᵢ = Σⱼ Pᵢⱼ · dPᵢⱼ. That seems to need the whole
+# row. But dPᵢⱼ = dOᵢ · vⱼ, and Σⱼ Pᵢⱼ · vⱼ = Oᵢ: so δᵢ = dOᵢ · Oᵢ, known before the first tile.
+#
+# Plain attention keeps P from the forward pass. FlashAttention **computes S again**, tile by tile: five products
+# instead of four.
 #
 # **Predict.** n = m = 1,024, d = 64, float32. Beyond q, k, v and out, what must be kept, in bytes?
 
@@ -565,9 +573,8 @@ plot.bars(
 # %% [markdown]
 # (The ledger has no formula for the FLOPs of the fused operator on a CPU.)
 #
-# **Why.** Checkpoints leave the scores of one layer, a fused kernel none. Checkpointing repeats the whole layer, also
-# what is linear in n; a fused kernel repeats the scores alone. They go together: checkpoint the layer, fuse the
-# attention.
+# **Why.** Checkpointing repeats the whole layer, also what is linear in n; a fused kernel repeats the scores alone. They
+# go together: checkpoint the layer, fuse the attention.
 #
 # ## 7 · Who does what
 #
@@ -615,13 +622,15 @@ gpulab.predict("attention.exponentials", ...)
 
 # %%
 shares = {}
-for name, gpu, dtype in (("A100", a100, "float16"), ("H100", h100, "float16"), ("H100", h100, "float8")):
+b200 = hardware.find("B200")
+for gpu, dtype in ((a100, "float16"), (h100, "float16"), (h100, "float8"), (b200, "float16")):
     products = 2 * 128 / int(gpu.tensor_fma[dtype])  # clocks of an SM for a score
-    shares[f"{name}, {dtype}"] = 100 * (1 / 16) / products
+    shares[f"{gpu.name}, {dtype}"] = 100 * (1 / 16) / products
 plot.bars(
     shares,
     "% of the products' time that exponentials take",
-    caption="The faster the products are, the more the exponentials weigh (derived from the data sheets).",
+    caption="The faster the products, the more the exponentials weigh (derived from the data sheets, 16 exponentials a "
+    "clock and SM on each).",
 )
 
 # %% [markdown]
@@ -629,6 +638,10 @@ plot.bars(
 # turns (**ping-pong**): one's softmax runs under the other's products. A third group only loads, through TMA (**warp
 # specialisation**; lab 06 B names both). For FP8 it spreads outliers with a Hadamard transform (lab 09) and scales block
 # by block.
+#
+# **FlashAttention-4 (2026)** is for the B200, where a score's exponential takes as long as its products: taking turns is
+# no longer enough. It computes some exponentials as polynomials on the float32 lanes, and rescales only where a maximum
+# has grown enough to matter, as `seldom` does, with a threshold.
 #
 # ## 8 · What was published
 #
@@ -642,13 +655,14 @@ plot.bars(
 # | about 2 × over version 1, 50 to 73 % of peak | A100, attention alone | FA-2, abstract |
 # | 225 TFLOP/s for each A100, 72 % | training GPT end to end | FA-2, abstract |
 # | 1.5 to 2 × over version 2, 740 TFLOP/s, 75 % | H100, float16, attention alone | FA-3, abstract |
+# | 1.3 × over cuDNN 9.13, 1,613 TFLOP/s, 71 % | B200, bfloat16, attention alone, at best | FA-4, abstract |
 #
 # A kernel that is 3 times as fast does not make a model 3 times as fast (lab 02). The percentages are of dense peaks:
 
 # %%
-for name, gpu, reached in (("FA-2, end to end", a100, 225), ("FA-3, forward", h100, 740)):
+for name, gpu, reached in (("FA-2, end to end", a100, 225), ("FA-3", h100, 740), ("FA-4", b200, 1613)):
     peak = float(gpu.peak("float16", tensor=True)) / 1e12
-    print(f"{name:18}{reached} of {peak:.0f} TFLOP/s: {100 * reached / peak:.0f} %")
+    print(f"{name:18}{reached} of {peak:.0f} TFLOP/s: {100 * reached / peak:.1f} %")
 
 # %% [markdown]
 # On a GPU the next cell measures your kernels beside SDPA's flash back end.
@@ -724,8 +738,9 @@ def best(q, k, v, out, lse):
 results = [cuda.to_device(np.zeros((n, D), np.float32)), cuda.to_device(np.zeros(n, np.float32))]
 measured = gpulab.profile(best[2, 128], *some, *results)
 error = np.abs(results[0].copy_to_host() - output.detach().numpy()).max()
+each = 32 * measured["instructions"] / (256**2 * 2 * D)
 print(
-    f"{32 * measured['instructions'] / (256**2 * 2 * D):.2f} instructions per multiply-add, error {error:.0e}"
+    f"{each:.2f} instructions per multiply-add" if error < 1e-5 else f"not attention yet: error {error:.0e}"
 )
 
 # %% [markdown]
@@ -770,7 +785,8 @@ gpulab.recap("12")
 # | two `mma` accumulators side by side | are a left factor |
 # | kept for backward | out and lse |
 # | products | 2 forward, 5 backward |
-# | FA-1, FA-2, FA-3 | a block a head; a block a tile of queries, split-Q; ping-pong, TMA, FP8 |
+# | FA-1, FA-2 | a block a head; a block a tile of queries, split-Q |
+# | FA-3, FA-4 | ping-pong, TMA, FP8; polynomials for exponentials, rescaling where it matters |
 #
 # ### Claims you will meet, and what is right
 #
@@ -785,8 +801,10 @@ gpulab.recap("12")
 # 1. T. Dao, D. Fu, S. Ermon, A. Rudra, C. Ré, "FlashAttention", NeurIPS 2022. https://arxiv.org/abs/2205.14135
 # 2. T. Dao, "FlashAttention-2", 2023. https://arxiv.org/abs/2307.08691
 # 3. J. Shah et al., "FlashAttention-3", 2024. https://arxiv.org/abs/2407.08608
-# 4. NVIDIA, *PTX ISA*, "Matrix Fragments for mma.m16n8k16". https://docs.nvidia.com/cuda/parallel-thread-execution/
-# 5. T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training Deep Nets with Sublinear Memory Cost", 2016.
+# 4. T. Zadouri et al., "FlashAttention-4", 2026.
+#    https://github.com/Dao-AILab/flash-attention/blob/main/assets/fa4_paper.pdf
+# 5. NVIDIA, *PTX ISA*, "Matrix Fragments for mma.m16n8k16". https://docs.nvidia.com/cuda/parallel-thread-execution/
+# 6. T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training Deep Nets with Sublinear Memory Cost", 2016.
 #    https://arxiv.org/abs/1604.06174
-# 6. README of flash-attention. https://github.com/Dao-AILab/flash-attention
-# 7. xFormers, documentation of `memory_efficient_attention`. https://facebookresearch.github.io/xformers/
+# 7. README of flash-attention. https://github.com/Dao-AILab/flash-attention
+# 8. xFormers, documentation of `memory_efficient_attention`. https://facebookresearch.github.io/xformers/
