@@ -675,12 +675,13 @@ PREDICTIONS: tuple[Prediction, ...] = (
     ),
     _prediction(
         "across",
-        "How many times as long an all-reduce takes over 16 GPUs on two nodes as over 8 on one",
+        "How many times as long an all-reduce of 100 MB takes in levels over 16 GPUs on two nodes as over "
+        "8 on one",
         "×",
         None,
-        "A ring is as slow as its slowest link: 2 · 15/16 · 100 MB at 50 GB/s are 3.75 ms instead of 2 · 7/8 "
-        "at 450 GB/s, 0.39 ms: 9.6 times. With 30 and 14 messages of 5 µs each it is 3.90 ms and 0.46 ms.",
-        0.25,
+        "Inside a node both take the same: 2 · 7/8 · 100 MB at 450 GB/s and 14 messages of 5 µs, 0.46 ms. "
+        "Between the nodes each link carries an eighth: 12.5 MB at 50 GB/s and two messages, 0.26 ms more.",
+        0.15,
     ),
     _prediction(
         "logits",

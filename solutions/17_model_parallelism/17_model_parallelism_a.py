@@ -151,22 +151,32 @@ for ranks in (1, 2, 4):
     held[f"{ranks} rank{'s' * (ranks > 1)}"] = ran[0][2]
     said = ", ".join(f"{call.operation} of {call.bytes:,} B" for call in calls)
     print(f"{ranks} ranks: off by {off:.1g}; rank 0 calls {said}")
-gpulab.plot.bars(held, "weights that a rank holds")
+gpulab.plot.bars(
+    held,
+    "weights that a rank holds",
+    caption="Each rank holds its share of both matrices; the calls above stay as large as they were.",
+)
 
 # %% [markdown]
 # **Why.** The weights shrink with the ranks; the all-reduces do not: they are as large as the activations,
-# however many ranks there are. PyTorch's `parallelize_module` does this cut to a module, with
-# `ColwiseParallel` and `RowwiseParallel`. Dropout after Y needs the complete Y and the same random numbers on
-# all ranks; dropout on the hidden columns needs different ones.
+# however many ranks there are. Megatron-LM puts them into two autograd functions around the layer: *f*, in
+# front, copies forward and all-reduces backward; *g*, behind, all-reduces forward and copies backward.
+# PyTorch's `parallelize_module` cuts a module so, with `ColwiseParallel` and `RowwiseParallel`. Dropout after
+# Y needs the complete Y and the same random numbers on all ranks; dropout on the hidden columns needs
+# different ones.
 #
 # ## 3 · Why it stays inside a node
 #
 # A layer's all-reduces stand between its products: nothing goes on before they are done, unless they are
 # hidden on purpose (part B, Domino). So the link decides.
 #
-# **Predict.** An all-reduce of 100 MB over the GPUs of nodes with 8 H100: how many times as long does it take
-# over 16 GPUs on two nodes as over 8 on one? Take 450 GB/s inside and 50 GB/s between, per GPU and direction,
-# and 5 µs of latency a message.
+# Take nodes of 8 H100: 450 GB/s inside and 50 GB/s between, per GPU and direction, and 5 µs of latency a
+# message. One ring over two nodes is as slow as its slowest link. In levels (lab 15) the eight links between
+# the nodes share the work: a reduce-scatter inside, an all-reduce of each eighth between, an all-gather
+# inside.
+#
+# **Predict.** An all-reduce of 100 MB, in levels: how many times as long does it take over 16 GPUs on two
+# nodes as over 8 on one?
 
 # %%
 gpulab.predict("parallel.across", ...)
@@ -176,16 +186,19 @@ LATENCY = 5e-6  # seconds a message, an assumption
 inside = costs.Network(LATENCY, float(hardware.link("NVLink 4").per_direction))
 between = costs.Network(LATENCY, float(hardware.link("InfiniBand NDR").per_direction))
 one = costs.ring_all_reduce(inside, 8, 100e6)
-two = costs.ring_all_reduce(between, 16, 100e6)  # a ring is as slow as its slowest link
-gpulab.predict("parallel.across", measured=two / one)
+flat = costs.ring_all_reduce(between, 16, 100e6)
+levels = costs.hierarchical_all_reduce(inside, between, per_node=8, nodes=2, size=100e6)
+gpulab.predict("parallel.across", measured=levels / one)
+for name, seconds in (("8 GPUs", one), ("16, one ring", flat), ("16, in levels", levels)):
+    print(f"{name:14}{1e3 * seconds:5.2f} ms, {seconds / one:.1f} times")
 
 
 def layer_times(ranks, tokens=8192, width=8192):
     """Seconds of a layer, forward and backward: products at an H100's peak, four all-reduces. Modelled."""
     rate = float(hardware.find("H100").peak("float16", tensor=True))
     products = 6 * 12 * width**2 * tokens / ranks / rate
-    network = inside if ranks <= 8 else between
-    return products, 4 * costs.ring_all_reduce(network, ranks, 2 * tokens * width)
+    inner, nodes = min(ranks, 8), -(-ranks // 8)
+    return products, 4 * costs.hierarchical_all_reduce(inside, between, inner, nodes, 2 * tokens * width)
 
 
 times = {f"{p} ranks": layer_times(p) for p in (2, 4, 8, 16, 32)}
@@ -193,14 +206,17 @@ gpulab.plot.panels(
     {
         "products, ms": {name: 1e3 * products for name, (products, _) in times.items()},
         "all-reduces, ms": {name: 1e3 * reduces for name, (_, reduces) in times.items()},
+        "products' share of both, %": {name: 100 * times[name][0] / sum(times[name]) for name in times},
     },
-    "Products shrink with the ranks, all-reduces do not; from 16 ranks on the ring leaves the node (modelled).",
+    "Products shrink with the ranks, all-reduces do not: from 16 ranks on they take most of the time (modelled).",
 )
 
 # %% [markdown]
-# **Why.** At 8 ranks the all-reduces take not quite half as long as the products. At 16 they take eight times
-# as long, and the layer is slower than on two GPUs. That is the reason for "tensor parallelism up to 8".
-# Where 72 GPUs share one NVLink domain (GB200 NVL72), the limit moves.
+# **Why.** On 8 ranks GPUs compute two thirds of the time, on 16 two fifths: twice the GPUs for a layer 1.2
+# times as fast. And that is kind to 16: half as many columns make slower products, and a pipeline or more
+# data parallelism uses the second node for far fewer bytes. Hence "tensor parallelism up to the size of a
+# node" (D. Narayanan et al., 2021, takeaway 1). Where 72 GPUs share one NVLink domain (GB200 NVL72), the
+# limit moves.
 #
 # ## 4 · A vocabulary in pieces
 #
@@ -299,6 +315,27 @@ gather, scatter = costs.ring_all_gather(free, 4, size), costs.ring_reduce_scatte
 print(f"for an all-gather and a reduce-scatter     {gather + scatter:9,.0f} B")
 
 # %% [markdown]
+# **See.** What a layer keeps for its backward pass. By the paper's count it is 34 bytes for each token and
+# unit of width, in 16 bits and with no scores stored (lab 12): 24 between the cut matrices, 10 for norms,
+# dropout and inputs.
+
+# %%
+kept = {
+    "tensor parallel": [(p, 10 + 24 / p) for p in (1, 2, 4, 8)],
+    "and sequence parallel": [(p, 34 / p) for p in (1, 2, 4, 8)],
+}
+picture = gpulab.plot.lines(
+    kept,
+    "ranks",
+    "bytes kept a token and unit of width",
+    "Ten bytes stay on each rank until the tokens are cut, too: on 8 ranks three quarters of all (derived).",
+    log_x=True,
+)
+picture.axes.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+picture.axes.minorticks_off()
+picture
+
+# %% [markdown]
 # **Why.** A ring all-reduce *is* a reduce-scatter and an all-gather, so not a byte more travels. But what
 # norms and dropout keep is 1/p on each rank, and no token is computed twice. One trap: the norm's scale and
 # bias are on all ranks, and each sees other tokens. Their gradients must be summed over the ranks; the
@@ -378,6 +415,20 @@ gpulab.plot.messages(
 # The check sees what travels, not what you keep: gathering all blocks and then computing would pass. On a GPU
 # that would defeat the purpose.
 #
+# When does the computing hide the sending? For c tokens a rank and a head of d numbers, a round is 4·c²·d
+# FLOPs and a message of 4·c·d bytes (keys and values in 16 bits). So c must be at least FLOPs per second over
+# bytes per second:
+
+# %%
+rate = float(hardware.find("H100").peak("float16", tensor=True))
+for link in ("NVLink 4", "InfiniBand NDR"):
+    print(
+        f"{link:15}at least {rate / float(hardware.link(link).per_direction):6,.0f} tokens a rank, at an H100's peak"
+    )
+
+# %% [markdown]
+# Where g query heads share keys (lab 12), a message is for g times as much work, and c may be g times as small.
+#
 # A language model masks the future: a query sees only keys before it. The ring is the same, but blocks above
 # the diagonal need no work.
 #
@@ -405,12 +456,16 @@ def pairs(tokens):
 found = {f"consecutive, rank {r}": pairs(straight[r]) for r in range(RANKS)}
 gpulab.predict("parallel.causal", measured=found["consecutive, rank 3"] / found["consecutive, rank 0"])
 (found["folded, every rank"],) = {pairs(tokens) for tokens in folded}
-gpulab.plot.bars(found, "pairs of a query and a key")
+gpulab.plot.bars(
+    found,
+    "pairs of a query and a key",
+    caption="With consecutive tokens all wait for the last rank; folded, each has the mean.",
+)
 
 # %% [markdown]
-# **Why.** The ring waits for the busiest rank in each round. *Folded*, rank r has the r-th piece from the
-# front and the r-th from the back of 2 p pieces: all have the same work (Llama 3's trainers do so:
-# Grattafiori et al., 2024, section 3.3). Another way is DeepSpeed-Ulysses: an all-to-all turns a cut by
+# **Why.** The ring waits for the busiest rank in each round. *Folded* (others say zigzag), rank r has the r-th
+# piece from the front and the r-th from the back of 2 p pieces: all have the same work (Llama 3's trainers do
+# so: Grattafiori et al., 2024, section 3.3). Another way is DeepSpeed-Ulysses: an all-to-all turns a cut by
 # tokens into a cut by heads, attention runs on whole sequences, and another all-to-all turns it back; it
 # needs at least p heads.
 #
@@ -559,8 +614,10 @@ gpulab.recap("17")
 # | bytes a rank sends for a ring all-reduce | 2 (p − 1)/p · size |
 # | weights | 1 / p; activations between the cut matrices 1 / p |
 # | sequence parallel | all-gather + reduce-scatter for the all-reduce; norm gradients are summed |
+# | kept a token and unit of width | 34 B; tensor parallel 10 + 24/p; with sequence parallel 34/p |
 # | vocabulary parallel | max, sum of exp, label's logit: 3 numbers a token |
 # | ring attention | p − 1 rounds, one block of keys and values each; merge by max, sum, output |
+# | its sending is hidden | from FLOP/s ÷ B/s tokens a rank on |
 # | causal | fold: piece r from the front and from the back |
 # | bias of rows | after the all-reduce |
 # | where | inside a node |
@@ -577,10 +634,12 @@ gpulab.recap("17")
 # ### References
 #
 # 1. M. Shoeybi et al., "Megatron-LM", 2019. https://arxiv.org/abs/1909.08053
-# 2. V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022.
+# 2. D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
+#    2021. https://arxiv.org/abs/2104.04473
+# 3. V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022.
 #    https://arxiv.org/abs/2205.05198
-# 3. H. Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023.
+# 4. H. Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023.
 #    https://arxiv.org/abs/2310.01889
-# 4. S. A. Jacobs et al., "DeepSpeed Ulysses", 2023. https://arxiv.org/abs/2309.14509
-# 5. A. Grattafiori et al., "The Llama 3 Herd of Models", 2024, section 3.3. https://arxiv.org/abs/2407.21783
-# 6. PyTorch, "Tensor Parallelism". https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html
+# 5. S. A. Jacobs et al., "DeepSpeed Ulysses", 2023. https://arxiv.org/abs/2309.14509
+# 6. A. Grattafiori et al., "The Llama 3 Herd of Models", 2024, section 3.3. https://arxiv.org/abs/2407.21783
+# 7. PyTorch, "Tensor Parallelism". https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html

@@ -521,7 +521,7 @@ gpulab.plot.panels(
 # | pipeline | 2 messages for each micro-batch |
 # | data | one all-reduce of the gradients |
 #
-# A group with neighbours on two nodes runs at the speed between nodes. `memory` of a GPU: 16 B for each of its
+# A group with neighbours on two nodes runs at the speed between nodes (levels, part A, are left out). `memory` of a GPU: 16 B for each of its
 # parameters, and 34 B, over t, for each token, unit of width and layer of its stage, for min(p, m)
 # micro-batches under way.
 

@@ -17,6 +17,7 @@ from gpulab import distributed, hardware
 from gpulab.distributed import costs
 from gpulab.distributed.layouts import WAYS, NoLayout, cost
 from gpulab.distributed.pipelines import Run, Work, simulate
+from gpulab.exercises import registry
 from gpulab.exercises.lab_17_model_parallelism import CLUSTER, MODELS, OTHERS, SEVERAL
 from gpulab.exercises.references.lab_17_model_parallelism import best, gelu, least, mlp, schedule, zero_bubble
 from gpulab.exercises.references.lab_17_model_parallelism import layout as judged
@@ -211,7 +212,7 @@ def test_gathering_logits_takes_a_sixth_of_the_vocabulary_as_many_bytes():
         assert gathered / (3 * costs.ring_all_reduce(free, ranks, 4)) == pytest.approx(8384)
 
 
-def test_all_reduces_overtake_products_where_the_ring_leaves_the_node():
+def test_all_reduces_overtake_products_where_a_layer_leaves_its_node():
     inside = costs.Network(5e-6, float(hardware.link("NVLink 4").per_direction))
     between = costs.Network(5e-6, float(hardware.link("InfiniBand NDR").per_direction))
     names = given_in_the_notebook("layer_times")
@@ -219,9 +220,20 @@ def test_all_reduces_overtake_products_where_the_ring_leaves_the_node():
     layer_times = names["layer_times"]
     products, reduces = layer_times(8)
     assert 0.4 < reduces / products < 0.5
-    products, reduces = layer_times(16)
-    assert 8 < reduces / products < 8.5
-    assert sum(layer_times(16)) > sum(layer_times(2))
+    assert products / (products + reduces) == pytest.approx(2 / 3, abs=0.02)
+    more_products, more_reduces = layer_times(16)
+    assert more_products / (more_products + more_reduces) == pytest.approx(2 / 5, abs=0.02)
+    assert (products + reduces) / (more_products + more_reduces) == pytest.approx(1.2, abs=0.05)
+
+
+def test_an_all_reduce_in_levels_over_two_nodes_takes_the_time_that_the_reason_says():
+    inside = costs.Network(5e-6, float(hardware.link("NVLink 4").per_direction))
+    between = costs.Network(5e-6, float(hardware.link("InfiniBand NDR").per_direction))
+    one = costs.ring_all_reduce(inside, 8, 100e6)
+    levels = costs.hierarchical_all_reduce(inside, between, per_node=8, nodes=2, size=100e6)
+    assert (round(1e3 * one, 2), round(1e3 * (levels - one), 2)) == (0.46, 0.26)
+    reason = registry.predictions()["parallel.across"].reason
+    assert "0.46 ms" in reason and "0.26 ms" in reason
 
 
 def test_the_colleagues_layer_is_off_by_the_bias_of_the_other_ranks():
