@@ -1,4 +1,4 @@
-"""What an instructor sees while a class is graded, and at its end (mock-up 7)."""
+"""What an instructor sees while a class is graded, and at its end."""
 
 from __future__ import annotations
 

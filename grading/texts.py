@@ -95,6 +95,7 @@ NO_VERDICT_HERE = "the judge has no verdict on this exercise"
 NO_VERDICT = "no verdict yet: run `python -m grading grade {lab}`"
 COUNTED_WITH = "counted on what {version} dispatches"
 JUDGED = "judged with {compiler}, {device}, at {cases}"
+JUDGED_AT = "judged at {cases}"
 
 NO_SCHEDULER = "no scheduler answers at {address}: {why}"
 SCHEDULER_GONE = (

@@ -11,7 +11,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpulab.exercises import registry
 from grading import texts
+
+SETS = {
+    "answered cases",
+    "artefact",
+    "dialogue",
+}  # evidence of which a case is a set of questions, not a size
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class NotebookVerdict:
 
 
 def as_text(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
-    """What a learner reads under the test cell (mock-up 8); every string in it is cleaned."""
+    """What a learner reads under the test cell; every string in it is cleaned."""
     rows = [f"{verdict.exercise}   {verdict.points:g} of {verdict.of:g}"]
     if verdict.ungraded or whole.ungraded:
         rows.append("  " + texts.UNGRADED.format(reason=texts.clean(verdict.ungraded or whole.ungraded)))
@@ -114,15 +121,25 @@ def as_text(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
         rows += [" " * len(head) + text for text in said[1:]]
     rows += [f"  note: {texts.clean(note)}" for note in verdict.notes]
     if verdict.cases and whole.compiler:
-        cases = texts.clean(_range(verdict.cases))
-        rows.append("  " + texts.JUDGED.format(compiler=whole.compiler, device=whole.device, cases=cases))
+        rows.append("  " + _judged(verdict, whole))
     return "\n".join(rows) + "\n"
 
 
-def _range(cases: tuple[str, ...]) -> str:
+def _judged(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
+    """At what, and where a kernel ran, with what: no compiler and no GPU have a part in a plain function."""
+    evidence = "launch trace"
+    with contextlib.suppress(registry.UnknownExercise):  # of a lab that has changed since
+        evidence = registry.find(verdict.exercise).evidence
+    cases = texts.clean(_range(verdict.cases, "sets" if evidence in SETS else "sizes"))
+    if evidence != "launch trace":
+        return texts.JUDGED_AT.format(cases=cases)
+    return texts.JUDGED.format(compiler=whole.compiler, device=whole.device, cases=cases)
+
+
+def _range(cases: tuple[str, ...], what: str) -> str:
     if len(cases) <= 2:
         return " and ".join(cases)
-    return f"{len(cases)} sizes ({cases[0]} … {cases[-1]})"
+    return f"{len(cases)} {what} ({cases[0]} … {cases[-1]})"
 
 
 class Store:

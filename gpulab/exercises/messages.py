@@ -164,12 +164,17 @@ def _range(cases: Sequence[str]) -> str:
     return names if len(names) <= ROOM else f"{cases[0]} … {cases[-1]}"
 
 
+def _where(case: str, what: str) -> str:
+    """A size reads on, as in "at 1,025"; the name of a set may be words of any kind: "not all fits"."""
+    return f" at {case}" if what == "size" else f": {case}"
+
+
 def first_wrong(right: int, total: int, case: str, what: str = "size") -> str:
-    return f"{right} of {some(total, what)}; first wrong at {case}"
+    return f"{right} of {some(total, what)}; first wrong{_where(case, what)}"
 
 
 def stopped_at(right: int, total: int, case: str, what: str = "size") -> str:
-    return f"{right} of {some(total, what)}; stopped at {case}"
+    return f"{right} of {some(total, what)}; stopped{_where(case, what)}"
 
 
 def element(where: str, got: str, expected: str, unwritten: bool) -> str:

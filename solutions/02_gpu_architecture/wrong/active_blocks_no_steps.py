@@ -1,4 +1,4 @@
-# exercise: arch.active_blocks  fails: right  says: first wrong at warps and blocks
+# exercise: arch.active_blocks  fails: right  says: first wrong: warps and blocks
 
 
 def active_blocks(sm, threads, registers, shared):

@@ -1,4 +1,4 @@
-# exercise: arch.bound  fails: right  says: first wrong at square
+# exercise: arch.bound  fails: right  says: first wrong: square
 
 
 def bound(product, gpu):

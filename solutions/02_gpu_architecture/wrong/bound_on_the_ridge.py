@@ -1,4 +1,4 @@
-# exercise: arch.bound  fails: right  says: first wrong at on the ridge
+# exercise: arch.bound  fails: right  says: first wrong: on the ridge
 
 
 def bound(product, gpu):

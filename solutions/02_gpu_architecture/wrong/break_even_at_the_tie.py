@@ -1,4 +1,4 @@
-# exercise: arch.break_even  fails: right  says: first wrong at a tie
+# exercise: arch.break_even  fails: right  says: first wrong: a tie
 from math import ceil
 
 

@@ -1,4 +1,4 @@
-# exercise: arch.cheapest  fails: right  says: first wrong at medium
+# exercise: arch.cheapest  fails: right  says: first wrong: medium
 from math import ceil
 
 

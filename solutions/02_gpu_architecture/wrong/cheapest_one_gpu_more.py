@@ -1,4 +1,4 @@
-# exercise: arch.cheapest  fails: right  says: first wrong at exact fit
+# exercise: arch.cheapest  fails: right  says: first wrong: exact fit
 
 
 def cheapest(model, offers):

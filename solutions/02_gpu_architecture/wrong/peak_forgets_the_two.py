@@ -1,4 +1,4 @@
-# exercise: arch.peak  fails: right  says: first wrong at plain
+# exercise: arch.peak  fails: right  says: first wrong: plain
 
 
 def peak(sheet, dtype, advertised):

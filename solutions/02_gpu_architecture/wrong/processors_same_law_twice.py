@@ -1,4 +1,4 @@
-# exercise: arch.processors  fails: right  says: first wrong at mixed
+# exercise: arch.processors  fails: right  says: first wrong: mixed
 from math import ceil
 
 

@@ -1,4 +1,4 @@
-# exercise: arch.warps_needed  fails: right  says: first wrong at data sheets
+# exercise: arch.warps_needed  fails: right  says: first wrong: data sheets
 from math import ceil
 
 

@@ -1,4 +1,4 @@
-# exercise: arch.warps_needed  fails: right  says: first wrong at exact fit
+# exercise: arch.warps_needed  fails: right  says: first wrong: exact fit
 
 
 def warps_needed(gpu, bytes_per_lane):

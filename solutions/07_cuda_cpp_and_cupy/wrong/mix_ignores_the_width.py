@@ -1,4 +1,4 @@
-# exercise: cpp.mix  fails: right  says: first wrong at wide
+# exercise: cpp.mix  fails: right  says: first wrong: wide
 def mix(ptx):
     found = {"loads": 0, "bytes": 0, "fused": 0}
     for line in ptx.splitlines():

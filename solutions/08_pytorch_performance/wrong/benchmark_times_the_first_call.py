@@ -1,4 +1,4 @@
-# exercise: pytorch.benchmark  fails: right  says: first wrong at compiled
+# exercise: pytorch.benchmark  fails: right  says: first wrong: compiled
 from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU
 
 

@@ -1,4 +1,4 @@
-# exercise: pytorch.benchmark  fails: right  says: first wrong at cached
+# exercise: pytorch.benchmark  fails: right  says: first wrong: cached
 import statistics
 
 from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU

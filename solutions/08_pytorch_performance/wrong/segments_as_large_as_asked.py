@@ -1,4 +1,4 @@
-# exercise: pytorch.segments  fails: right  says: first wrong at one
+# exercise: pytorch.segments  fails: right  says: first wrong: one
 def segments(events):
     reserved, total = [], 0
     for name, size in events:

@@ -1,4 +1,4 @@
-# exercise: cluster.max_flow  fails: right  says: first wrong at a chain
+# exercise: cluster.max_flow  fails: right  says: first wrong: a chain
 from collections import deque
 
 

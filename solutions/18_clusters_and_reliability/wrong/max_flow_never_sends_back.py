@@ -1,4 +1,4 @@
-# exercise: cluster.max_flow  fails: right  says: first wrong at a way back
+# exercise: cluster.max_flow  fails: right  says: first wrong: a way back
 from collections import deque
 
 

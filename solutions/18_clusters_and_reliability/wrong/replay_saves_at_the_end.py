@@ -1,4 +1,4 @@
-# exercise: cluster.replay  fails: right  says: first wrong at none
+# exercise: cluster.replay  fails: right  says: first wrong: none
 
 
 def replay(work, interval, cost, restart, failures):

@@ -1,4 +1,4 @@
-# exercise: cluster.reshard  fails: right  says: first wrong at halved
+# exercise: cluster.reshard  fails: right  says: first wrong: halved
 
 
 def reshard(elements, old, new):

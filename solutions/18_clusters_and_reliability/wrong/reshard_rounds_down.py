@@ -1,4 +1,4 @@
-# exercise: cluster.reshard  fails: right  says: first wrong at the same
+# exercise: cluster.reshard  fails: right  says: first wrong: the same
 
 
 def reshard(elements, old, new):

@@ -1,4 +1,4 @@
-# exercise: cluster.serve  fails: right  says: first wrong at plain
+# exercise: cluster.serve  fails: right  says: first wrong: plain
 
 
 def serve(model, memory, users, context):

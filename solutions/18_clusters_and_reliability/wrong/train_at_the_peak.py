@@ -1,4 +1,4 @@
-# exercise: cluster.train  fails: right  says: first wrong at 20 tokens
+# exercise: cluster.train  fails: right  says: first wrong: 20 tokens
 from math import ceil
 
 

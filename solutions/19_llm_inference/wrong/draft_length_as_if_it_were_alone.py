@@ -1,4 +1,4 @@
-# exercise: decode.draft_length  fails: right  says: first wrong at batches
+# exercise: decode.draft_length  fails: right  says: first wrong: batches
 
 
 def draft_length(acceptance, draft, batch, ridge, most):

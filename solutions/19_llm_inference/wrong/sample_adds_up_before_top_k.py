@@ -1,4 +1,4 @@
-# exercise: decode.sample  fails: right  says: first wrong at all together
+# exercise: decode.sample  fails: right  says: first wrong: all together
 from math import exp
 
 

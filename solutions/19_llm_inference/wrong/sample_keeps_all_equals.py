@@ -1,4 +1,4 @@
-# exercise: decode.sample  fails: right  says: first wrong at ties
+# exercise: decode.sample  fails: right  says: first wrong: ties
 from math import exp
 
 

@@ -1,4 +1,4 @@
-# exercise: cluster.fair  fails: right  says: first wrong at one is out
+# exercise: cluster.fair  fails: right  says: first wrong: one is out
 from fractions import Fraction
 
 

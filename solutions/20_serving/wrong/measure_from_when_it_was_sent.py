@@ -1,4 +1,4 @@
-# exercise: serve.measure  fails: right  says: first wrong at a late sender
+# exercise: serve.measure  fails: right  says: first wrong: a late sender
 
 from math import ceil
 

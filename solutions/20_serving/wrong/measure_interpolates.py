@@ -1,4 +1,4 @@
-# exercise: serve.measure  fails: right  says: first wrong at few
+# exercise: serve.measure  fails: right  says: first wrong: few
 
 import numpy as np
 

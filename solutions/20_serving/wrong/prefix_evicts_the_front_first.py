@@ -1,4 +1,4 @@
-# exercise: serve.prefix  fails: right  says: first wrong at not all fits
+# exercise: serve.prefix  fails: right  says: first wrong: not all fits
 
 
 def prefix(prompts, capacity, size):

@@ -1,4 +1,4 @@
-# exercise: serve.queue  fails: right  says: first wrong at M/M/1
+# exercise: serve.queue  fails: right  says: first wrong: M/M/1
 
 
 def queue(rate, service, cv, limit):

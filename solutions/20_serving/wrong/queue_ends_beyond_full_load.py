@@ -1,4 +1,4 @@
-# exercise: serve.queue  fails: right  says: first wrong at too many
+# exercise: serve.queue  fails: right  says: first wrong: too many
 
 
 def queue(rate, service, cv, limit):

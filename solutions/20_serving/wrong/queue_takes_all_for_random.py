@@ -1,4 +1,4 @@
-# exercise: serve.queue  fails: right  says: first wrong at M/D/1
+# exercise: serve.queue  fails: right  says: first wrong: M/D/1
 
 
 def queue(rate, service, cv, limit):

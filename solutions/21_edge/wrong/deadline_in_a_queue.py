@@ -1,4 +1,4 @@
-# exercise: edge.deadline  fails: right  says: first wrong at slow
+# exercise: edge.deadline  fails: right  says: first wrong: slow
 
 
 def deadline(arrivals, times, limit):

@@ -1,4 +1,4 @@
-# exercise: edge.energy  fails: right  says: first wrong at race
+# exercise: edge.energy  fails: right  says: first wrong: race
 
 
 def energy(modes, period, idle, sleep, battery):

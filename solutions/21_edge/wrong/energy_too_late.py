@@ -1,4 +1,4 @@
-# exercise: edge.energy  fails: right  says: first wrong at in time
+# exercise: edge.energy  fails: right  says: first wrong: in time
 
 
 def energy(modes, period, idle, sleep, battery):

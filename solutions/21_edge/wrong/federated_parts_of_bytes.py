@@ -1,4 +1,4 @@
-# exercise: edge.federated  fails: right  says: first wrong at few bits
+# exercise: edge.federated  fails: right  says: first wrong: few bits
 
 
 def federated(weights, replies, bits):

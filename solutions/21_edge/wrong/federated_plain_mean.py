@@ -1,4 +1,4 @@
-# exercise: edge.federated  fails: right  says: first wrong at skewed
+# exercise: edge.federated  fails: right  says: first wrong: skewed
 
 
 def federated(weights, replies, bits):

@@ -1,4 +1,4 @@
-# exercise: edge.federated  fails: right  says: first wrong at some silent
+# exercise: edge.federated  fails: right  says: first wrong: some silent
 
 
 def federated(weights, replies, bits):

@@ -1,4 +1,4 @@
-# exercise: edge.launch  fails: right  says: first wrong at items
+# exercise: edge.launch  fails: right  says: first wrong: items
 
 
 def launch(api, threads, block, most):

@@ -1,4 +1,4 @@
-# exercise: edge.launch  fails: right  says: first wrong at too large
+# exercise: edge.launch  fails: right  says: first wrong: too large
 
 
 def launch(api, threads, block, most):

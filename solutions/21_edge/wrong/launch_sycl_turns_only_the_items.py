@@ -1,4 +1,4 @@
-# exercise: edge.launch  fails: right  says: first wrong at order
+# exercise: edge.launch  fails: right  says: first wrong: order
 
 
 def launch(api, threads, block, most):

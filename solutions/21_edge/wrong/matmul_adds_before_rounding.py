@@ -1,4 +1,4 @@
-# exercise: edge.matmul  fails: right  says: first wrong at ties
+# exercise: edge.matmul  fails: right  says: first wrong: ties
 
 
 def matmul(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero):

@@ -1,4 +1,4 @@
-# exercise: edge.matmul  fails: right  says: first wrong at zero points
+# exercise: edge.matmul  fails: right  says: first wrong: zero points
 
 
 def matmul(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero):

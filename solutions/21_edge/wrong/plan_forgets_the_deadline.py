@@ -1,4 +1,4 @@
-# exercise: edge.plan  fails: right  says: first wrong at a deadline
+# exercise: edge.plan  fails: right  says: first wrong: a deadline
 
 
 def plan(model, device, need, formats, caches):

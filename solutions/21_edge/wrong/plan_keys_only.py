@@ -1,4 +1,4 @@
-# exercise: edge.plan  fails: right  says: first wrong at enough room
+# exercise: edge.plan  fails: right  says: first wrong: enough room
 
 
 def plan(model, device, need, formats, caches):
