@@ -18,11 +18,13 @@ def number_line(
     within: tuple[float, float] | None = None,
     marked: Mapping[str, float] | None = None,
     log: bool = False,
+    caption: str = "",
 ) -> style.Picture:
     """Draw a line per name with a tick at each of its numbers.
 
     `within` cuts all lines to an interval, `log` suits positive numbers of many magnitudes. `marked` are
-    values by name, drawn over all lines. Raises NothingToDraw where no number is left.
+    values by name, drawn over all lines. The caption says in one sentence what to see; without one it counts
+    the numbers of each line. Raises NothingToDraw where no number is left.
     """
     low, high = within or (-float("inf"), float("inf"))
     lines = {
@@ -60,7 +62,7 @@ def number_line(
         for name, values in lines.items()
         if values
     )
-    return style.finish(ax, f"Numbers of each format: {said}.", given)
+    return style.finish(ax, caption or f"Numbers of each format: {said}.", given)
 
 
 def sample() -> style.Picture:

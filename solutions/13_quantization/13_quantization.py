@@ -15,10 +15,10 @@
 #
 # **About four hours.** You need labs 05 (warp reductions) and 09 (number formats); lab 11 helps.
 #
-# A language model that writes one token at a time reads all of its weights for it. Half the bytes, and it is
-# nearly twice as fast; a quarter, and it fits on a smaller GPU. So weights are kept in 8, 4, or 3 bits, and
-# sometimes activations, too. In this lab you do that to a real, small model, measure what it costs, and mend
-# what breaks.
+# A language model that writes one token at a time reads all of its weights for each. That reading sets the pace
+# (lab 02's roofline): with half the bytes it can be up to twice as fast, and with a quarter the model fits on a
+# smaller GPU. So weights are kept in 8, 4, or 3 bits, and sometimes activations, too. In this lab you do that to
+# a real, small model, measure what it costs, and mend what breaks.
 #
 # When you are through, you can
 #
@@ -32,8 +32,8 @@
 import copy
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 import gpulab
 from gpulab import cuda
@@ -364,7 +364,7 @@ from gpulab.plot import style
 
 gpulab.need(clip)
 layer = "blocks.0.feed.down"
-fig, ax = plt.subplots(figsize=(7, 3))
+ax, _ = style.begin(None, 7, 3.2)
 ax.hist(np.abs(plain_inputs[layer]).ravel(), bins=120, color=style.DEEP)
 for k, (way, of) in enumerate(sorted(limits.items(), key=lambda item: item[1][layer])):
     ax.axvline(of[layer], color=style.ALARM, linestyle=("-", "--", ":", "-.")[k])
@@ -377,8 +377,7 @@ for k, (way, of) in enumerate(sorted(limits.items(), key=lambda item: item[1][la
         color=style.ALARM,
     )
 ax.set(yscale="log", xlabel=f"magnitude of what enters {layer}", ylabel="how many")
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+style.finish(ax, "Limits for 4 bits: the further left, the finer the steps, and the more is cut.", False)
 
 # %% [markdown]
 # **Why.** Few values are large, and in 4 bits cutting them is cheaper than wide steps for all. Per token each
@@ -597,24 +596,28 @@ plot.bars(
 # %%
 gpulab.need(grouped, smooth)
 layer = "blocks.0.attention.query"
-fig, axes = plt.subplots(2, 2, figsize=(8, 4), sharey="row", sharex=True)
+figure = Figure(figsize=(8, 4), layout="constrained")
+figure.patch.set_alpha(0)
+axes = figure.subplots(2, 2, sharey="row", sharex=True)
 for column, (title, values, owner) in enumerate((("before", inputs, planted), ("after", after, soft))):
     rows = dict(layers(owner))[layer].weight.detach().numpy()
     for ax, data, what in zip(
         axes[:, column], (values[layer], rows), ("activations", "weights"), strict=True
     ):
+        style.begin(ax, 0, 0)
         ax.bar(range(64), np.abs(data).max(axis=0), color=style.DEEP, width=1.0)
         ax.set(yscale="log")
-        ax.spines[["top", "right"]].set_visible(False)
         if column == 0:
             ax.set_ylabel(f"largest |{what[:-1]}|")
-    axes[0, column].set_title(title)
+    axes[0, column].set_title(title, color=style.INK)
     axes[1, column].set_xlabel("channel")
-plt.show()
+style.finish(
+    axes[1, 0],
+    "Before, two channels stick out of the activations and are tiny in the weights; after, both are level.",
+    False,
+)
 
 # %% [markdown]
-# Before, two channels stick out of the activations and are tiny in the weights. After, both are level.
-#
 # **Why.** The harm is done where *most* channels have only a few codes left. Now none has. A scale per
 # *channel* of the activations would mend it too, but it cannot be taken out of a dot product over channels.
 # SmoothQuant puts it into the weights beforehand. Lab 09's rotation is another cure.
@@ -890,6 +893,7 @@ nf4 = np.sort([*upper, 0.0, *lower]) / max(upper)
 plot.number_line(
     {"INT4": np.linspace(-1, 1, 16), "NF4": nf4, "E2M1 / 6": numerics.representable("E2M1") / 6},
     within=(-1, 1),
+    caption="INT4's steps are equal; NF4 and E2M1 have theirs close together around 0, where weights are many.",
 )
 
 
@@ -971,9 +975,21 @@ for name in ("Llama 2 7B", "Llama 2 70B", "Llama 3 405B"):
 
 # %% [markdown]
 # **Two released models.** *DeepSeek-V3.1* was trained in FP8, with E4M3 weights and activations and scales in
-# E8M0 for blocks; nothing was rounded afterwards (model card, 2025). *gpt-oss* has the weights of its experts in
-# MXFP4, trained for it, and the rest in BF16. Its makers evaluated it in MXFP4 only, so no one can say what the
-# four bits cost (model card, 2025). Both are QAT in spirit: the model met its format in training.
+# E8M0 for blocks; nothing was rounded afterwards (model card, 2025). *gpt-oss-120b* has the weights of its experts
+# in MXFP4, trained for it, and the rest in BF16: so 117 billion parameters fit on a GPU with 80 GB. Its makers
+# evaluated it in MXFP4 only, so no one can say what the four bits cost (model card, 2025). Both are QAT in spirit:
+# the model met its format in training. What is stored need not be what is multiplied: a GPU whose tensor cores
+# have no FP4 restores the codes in the kernel, as in section 8, and multiplies in 16 bits.
+#
+# **Names on model hubs**, in this lab's words:
+#
+# | name | what it is |
+# |---|---|
+# | GPTQ, AWQ | sections 6 and 7, mostly 4 bits in groups of 128 |
+# | bitsandbytes, 8 bits | a scale per row and per token; channels with outliers stay in 16 bits (reference 3) |
+# | bitsandbytes, 4 bits | NF4 in groups of 64, whose scales may be rounded, too: double quantisation (reference 7) |
+# | GGUF, Q4_K | 4 bits in groups of 32 with scale and minimum, these in 6 bits: 4.5 bits per weight (reference 10) |
+# | W8A8, W4A16 | bits of weights, bits of activations |
 #
 # **Below four bits** no standard of block formats exists: MX v1.0 has MXFP8, MXFP6, MXFP4 and MXINT8. Weights of
 # −1, 0, 1 (1.58 bits) have been trained from scratch (BitNet b1.58, Ma et al., 2024). Files for llama.cpp give
@@ -1166,3 +1182,4 @@ gpulab.recap("13")
 # 7. T. Dettmers et al., "QLoRA" (NF4), NeurIPS 2023. https://arxiv.org/abs/2305.14314
 # 8. S. Migacz, "8-bit Inference with TensorRT", GTC 2017.
 # 9. S. Ma et al., "The Era of 1-bit LLMs", 2024. https://arxiv.org/abs/2402.17764
+# 10. I. Kawrakow, "k-quants", llama.cpp, 2023. https://github.com/ggml-org/llama.cpp/pull/1684

@@ -251,6 +251,14 @@ def test_an_impossible_launch_is_drawn_with_its_reason() -> None:
     assert picture.png()
 
 
+def test_a_number_line_counts_its_numbers_unless_its_caller_says_what_to_see() -> None:
+    assert (
+        plot.number_line({"a": [1, 2, 2, 4]}).caption
+        == "Numbers of each format: a has 3 numbers from 1 to 4."
+    )
+    assert plot.number_line({"a": [1, 2, 4]}, caption="Each step doubles.").caption == "Each step doubles."
+
+
 def test_each_dtype_has_its_roof() -> None:
     picture = plot.roofline([Point("gemm", 400, 8e14, "float16"), Point("softmax", 1, 2e12)], "H100")
     texts = {text.get_text() for text in picture.axes.texts}
