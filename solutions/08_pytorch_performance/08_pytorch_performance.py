@@ -1039,7 +1039,7 @@ plot.timeline(
         for e in sorted(mixed, key=lambda e: e["cat"])
     ],
     unit="µs",
-    caption="Short kernels wait for their launch. Behind the long one launches wait for the GPU, and no gap is left.",
+    caption="Short kernels wait for their launch; behind the long one launches wait for the GPU, and no gap is left.",
 )
 
 # %% [markdown]
