@@ -16,6 +16,7 @@ import sysconfig
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import nbformat
@@ -38,6 +39,10 @@ from grading.errors import GradingError
 from grading.exports import as_csv
 from grading.feedback import FeedbackExporter
 from grading.verdicts import NotebookVerdict, write_whole
+
+# Each of nbgrader's preprocessors opens the gradebook anew. SQLAlchemy keeps what it compiles by engine: with
+# one for each opening all is compiled again and again, and its caches fill with what nobody will ask for.
+nbgrader.create_engine = lru_cache(maxsize=1)(nbgrader.create_engine)
 
 
 @dataclass(frozen=True)
@@ -232,6 +237,8 @@ class Writer:
                 raise
             except Exception as error:  # nbgrader raises what it caught, and logs the cause
                 raise _explained(self.course, student, log.getvalue()) from error
+            finally:
+                step.exporter._nb_metadata.clear()  # of each notebook, by its path: for as long as it lives
 
 
 def _copy_from_exchange(source: Path, folder: Path) -> None:
