@@ -682,8 +682,8 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-6,
         hints=(
             "The same seed and the same i give the same random number. So the same elements are kept.",
-            "The derivative of gelu at z is Φ(z) + z · φ(z), where Φ(z) = (1 + erf(z / √2)) / 2 and "
-            "φ(z) = e^(−z²/2) / √(2π).",
+            "Try the pieces apart. With p = 0 and grad = 1 the result is the derivative alone: 0.5 at z = 0, "
+            "near 1 for a large z, near 0 for a very negative one.",
             "Compute z = x + bias again, multiply grad by the derivative, by 1 / (1 − p) where kept, by 0 "
             "elsewhere.",
         ),

@@ -569,6 +569,8 @@ for name, r in (("gelu_dropout", forward), ("random numbers alone", numbers_alon
 #         total = tl.dot(a, b, total)
 #
 # No shared memory, no barriers: the compiler places both, and copies the next blocks while it multiplies (`num_stages`).
+# From Hopper on a block can be fetched by TMA (lab 06 B names it): you describe the array once, with
+# `tl.make_tensor_descriptor`, and load by its corner, without addresses or masks.
 #
 # **Predict.** How many times as many bytes do tiles of 16 × 16 load as tiles of 64 × 64?
 
@@ -754,12 +756,17 @@ plot.tile_order(
 )  # fmt: skip
 
 # %% [markdown]
+# **Without a simulator** the same hunt goes like this. `TRITON_INTERPRET=1`, set before Triton is imported, runs kernels
+# in NumPy, one program after the other: `print` and a debugger work in them, on any machine. On a GPU
+# `tl.device_print("rows", rows)` prints every element, `tl.device_assert` stops where a condition fails (with
+# `TRITON_DEBUG=1`), and `tl.static_assert` while the kernel is compiled [13].
+#
 # ## 8 · Who runs beside whom
 #
-# Why would one number tiles otherwise? A GPU runs as many programs at once as it has room for, as a rule in the order of their numbers: a **wave**. Take one program on
-# each of an A100's 108 SMs. What two of them read is fetched from DRAM once, if L2 keeps it: so it matters which tiles
-# are in a wave together. Call a row of tiles of x or a column of tiles of w a **panel**. (This is a model: programs do
-# not start and end in step, but close to it.)
+# Why would one number tiles otherwise? A GPU runs as many programs at once as it has room for, as a rule in the order
+# of their numbers: a **wave**. Take one program on each of an A100's 108 SMs. What two of them read is fetched from DRAM
+# once, if L2 keeps it: so it matters which tiles are in a wave together. Call a row of tiles of x or a column of tiles of
+# w a **panel**. (This is a model: programs do not start and end in step, but close to it.)
 #
 # **Predict.** The result has 64 × 64 tiles, row after row. How many panels do the first 108 programs read?
 
@@ -1025,6 +1032,9 @@ for fn in (softmax_by_operators, dense, block):
 # | TVM [4] | a model from elsewhere | schedules by rules (DLight) or by measured search (MetaSchedule) | LLVM, CUDA, Vulkan, Metal … | strength: many targets; search takes time |
 # | MLIR [5] | a compiler | no compiler itself: dialects and passes to build one from | LLVM | Triton and StableHLO are built on it |
 # | Triton [6] | kernels on blocks | layouts, shared memory, pipelining | PTX, AMDGPU | power-of-two blocks; no control of single threads |
+# | Helion [14] | PyTorch on tiles | indices, masks, loops; tries hundreds of Triton kernels | Triton | a search of about ten minutes a kernel |
+# | CUDA Tile, cuTile [15] | kernels on tiles, in Python | as Triton | Tile IR, beside PTX since CUDA 13.1 | NVIDIA only |
+# | Gluon [6], CuTe DSL [16] | kernels in Python with layouts, copies and barriers | less: you plan what Triton plans | PTX; Gluon also AMD | FlashAttention-4 is in CuTe DSL (lab 12 B) |
 #
 # **Auto-tuning** is a search by measurement over settings of one kernel (section 7) or over whole schedules (TVM). A
 # tuned setting is a fact about one shape, one GPU, one version.
@@ -1157,3 +1167,7 @@ gpulab.recap("11")
 #     https://doi.org/10.1145/2063384.2063405
 # 12. Z. Jia, M. Zaharia, A. Aiken, "Beyond Data and Model Parallelism for Deep Neural Networks", MLSys 2019.
 #     https://arxiv.org/abs/1807.05358; C. Unger et al., "Unity", OSDI 2022.
+# 13. Triton, *Debugging Triton*. https://triton-lang.org/main/programming-guide/chapter-3/debugging.html
+# 14. PyTorch, *Helion*. https://github.com/pytorch/helion
+# 15. NVIDIA, *CUDA Tile*. https://developer.nvidia.com/cuda/tile
+# 16. NVIDIA, *CUTLASS Python DSLs*. https://docs.nvidia.com/cutlass/media/docs/pythonDSL/overview.html
