@@ -181,7 +181,8 @@ plot.lines(
 #    The token that reaches it stays.
 #
 # What is left is normalised and drawn from. Engines differ in the order (llama.cpp's default has the temperature last),
-# so "top-p 0.9" need not mean the same twice.
+# so "top-p 0.9" need not mean the same twice. Some also have **min-p**: tokens below that share of the likeliest one's
+# probability go (M. Nguyen et al., 2024).
 #
 # **Predict.** Logits 2 and 0. The first token's probability at temperature 2, in percent?
 
@@ -262,8 +263,9 @@ plot.panels(
 # - at the first one not kept, draw from max(0, p − q), normalised, and end the round;
 # - all kept: draw one more from the target's last row.
 #
-# The draft supplies min(p, q) of each token, and the second rule supplies what p has beyond it. Together that is p: not
-# nearly the target's distribution, but the same (Y. Leviathan et al., 2023).
+# Kept guesses supply min(p, q) of each token. A guess is not kept in a share 1 − Σ min(p, q) of rounds, and that is
+# Σ max(0, p − q), because p and q both sum to 1. So what is drawn then comes exactly as often as p has it beyond q.
+# Together that is p: not nearly the target's distribution, but the same (Y. Leviathan et al., 2023).
 #
 # **Predict.** Target 0.5, 0.3, 0.2; draft 0.2, 0.3, 0.5. In how many percent of rounds is the draft's token kept?
 
@@ -303,7 +305,8 @@ gpulab.check("decode.speculate", speculate)
 
 # %% [markdown]
 # The check goes through all ways of all draws, lets the target go on behind what you return, and compares the
-# probabilities of all sequences of ahead + 1 tokens: 256 for three ahead and four tokens.
+# probabilities of all sequences of ahead + 1 tokens: 256 for three ahead and four tokens. In the example that you
+# predicted, kept guesses bring 0.2, 0.3 and 0.2, and the other 0.3 all become the first token: 0.5, 0.3, 0.2.
 #
 # **See.** A draft for the stories: no network, a table of which character follows which four. (Engines call that an
 # **n-gram** draft; others use a small model of the same family, or extra heads on the target.)
@@ -441,7 +444,8 @@ plot.lines(
 # %% [markdown]
 # **Why.** With 2-byte weights a token does 1 FLOP for each byte read, so about "ridge" tokens are free. Guesses spend
 # that room; a large batch has spent it already, on tokens that are certain to count. The "2 to 3 times as fast" of many
-# guides holds for one user.
+# guides holds for one user. In a mixture of experts (lab 17 B) it holds less: each guess may want experts that nobody
+# else reads.
 #
 # ## 5 · Launches
 #
@@ -725,19 +729,20 @@ print(
 #
 # What engines implement, as of 2026, by their own documentation:
 #
-# | | vLLM | TensorRT-LLM | TGI | llama.cpp, Ollama |
-# |---|---|---|---|---|
-# | from | UC Berkeley, community | NVIDIA | Hugging Face | G. Gerganov; Ollama Inc. |
-# | runs on | GPUs of several makers, CPUs | NVIDIA GPUs | several | CPUs, Apple, most GPUs |
-# | paged cache, prefix reuse | yes | yes | yes | cache by slots, prefix reuse |
-# | continuous batching | yes | yes ("in-flight") | yes | yes (llama-server) |
-# | speculation | n-gram, EAGLE, draft | n-gram, draft, EAGLE, MTP | n-gram, Medusa | draft, lookup |
-# | CUDA graphs | yes | yes | yes | CUDA backend |
-# | formats | fp8, int8, int4, NVFP4 | fp8, NVFP4, int8, int4 | GPTQ, AWQ, fp8 | GGUF, 2 to 8 bits |
-# | state | V1 engine; V0 is gone | built on PyTorch now | **maintenance mode** since 2025 | active |
+# | | vLLM | SGLang | TensorRT-LLM | TGI | llama.cpp, Ollama |
+# |---|---|---|---|---|---|
+# | from | UC Berkeley, community | LMSYS, community | NVIDIA | Hugging Face | G. Gerganov; Ollama Inc. |
+# | runs on | GPUs of several makers, CPUs | GPUs of several makers, CPUs | NVIDIA GPUs | several | CPUs, Apple, most GPUs |
+# | paged cache, prefix reuse | yes | yes, by a tree of prefixes | yes | yes | cache by slots, prefix reuse |
+# | continuous batching | yes | yes | yes ("in-flight") | yes | yes (llama-server) |
+# | speculation | n-gram, EAGLE, draft | n-gram, draft, EAGLE, MTP | n-gram, draft, EAGLE, MTP | n-gram, Medusa | draft, lookup |
+# | CUDA graphs | yes | yes | yes | yes | CUDA backend |
+# | formats | fp8, int8, int4, NVFP4 | fp8, int8, int4, NVFP4 | fp8, NVFP4, int8, int4 | GPTQ, AWQ, fp8 | GGUF, 2 to 8 bits |
+# | state | V1 engine; V0 is gone | active | built on PyTorch now | **maintenance mode** since 2025 | active |
 #
-# TGI's makers point to vLLM and SGLang for new work; it serves one base model, with several adapters. TensorRT-LLM
-# needs no engine compilation any more. **Ollama** wraps local models: download, run, serve. On one's own machine two
+# **EAGLE** and **Medusa** draft with small heads on the target's own hidden states; **MTP** heads (multi-token prediction)
+# were trained with the model. TGI's makers point to vLLM and SGLang for new work; it serves one base model, with several
+# adapters. TensorRT-LLM needs no engine compilation any more. **Ollama** wraps local models: download, run, serve. On one's own machine two
 # numbers decide: do the weights fit, and bandwidth ÷ bytes of weights, the most tokens per second that one user can get.
 
 # %%
@@ -932,11 +937,13 @@ gpulab.recap("19")
 # 2. C. Chen et al., "Accelerating Large Language Model Decoding with Speculative Sampling", 2023.
 #    https://arxiv.org/abs/2302.01318
 # 3. A. Holtzman et al., "The Curious Case of Neural Text Degeneration", ICLR, 2020. https://arxiv.org/abs/1904.09751
-# 4. W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP, 2023.
+# 4. M. Nguyen et al., "Turning Up the Heat: Min-p Sampling", 2024. https://arxiv.org/abs/2407.01082
+# 5. W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP, 2023.
 #    https://arxiv.org/abs/2309.06180
-# 5. G. Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI, 2022.
-# 6. R. Aminabadi et al., "DeepSpeed Inference", SC, 2022 (ZeRO-Inference). https://arxiv.org/abs/2207.00032
-# 7. NVIDIA, "TensorRT LLM: Overview". https://nvidia.github.io/TensorRT-LLM/overview.html
-# 8. vLLM, "V1 guide". https://docs.vllm.ai/en/stable/usage/v1_guide/
-# 9. Hugging Face, "Text Generation Inference". https://github.com/huggingface/text-generation-inference
-# 10. llama.cpp. https://github.com/ggml-org/llama.cpp
+# 6. G. Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI, 2022.
+# 7. R. Aminabadi et al., "DeepSpeed Inference", SC, 2022 (ZeRO-Inference). https://arxiv.org/abs/2207.00032
+# 8. NVIDIA, "TensorRT LLM: Overview". https://nvidia.github.io/TensorRT-LLM/overview.html
+# 9. vLLM, "V1 guide". https://docs.vllm.ai/en/stable/usage/v1_guide/
+# 10. SGLang, "Speculative decoding". https://docs.sglang.io/docs/advanced_features/speculative_decoding
+# 11. Hugging Face, "Text Generation Inference". https://github.com/huggingface/text-generation-inference
+# 12. llama.cpp. https://github.com/ggml-org/llama.cpp
