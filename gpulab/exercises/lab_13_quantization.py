@@ -437,7 +437,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1,
                 unit="times that without factors",
                 why="two channels of 96 are 24 times as large",
-                advice="Which exponent did you take? Compare the errors of several.",
+                advice="Which exponent did you take? Compare the errors of several. Far above 1: a column "
+                "of large activations has to grow before it is rounded.",
             ),
         ),
         hints=(

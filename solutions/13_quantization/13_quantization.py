@@ -96,8 +96,30 @@ plot.lines(curves, "x", "what is left of x", "Equal steps, flat ends, and a step
 # the range the error grows without limit. Everything in this lab is about those two: a range that is too wide
 # makes steps coarse, one that is too narrow cuts.
 #
-# A range around 0, from −m to m with zero in the middle, is **symmetric**: no zero point to store, and a
-# product of two such tensors needs no correction. Weights and activations in 8 bits are mostly symmetric.
+# **Products of codes.** Put scale · (q − zero) for both numbers into a dot product of n terms, and the scales come
+# out:
+#
+# Σ x w = scale_x · scale_w · (Σ q_x q_w − zero_w Σ q_x − zero_x Σ q_w + n · zero_x · zero_w).
+#
+# The first sum has all the multiplications, and they are of whole numbers: tensor cores do them in INT8 and add up
+# in INT32. The rest are corrections. The last two terms are known before the run, the one with Σ q_x is not.
+
+# %%
+gpulab.need(affine)
+n, draw = 64, np.random.default_rng(1)
+(scale_x, zero_x, q_x), (scale_w, zero_w, q_w) = (affine(draw.standard_normal(n).tolist(), 8) for _ in "xw")
+q_x, q_w = np.array(q_x), np.array(q_w)
+whole = q_x @ q_w - zero_w * q_x.sum() - zero_x * q_w.sum() + n * zero_x * zero_w
+restored = (scale_x * (q_x - zero_x)) @ (scale_w * (q_w - zero_w))
+print(
+    f"with whole numbers: {q_x @ q_w:,}, corrected {whole:,}, times both scales {scale_x * scale_w * whole:.6f}"
+)
+print(f"with the restored numbers: {restored:.6f}")
+
+# %% [markdown]
+# A range around 0, from −m to m with zero in the middle, is **symmetric**: codes can go from −127 to 127 with the
+# zero point 0, nothing is stored for it, and all corrections are gone. Weights and activations in 8 bits are
+# mostly symmetric.
 #
 # ## 2 · Who shares a scale
 #
