@@ -1060,6 +1060,10 @@ plot.timeline(
 #
 # Some guides have it the other way round: a *low* throughput is no sign that memory is the limit.
 #
+# Two tests need no profiler (He, 2022). Double the batch: if a step takes hardly longer, the limit is something that
+# does not grow with it, mostly the host. And divide: FLOPs by time and by the peak, bytes by time and by the
+# bandwidth; the ledger counts both.
+#
 # **Work from the top**: the step, then the operations, then one kernel. One change at a time, each with a
 # number before and after. The checklist: 1. the GPU is never idle; 2. no waits in the loop; 3. data arrive
 # before they are wanted; 4. few, large operations; 5. bfloat16 where it is safe (lab 10); 6. sizes in multiples
@@ -1354,3 +1358,4 @@ gpulab.recap("08")
 # 6. A. Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
 # 7. NVIDIA, *Convolutional Layers User's Guide*, "Tensor Layouts".
 # 8. NVIDIA, *Nsight Systems User Guide*, *Nsight Compute*. https://docs.nvidia.com/nsight-systems/
+# 9. H. He, "Making Deep Learning Go Brrrr From First Principles", 2022. https://horace.io/brrr_intro.html
