@@ -25,7 +25,9 @@ def release(options: argparse.Namespace, course: Course) -> int:
     from grading import release as release_module
 
     stale = 0
-    for lab in [options.lab] if options.lab else course.lab_names():
+    labs = [options.lab] if options.lab else course.lab_names()
+    wide = max(map(len, labs), default=0)
+    for lab in labs:
         if options.check:
             lines = release_module.differences(course, lab)
             stale += bool(lines)
@@ -34,27 +36,27 @@ def release(options: argparse.Namespace, course: Course) -> int:
                 console.print(line, markup=False)
         else:
             state = "released" if release_module.release(course, lab) else "already up to date"
-        console.print(f"{lab:<24} {state}", markup=False)
+        console.print(f"{lab:<{wide}} {state}", markup=False)
         if options.prove:
             stale += not _show_proofs(course, lab)
     if not options.lab:
-        stale += _release_pages(course, options.check)
+        stale += _release_pages(course, options.check, wide)
     return 1 if stale else 0
 
 
-def _release_pages(course: Course, check: bool) -> bool:
+def _release_pages(course: Course, check: bool, wide: int) -> bool:
     """The notebooks beside the labs; says whether any is stale."""
     from grading import release as release_module
 
     if not check:
         state = "released" if release_module.release_pages(course) else "already up to date"
-        console.print(f"{'index':<24} {state}", markup=False)
+        console.print(f"{'index':<{wide}} {state}", markup=False)
         return False
     lines = release_module.page_differences(course)
     for line in lines:
         console.print(line, markup=False)
     state = "out of date, run: python -m grading release" if lines else "in sync"
-    console.print(f"{'index':<24} {state}", markup=False)
+    console.print(f"{'index':<{wide}} {state}", markup=False)
     return bool(lines)
 
 
@@ -250,7 +252,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m grading", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
     command = commands.add_parser("release", help="solutions/ → labs/, and the proofs of each exercise")
-    command.add_argument("lab", nargs="?", help="one lab, such as 04_memory_hierarchy (default: all)")
+    command.add_argument("lab", nargs="?", help="one lab, such as 04_memory_hierarchy or 04 (default: all)")
     command.add_argument("--check", action="store_true", help="change nothing; exit 1 where labs/ is stale")
     command.add_argument(
         "--prove", action="store_true", help="judge stubs, solutions and wrong/*: all as they should?"
@@ -273,7 +275,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser(
         "grade", help="a folder or zip of submissions → verdicts, gradebook, feedback, grades.csv"
     )
-    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy")
+    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
     command.add_argument(
         "folder", nargs="?", type=Path, help="what Canvas or Moodle made of \"download all submissions\", or "
         "STUDENT/LAB/NAME.ipynb, STUDENT/NAME.ipynb or STUDENT.ipynb, in a folder or a zip "
@@ -312,7 +314,7 @@ def parser() -> argparse.ArgumentParser:
     )
     command.set_defaults(run=grade)
     command = commands.add_parser("similar", help="pairs of submissions that a person should look at")
-    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy")
+    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
     command.add_argument("folder", nargs="?", type=Path, help="as for grade (default: grading/submitted)")
     command.add_argument("--top", type=count, default=20, metavar="N", help="how many pairs (default: 20)")
     command.add_argument(
@@ -335,7 +337,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser(
         "errors", help="typical errors of each exercise: of wrong/ and of the class"
     )
-    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy")
+    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
     command.set_defaults(run=errors)
     command = commands.add_parser("forget", help="delete student data of before a date")
     command.add_argument(
@@ -361,6 +363,8 @@ def main(arguments: Sequence[str] | None = None, course: Course | None = None) -
         course = course or Course()
         if getattr(options, "gradebook", ""):
             course = replace(course, database=options.gradebook)
+        if getattr(options, "lab", None):
+            options.lab = course.whole_name(options.lab)
         return int(options.run(options, course))
     except GradingError as error:
         console.print(f"{error}", style="red", markup=False)

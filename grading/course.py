@@ -114,6 +114,11 @@ class Course:
         """Every folder of solutions/ that holds a notebook's source, in order."""
         return [p.name for p in sorted(self.solutions.glob("[0-9]*")) if sources(p)]
 
+    def whole_name(self, lab: str) -> str:
+        """That of the lab with this number, ``04``; what is no number of one lab stays as it is."""
+        found = [name for name in self.lab_names() if name.partition("_")[0] == lab]
+        return found[0] if len(found) == 1 else lab
+
 
 def sources(folder: Path) -> list[Path]:
     """The notebooks of one lab, as text."""

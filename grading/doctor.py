@@ -38,4 +38,5 @@ def checks(course: Course) -> Iterator[tuple[str, bool, str]]:
     yield from sandbox.describe()
     free = shutil.disk_usage(course.root).free
     yield "disk", free > 1 << 30, f"{free / 1e9:.1f} GB free"
-    yield "labs", bool(course.lab_names()), ", ".join(course.lab_names()) or "no lab in solutions/"
+    labs = course.lab_names()
+    yield "labs", bool(labs), f"{len(labs)}: {labs[0]} … {labs[-1]}" if labs else "no lab in solutions/"

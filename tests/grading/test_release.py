@@ -120,6 +120,13 @@ def test_an_unknown_lab_is_one_line_with_the_labs_there_are(
     assert f"labs there are {LAB}" in capsys.readouterr().out
 
 
+def test_the_number_of_a_lab_is_name_enough(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["release", LAB[:2]], course) == 0
+    assert capsys.readouterr().out.startswith(f"{LAB} ")
+    assert main(["release", LAB[0]], course) == 1
+    assert f"no lab '{LAB[0]}'" in capsys.readouterr().out
+
+
 def test_what_stands_beside_the_labs_is_released_and_held_to_its_source(course: Course) -> None:
     from grading.release import page_differences, release_pages
 
