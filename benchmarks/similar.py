@@ -1,4 +1,4 @@
-"""Which pairs `similar --ptx` names: kernels that a program rewrote, and kernels that were written apart.
+"""Which pairs `similar` names by tokens and by PTX: kernels that a program rewrote, and others written apart.
 
 python benchmarks/similar.py [LAB …]
 
@@ -13,7 +13,8 @@ import ast
 import copy
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
 from typing import Any
 
 import jupytext
@@ -28,11 +29,15 @@ from grading.judge import job_bytes, judge_cases, recording_job
 from grading.notebooks import Question, questions
 from grading.preprocessors import StableIds
 from grading.redteam.plays import plays
+from grading.release import released_notebook
 from grading.sandbox import Limits
+from grading.similar import FEWEST, Pair, features, ranked, vocabulary
+from grading.similar import answers as answers_of_cells
 from grading.similar_ptx import KINDS, alike, runs_of_trace
 
 LABS = ("04_memory_hierarchy", "05_reductions_scans_softmax")
 USUAL = 20  # students with the lab's own solution
+LEAST = 0.3  # of rare structure: as `similar` names a pair unless told otherwise
 UNLIKE = 0.5  # of the solution's opcode runs: whoever shares more wrote much the same
 TURNED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 COURSE = Course()
@@ -136,33 +141,75 @@ def recorded(lab: str) -> dict[str, dict[str, Runs]]:
     return found
 
 
-def main() -> None:
+@dataclass(frozen=True)
+class View:
+    """One way of comparing: the features of an answer that tell whether it is unlike the solution, how few of
+    them say nothing, and which pairs of a class have much in common."""
+
+    features: Callable[[Any], Set[str]]
+    fewest: int
+    pairs: Callable[[dict[str, Any]], list[Pair]]
+
+
+def by_tokens(answers_of: dict[str, Any]) -> list[Pair]:
+    return ranked({"": answers_of}, len(answers_of), LEAST)
+
+
+VIEWS = {
+    "tokens": View(frozenset, FEWEST, by_tokens),
+    "ptx": View(lambda runs: set(runs["opcodes"]), KINDS["opcodes"].fewest, lambda runs: alike({"": runs})),
+}
+
+
+def structures(lab: str) -> dict[str, dict[str, frozenset[str]]]:
+    """By exercise and answer the runs of tokens that are nobody else's."""
+    found = {}
+    released = {p.stem: released_notebook(p) for p in sorted((COURSE.solutions / lab).glob("*.py"))}
+    for question, cells, (_, cell) in answers(lab):
+        given = next(n for n in released.values() if question.exercise in str(n))
+        known = vocabulary(given)
+        stub = features(answers_of_cells(given)[cell.metadata.nbgrader.grade_id], known)
+        found[question.exercise] = {
+            name: features(source, known).structure - stub.structure for name, source in cells.items()
+        }
+    return found
+
+
+def counted(view: View, by_exercise: dict[str, dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """How many pairs are named, and of how many, by how they came to be. Those written apart are shown."""
     named = {"written apart": 0, **dict.fromkeys(REWRITES, 0)}
     of = dict(named)
-    for lab in sys.argv[1:] or LABS:
-        for exercise, by_name in recorded(lab).items():
-            usual = set(by_name["solution"]["opcodes"])
-            rare = {}
-            for name, runs in by_name.items():
-                mine = set(runs["opcodes"])
-                unlike = len(mine & usual) < UNLIKE * len(mine | usual)
-                if ":" not in name and unlike and len(mine) >= KINDS["opcodes"].fewest:
-                    rare[name] = runs
-            crowd = {f"usual {i}": by_name["solution"] for i in range(USUAL)}
-            pairs = [p for p in alike({exercise: rare | crowd}) if rare.keys() >= set(p.students)]
-            named["written apart"] += len(pairs)
-            of["written apart"] += len(rare) * (len(rare) - 1) // 2
-            for pair in pairs:
-                print(f"{exercise}: {' and '.join(pair.students)} share {max(pair.cells.values()):.0%}")
-            for name in REWRITES:
-                for whose in rare:
-                    if (copied := by_name.get(f"{name}: {whose}")) is None:
-                        continue
-                    found = alike({exercise: rare | crowd | {"copy": copied}})
-                    of[name] += 1
-                    named[name] += any(set(p.students) == {"copy", whose} for p in found)
-    for name, count in named.items():
-        print(f"{name:<14} {count:>4} of {of[name]} pairs are named")
+    for exercise, by_name in by_exercise.items():
+        usual = view.features(by_name["solution"])
+        rare = {}
+        for name, runs in by_name.items():
+            mine = view.features(runs)
+            unlike = len(mine & usual) < UNLIKE * len(mine | usual)
+            if ":" not in name and unlike and len(mine) >= view.fewest:
+                rare[name] = runs
+        crowd = {f"usual {i}": by_name["solution"] for i in range(USUAL)}
+        pairs = [p for p in view.pairs(rare | crowd) if rare.keys() >= set(p.students)]
+        named["written apart"] += len(pairs)
+        of["written apart"] += len(rare) * (len(rare) - 1) // 2
+        for pair in pairs:
+            print(f"{exercise}: {' and '.join(pair.students)} share {max(pair.cells.values()):.0%}")
+        for name in REWRITES:
+            for whose in rare:
+                if (copied := by_name.get(f"{name}: {whose}")) is None:
+                    continue
+                found = view.pairs(rare | crowd | {"copy": copied})
+                of[name] += 1
+                named[name] += any(set(p.students) == {"copy", whose} for p in found)
+    return {name: (count, of[name]) for name, count in named.items()}
+
+
+def main() -> None:
+    labs = sys.argv[1:] or LABS
+    for name, read in {"tokens": structures, "ptx": recorded}.items():
+        print(f"by {name}:")
+        found = counted(VIEWS[name], {e: runs for lab in labs for e, runs in read(lab).items()})
+        for how, (count, of) in found.items():
+            print(f"{how:<14} {count:>4} of {of} pairs are named")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 What everybody writes weighs nothing, because a feature counts by how rare it is in the class (log of the
 class's size over how many have it), and what the released notebook holds does not count at all. Two kinds of
-features: structure (runs of tokens, with names of one's own all alike, so renaming hides nothing) and words
-(one's own names and the words of comments).
+features: structure (runs of tokens of Python's normal form, with names of one's own all alike, so that
+renaming, other loops and turned operands hide nothing) and words (one's own names and the words of comments).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nbformat import NotebookNode
 
 from grading import texts
 from grading.graft import solution_cells
+from grading.normal_form import normal_form
 
 RUN = 8  # tokens: about a line; shorter runs are everybody's
 FEWEST = 12  # features of an answer; with fewer it says nothing
@@ -50,16 +51,17 @@ class Pair:
 
 def features(source: str, known: frozenset[str] = KNOWN) -> Answer:
     """The features of a text in Python or CUDA C++. Names that are not `known` are one's own."""
-    tokens: list[str] = []
     words: set[str] = set()
     for match in TOKEN.finditer(source):
         if comment := match["comment"]:
             words |= {w.lower() for w in re.findall(r"[^\W\d]\w{3,}", comment)}
-        elif (word := match["word"]) and word not in known:
-            tokens.append("name")
+        elif word := match["word"]:
             words.add(word)
-        else:
-            tokens.append(match[0])
+    tokens = [
+        "name" if match["word"] and match["word"] not in known else match[0]
+        for match in TOKEN.finditer(normal_form(source, known))
+        if not match["comment"]
+    ]
     runs = {" ".join(tokens[i : i + RUN]) for i in range(len(tokens) - RUN + 1)}
     return Answer(frozenset(runs), frozenset(words - known))
 

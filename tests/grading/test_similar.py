@@ -85,6 +85,50 @@ def test_renaming_changes_no_structure(names: list[str]) -> None:
     assert features(renamed).structure == features(ODD).structure
 
 
+LOOP = """
+def total(a, first):
+    result = 0
+    for place in range(first, a.size, 2):
+        if a[place] > first + 1:
+            result += a[place] * 3
+        else:
+            result -= 1
+    return result
+"""
+REWRITTEN = """
+%%time
+def total(values, start) -> float:
+    'adds some of them up'
+    found: int = 0
+    at = start
+    while values.size > at:
+        if not 1 + start < values[at]:
+            found = found - 1
+        else:
+            found = 3 * values[at] + found
+        at += 2
+    return found
+"""
+
+
+def test_another_loop_and_turned_operands_conditions_and_branches_change_no_structure() -> None:
+    assert features(REWRITTEN).structure == features(LOOP).structure
+    assert features(LOOP.replace("2)", "4)")).structure != features(LOOP).structure
+    assert features(LOOP.replace("-= 1", "+= 1")).structure != features(LOOP).structure
+
+
+def test_what_is_no_sum_and_no_product_keeps_its_order() -> None:
+    for one, other in (("a - b(1)", "b(1) - a"), ("a[1] / b", "b / a[1]"), ("a(1) @ b", "b @ a(1)")):
+        long = "x = [y, y, y, {}]\nz = f(g(h))\n"
+        assert features(long.format(one)).structure != features(long.format(other)).structure
+
+
+def test_a_kernel_in_a_string_and_what_is_no_python_have_their_tokens() -> None:
+    kernel = "__global__ void twice(float *a) { // twice\n  a[threadIdx.x] = 2 * a[threadIdx.x]; }"
+    alone, within = features(kernel).structure, features(f"k = RawKernel('''{kernel}''', 'twice')").structure
+    assert alone and alone <= within
+
+
 @given(st.text(max_size=300))
 def test_any_text_has_features(text: str) -> None:
     features(text)
