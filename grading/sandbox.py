@@ -222,16 +222,24 @@ class _Process:
         return "died", last[0] or f"exit status {code}"
 
 
-def record(job: bytes, limits: Limits, *, unsafe: bool = False, fresh: bool = False) -> Outcome:
+def record(
+    job: bytes,
+    limits: Limits,
+    *,
+    unsafe: bool = False,
+    fresh: bool = False,
+    imports: Sequence[str] = (),
+) -> Outcome:
     """Run the recorder on `job` and bring back what it wrote, however it ended.
 
-    In a copy of a process that has imported everything, where that can be, or in a `fresh` one.
+    In a copy of a process that has imported everything, the lab's `imports` too, where that can be, or in a
+    `fresh` one.
     """
     template = None
     if not (unsafe or fresh or obstacle() or no_bubblewrap()):
         template = _template(_template_command())
     if template:
-        with _forked(template, job, limits) as (recorder, result):
+        with _forked(template, job, limits, imports) as (recorder, result):
             end, how = recorder.end(limits.seconds)
             with result.open("rb") as file:
                 return Outcome(file.read(limits.file), end, how)
@@ -294,7 +302,9 @@ def no_template() -> str:
 
 
 @contextlib.contextmanager
-def _forked(template: Template, job: bytes, limits: Limits) -> Iterator[tuple[_Process, Path]]:
+def _forked(
+    template: Template, job: bytes, limits: Limits, imports: Sequence[str] = ()
+) -> Iterator[tuple[_Process, Path]]:
     """The recorder in a copy of the template, in a sandbox of its own, and the file that it writes."""
     result = template.record()
     course = [a for path in ("/course/gpulab", "/course/recorder.py") for a in ("--ro-bind", path, path)]
@@ -314,7 +324,7 @@ def _forked(template: Template, job: bytes, limits: Limits) -> Iterator[tuple[_P
             stdin.seek(0)
             groups = stack.enter_context(cgroup.joined_through(limits.processes, limits.memory))
             joining = [theirs.enter_context(group.open("w")).fileno() for group in groups]
-            process = template.fork(walls, bounds, writing, stdin.fileno(), joining)
+            process = template.fork(walls, bounds, writing, stdin.fileno(), joining, imports)
         stack.callback(process.close)
         yield stack.enter_context(_watched(process, errors)), result
 
@@ -399,7 +409,9 @@ def container_command(engine: str, name: str, folder: Path, limits: Limits) -> l
     walls = container.command(engine, name, mounts, [f"/course/{REFERENCES}"], folder, bounds)
     # An engine adds variables of its own, such as a proxy's address with its password, and makes the folder
     # to start in, which then nobody inside may write to.
-    inside = ["/usr/bin/env", "-i", "-C", "/home/learner"]
+    # What a learner starts has a first process above it, as in bubblewrap, and what it prints goes nowhere.
+    first = ["/bin/sh", "-c", '"$@" > /dev/null; exit $?', "sh"]
+    inside = [*first, "/usr/bin/env", "-i", "-C", "/home/learner"]
     environment = [f"{key}={value}" for key, value in _environment("/home/learner", "/course").items()]
     program = [sys.executable, "/course/recorder.py", "/out/record"]
     return [*walls, *inside, *environment, *_rlimits(limits), *program]
