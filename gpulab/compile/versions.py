@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 
 from .kernel import Capability
 
@@ -20,12 +22,27 @@ def version_in(ptx: str) -> str:
 
 @cache
 def compiler_version() -> str:
-    """The installed compiler, ``NVVM 13.5``; empty where none is installed."""
+    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none."""
     for wheel in NVVM_WHEELS:
         try:
             return "NVVM " + ".".join(metadata.version(wheel).split(".")[:2])
         except metadata.PackageNotFoundError:
             continue
+    try:
+        from cuda import pathfinder
+
+        return of_a_toolkit(Path(pathfinder.load_nvidia_dynamic_lib("nvvm").abs_path or ""))
+    except (ImportError, RuntimeError):  # pathfinder says it with a RuntimeError that there is none
+        return ""
+
+
+def of_a_toolkit(library: Path) -> str:
+    """The version of NVVM whose `library` lies in a CUDA Toolkit, by the list of versions at its root."""
+    for folder in library.parents:
+        if (file := folder / "version.json").is_file():
+            listed = json.loads(file.read_text(encoding="utf-8"))
+            found = next((listed[name] for name in ("libnvvm", "cuda_nvcc", "cuda") if name in listed), None)
+            return "NVVM " + ".".join(found["version"].split(".")[:2]) if found else ""
     return ""
 
 

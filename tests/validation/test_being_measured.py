@@ -14,19 +14,18 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from gpulab import hardware
 from gpulab.compile import compiler_version
+from tests.validation import stand_in
 from validation.children import ROOT
 from validation.metrics import COUNTERS
 from validation.model import model
 from validation.table import chosen
 
-HERE = Path(__file__).parent / "stand_ins"
 BOTH = ("copy/cuda", "saxpy/cuda")
 
 
@@ -62,28 +61,9 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    compiler, toolkit = shutil.which("cc"), find_spec("nvidia")
-    headers = [
-        h
-        for place in (toolkit.submodule_search_locations if toolkit else ())
-        for h in Path(place).rglob("cuda.h")
-    ]
-    if not compiler or not headers:
-        pytest.skip("no C compiler here, or no cuda.h: the stand-in for the driver cannot be made")
-    made = tmp_path_factory.mktemp("stand_ins")
-    command = [
-        compiler,
-        "-shared",
-        "-fPIC",
-        "-Wall",
-        "-I",
-        str(headers[0].parent),
-        "-o",
-        str(made / "libcuda.so.1"),
-    ]
-    subprocess.run([*command, str(HERE / "driver.c"), "-ldl"], check=True)
+    made = stand_in.driver(tmp_path_factory.mktemp("stand_ins"))
     for name in ("ncu", "compute-sanitizer", "nvidia-smi"):
-        shutil.copy(HERE / name, made / name)
+        shutil.copy(stand_in.HERE / name, made / name)
     return made
 
 

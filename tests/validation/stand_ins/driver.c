@@ -48,6 +48,18 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute kind, CUdevice devi
     return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetPCIBusId(char* place, int length, CUdevice device)
+{
+    snprintf(place, length, "0000:01:00.0");
+    return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorName(CUresult error, const char** name)
+{
+    *name = error == CUDA_ERROR_NOT_FOUND ? "CUDA_ERROR_NOT_FOUND" : "CUDA_ERROR_UNKNOWN";
+    return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device)
 {
     *context = (CUcontext)&cuInit;
@@ -107,6 +119,11 @@ CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes)
     return memcpy(to, (void*)from, bytes), CUDA_SUCCESS;
 }
 
+CUresult cuMemsetD8(CUdeviceptr at, unsigned char byte, size_t bytes)
+{
+    return memset((void*)at, byte, bytes), CUDA_SUCCESS;
+}
+
 CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char byte, size_t bytes, CUstream stream)
 {
     return memset((void*)at, byte, bytes), stream ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
@@ -155,6 +172,14 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
         for (int i = 0; i < *(int*)(packed + 20); ++i)
             y[i] = *(float*)(packed + 16) * x[i] + y[i];
     return CUDA_SUCCESS;
+}
+
+// The name of before 12.8, which drivers still have.
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end)
+{
+    return cuEventElapsedTime_v2(milliseconds, start, end);
 }
 
 // NVRTC asks for it when a driver is there.
