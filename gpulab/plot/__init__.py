@@ -32,6 +32,7 @@ from .number_line import number_line  # noqa: E402
 from .occupancy import occupancy  # noqa: E402
 from .panels import panels  # noqa: E402
 from .pareto import pareto  # noqa: E402
+from .parts import parts  # noqa: E402
 from .patterns import patterns  # noqa: E402
 from .records import Coverage, Listing, Pass, Point, Request, Span, Steps  # noqa: E402
 from .ridges import ridges  # noqa: E402
@@ -84,6 +85,7 @@ __all__ = [
     "occupancy",
     "panels",
     "pareto",
+    "parts",
     "patterns",
     "ridges",
     "roofline",

@@ -76,6 +76,8 @@ def lines(
         if log:
             axis.set_major_formatter(lambda value, _: style.number(value))
             axis.set_minor_formatter("")
+    if not log_y and max(abs(value) for points in curves.values() for _, value in points) >= 1000:
+        ax.yaxis.set_major_formatter(lambda value, _: style.number(value))  # not along x: years stand there
     _name_ends(ax, ends)
     return style.finish(ax, caption, given)
 

@@ -80,7 +80,26 @@ for name, part, whole in (("columns", parts[0][0], side_by_side), ("rows", parts
 # gelu(t). Cut A by columns, and each rank has complete columns of the hidden layer; gelu works on them as
 # they are. They are the very columns that a row-parallel B needs. So nothing travels in between, and **one
 # all-reduce** adds up Y. The hidden layer is never gathered on any rank.
-#
+
+# %%
+TOKENS, WIDTH, HIDDEN = 64, 128, 512
+gpulab.plot.parts(
+    [
+        ("X", (TOKENS, WIDTH), "whole"),
+        "·",
+        ("A", (WIDTH, HIDDEN), "columns"),
+        "→",
+        ("gelu(X A)", (TOKENS, HIDDEN), "columns"),
+        "·",
+        ("B", (HIDDEN, WIDTH), "rows"),
+        "→",
+        ("terms of Y", (TOKENS, WIDTH), "terms"),
+    ],
+    4,
+    "Who has what on four ranks: up to the terms of Y each rank works with its own numbers alone.",
+)
+
+# %% [markdown]
 # Backward mirrors it. B's and A's gradients belong to one rank each. But every rank used X, so the gradient
 # of X is a sum over ranks: one all-reduce more. With attention it is the same: a rank has some heads, that is
 # columns of the matrices for Q, K and V, and the matching rows of the output matrix.
@@ -118,10 +137,8 @@ gpulab.check("parallel.mlp", mlp)
 # %% [markdown]
 # **See.** The same layer on 1, 2 and 4 ranks, and all calls of the network:
 
+
 # %%
-TOKENS, WIDTH, HIDDEN = 64, 128, 512
-
-
 def whole_layer():
     numbers = torch.Generator().manual_seed(1)
     x, slope = (torch.randn(TOKENS, WIDTH, generator=numbers) for _ in range(2))

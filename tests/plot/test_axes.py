@@ -17,6 +17,12 @@ def test_an_axis_of_counts_has_whole_numbers_only():
     assert any(not float(text).is_integer() for text in labels(halves.axes))
 
 
+def test_large_numbers_up_the_axis_of_lines_have_separators():
+    axes = plot.lines({"fed": [(1, 10), (2, 1800)]}, "new", "fed", "It grows.").axes
+    axes.get_figure(root=True).draw_without_rendering()
+    assert "1,500" in [tick.get_text() for tick in axes.get_yticklabels()]
+
+
 def test_bars_are_captioned_with_what_to_see_or_with_their_counts():
     assert plot.bars({"kept": 3, "not": 0}, "bytes").caption == "Bytes: kept 3, not 0."
     assert plot.bars({"kept": 3, "not": 0}, "bytes", caption="Some stay.").caption == "Some stay."

@@ -39,6 +39,7 @@ MODULES = (
     "number_line",
     "occupancy",
     "panels",
+    "parts",
     "ridges",
     "roofline",
     "schedule",
@@ -140,6 +141,23 @@ def test_an_order_of_tiles_colours_waves_and_hatches_what_nobody_computes() -> N
     assert len({box.get_facecolor() for box in axes[0].findobj(Rectangle)[:16]}) == 4
     with pytest.raises(style.NothingToDraw):
         plot.tile_order({}, (2, 2), 1, "Nothing.")
+
+
+def test_parts_of_matrices_are_to_scale_and_carry_their_rank() -> None:
+    chain = [
+        ("X", (2, 4), "whole"),
+        "·",
+        ("A", (4, 8), "columns"),
+        ("B", (8, 4), "rows"),
+        ("Y", (2, 4), "terms"),
+    ]
+    axes = plot.parts(chain, 2, "Two ranks.").axes
+    boxes = [box for box in axes.findobj(Rectangle) if box is not axes.patch]
+    assert sorted((box.get_width(), box.get_height()) for box in boxes) == [(4, 2)] * 3 + [(4, 4)] * 4
+    said = [text.get_text() for text in axes.texts]
+    assert said.count("0") == said.count("1") == 2 and {"all", "+", "·", "A\n4 × 8"} <= set(said)
+    with pytest.raises(style.NothingToDraw):
+        plot.parts(["·"], 2, "Nothing.")
 
 
 def test_gpulab_itself_does_not_import_matplotlib() -> None:
