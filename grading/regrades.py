@@ -82,10 +82,11 @@ def requests(folder: Path) -> list[Request]:
     """All requests of a folder, in order. Raises GradingError where there is no folder, or a file is none."""
     if not folder.is_dir():
         raise GradingError(f"no folder {folder}: put the students' requests into one, a .toml each")
-    return [_request(path) for path in sorted(folder.glob("*.toml"))]
+    return [request(path) for path in sorted(folder.glob("*.toml"))]
 
 
-def _request(path: Path) -> Request:
+def request(path: Path) -> Request:
+    """One request. Raises GradingError for a file that is none."""
     form = 'write student = "…", lab = "…", why = "…", and exercise = "…" if it is about one'
     if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
         raise GradingError(f"{path} is no file of at most {LARGEST:,} bytes")

@@ -1,13 +1,15 @@
 """Student data goes after a date: `python -m grading forget`.
 
 What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in the
-gradebook, the row of `grades.csv`, requests for a regrade. All of it goes or none. Exports for an LMS hold
-points of a whole lab: they go when nobody of the lab is left. What `nbgrader export` wrote holds everybody's
-and can be made again: it goes at once.
+gradebook, the row of `grades.csv`, requests for a regrade and the verdicts on them. All of it goes or none.
+Tables that hold others' points, too, and can be made again go whole: a lab's exports for an LMS, and what
+`nbgrader export` wrote.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +18,9 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 
-from grading import gradebook, late
+from grading import gradebook, late, regrades
 from grading.course import Course
+from grading.errors import GradingError
 from grading.verdicts import write_whole
 
 
@@ -58,7 +61,9 @@ def _known(course: Course) -> Iterator[tuple[str, str]]:
     seen = set()
     for folder in (course.submitted, course.autograded, course.feedback):
         seen |= {(p.name, p.parent.name) for p in folder.glob("*/*") if p.is_dir()}
-    seen |= {(p.parent.name, p.name.partition("@")[0]) for p in course.verdicts.glob("*/*@*.json")}
+    for store in _stores(course):
+        seen |= {(p.parent.name, _whose(p)) for p in store.glob("*/*@*.json")}
+    seen |= {(asked.lab, asked.student) for asked in _requests(course)}
     seen |= {(row["lab"], row["student"]) for row in gradebook.read_grades(course)}
     if course.database or course.gradebook.exists():
         with gradebook.writable(course), Gradebook(course.db_url) as book:
@@ -70,8 +75,28 @@ def _places(course: Course, lab: str, student: str) -> Iterator[Path]:
     for folder in (course.submitted, course.autograded, course.feedback):
         if (place := folder / student / lab).is_dir():
             yield place
-    yield from sorted((course.verdicts / lab).glob(f"{student}@*.json"))
+    for store in _stores(course):
+        yield from sorted(p for p in (store / lab).glob("*@*.json") if _whose(p) == student)
     yield from sorted(course.regrades.glob(f"{student}@{lab}@*"))
+    yield from (r.path for r in _requests(course) if (r.lab, r.student) == (lab, student))
+
+
+def _stores(course: Course) -> tuple[Path, Path]:
+    """The class's verdicts, and those on requests for a regrade."""
+    return course.verdicts, course.regrades / "verdicts"
+
+
+def _whose(verdict: Path) -> str:
+    """The student of a stored verdict; an id may have an @, the name of a notebook has none."""
+    return verdict.name.rpartition("@")[0]
+
+
+def _requests(course: Course) -> Iterator[regrades.Request]:
+    """Requests that can be read and name a lab: students wrote them, and nobody knows whose the others are."""
+    for path in sorted(course.regrades.glob("*.toml")):
+        with contextlib.suppress(GradingError):
+            if re.fullmatch(r"[0-9]\w*", (asked := regrades.request(path)).lab):
+                yield asked
 
 
 def _youngest(places: Sequence[Path]) -> datetime | None:
@@ -107,8 +132,7 @@ def forget(course: Course, gone: Sequence[Past]) -> None:
     _from_gradebook(course, pairs)
     if pairs:
         course.exported.unlink(missing_ok=True)
-    left = {lab for lab, _ in _known(course)}
-    for lab in {lab for lab, _ in pairs} - left:
+    for lab in {lab for lab, _ in pairs}:
         for path in course.home.glob(f"grades-{lab}-*.csv"):
             path.unlink()
 

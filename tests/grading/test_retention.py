@@ -46,11 +46,16 @@ def graded(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.write(gradebook.Graded(student, {LAB: school.notebook()}, {LAB: found}, stamp))
         (course.regrades).mkdir(exist_ok=True)
         (course.regrades / f"{student}@{LAB}@request.json").write_text("{}")
+        (course.regrades / f"of {student}.toml").write_text(
+            f'student = "{student}"\nlab = "{LAB}"\nwhy = "Look again."'
+        )
+        Store(course.regrades / "verdicts").put(student, LAB, LAB, found)
     rows: list[dict[str, object]] = [
         {"student": s, "lab": LAB, "points": 4, "state": "graded"} for s in HANDED_IN
     ]
     gradebook.write_grades(course, LAB, rows)
-    (course.home / f"grades-{LAB}-canvas.csv").write_text(as_csv(["Student"], []))
+    table = as_csv(["Student"], [{"Student": student} for student in HANDED_IN])
+    (course.home / f"grades-{LAB}-canvas.csv").write_text(table)
     course.exported.write_text("student_id\nann\n")
     return root
 
@@ -91,14 +96,36 @@ def test_with_yes_all_of_the_old_goes_and_the_new_stays(
     assert "deleted: data of 2 submissions" in capsys.readouterr().out
     assert traces(course, "ann") == traces(course, "cy") == []
     assert traces(course, "bob") == kept
-    assert (course.home / f"grades-{LAB}-canvas.csv").exists()  # bob is in it
+    assert not (course.home / f"grades-{LAB}-canvas.csv").exists()  # ann was in it, too
     assert not course.exported.exists()
     assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
     assert "data of 0 submissions" in capsys.readouterr().out
     assert main(["forget", "--before", "2028-01-01", "--yes"], course) == 0
     assert traces(course, "bob") == []
-    assert not (course.home / f"grades-{LAB}-canvas.csv").exists()
     assert course.labs.exists() and course.solutions.exists()
+
+
+def test_a_request_alone_is_found_and_what_is_no_request_stays(course: Course) -> None:
+    (course.regrades / "torn.toml").write_text("student =")
+    alone = course.regrades / "later.toml"
+    alone.write_text('student = "zoe"\nlab = "90_class"\nwhy = "?"')
+    os.utime(alone, (0, 0))
+    (old,) = [each for each in retention.past(course, datetime(2027, 1, 1)) if each.student == "zoe"]
+    assert old.places == (alone,)
+    retention.forget(course, [old])
+    assert not alone.exists() and (course.regrades / "torn.toml").exists()
+
+
+def test_a_request_that_names_a_folder_for_a_lab_deletes_nothing(course: Course) -> None:
+    (course.regrades / "odd.toml").write_text('student = "ann"\nlab = "../bob"\nwhy = "?"')
+    assert {each.lab for each in retention.past(course, datetime(2028, 1, 1))} == {LAB}
+
+
+def test_an_id_with_an_at_is_not_anothers(course: Course) -> None:
+    theirs = course.verdicts / LAB / f"ann@school.org@{LAB}.json"
+    theirs.write_text("{}")
+    found = {each.student: each for each in retention.past(course, datetime(2028, 1, 1))}
+    assert theirs in found["ann@school.org"].places and theirs not in found["ann"].places
 
 
 def test_what_was_interrupted_is_found_again(course: Course) -> None:
