@@ -92,7 +92,7 @@ def _whose(verdict: Path) -> str:
 
 
 def _requests(course: Course) -> Iterator[regrades.Request]:
-    """Requests that can be read and name a lab: students wrote them, and nobody knows whose the others are."""
+    """Requests that can be read and name a lab; whose the others are, nobody knows."""
     for path in sorted(course.regrades.glob("*.toml")):
         with contextlib.suppress(GradingError):
             if re.fullmatch(r"[0-9]\w*", (asked := regrades.request(path)).lab):
