@@ -16,6 +16,9 @@ from typing import Never
 from gpulab import __version__
 
 EXIT_CODES = "Exit codes: 0 done, 1 not passed or not possible here, 2 a wrong command line, 130 Ctrl-C."
+LEARNERS_SETTINGS = (
+    Path(__file__).with_name("course") / "jupyter"
+)  # of JupyterLab, when `gpulab lab` opens it
 
 
 class WrongCommandLine(Exception):
@@ -66,6 +69,9 @@ def _lab(options: argparse.Namespace, rest: list[str]) -> int:
     as_root = ["--allow-root"] if os.geteuid() == 0 else []
     index = "--LabApp.default_url=/lab/tree/index.ipynb"  # what opens first, unless the options say otherwise
     command = [sys.executable, "-m", "jupyterlab", *as_root, index, *rest, str(folder)]
+    # Where nbgrader is installed, too, its menus are the instructor's and stay out of a learner's JupyterLab.
+    settings = [str(LEARNERS_SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, settings))
     # A cell's `!gpulab doctor` finds the command although nobody activated the environment.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     sys.stdout.flush()

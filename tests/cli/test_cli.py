@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -9,8 +10,10 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,6 +131,36 @@ def test_a_simulated_gpu_that_does_not_exist_is_named_by_the_doctor() -> None:
     assert not report["ok"]
 
 
+SEEN = """
+import json, sys
+from jupyter_core.paths import jupyter_config_path
+from jupyter_server.extension.config import ExtensionConfigManager
+from jupyterlab_server.config import get_page_config
+servers = ExtensionConfigManager(read_config_path=jupyter_config_path()).get_jpserver_extensions()
+disabled = get_page_config([]).get("disabledExtensions", [])
+print(json.dumps({"servers": servers, "disabled": disabled}))
+"""
+
+
+def _seen(**environment: str) -> dict[str, Any]:
+    """What a JupyterLab with these settings loads."""
+    environment = {**os.environ, "JUPYTER_CONFIG_PATH": "", **environment}
+    ran = subprocess.run([sys.executable, "-c", SEEN], env=environment, capture_output=True, check=True)
+    return json.loads(ran.stdout)
+
+
+def test_the_instructors_menus_are_not_in_a_learners_jupyterlab_and_in_the_instructors() -> None:
+    formgrader = "nbgrader.server_extensions.formgrader"
+    learner = _seen(JUPYTER_CONFIG_PATH=str(cli.LEARNERS_SETTINGS))
+    assert not any(on for name, on in learner["servers"].items() if "nbgrader" in name)
+    assert "@jupyter/nbgrader" in learner["disabled"]
+    assert "jupyterlab" in learner["servers"]
+    instructor = _seen()
+    assert "@jupyter/nbgrader" not in instructor["disabled"]
+    if importlib.util.find_spec("nbgrader"):  # an environment without extras has none
+        assert instructor["servers"][formgrader]
+
+
 @pytest.mark.slow
 def test_jupyterlab_opens_in_the_labs(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -149,6 +182,8 @@ def test_jupyterlab_opens_in_the_labs(tmp_path: Path) -> None:
         names = {
             entry["name"] for entry in _when_it_answers(f"http://127.0.0.1:{port}/api/contents?token=secret")
         }
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/formgrader?token=secret")
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(timeout=30)
