@@ -481,8 +481,9 @@ gpulab.plot.bars(
 
 # %% [markdown]
 # **Why.** The ring waits for the busiest rank in each round. *Folded* (others say zigzag), rank r has the r-th
-# piece from the front and the r-th from the back of 2 p pieces: all have the same work (Llama 3's trainers do
-# so: Grattafiori et al., 2024, section 3.3). Another way is DeepSpeed-Ulysses: an all-to-all turns a cut by
+# piece from the front and the r-th from the back of 2 p pieces: all have the same work. Llama 3's trainers fold
+# so, but gather all keys and values at once instead of passing them round: with grouped heads they are small
+# (Grattafiori et al., 2024, section 3.3). Another way is DeepSpeed-Ulysses: an all-to-all turns a cut by
 # tokens into a cut by heads, attention runs on whole sequences, and another all-to-all turns it back; it
 # needs at least p heads.
 #
