@@ -470,7 +470,7 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 #
 # ## 6 · Memory that comes back
 #
-# `cudaMalloc` takes long, and `cudaFree` makes the host wait for the device. So PyTorch has a **caching
+# `cudaMalloc` is a call into the driver, and `cudaFree` makes the host wait for the device. So PyTorch has a **caching
 # allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps what a tensor gives
 # back. **Allocated** is what tensors hold, **reserved** is what the allocator holds; `nvidia-smi` shows
 # reserved and what CUDA itself needs. `torch.cuda.empty_cache()` gives back segments in which nothing lies.

@@ -496,9 +496,9 @@ plot.lines(
 #
 # ## 5 · Outliers
 #
-# Large language models grow a few channels whose activations are tens of times as large as the rest
-# (Dettmers et al., 2022). Ours is too small for that, so we plant two: the norms' weights and biases of two
-# channels times 50, and the weights that read them divided by 50. The function stays the same.
+# Large language models grow a few channels whose activations are about 20 times (Dettmers et al., 2022) to 100
+# times (Xiao et al., 2022) as large as the rest. Ours is too small for that, so we plant two: the norms' weights
+# and biases of two channels times 50, and the weights that read them divided by 50. The function stays the same.
 #
 # **Predict.** Symmetric 8-bit codes, one scale for the tensor. The largest magnitude of one channel is 50 times
 # that of the others. At most how many different codes does each of the others use?
