@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grading.errors import SandboxError
 
-PATIENCE = 120.0  # seconds for the template to import everything, and for a copy to begin
+PATIENCE = 120.0  # seconds for the template to import everything, and for a copy to begin, imports included
 
 
 class Fork:
@@ -113,14 +113,16 @@ class Template:
         errors: int,
         job: int,
         groups: Sequence[int],
+        imports: Sequence[str] = (),
     ) -> Fork:
         """A copy in the sandbox that bubblewrap makes with these arguments; a killed one if we are dead.
 
+        `imports` are modules that the template imports beforehand, if they are there.
         `limits` are those of Python's `resource`, by name; the others are descriptors, the last of the files
         that a process is written into to join a control group.
         """
         numbers = [(getattr(resource, name), value) for name, value in limits.items()]
-        request = json.dumps({"walls": walls, "limits": numbers}).encode()
+        request = json.dumps({"imports": imports, "walls": walls, "limits": numbers}).encode()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, suppress(OSError):
             socket.send_fds(self.control, [request], [theirs.fileno(), errors, job, *groups])

@@ -5,10 +5,12 @@ Deleted, copied, retyped and re-pointed cells, edited tests, outputs and metadat
 
 from __future__ import annotations
 
+import ast
 import copy
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +81,24 @@ def cells_to_run(notebook: NotebookNode) -> list[NotebookNode]:
         if not more:
             return [c for c in code if c.id in chosen]
         chosen |= more
+
+
+def imports(notebook: NotebookNode) -> list[str]:
+    """The modules that a lab's own cells import; what a learner wrote is not asked.
+
+    ``from a import b`` names ``a.b``, too, which may be no module.
+    """
+    found: set[str] = set()
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or cell.metadata.get("nbgrader", {}).get("solution"):
+            continue
+        with suppress(SyntaxError):
+            for node in ast.walk(ast.parse(without_magics(cell.source))):
+                if isinstance(node, ast.Import):
+                    found |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return sorted(found)
 
 
 def is_test(cell: NotebookNode) -> bool:

@@ -9,7 +9,7 @@ import multiprocessing
 import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from importlib import import_module
@@ -28,7 +28,7 @@ from gpulab.exercises.spec import Array, Case, Exercise
 from grading import dialogues, limited, ranks, sandbox, texts
 from grading.environment import seed
 from grading.errors import GradingError, Unjudged
-from grading.graft import Graft, cells_to_run, is_test
+from grading.graft import Graft, cells_to_run, imports, is_test
 from grading.notebooks import Question
 from grading.ranks import Asked
 from grading.replay import Broken, Live, ReplayJob, exercise_of, verdicts
@@ -95,7 +95,7 @@ class Judge:
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
         self._context.set_forkserver_preload(warm_modules(questions))  # before any child is started
-        outcome = self.record(job_bytes(job))
+        outcome = self.record(job_bytes(job), imports(graft.notebook))
         together = live(
             job["steps"],
             questions,
@@ -128,13 +128,14 @@ class Judge:
             seconds={"record": round(recorded - began, 2), "replay": round(time.monotonic() - recorded, 2)},
         )
 
-    def record(self, job: bytes) -> Outcome:
+    def record(self, job: bytes, modules: Sequence[str] = ()) -> Outcome:
         """What the sandbox brought back; once more where it was killed from outside, or never came up.
 
+        `modules` are those that the lab imports.
         Raises Unjudged where that happened twice.
         """
         for _ in range(2):
-            outcome = sandbox.record(job, self.limits, unsafe=self.unsafe)
+            outcome = sandbox.record(job, self.limits, unsafe=self.unsafe, imports=modules)
             if self._stopped:
                 raise Stopped
             never = not outcome.content and outcome.how.startswith("bwrap:")

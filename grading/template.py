@@ -4,9 +4,10 @@ For each submission a copy of this process is made and enters a sandbox of its o
 for a fresh Python; there it does the recorder's work. So nothing is imported twice. This process itself runs
 no learner's line and holds nothing of a course: it starts behind walls of its own, without references.
 
-It reads requests from the socket whose descriptor is its argument: JSON with "walls", bubblewrap's arguments,
-and "limits", resource limits by number, and with it descriptors: for what is told of the copy's end, for what
-it says on standard error, its job, and files of control groups to join. It ends when the socket does.
+It reads requests from the socket whose descriptor is its argument: JSON with "imports", modules that the lab
+imports, "walls", bubblewrap's arguments, and "limits", resource limits by number, and with it descriptors:
+for what is told of the copy's end, for what it says on standard error, its job, and files of control groups
+to join. It ends when the socket does.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ IMPORTED = (
     "gpulab.exercises.start",
     "gpulab.exercises.by_hand",
 )
+_tried: set[str] = set()  # names of modules that a lab wanted
 KERNEL = """
 from gpulab import cuda
 @cuda.jit
@@ -67,6 +69,29 @@ def warm() -> None:
     arrays = [{"array": name, "shape": [32], "dtype": "float32", "role": "out"} for name in "ab"]
     case = {"name": "", "arguments": arrays, "face": "cuda", "launch": [[1], [32], 0]}
     recorder.trace_case(names["copy"], recorder.Record(os.devnull), "", case)
+    gc.collect()
+
+
+def warm_for(names: list[str]) -> None:
+    """Import those modules, too; a name may be of none. PyTorch loads what it needs for a first graph."""
+    had_torch, environment = "torch" in sys.modules, dict(os.environ)
+    new = [name for name in names if name not in _tried]
+    if not new:
+        return
+    for name in new:
+        _tried.add(name)
+        with contextlib.suppress(Exception):  # where it is imported the learner hears what is wrong
+            importlib.import_module(name)
+    if "torch" in sys.modules and not had_torch:
+        given = [
+            {"array": name, "shape": [2], "dtype": "float32", "role": role, "grad": False}
+            for name, role in (("a", "in"), ("out", "out"))
+        ]
+        case = {"name": "", "arguments": given, "operators": ["relu"]}
+        with contextlib.suppress(Exception):
+            recorder.graph_case(sys.modules["torch"].relu, recorder.Record(os.devnull), "", case)
+    for name in os.environ.keys() - environment.keys():  # PyTorch's, which it would give to each copy
+        del os.environ[name]
     gc.collect()
 
 
@@ -149,7 +174,7 @@ def _manage(request: dict[str, Any], status: socket.socket, files: list[int]) ->
     return code if code >= 0 else 128 - code
 
 
-def _serve(data: bytes, files: list[int], template: int) -> None:
+def _serve(request: dict[str, Any], files: list[int], template: int) -> None:
     """One request, in a process of its own, which dies with the template."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _checked(SYSTEM.prctl(END_WITH_PARENT, signal.SIGKILL, 0, 0, 0))
@@ -157,7 +182,7 @@ def _serve(data: bytes, files: list[int], template: int) -> None:
         return
     os.setsid()
     with socket.socket(fileno=files[0]) as status:
-        code = _manage(json.loads(data), status, files[1:])
+        code = _manage(request, status, files[1:])
         status.send(str(code).encode())
 
 
@@ -178,10 +203,12 @@ def main(number: str) -> None:
         data, files, _, _ = socket.recv_fds(control, 1 << 20, 16)
         if not data:
             return
+        request = json.loads(data)
+        warm_for(request["imports"])
         if os.fork() == 0:
             try:
                 os.close(control.detach())
-                _serve(data, files, template)
+                _serve(request, files, template)
             finally:
                 os._exit(0)
         for file in files:

@@ -12,7 +12,7 @@ import pytest
 from nbformat import NotebookNode
 
 from grading.errors import NotebookError
-from grading.graft import cells_to_run, graft, is_test
+from grading.graft import cells_to_run, graft, imports, is_test
 from grading.notebooks import questions, read_submitted
 from tests.grading.conftest import LAB, Class, cell_of
 
@@ -81,6 +81,21 @@ def test_equal_answers_make_equal_submissions_whatever_else_differs(school: Clas
     plain = digest(school.hand_in("plain"))
     assert digest(school.hand_in("edited", edit=rewrite_tests)) == plain
     assert digest(school.hand_in("other", {"copy": "x = 1"})) != plain
+
+
+def test_a_lab_imports_what_its_own_cells_do_and_not_what_an_answer_does(school: Class) -> None:
+    def add(notebook: NotebookNode) -> None:
+        mine = nbformat.v4.new_code_cell("import socket\nfrom html import parser")
+        mine.metadata["nbgrader"] = {"solution": True, "grade_id": "mine"}
+        notebook.cells += [
+            mine,
+            nbformat.v4.new_code_cell("%time import wave\nfrom xml import dom, sax as s"),
+        ]
+        notebook.cells.append(nbformat.v4.new_code_cell("import this is no Python"))
+
+    before, after = set(imports(school.notebook())), set(imports(school.notebook(edit=add)))
+    assert "gpulab" in before
+    assert after - before == {"xml", "xml.dom", "xml.sax"}
 
 
 def test_only_cells_that_an_answer_needs_are_run(school: Class) -> None:

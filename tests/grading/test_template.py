@@ -85,6 +85,38 @@ def test_a_copy_imports_nothing_large() -> None:
     ]
 
 
+FOLD = """
+import sys, torch
+before = set(sys.modules)
+def fold(x, mean, std, weight, bias):
+    scale = weight / std
+    return torch.addcmul(bias - mean * scale, x, scale)
+"""
+USED = """
+def answer():
+    torch.set_num_threads(2)
+    x = torch.ones(300, 300, requires_grad=True)
+    (x @ x).sum().backward()
+    return [sorted(set(sys.modules) - before), float(x.grad[0, 0]), torch.get_num_threads()]
+"""
+
+
+def test_pytorch_is_there_where_a_lab_imports_it_and_works(template: psutil.Process) -> None:
+    cases = (Case("7 × 5", {"rows": 7, "cols": 5}),)
+    asked = Question("fold-check", "pytorch.fold", "fold", 4)
+    step = exercise_step(asked, find("pytorch.fold"), cases, [1])
+    steps = json.loads(job(FOLD, USED))
+    steps["steps"].insert(1, step)
+    wanted = ["torch", "torch.nothing", "gpulab.nothing_either"]
+    trace = read_trace(sandbox.record(json.dumps(steps).encode(), QUICK, imports=wanted).content)
+    assert "7 × 5" in trace.graphs["pytorch.fold"]
+    late, gradient, threads = trace.answers["a"]["1"][0]
+    assert (gradient, threads) == (600, 2)
+    assert not [name for name in late if name.split(".")[0] in ("sympy", "gpulab")]
+    assert not [name for name in late if name.startswith(("torch._subclasses", "torch.utils"))]
+    assert python_of(template).num_threads() == 1  # a copy has but one of them
+
+
 LOOK = """
 import os, sys
 def answer():
