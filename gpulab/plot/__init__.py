@@ -16,6 +16,7 @@ from .bars import bars  # noqa: E402
 from .bit_fields import Bits, bit_fields  # noqa: E402
 from .block_tables import block_tables  # noqa: E402
 from .divergence import divergence  # noqa: E402
+from .fragments import fragments  # noqa: E402
 from .gpus import gpus  # noqa: E402
 from .grid_map import grid_map  # noqa: E402
 from .heat_maps import heat_maps  # noqa: E402
@@ -69,6 +70,7 @@ __all__ = [
     "bit_fields",
     "block_tables",
     "divergence",
+    "fragments",
     "gpus",
     "grid_map",
     "heat_maps",

@@ -259,6 +259,26 @@ print(f"1 + 1/2 + … + 1/{m} = {sum(1 / j for j in range(1, m + 1)):.1f}")
 # | b, 16 × 8, two float16 in one | b[0] | 2t, 2t + 1 | g |
 # | | b[1] | 2t + 8, 2t + 9 | g |
 #
+# **See.** The table as a picture, of what `cores` will have.
+
+# %%
+row, column = np.mgrid[:16, :16]
+g, pair = row % 8, column % 8 // 2
+scores_of = 4 * g + pair, row // 8 + 2 * (column // 8)  # lane; score[0][0], [0][2], [1][0], [1][2]
+left_factor = 4 * g + pair, row // 8 + 2 * (column // 8)  # lane; a[0], a[1], a[2], a[3]
+row, column = np.mgrid[:16, :8]
+right_factor = 4 * column + row % 8 // 2, row // 8  # lane; b[0], b[1]
+plot.fragments(
+    {
+        "scores, two accumulators: query × key": scores_of,
+        "weights, a: query × key": left_factor,
+        "V, b: key × number": right_factor,
+    },
+    "A number is a lane, a colour one register of a or b, and two of an accumulator: blue the first, then amber, green, "
+    "rose. What a lane has of 16 × 16 scores is what it must hold of the weights.",
+)
+
+# %% [markdown]
 # For the scores b is Kᵀ: its column g is a key, and its pairs lie side by side in memory. For the output b is V: its
 # column g is a number of the output, and a pair comes from two keys. And **two accumulators side by side are a left
 # factor**, once rounded to float16: the weights of 16 × 16 scores go into the second product where they are. Only a

@@ -299,3 +299,47 @@ def test_published_shares_are_of_the_dense_peak():
     rates = [int(hardware.find(name).tensor_fma["float16"]) for name in ("A100", "H100")]
     assert rates == [1024, 2048]
     assert "2,048 float16 multiply-adds in a clock where an A100's make 1,024" in notebooks.text(LAB)
+
+
+# ---------------------------------------------------------------- who holds what
+
+BY_TABLES = r"""
+#include <cuda_fp16.h>
+extern "C" __global__ void product(const __half* a, const __half* b, float* d, const int* at_a, const int* at_b,
+                                   const int* at_d) {
+    __half left[8], right[4];
+    for (int i = 0; i < 8; i++) left[i] = a[at_a[8 * threadIdx.x + i]];
+    for (int i = 0; i < 4; i++) right[i] = b[at_b[4 * threadIdx.x + i]];
+    const unsigned *l = (const unsigned*)left, *r = (const unsigned*)right;
+    float sum[4] = {};
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(l[0]), "r"(l[1]), "r"(l[2]), "r"(l[3]), "r"(r[0]), "r"(r[1]));
+    for (int i = 0; i < 4; i++) d[at_d[4 * threadIdx.x + i]] = sum[i];
+}
+"""
+
+
+def places(held):
+    """For each lane the places of its elements, register after register, in the order of rows and columns."""
+    lanes, registers = (np.asarray(x).ravel() for x in held)
+    order = np.lexsort((np.arange(lanes.size), registers, lanes))
+    return order.astype(np.int32)
+
+
+def test_the_picture_of_lanes_and_registers_is_that_of_the_machine():
+    from gpulab import cupy as cp
+
+    (source,) = (c.source for c in notebooks.cells(LAB, "code") if "plot.fragments(" in c.source)
+    tables = {"np": np}
+    exec(source.partition("plot.fragments(")[0], tables)
+    numbers = np.random.default_rng(0)
+    a, b = (numbers.integers(-4, 5, shape).astype(np.float16) for shape in ((16, 16), (16, 8)))
+    lanes, registers = tables["scores_of"]
+    one = lanes[:, :8], registers[:, :8]  # one accumulator is 16 × 8
+    d = cp.zeros((16, 8), cp.float32)
+    at = [cp.asarray(places(held)) for held in (tables["left_factor"], tables["right_factor"], one)]
+    cp.RawKernel(BY_TABLES, "product")((1,), (32,), (cp.asarray(a), cp.asarray(b), d, *at))
+    np.testing.assert_array_equal(cp.asnumpy(d), a.astype(np.float32) @ b.astype(np.float32))
+    assert all(map(np.array_equal, tables["scores_of"], tables["left_factor"]))

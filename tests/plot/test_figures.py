@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from PIL import Image
@@ -27,6 +27,7 @@ MODULES = (
     "bit_fields",
     "block_tables",
     "divergence",
+    "fragments",
     "grid_map",
     "heat_maps",
     "lines",
@@ -158,6 +159,17 @@ def test_parts_of_matrices_are_to_scale_and_carry_their_rank() -> None:
     assert said.count("0") == said.count("1") == 2 and {"all", "+", "·", "A\n4 × 8"} <= set(said)
     with pytest.raises(style.NothingToDraw):
         plot.parts(["·"], 2, "Nothing.")
+
+
+def test_fragments_say_the_lane_and_colour_the_register() -> None:
+    lanes, registers = np.array([[0, 1], [2, 3]]), np.array([[0, 0], [1, 1]])
+    axes = plot.fragments({"a": (lanes, registers), "b": (lanes, registers)}, "Two.").axes.figure.axes
+    for ax in axes:
+        assert [text.get_text() for text in ax.texts] == ["0", "1", "2", "3"]
+        boxes = sorted((b for b in ax.findobj(Rectangle) if b is not ax.patch), key=lambda b: b.get_y())
+        assert [to_hex(box.get_facecolor()) for box in boxes] == [style.DEEP] * 2 + [style.AMBER] * 2
+    with pytest.raises(style.NothingToDraw):
+        plot.fragments({}, "Nothing.")
 
 
 def test_gpulab_itself_does_not_import_matplotlib() -> None:
