@@ -7,6 +7,7 @@ import linecache
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -105,6 +106,23 @@ def server() -> Any:
     return context
 
 
+def start(process: Any) -> None:
+    """Start a process from the server without the main module being run in it once more.
+
+    What a rank needs travels with its job. A script that asks for ranks where nothing guards that line would
+    ask for them in each rank again.
+    """
+    main = sys.modules["__main__"]
+    hidden: dict[str, Any] = {
+        name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)
+    }
+    main.__spec__ = None
+    try:
+        process.start()
+    finally:
+        vars(main).update({"__spec__": None, **hidden})
+
+
 def _start(size: int, place: str, job: bytes, timeout: float) -> list[_Rank]:
     context = server()
     from . import worker  # by name only: the ranks have it from the server
@@ -115,7 +133,7 @@ def _start(size: int, place: str, job: bytes, timeout: float) -> list[_Rank]:
         process = context.Process(
             target=worker.main, args=(theirs, rank, size, place, job, timeout + 60), daemon=True
         )
-        process.start()
+        start(process)
         theirs.close()
         ranks.append(_Rank(process, mine))
     return ranks

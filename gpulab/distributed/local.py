@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .launch import GRACE, server
+from .launch import GRACE, server, start
 from .network import Network
 
 
@@ -26,7 +26,7 @@ def joined(target: Callable[..., None], size: int, *arguments: Any) -> Iterator[
         for _ in range(size):
             mine, theirs = context.Pipe()
             process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
-            process.start()
+            start(process)
             theirs.close()
             ours.append(socket.socket(fileno=os.dup(mine.fileno())))
             mine.close()

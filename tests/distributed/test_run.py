@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Iterator
 from multiprocessing import forkserver
+from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 
 from gpulab import distributed
+
+ROOT = Path(distributed.__file__).parents[2]
 
 
 def forked() -> set[int]:
@@ -41,6 +44,41 @@ def test_every_rank_returns_its_result_and_what_it_took_from_the_notebook():
         return dist.get_rank() * factor + offset, dist.get_world_size()
 
     assert distributed.run(product, 3, 5) == [(5, 3), (15, 3), (25, 3)]
+
+
+UNGUARDED = """
+import sys
+from pathlib import Path
+
+import torch.distributed as dist
+
+with open(sys.argv[1], "a") as file:
+    file.write("once ")
+
+from gpulab import distributed
+from gpulab.distributed.local import joined
+from gpulab.exercises import on_ranks
+
+print(distributed.run(lambda: dist.get_rank(), 2))
+with joined(on_ranks.main, 2, b"") as network:
+    pass
+assert Path(__file__).name == "script.py" and __spec__ is None
+"""
+
+
+def test_a_script_that_guards_nothing_is_not_run_again_by_its_ranks(tmp_path):
+    script, runs = tmp_path / "script.py", tmp_path / "runs"
+    script.write_text(UNGUARDED)
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    ran = subprocess.run(
+        [sys.executable, script, runs],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.stdout == "[0, 1]\n", ran.stderr
+    assert runs.read_text() == "once "
 
 
 def test_one_rank_alone_is_a_world_too():
