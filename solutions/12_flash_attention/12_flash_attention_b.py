@@ -659,9 +659,10 @@ plot.bars(
 # specialisation**; lab 06 B names both). For FP8 it spreads outliers with a Hadamard transform (lab 09) and scales block
 # by block.
 #
-# **FlashAttention-4 (2026)** is for the B200, where a score's exponential takes as long as its products: taking turns is
-# no longer enough. It computes some exponentials as polynomials on the float32 lanes, and rescales only where a maximum
-# has grown enough to matter, as `seldom` does, with a threshold.
+# **FlashAttention-4 (2026)** is for the B200: products twice as fast again, exponentials as before (T. Zadouri et al.,
+# 2026), so that one takes as long as the other, and taking turns is no longer enough. It computes some exponentials as
+# polynomials on the float32 lanes, and rescales only where a maximum has grown enough to matter, as `seldom` does, with a
+# threshold.
 #
 # ## 8 · What was published
 #
