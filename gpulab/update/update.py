@@ -226,7 +226,14 @@ def _from_upstream(labs: Path) -> Update:
             " and name the folder or zip: gpulab update FOLDER"
         )
     _git(root, "fetch", "--quiet")
-    upstream = _git(root, "rev-parse", "--abbrev-ref", "@{upstream}").strip()
+    try:
+        upstream = _git(root, "rev-parse", "--abbrev-ref", "@{upstream}").strip()
+    except CannotUpdate:  # a branch of one's own, or none
+        raise CannotUpdate(
+            f"what is checked out in {root} follows no branch of another clone, so it cannot say where a new"
+            " version is. Go to the one that does (git checkout main); or download the course and name the"
+            f" folder or zip: gpulab update FOLDER. {UNCHANGED}"
+        ) from None
     if _git(root, "rev-parse", "HEAD") == _git(root, "rev-parse", upstream):
         return Update((), (), {}, None)
     if _git(root, "rev-list", f"{upstream}..HEAD").strip():

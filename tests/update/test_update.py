@@ -351,6 +351,13 @@ def test_commits_of_ones_own_stop_it(clone: tuple[Path, Path]) -> None:
         update(here / "labs")
 
 
+def test_a_branch_that_follows_none_is_told_what_to_do(clone: tuple[Path, Path]) -> None:
+    _, here = clone
+    git(here, "checkout", "--quiet", "--detach")
+    with pytest.raises(CannotUpdate, match=r"follows no branch.*git checkout main.*gpulab update FOLDER"):
+        update(here / "labs")
+
+
 def test_an_upstream_that_is_gone_leaves_the_labs_as_they_were(clone: tuple[Path, Path]) -> None:
     origin, here = clone
     write(here / "labs", changed(BASE, "task", "my answer"))
