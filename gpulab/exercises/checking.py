@@ -43,7 +43,7 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
     verdict. Raises UnknownExercise for a name that does not exist, NoReference where the expected results
     are not installed, Stopped on Ctrl-C; then nothing is recorded.
     """
-    exercise = registry.find(exercise) if isinstance(exercise, str) else exercise
+    exercise = exercise if isinstance(exercise, Exercise) else registry.find(exercise)
     reference = registry.reference(exercise.name)
     try:
         parts = examine(exercise, fn, reference)

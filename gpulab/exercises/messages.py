@@ -41,6 +41,13 @@ def unknown_exercise(name: object, close: Sequence[str]) -> str:
     return f"there is no exercise {name!r}; the name stands in the cell above the check, as in basics.saxpy"
 
 
+def no_exercise_name(given: object) -> str:
+    return (
+        'the first argument is the name of an exercise, as in gpulab.check("basics.saxpy", saxpy); '
+        f"it got {a(type(given).__name__)}"
+    )
+
+
 def no_reference(name: str) -> str:
     return f"the expected results of {name} are not installed here, so it cannot be checked"
 

@@ -93,6 +93,8 @@ def lab_number(lab: str) -> str:
 
 def find(name: str) -> Exercise:
     """The exercise of that name. Raises UnknownExercise, which names the closest."""
+    if not isinstance(name, str):  # the function before the name, most often
+        raise UnknownExercise(messages.no_exercise_name(name))
     if name in _added:
         return _added[name][0]
     known = _of_modules()

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from gpulab import check, cuda, hint
 from gpulab.exercises import EVERY, find, registry
 from gpulab.exercises.registry import NoReference, UnknownExercise
 
@@ -30,6 +31,13 @@ def test_the_topic_may_be_wrong_or_missing() -> None:
 def test_a_name_like_no_other_is_told_where_names_stand() -> None:
     with pytest.raises(UnknownExercise, match="the name stands in the cell above the check"):
         find("???")
+
+
+@pytest.mark.parametrize("first", [print, lambda a: a, cuda.jit(lambda a: None), 3, None, ["toy.double"]])
+def test_a_function_where_the_name_belongs_is_told_what_comes_first(first: object) -> None:
+    for call in (lambda: check(first, "toy.double"), lambda: hint(first)):
+        with pytest.raises(UnknownExercise, match=r'gpulab.check\("basics.saxpy", saxpy\); it got an? \w+$'):
+            call()
 
 
 @pytest.mark.parametrize("lab", ["99", "99_toys", "lab 99", "lab_99"])
