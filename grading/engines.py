@@ -94,6 +94,8 @@ class Cluster:
             return texts.WORKERS_DIED
         if isinstance(error, CancelledError | OSError | TimeoutError):
             raise EngineError(texts.SCHEDULER_GONE.format(address=texts.clean(self.address))) from error
+        if isinstance(error, RuntimeError) and "deserialization of the task graph" in str(error):
+            raise EngineError(texts.OTHER_SCHEDULER.format(address=texts.clean(self.address))) from error
         raise error
 
     def stop(self) -> None:

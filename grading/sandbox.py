@@ -81,10 +81,13 @@ def no_bubblewrap() -> str:
     if trial.returncode == 0:
         return _no_python()
     said = trial.stderr.strip().splitlines()[-1:] or ["no reason given"]
-    return (
-        f"bubblewrap cannot make a sandbox here ({said[0]}): user namespaces are blocked, as by Docker's "
-        "default seccomp profile and by Ubuntu's AppArmor; allow them, or grade on another machine"
-    )
+    if "mount proc" in said[0]:
+        why = (
+            "/proc has masks, as in containers without Docker's systempaths=unconfined or podman's unmask=ALL"
+        )
+    else:
+        why = "user namespaces are blocked, as by Docker's default seccomp profile and by Ubuntu's AppArmor"
+    return f"bubblewrap cannot make a sandbox here ({said[0]}): {why}; allow it, or grade on another machine"
 
 
 def _no_python() -> str:

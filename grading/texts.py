@@ -105,6 +105,10 @@ OTHER_VERSION = (
     "the worker on {host} has another version of gpulab, of grading or of a package than this machine: "
     "install the same there and grade again"
 )
+OTHER_SCHEDULER = (
+    "the scheduler at {address} cannot read what it is sent: start it with this environment's Python, in the "
+    "course's folder, and grade again"
+)
 NOT_RECORDED = "the sandbox was killed, or did not come up, twice ({how}); grade again"
 WORKERS_DIED = "several workers died while they judged it, or were killed; grade again"
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import kubernetes_validate
 import pytest
+import yaml
 
 from grading import classroom, engines, environment
 from grading.__main__ import main
@@ -22,18 +25,22 @@ from tests.grading.conftest import LAB, Class
 LIMITS = Limits(seconds=60, patience=30)
 
 
+KUBERNETES = ROOT / "containers" / "dask.yaml"
+
+
 class Scheduler:
     """A scheduler and its workers, started as an operator would."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, without: str = ""):
         self.folder = folder
-        self.scheduler = self._start("distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard")
+        start = f"{without}from distributed.cli.dask_scheduler import main; main()"
+        self.scheduler = self._start("-c", start, "--port", "0", "--no-dashboard")
         self.address = self._said(self.scheduler, "Scheduler at:")
         self.workers = [self.worker()]
 
-    def _start(self, module: str, *arguments: str) -> subprocess.Popen[str]:
+    def _start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [sys.executable, *arguments],
             stderr=subprocess.PIPE, text=True, cwd=self.folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
 
@@ -47,7 +54,7 @@ class Scheduler:
     def worker(self) -> subprocess.Popen[str]:
         """A worker without a nanny, so that it is one process that a test can kill."""
         return self._start(
-            "distributed.cli.dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard",
+            "-m", "distributed.cli.dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard",
             "--local-directory", str(self.folder),
         )  # fmt: skip
 
@@ -89,6 +96,44 @@ def test_a_class_on_a_cluster_gets_what_it_would_get_here_though_a_worker_is_kil
     )  # the same keys: nothing is judged twice
 
 
+def test_what_is_applied_to_kubernetes_is_valid_and_lets_bubblewrap_work() -> None:
+    objects = list(yaml.safe_load_all(KUBERNETES.read_text(encoding="utf-8")))
+    for one in objects:
+        kubernetes_validate.validate(one, "1.33", strict=True)
+    service, scheduler, workers = objects
+    assert service["spec"]["selector"] == scheduler["spec"]["template"]["metadata"]["labels"]
+    pod = workers["spec"]["template"]["spec"]
+    assert pod["containers"][0]["securityContext"]["procMount"] == "Unmasked" and pod["hostUsers"] is False
+
+
+def test_the_commands_that_kubernetes_starts_judge_a_class(
+    tmp_path: Path, needs_sandbox: None, school: Class
+) -> None:
+    _, *deployments = yaml.safe_load_all(KUBERNETES.read_text(encoding="utf-8"))
+    scheduler, worker = (d["spec"]["template"]["spec"]["containers"][0]["args"] for d in deployments)
+    environment.code.cache_clear()
+    folder = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}}
+    dask = [sys.executable, "-m", "dask"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    here = [argument.replace("gpulab-dask:8786", f"127.0.0.1:{port}") for argument in worker[1:]]
+    assert here != worker[1:]
+    started = [
+        subprocess.Popen([*dask, *scheduler[1:], "--port", port], **folder),
+        subprocess.Popen([*dask, *here], **folder),
+    ]
+    try:
+        school.hand_in("ann")
+        result = classroom.grade(
+            school.course, LAB, school.folder, limits=LIMITS, scheduler=f"tcp://127.0.0.1:{port}"
+        )
+        assert result.points("ann") == 11
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait(30)
+
+
 def test_a_killed_scheduler_is_one_line_and_the_verdicts_so_far_are_kept(
     scheduler: Scheduler, school: Class
 ) -> None:
@@ -112,6 +157,19 @@ def test_a_worker_of_another_version_judges_nothing(school: Class, monkeypatch: 
     settings = (b"secret", LIMITS, False, environment.code() + "x")
     with pytest.raises(EngineError, match="another version"):
         engines.judged(settings, None, (), "")  # type: ignore[arg-type]
+
+
+def test_a_scheduler_of_another_environment_is_one_line(
+    tmp_path: Path, needs_sandbox: None, school: Class
+) -> None:
+    """As one that a notebook of another environment made: it has Dask, and no package of ours."""
+    started = Scheduler(tmp_path, without="import sys; sys.modules['grading'] = None; ")
+    try:
+        school.hand_in("ann")
+        with pytest.raises(EngineError, match="cannot read what it is sent: start it with this environment"):
+            classroom.grade(school.course, LAB, school.folder, limits=LIMITS, scheduler=started.address)
+    finally:
+        started.stop()
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line(
