@@ -61,9 +61,11 @@ def test_a_launch_says_where_its_pointers_are_and_what_they_are_called() -> None
     assert (label.name, label.address, label.shape, label.dtype) == ("a", address, (8,), "float32")
 
 
-def test_an_observer_that_is_none_costs_nothing() -> None:
-    with device.current().observed(lambda launch: None), device.current().observed(lambda launch: None):
-        scale[1, 32](np.ones(4), 2.0)
+def test_one_who_wants_no_observer_is_left_out_and_the_others_hear() -> None:
+    a, listener = np.ones(4), Listener()
+    with device.current().observed(lambda launch: None), device.current().observed(lambda launch: listener):
+        scale[1, 32](a, 2.0)
+    assert listener.heard == ["start", "end"] and (a == 2).all()
 
 
 def test_observers_leave_when_something_goes_wrong() -> None:
