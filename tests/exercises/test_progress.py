@@ -177,6 +177,23 @@ def test_a_prediction_that_the_lab_knows_is_answered_at_once_with_the_reason() -
     assert "you wrote 25 threads; it is 24 threads" in str(predictions.recap("00_start_here"))
 
 
+@pytest.mark.parametrize(
+    ("value", "measured", "tolerance", "right"),
+    [
+        (104, 100, 0.05, True),
+        (106, 100, 0.05, False),
+        (-96, -100, 0.05, True),
+        (12, 12.000001, 0.0, False),
+        (1 / 3, 0.3333333333, 0.0, True),
+        (0, 0, 0.0, True),
+        (None, 3, 0.0, None),
+        (3, None, 0.0, None),
+    ],
+)
+def test_a_prediction_is_right_within_its_tolerance_of_what_came_out(value, measured, tolerance, right):
+    assert predictions.Guess("toy.guess", value, measured, tolerance=tolerance).right is right
+
+
 def test_one_is_one_sector_and_a_rate_keeps_its_s() -> None:
     assert "; it is 1 sector\n" in str(predictions.predict("memory.same_word", 32))
     assert messages.quantity(1, "Gbit/s") == "1 Gbit/s"
