@@ -16,6 +16,8 @@ VERBS = {
     BLOCK_ATOMIC: "atomically, for its block only, updates",
 }
 
+# Loads and stores that others may meet.
+STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 
 CUDA_C = (".cu", ".cuh", ".h", ".hpp")  # how files of CUDA C++ end
 

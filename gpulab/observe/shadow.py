@@ -19,6 +19,7 @@ TICK_BITS = 32  # of a touch: the time, from 1 on; the bits above are the thread
 # and one of another warp. So whoever writes next, a reader that is somebody else is among them.
 WRITER, READER, SECOND_READER, OTHER_READER = 0, 1, 2, 3
 ROLES = 4
+REMEMBERED = 16  # groups of lanes that are kept
 
 
 class Shadow(Granules):
@@ -137,6 +138,23 @@ class Lanes:
         if x.shape[0] == 1:
             return np.broadcast_to(x[0], self._shape[1])[self._lane]
         return np.broadcast_to(x[:, 0], self._shape[0])[self.row]
+
+
+class Groups:
+    """The lanes of groups in blocks of `width` lanes. Most groups come many times, so some are kept."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._kept: dict[tuple[int, int, int], Lanes] = {}  # by lanes, first block, number of blocks
+
+    def of(self, lanes: Array | None, blocks: Array) -> Lanes:
+        key = id(lanes), int(blocks[0]), len(blocks)  # an array that is kept lives, and its id with it
+        known = self._kept.get(key)
+        if known is None:
+            if len(self._kept) == REMEMBERED:
+                self._kept.clear()
+            known = self._kept[key] = Lanes(lanes, blocks, self._width)
+        return known
 
 
 class Who:
