@@ -13,7 +13,7 @@
 | | | | matrix FLOPs | – | 4 passes | |
 | epoch | epoch(loads, step, workers, prefetch) | the slower stage decides | answers | – | – | 3 |
 | idle | idle(trace) | gaps on the timeline | answers | – | – | 3 |
-| benchmark | benchmark(machine), mended | four ways to lie about time | answers | – | – | 4 |
+| benchmark | benchmark(now, call, flush, synchronize) | four ways to lie about time | µs | – | – | 4 |
 
 Derivations; all tensors are float32, 4 bytes a number.
 
@@ -304,7 +304,7 @@ def idle_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
 class ClockedGPU:
     """A GPU with a clock of its own, in µs, on which one function can be timed.
 
-    `machine` is the number of a machine that nobody knows, or facts: ``compile`` (µs that the host is busy
+    `machine` is the number of a machine, see `facts_of`, or facts: ``compile`` (µs that the host is busy
     at the first call), ``launch`` (µs of the host at each call), ``cold`` and ``warm`` (µs of the GPU when
     the inputs come from DRAM or lie in the L2 already), ``flush`` (µs of the GPU to write other data over
     the L2), ``hiccup`` (how many times longer one of every four calls takes, no one knows which, because
@@ -371,9 +371,15 @@ def facts_of(machine: int) -> dict[str, float]:
 
 
 def benchmark_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
-    """Numbers of machines for a ClockedGPU. What is true of them stands in no question."""
+    """Numbers of machines for a ClockedGPU, which only who asks the answer has.
+
+    Where chance disturbs there are more: one measurement is right on three machines of four.
+    """
     kind = MACHINES.index(str(sizes["kind"]))
-    return [(len(MACHINES) * int(generator.integers(1, 10**6)) + kind,) for _ in range(12)]
+    by_chance = MACHINES[kind] in ("disturbed", "any")
+    return [
+        (len(MACHINES) * int(generator.integers(1, 10**6)) + kind,) for _ in range(12 if by_chance else 3)
+    ]
 
 
 def _kinds(*names: str) -> tuple[Case, ...]:
@@ -649,11 +655,10 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.benchmark",
         lab=LAB,
-        evidence="answered cases",
+        evidence="dialogue",
         correct_points=4,
         cases=_kinds(*MACHINES),
         questions=benchmark_questions,
-        rtol=1e-6,
         hints=(
             "A clock may be read only when the GPU has nothing left to do: before you start it and before "
             "you stop it.",
@@ -662,7 +667,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "One call between two readings of the clock, at least 15 times, and the median of the times.",
         ),
         section="Detective · A benchmark that lies",
-        by_hand=(f"{__name__}.facts_of",),
     ),
 )
 

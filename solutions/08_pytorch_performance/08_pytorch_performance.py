@@ -470,9 +470,9 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 #
 # ## 6 · Memory that comes back
 #
-# `cudaMalloc` is a call into the driver, and `cudaFree` makes the host wait for the device. So PyTorch has a **caching
-# allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps what a tensor gives
-# back. **Allocated** is what tensors hold, **reserved** is what the allocator holds; `nvidia-smi` shows
+# `cudaMalloc` is a call into the driver, and `cudaFree` makes the host wait for the device. So PyTorch has a
+# **caching allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps what a tensor
+# gives back. **Allocated** is what tensors hold, **reserved** is what the allocator holds; `nvidia-smi` shows
 # reserved and what CUDA itself needs. `torch.cuda.empty_cache()` gives back segments in which nothing lies.
 #
 # Its rules, without the second pool for small tensors (`c10/cuda/CUDACachingAllocator.cpp`): round the size up
@@ -938,8 +938,8 @@ for name, given in (("contiguous", images), ("channels last", last)):
 # | Nsight Compute, `ncu` | one kernel's counters | why a kernel is slow (lab 04's reports) |
 # | compute-sanitizer | memory faults, races | when results are wrong |
 #
-# NVTX ranges are names that you give to stretches of a program: `with torch.cuda.nvtx.range("forward"):`. `nvprof`
-# of older guides does not support compute capability 8.0 and later. "GPU utilisation 100 %" in
+# NVTX ranges are names that you give to stretches of a program: `with torch.cuda.nvtx.range("forward"):`.
+# `nvprof` of older guides does not support compute capability 8.0 and later. "GPU utilisation 100 %" in
 # `nvidia-smi` means that some kernel ran all the time (NVML manual); it may have used one SM.
 
 # %%
@@ -1064,10 +1064,10 @@ plot.timeline(
 # does not grow with it, mostly the host. And divide: FLOPs by time and by the peak, bytes by time and by the
 # bandwidth; the ledger counts both.
 #
-# **Work from the top**: the step, then the operations, then one kernel. One change at a time, each with a
-# number before and after. The checklist: 1. the GPU is never idle; 2. no waits in the loop; 3. data arrive
-# before they are wanted; 4. few, large operations; 5. bfloat16 where it is safe (lab 10); 6. sizes in multiples
-# of 64, of 8 at least (lab 06); 7. memory that is not reserved for nothing; 8. a benchmark that would notice if it got worse.
+# **Work from the top**: the step, then the operations, then one kernel. One change at a time, each with a number
+# before and after. The checklist: 1. the GPU is never idle; 2. no waits in the loop; 3. data arrive before they
+# are wanted; 4. few, large operations; 5. bfloat16 where it is safe (lab 10); 6. sizes in multiples of 64, of 8
+# at least (lab 06); 7. memory that is not reserved for nothing; 8. a benchmark that would notice if it got worse.
 #
 # **Instruments of your own.** A mean hides what users feel: report percentiles, and throughput beside them.
 
@@ -1152,25 +1152,24 @@ gpulab.predict("pytorch.lie", ...)
 gpulab.predict("pytorch.lie", measured=colleagues(facts))
 
 # %% [markdown]
-# **Do.** Write `benchmark(machine)`, which measures one call on a `ClockedGPU(machine)`: from the call until its
-# result is there, compiled before, with inputs that come from DRAM, whatever else uses the machine. `check`
-# gives numbers of machines that nobody knows, so use the methods alone. There are four lies to find. About 12
-# lines.
+# **Do.** Write `benchmark(now, call, flush, synchronize)`, which measures one call on a GPU that it knows by these
+# four functions alone: those of a `ClockedGPU` whose facts nobody tells. It says how many µs pass from the call
+# until its result is there, compiled before, with inputs that come from DRAM, whatever else uses the machine.
+# There are four lies to find. About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "benchmark", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def benchmark(machine):
+def benchmark(now, call, flush, synchronize):
     ### BEGIN SOLUTION
-    gpu = ClockedGPU(machine)
-    gpu.call()
+    call()
     times = []
     for _ in range(21):
-        gpu.flush()
-        gpu.synchronize()
-        began = gpu.now()
-        gpu.call()
-        gpu.synchronize()
-        times.append(gpu.now() - began)
+        flush()
+        synchronize()
+        began = now()
+        call()
+        synchronize()
+        times.append(now() - began)
     return statistics.median(times)
     ### END SOLUTION
 

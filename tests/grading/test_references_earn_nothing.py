@@ -35,8 +35,6 @@ CALLS = {
     "def answer(addresses, size):\n"
     "    lanes = np.array([[a is not None for a in addresses]])\n"
     "    return int(patterns.wavefronts(np.array([[a or 0 for a in addresses]]), size, lanes)[0][0])",
-    "pytorch.benchmark": "from gpulab.exercises.lab_08_pytorch_performance import facts_of\n"
-    "def answer(machine):\n    return facts_of(machine)['cold']",
     "formats.decode": "from gpulab import numerics\n"
     f"def answer(code, e, m): return float(numerics.decode(code, {FORMAT}))",
     "formats.encode": "from gpulab import numerics\n"

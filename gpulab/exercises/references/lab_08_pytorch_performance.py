@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from gpulab.exercises.lab_08_pytorch_performance import (
     ROUND_LARGE,
     SEGMENT,
     WEIGHT_DECAY,
+    ClockedGPU,
     facts_of,
 )
 from gpulab.exercises.spec import Sizes, WrongAnswer, grouped
@@ -146,9 +148,14 @@ def idle(trace: list[dict]) -> list[int]:
     return [sum(gaps), max(gaps, default=0)]
 
 
-def benchmark(machine: int) -> float:
-    facts = facts_of(machine)
-    return facts["launch"] + facts["cold"]
+def benchmark(ask: Callable[..., Any], machine: int) -> dict[str, float]:
+    """The learner times a GPU that stays on this side. Raises WrongAnswer."""
+    gpu, facts = ClockedGPU(machine), facts_of(machine)
+    truth = facts["launch"] + facts["cold"]
+    found = ask(gpu.now, gpu.call, gpu.flush, gpu.synchronize)
+    if type(found) not in (int, float) or not math.isclose(found, truth, rel_tol=1e-6):
+        raise WrongAnswer(f"it finds {found} µs, should be {truth:g}")
+    return {}
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {

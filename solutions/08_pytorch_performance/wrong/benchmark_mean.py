@@ -1,16 +1,12 @@
 # exercise: pytorch.benchmark  fails: right  says: first wrong: disturbed
-from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU
-
-
-def benchmark(machine):
-    gpu = ClockedGPU(machine)
-    gpu.call()
+def benchmark(now, call, flush, synchronize):
+    call()
     times = []
     for _ in range(21):
-        gpu.flush()
-        gpu.synchronize()
-        began = gpu.now()
-        gpu.call()
-        gpu.synchronize()
-        times.append(gpu.now() - began)
+        flush()
+        synchronize()
+        began = now()
+        call()
+        synchronize()
+        times.append(now() - began)
     return sum(times) / len(times)

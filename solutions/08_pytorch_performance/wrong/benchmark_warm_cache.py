@@ -1,17 +1,14 @@
 # exercise: pytorch.benchmark  fails: right  says: first wrong: cached
 import statistics
 
-from gpulab.exercises.lab_08_pytorch_performance import ClockedGPU
 
-
-def benchmark(machine):
-    gpu = ClockedGPU(machine)
-    gpu.call()
+def benchmark(now, call, flush, synchronize):
+    call()
     times = []
     for _ in range(21):
-        gpu.synchronize()
-        began = gpu.now()
-        gpu.call()
-        gpu.synchronize()
-        times.append(gpu.now() - began)
+        synchronize()
+        began = now()
+        call()
+        synchronize()
+        times.append(now() - began)
     return statistics.median(times)
