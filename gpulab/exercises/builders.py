@@ -9,6 +9,9 @@ import numpy as np
 from .cases import of_kinds
 from .spec import Budget, Exercise, Prediction, Sizes
 
+LANES = 32  # of a warp
+SECTOR = 8  # 4-byte elements in a sector
+
 
 def answered(
     topic: str,
@@ -40,6 +43,36 @@ def answered(
         rtol=rtol,
         by_hand=by_hand,
     )
+
+
+def sectors_of_rows(rows: int, cols: int) -> int:
+    """Sectors of a matrix of 4-byte elements, of which each warp takes 32 neighbours of a row.
+
+    Rows that are no multiple of 8 elements begin within a sector: then a request has up to 5.
+    """
+    first = np.arange(rows)[:, None] * cols + np.arange(0, cols, LANES)
+    last = np.minimum(first + LANES, (np.arange(rows)[:, None] + 1) * cols) - 1
+    return int((last // SECTOR - first // SECTOR + 1).sum())
+
+
+def sectors_a_request(length: int) -> int:
+    """The most sectors of a request for 32 neighbours of 4 bytes in a row of `length` elements.
+
+    However it is shared among a few blocks, from its start or from its end: a multiple of 1,024 has parts
+    that begin with a sector, elsewhere they may begin within one.
+    """
+    return 4 if length % 1024 == 0 else 5
+
+
+def sectors_of_neighbours(n: int, blocks: int, lanes: int = LANES) -> int:
+    """The most sectors of n elements of 4 bytes that warps of some blocks take, each element once.
+
+    `lanes` of a warp are at work; where n is no whole number of rounds each block's part may begin and end
+    within a sector.
+    """
+    if n % 1024 == 0 and lanes == LANES:
+        return n // SECTOR
+    return (1 + -(-(lanes - 1) // SECTOR)) * (-(-n // lanes) + blocks) if n else 0
 
 
 def prediction(

@@ -19,7 +19,7 @@ from math import ceil
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "00"
 
@@ -103,6 +103,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 label="bytes stored",
                 why="4 for each element, once",
                 advice="How many elements does each of your threads write?",
+                case=EVERY,
             ),
         ),
         hints=(

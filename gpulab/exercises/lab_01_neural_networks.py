@@ -12,6 +12,7 @@
 | | | the same, only the last layer learns | numbers kept | 14·n | 2·n | |
 | | any tape, any that learn | kept of no use | – | 0 | |
 | accumulate | accumulate(tokens, batch, room) | a mean over tokens, in pieces | passes | 32 | 11 | 4 |
+| | | the same, rows of any lengths | passes too many | – | 0 | |
 | labels | labels(rows, side) | shift, padding, causal mask | answers | – | – | 3 |
 | parameters | parameters(model) | where the numbers are | answers | – | – | 3 |
 
@@ -44,7 +45,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.exercises.spec import Budget, Case, Exercise, Prediction, Sizes
+from gpulab.exercises.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "01"
 
@@ -360,9 +361,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 1.0,
                 "visits per value",
                 naive=3070 / 21,
-                why="10 skips",
+                why="each value once",
                 advice="Which values may be visited before others that still have something to hand to them?",
-                case="10 skips",
+                case=EVERY,
             ),
             Budget(
                 "visits of no use",
@@ -370,9 +371,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 1.0,
                 "visits of no use",
                 unit="visits",
-                why="10 skips, and values beside",
+                why="not of values beside",
                 advice="Does the result rest on every value that you visit?",
-                case="10 skips",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -438,7 +439,7 @@ EXERCISES: tuple[Exercise, ...] = (
                     "For each value that you keep: which step asks for it, and does the last value rest on "
                     "that step?"
                 ),
-                case="any tapes",
+                case=EVERY,
             ),
         ),
         hints=(
@@ -474,12 +475,23 @@ EXERCISES: tuple[Exercise, ...] = (
             Budget(
                 "passes",
                 lambda sizes: FEWEST[int(sizes["rows"]), int(sizes["room"])],
-                2.0,
+                1.0,
                 "passes",
                 naive=lambda sizes: int(sizes["rows"]),
                 unit="passes",
                 why="no division has fewer",
                 advice="What does a short row cost that stands beside a long one?",
+            ),
+            Budget(
+                "passes too many",
+                0,
+                1.0,
+                "passes too many",
+                unit="passes",
+                why="rows of any lengths",
+                advice="Could a row of a later pass of the batch stand in an earlier one, and that pass "
+                "still have room?",
+                case=EVERY,
             ),
         ),
         hints=(

@@ -44,7 +44,7 @@ import numpy as np
 
 from gpulab import hardware
 from gpulab.exercises.builders import answered, prediction
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Shape, Sizes
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Shape, Sizes
 
 LAB = "02"
 
@@ -511,9 +511,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 "slowdown",
                 1.1,
                 1.5,
-                "many warps",
+                "any number of warps",
                 unit="× the bound",
                 why="1 is the bound",
+                case=EVERY,
                 advice="Your order takes {times} × the limit. In how many of its cycles does no warp issue?",
             ),
         ),
@@ -538,12 +539,13 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "global_load_bytes",
-                lambda sizes: int(4.4 * _elements(sizes)),
+                lambda sizes: int(4.4 * _elements(sizes)) + 8 * int(sizes["rows"]),
                 1.2,
                 "loaded bytes",
                 naive=lambda sizes: 8 * int(sizes["rows"]) * (int(sizes["cols"]) - 1),
                 why="each element about once",
                 advice="Each element is in two differences. Who else has loaded it already?",
+                case=EVERY,
             ),
             Budget(
                 "shared_bytes",
@@ -554,6 +556,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="64 warps fit on an SM",
                 advice="A block needs {times} × the shared memory of a good answer. How much of the row does "
                 "it need at any one time?",
+                case=EVERY,
             ),
         ),
         hints=(

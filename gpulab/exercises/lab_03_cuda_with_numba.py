@@ -37,6 +37,8 @@ step: growth subtracts, multiplies and fuses, decay multiplies twice and subtrac
 runs 2 · 64 · 3 = 384 of them and 44 others; a warp of one kind 192, and 68 others, because the new index
 needs divisions. Computing both and selecting has no divergent branch and still runs 384.
 
+A last warp that has less to do may split as it likes, and so may one that an uneven end gives two kinds.
+
 **matmul**, m × k by k × n with n a multiple of 32 and blocks of (32, 8). x on the columns: a[row, i] is one
 address for the warp, 1 sector; b[i, col] 4 sectors; (1 + 4) / 2 = 2.5. x on the rows: a[row, i] lies 4·k
 bytes apart, 32 sectors; b[i, col] 1; 16.5. One store of 4 bytes per element of c, or k of them when the sum
@@ -61,7 +63,8 @@ from math import ceil, prod
 
 import numpy as np
 
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.builders import LANES, sectors_a_request, sectors_of_neighbours, sectors_of_rows
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "03"
 THREADS = 256  # of a block in the exercises with a fixed launch shape
@@ -191,10 +194,25 @@ def _sectors_of_arrays(*names: str, arrays: int = 2) -> Callable[[Sizes], float]
     return lambda sizes: arrays * float(ceil(4 * prod(_n(sizes, name) for name in names) / 32))
 
 
+def _sectors_of_saxpy(sizes: Sizes) -> float:
+    """x and y loaded, y stored, each element once."""
+    lanes = min(LANES, _n(sizes, "threads"))
+    return 3.0 * sectors_of_neighbours(_n(sizes), _n(sizes, "blocks"), lanes)
+
+
+def _sectors_of_image(sizes: Sizes) -> float:
+    return 2.0 * sectors_of_rows(_n(sizes, "rows"), _n(sizes, "cols"))
+
+
 def _sectors_of_product(sizes: Sizes) -> float:
-    """One sector of a and four of b in each round of a warp, and c once."""
-    elements = _n(sizes, "m") * _n(sizes, "n")
-    return elements * (5 * _n(sizes, "k") / 32 + 1 / 8)
+    """One sector of a in each round of a warp, one row of b for each row of c, and c once."""
+    m, k, n = (_n(sizes, name) for name in "mkn")
+    return float(m * k * ceil(n / LANES) + m * sectors_of_rows(k, n) + sectors_of_rows(m, n))
+
+
+def _whole_rows(of_whole: float) -> Callable[[Sizes], float]:
+    """A limit on the sectors of a request where a row of the image is whole 128-byte lines."""
+    return lambda sizes: of_whole if _n(sizes, "cols") % LANES == 0 else of_whole + 1
 
 
 def _sectors_in_all(limit: Callable[[Sizes], float], points: float, advice: str) -> Budget:
@@ -205,15 +223,30 @@ def _sectors_in_all(limit: Callable[[Sizes], float], points: float, advice: str)
         label="sectors in all",
         why="no element twice",
         advice=f"That is {{times}} × what the elements need. {advice}",
+        case=EVERY,
     )
 
 
+def _warps(sizes: Sizes) -> int:
+    """Warps that are launched in blocks of 256 threads."""
+    return THREADS // LANES * ceil(_n(sizes) / THREADS)
+
+
 def _instructions(sizes: Sizes) -> float:
-    return 285.0 * ceil(_n(sizes) / 32)
+    return 285.0 * _warps(sizes)
 
 
 def _instructions_of_both_paths(sizes: Sizes) -> float:
-    return 410.0 * ceil(_n(sizes) / 32)
+    return 410.0 * _warps(sizes)
+
+
+def _uniform_branches(sizes: Sizes) -> float:
+    """In percent: all but those of the last warps with anything to do, where they have no whole one's work.
+
+    A warp has two branches, its guard and its path.
+    """
+    ragged = 3 if _n(sizes) % THREADS else 0
+    return min(99.0, 100.0 * (1 - ragged / (2 * ceil(_n(sizes) / LANES))))
 
 
 def _one_store_each(sizes: Sizes) -> float:
@@ -225,11 +258,12 @@ def _one_store_a_round(sizes: Sizes) -> float:
 
 
 def _one_write_a_step(sizes: Sizes) -> float:
-    return 4.0 * _n(sizes) * _n(sizes, "steps")
+    """Both ends of a rod of one cell are the same cell, and may be written each."""
+    return 4.0 * max(_n(sizes), 2) * _n(sizes, "steps")
 
 
 def _two_writes_a_step(sizes: Sizes) -> float:
-    return 2.0 * _one_write_a_step(sizes) - 4.0 * _n(sizes)
+    return 4.0 * _n(sizes) * (2 * _n(sizes, "steps") - 1)
 
 
 EXERCISES: tuple[Exercise, ...] = (
@@ -273,19 +307,18 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 metric="global_load_sectors_per_request",
-                limit=4.0,
+                limit=lambda sizes: sectors_a_request(_n(sizes)),
                 naive=32.0,
                 points=2.0,
                 label="load sectors",
                 why="32 neighbours are 128 bytes",
+                case=EVERY,
                 advice=(
                     "Look at one warp in one round of the loop. Which elements do its 32 lanes touch "
                     "together?"
                 ),
             ),
-            _sectors_in_all(
-                _sectors_of_arrays("n", arrays=3), 1.0, "Is the step of your loop the number of all threads?"
-            ),
+            _sectors_in_all(_sectors_of_saxpy, 1.0, "Is the step of your loop the number of all threads?"),
         ),
         rtol=1e-5,
         atol=1e-6,
@@ -319,9 +352,10 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 metric="global_load_sectors_per_request",
-                limit=4.0,
+                limit=_whole_rows(4.0),
                 naive=32.0,
                 points=1.0,
+                case=EVERY,
                 label="load sectors",
                 why="a row of 32 pixels is 128 bytes",
                 advice=(
@@ -331,9 +365,10 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Budget(
                 metric="global_store_sectors_per_request",
-                limit=4.0,
+                limit=_whole_rows(4.0),
                 naive=32.0,
                 points=1.0,
+                case=EVERY,
                 label="store sectors",
                 why="a row of 32 pixels is 128 bytes",
                 advice=(
@@ -341,9 +376,7 @@ EXERCISES: tuple[Exercise, ...] = (
                     "be?"
                 ),
             ),
-            _sectors_in_all(
-                _sectors_of_arrays("rows", "cols"), 1.0, "How many pixels does each of your threads do?"
-            ),
+            _sectors_in_all(_sectors_of_image, 1.0, "How many pixels does each of your threads do?"),
         ),
         rtol=1e-6,
         hints=(
@@ -396,12 +429,13 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 metric="branch_efficiency",
-                limit=99.0,
+                limit=_uniform_branches,
                 naive=50.0,
                 sense=">=",
                 points=1.0,
                 label="branch efficiency",
                 why="no warp takes both paths",
+                case=EVERY,
                 advice=(
                     "Lanes 0–15 of each warp grow and lanes 16–31 decay. Which 32 elements could one warp "
                     "take, all of one kind?"
@@ -413,7 +447,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=_instructions_of_both_paths,
                 points=2.0,
                 label="warp instructions",
-                why="285 for every 32 elements",
+                why="285 for each warp",
+                case=EVERY,
                 advice="Computing both paths and choosing one has no divergent branch, and still costs both.",
             ),
         ),
@@ -449,9 +484,10 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 metric="global_load_sectors_per_request",
-                limit=2.5,
+                limit=lambda sizes: 2.5 if _n(sizes, "n") % LANES == 0 else 3.0,
                 naive=16.5,
                 points=1.5,
+                case=EVERY,
                 label="load sectors",
                 why="1 for a, 4 for b",
                 advice=(
@@ -465,6 +501,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 points=1.0,
                 label="bytes stored",
                 why="one store for each element of c",
+                case=EVERY,
                 advice="Does your loop write to c in each round? A sum fits in a register.",
             ),
             _sectors_in_all(
@@ -507,6 +544,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 limit=lambda sizes: 4.0 * _n(sizes),
                 points=0.5,
                 label="bytes loaded",
+                case=EVERY,
                 why="each element once",
                 advice="Each element is loaded {times} times. Let the block fetch it once, into s.",
             ),
@@ -517,6 +555,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 points=0.5,
                 label="divergent branches",
                 why="8 for each block",
+                case=EVERY,
                 advice=(
                     "In the first round 128 of 256 threads add. Which 128 should it be, so that whole warps"
                     " have nothing to do?"
@@ -529,6 +568,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 points=1.5,
                 label="warp instructions",
                 why="690 for each block",
+                case=EVERY,
                 advice=(
                     "256 numbers take 8 rounds if all threads that have a pair add at the same time. How "
                     "many rounds does your slowest thread need?"
@@ -542,6 +582,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 points=0.5,
                 label="bank conflicts",
                 why="neighbouring threads, neighbouring words",
+                case=EVERY,
                 advice=(
                     "Let the block add in s, and neighbouring threads use neighbouring elements of it: then "
                     "each lane has a bank of its own."
@@ -589,6 +630,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 points=2.0,
                 label="bytes stored",
                 why="each step writes each cell once",
+                case=EVERY,
                 advice="Does a second kernel copy the result back? Two arrays can take turns instead.",
             ),
         ),

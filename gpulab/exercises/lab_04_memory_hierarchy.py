@@ -26,7 +26,8 @@ Derivations, for 4-byte elements and warps of 32:
 every lane has a sector of its own: 32. Striped: 32 lanes · 4 B = 128 B = 4 sectors, and 4-byte loads cannot
 do with less. A kernel can have good requests and make too many of them: all blocks copy all of `a`, or the
 lanes of a warp take turns. So the sectors of the whole run have a budget, too: n · 4 B / 32 B loaded and as
-many stored. The same budget stands in transpose, unpack and padded; the others count bytes in all.
+many stored. Where n is no multiple of 1,024 a warp's 32 neighbours may begin within a sector: 5 a request.
+The same budget stands in transpose, unpack and padded; the others count bytes in all.
 
 **transpose**: `out[x, y] = a[y, x]` loads along rows (4) and stores down a column, 32 lanes in 32 sectors.
 Through a tile both walk along rows.
@@ -58,8 +59,8 @@ from functools import partial
 
 import numpy as np
 
-from gpulab.exercises.builders import prediction
-from gpulab.exercises.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.exercises.builders import prediction, sectors_a_request, sectors_of_neighbours, sectors_of_rows
+from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "04"
 
@@ -194,6 +195,13 @@ def blur_bytes(sizes: Sizes) -> int:
     return 4 * with_halo(int(sizes["cols"]), width) * with_halo(int(sizes["rows"]), height)
 
 
+def whole_tiles_bytes(sizes: Sizes) -> int:
+    """As `blur_bytes` where tiles beyond the image are loaded whole, from its last rows and columns."""
+    width, height = BLUR_BLOCK
+    tiles = blocks(int(sizes["cols"]), width) * blocks(int(sizes["rows"]), height)
+    return 4 * (width + 2) * (height + 2) * tiles
+
+
 def nine_loads_bytes(sizes: Sizes) -> int:
     """The bytes of nine loads for each output of a 3 × 3 stencil, less those outside the image."""
     rows, cols = int(sizes["rows"]), int(sizes["cols"])
@@ -206,20 +214,39 @@ def reread_bytes(sizes: Sizes) -> int:
     return 4 * int(sizes["cols"]) * sum(min(row + 1, WINDOW) for row in range(rows))
 
 
-def plain_copy_sectors(sizes: Sizes) -> int:
-    """The sectors of all elements loaded once and stored once."""
-    return 2 * _elements(sizes) * 4 // 32
+def _copied_sectors(sizes: Sizes) -> int:
+    """The sectors of all elements loaded once and stored once by the blocks of memory.copy."""
+    return 2 * sectors_of_neighbours(int(sizes["n"]), COPY_SHAPE.grid[0])
 
 
-def _sectors_in_all(points: float, advice: str = "") -> Budget:
+def _unpacked_sectors(sizes: Sizes) -> int:
+    """The sectors of three numbers a point, loaded once and stored once, each column by itself."""
+    n = int(sizes["n"])
+    columns = blocks(n, UNPACK_BLOCK)
+    return sectors_of_neighbours(3 * n, columns) + 3 * sectors_of_neighbours(n, columns)
+
+
+def _whole_rows(length: str) -> Callable[[Sizes], int]:
+    """A limit on the sectors of a request for 32 neighbours: one more where rows begin within a sector."""
+    return lambda sizes: 4 if int(sizes[length]) % SIDE == 0 else 5
+
+
+def _turned_sectors(sizes: Sizes) -> int:
+    """The sectors of a matrix that tiles load along its rows and store along those of the result."""
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return sectors_of_rows(rows, cols) + sectors_of_rows(cols, rows)
+
+
+def _sectors_in_all(limit: Callable[[Sizes], int], points: float, advice: str = "") -> Budget:
     """No element loaded or stored twice, and no lane on its own."""
     return Budget(
         "global_sectors",
-        plain_copy_sectors,
+        limit,
         points,
         "sectors in all",
         why="each loaded once, stored once",
         advice=f"That is {{times}} × what one copy of all elements needs. {advice}",
+        case=EVERY,
     )
 
 
@@ -233,6 +260,7 @@ def _stored_once(points: float) -> Budget:
         why="each element once",
         advice="Each element is stored {times} times. Does the store stand inside a loop that it belongs "
         "behind?",
+        case=EVERY,
     )
 
 
@@ -279,23 +307,25 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "global_load_sectors_per_request",
-                4,
+                lambda sizes: sectors_a_request(int(sizes["n"])),
                 0.8,
                 "load sectors",
                 naive=32,
                 why=STRIPED,
+                case=EVERY,
                 advice="Lanes 0 and 1 load at the same moment. How far apart are their elements?",
             ),
             Budget(
                 "global_store_sectors_per_request",
-                4,
+                lambda sizes: sectors_a_request(int(sizes["n"])),
                 0.8,
                 "store sectors",
                 naive=32,
                 why=STRIPED,
+                case=EVERY,
                 advice="In which order do the 32 lanes of a warp write to `b`?",
             ),
-            _sectors_in_all(0.8, "Is the step of your loop the number of all threads?"),
+            _sectors_in_all(_copied_sectors, 0.8, "Is the step of your loop the number of all threads?"),
         ),
         hints=(
             "`cuda.grid(1)` is the thread's number in the grid, `cuda.gridsize(1)` how many threads there "
@@ -316,23 +346,25 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "global_load_sectors_per_request",
-                4,
+                _whole_rows("cols"),
                 0.8,
                 "load sectors",
                 naive=32,
                 why=STRIPED,
+                case=EVERY,
                 advice="Which index of `a` changes from one lane to the next? It should be the last one.",
             ),
             Budget(
                 "global_store_sectors_per_request",
-                4,
+                _whole_rows("rows"),
                 1.2,
                 "store sectors",
                 naive=32,
                 why="a plain copy needs 4",
+                case=EVERY,
                 advice="Which index of `out` changes from one lane to the next? It should be the last one.",
             ),
-            _sectors_in_all(0.4, "Does a block move tiles that are another block's?"),
+            _sectors_in_all(_turned_sectors, 0.4, "Does a block move tiles that are another block's?"),
         ),
         hints=(
             "Two steps: the block fills a tile in shared memory, then it empties the tile into `out`.",
@@ -361,6 +393,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "loaded bytes",
                 naive=lambda sizes: 4 * TILE * _elements(sizes),
                 why="each element once",
+                case=EVERY,
                 advice="How many threads of the block load the same element of `a`?",
             ),
             _stored_once(0.2),
@@ -387,21 +420,23 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "global_load_sectors_per_request",
-                4,
+                lambda sizes: sectors_a_request(int(sizes["n"])),
                 1.6,
                 "load sectors",
                 naive=12,
                 why=STRIPED,
+                case=EVERY,
                 advice="Lane 0 loads x of point 0. What does lane 1 load, and how many bytes further on is"
                 " that?",
             ),
             Budget(
                 "global_sectors",
-                lambda sizes: 3 * plain_copy_sectors(sizes),
+                _unpacked_sectors,
                 0.8,
                 "sectors in all",
                 naive=lambda sizes: 27 * _elements(sizes) // 8,
                 why="12 B a point, loaded and stored",
+                case=EVERY,
                 advice="That is {times} × what the points need. Do the 32 lanes of a warp write 32 "
                 "neighbours of the same column, each number once?",
             ),
@@ -443,11 +478,12 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "global_sectors",
-                plain_copy_sectors,
+                _turned_sectors,
                 0.8,
                 "sectors in all",
                 naive=lambda sizes: 9 * _elements(sizes) // 8,
                 why="as many as a plain copy",
+                case=EVERY,
                 advice="Start from your `transpose`: this exercise is about its tile.",
             ),
             Budget(
@@ -457,6 +493,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "bank conflicts",
                 naive=16.5,
                 why="1 is none",
+                case=EVERY,
                 advice="32 lanes read 32 words of one column of the tile. How many words apart are they, "
                 "and in which banks?",
             ),
@@ -485,11 +522,12 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "global_load_bytes",
-                lambda sizes: int(1.1 * blur_bytes(sizes)),
+                lambda sizes: max(int(1.1 * blur_bytes(sizes)), whole_tiles_bytes(sizes)),
                 2.5,
                 "loaded bytes",
                 naive=nine_loads_bytes,
                 why="tile and halo once",
+                case=EVERY,
                 advice="Nine threads use each element. How many of them load it from global memory?",
             ),
             _stored_once(0.5),
@@ -523,6 +561,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "loaded bytes",
                 naive=reread_bytes,
                 why="each element once",
+                case=EVERY,
                 advice="The thread loaded the last three rows a moment ago. Where could it have kept them?",
             ),
             Budget(
@@ -531,6 +570,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.5,
                 "local memory",
                 why="registers only",
+                case=EVERY,
                 advice="Registers have no addresses. Which index of your array is not known when the "
                 "kernel is compiled?",
             ),

@@ -73,11 +73,12 @@ Where a count is provably the least possible the budget is that count; elsewhere
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from gpulab.exercises.builders import prediction
+from gpulab.exercises.builders import prediction, sectors_of_neighbours, sectors_of_rows
 from gpulab.exercises.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "05"
@@ -214,16 +215,17 @@ def add_norm_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 # ---------------------------------------------------------------- budgets that return
 
 
-def _load_sectors(points: float, advice: str, naive: int = 8) -> Budget:
+def _load_sectors(points: float, limit: Callable[[Sizes], int], advice: str, naive: int = 8) -> Budget:
     """Each element loaded once, 32 neighbours at a time. `naive` is in eighths of n."""
     return Budget(
         "global_load_sectors",
-        lambda sizes: _n(sizes) // 8,
+        limit,
         points,
         "load sectors",
         naive=lambda sizes: naive * _n(sizes) // 8,
         why="each element once, 8 in a sector",
         advice=advice,
+        case=EVERY,
     )
 
 
@@ -233,18 +235,40 @@ def _loaded(
     advice: str,
     naive: float | None = None,
     why: str = "",
-    case: str | None = None,
+    more: int = 0,
 ) -> Budget:
+    """So many bytes for each element, and `more` whatever their number."""
     return Budget(
         "global_load_bytes",
-        lambda sizes: int(bytes_each * _n(sizes)),
+        lambda sizes: int(bytes_each * _n(sizes)) + more,
         points,
         "loaded bytes",
         naive=None if naive is None else lambda sizes: naive * _n(sizes),
         why=why or "each element once",
         advice=advice,
-        case=case,
+        case=EVERY,
     )
+
+
+def _sectors(sizes: Sizes) -> int:
+    """Of the elements that the warps take in order."""
+    return sectors_of_rows(1, _n(sizes))
+
+
+def _row_sectors(sizes: Sizes) -> int:
+    """Of a matrix that warps take row by row.
+
+    Where a row is no whole number of rounds, the compiler's unrolled loop sets some lanes a round behind: a
+    request then has a sector more.
+    """
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return sectors_of_rows(rows, cols) + (rows * blocks(cols, 32) if cols % 32 else 0)
+
+
+def kept_bytes(sizes: Sizes) -> int:
+    """Half of the elements are kept, give or take four standard deviations, and a number or two a block."""
+    n = _n(sizes)
+    return int(2.3 * n + 8 * n**0.5) + 32
 
 
 def exponentials(sizes: Sizes) -> int:
@@ -266,13 +290,16 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=warp_sum_arguments,
         shape=_cover,
         budgets=(
-            _load_sectors(0.4, "Which lanes load? A lane on its own moves 32 bytes for the 4 that it wants."),
+            _load_sectors(
+                0.4, _sectors, "Which lanes load? A lane on its own moves 32 bytes for the 4 that it wants."
+            ),
             Budget(
                 "shared_requests",
                 0,
                 0.7,
                 "shared memory",
                 why="registers only",
+                case=EVERY,
                 advice="A lane can read another lane's register. Which function of `cuda` does that?",
             ),
             Budget(
@@ -282,6 +309,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "warp operations",
                 naive=lambda sizes: 31 * 8 * blocks(_n(sizes)),
                 why="5 per warp: each doubles what a lane has summed",
+                case=EVERY,
                 advice="After one shuffle a lane can know the sum of two values. Of how many after two? If "
                 "these are 10 per warp, your value is float64, two shuffles each: `else 0` makes it so.",
             ),
@@ -314,14 +342,19 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=total_arguments,
         shape=lambda sizes: BLOCK_SUMS,
         budgets=(
-            _load_sectors(0.6, "Neighbouring lanes should load neighbouring elements, and no element twice."),
+            _load_sectors(
+                0.6,
+                lambda sizes: sectors_of_neighbours(_n(sizes), BLOCKS),
+                "Neighbouring lanes should load neighbouring elements, and no element twice.",
+            ),
             Budget(
                 "global_atomics",
                 BLOCKS,
                 1.0,
                 "global atomics",
-                naive=_n,
+                naive=lambda sizes: max(_n(sizes), THREADS * BLOCKS),
                 why="one for each block",
+                case=EVERY,
                 advice="Who else has a part of the sum that could be added before it leaves the block?",
             ),
             Budget(
@@ -331,6 +364,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "barriers",
                 naive=9,
                 why="the warps hand over once",
+                case=EVERY,
                 advice="Inside a warp the sum needs no barrier. How many values are left when every warp has "
                 "summed its own?",
             ),
@@ -360,7 +394,7 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=kahan_arguments,
         shape=lambda sizes: Shape((blocks(int(sizes["cols"]), COLUMNS_PER_BLOCK),), (COLUMNS_PER_BLOCK,)),
         budgets=(
-            _loaded(8, 0.4, "Keep the element in a variable. How often do you read `a`?", case=EVERY),
+            _loaded(8, 0.4, "Keep the element in a variable. How often do you read `a`?"),
             Budget(
                 "flops",
                 lambda sizes: int(4.4 * _n(sizes)) + 2 * int(sizes["cols"]),
@@ -406,6 +440,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "barriers",
                 naive=9,
                 why="the warps hand over once",
+                case=EVERY,
                 advice="Lanes of one warp pass values on by shuffles, without a barrier. What does a warp "
                 "have to know of the others?",
             ),
@@ -416,6 +451,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "shared wavefronts",
                 naive=lambda sizes: 201 * blocks(_n(sizes)),
                 why="40 per block, 10 % more than ours",
+                case=EVERY,
                 advice="Eight warps have eight totals. Does anything else need shared memory?",
             ),
         ),
@@ -452,14 +488,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 "threads load?",
                 naive=16,
                 why="`a` twice, and a little",
+                more=64,
             ),
             Budget(
                 "global_store_bytes",
-                lambda sizes: int(2.3 * _n(sizes)),
+                kept_bytes,
                 1.3,
                 "stored bytes",
                 naive=lambda sizes: 10 * _n(sizes),
                 why="what is kept, half of the array, and a little",
+                case=EVERY,
                 advice="Besides the result you store {times} × as much as is needed. Could a thread work its "
                 "place out again instead of reading it?",
             ),
@@ -471,6 +509,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 naive=1,
                 sense=">=",
                 why="256 elements for each, or fewer",
+                case=EVERY,
                 advice="One block runs on one SM. What keeps the others from working at the same time?",
             ),
         ),
@@ -494,7 +533,7 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=histogram_arguments,
         shape=lambda sizes: BLOCK_SUMS,
         budgets=(
-            _loaded(4, 0.4, "Each value goes into one bin. Which loop reads it {times} times?", case=EVERY),
+            _loaded(4, 0.4, "Each value goes into one bin. Which loop reads it {times} times?"),
             Budget(
                 "global_atomics",
                 BINS * BLOCKS,
@@ -555,6 +594,7 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             _load_sectors(
                 1.4,
+                _row_sectors,
                 "You read the row {times} times. What would you need to know to begin the sum before the "
                 "maximum is known?",
                 naive=2,
@@ -566,6 +606,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "exponentials",
                 naive=two_for_each,
                 why="one for each element, and the merging",
+                case=EVERY,
                 advice="Of the two exponentials of a step one is always e⁰. Which one, and when?",
             ),
         ),
@@ -613,16 +654,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 "barriers",
                 naive=20,
                 why="a warp needs none",
+                case=EVERY,
                 advice="All threads that work on a row are lanes of one warp. What do they need instead of a "
                 "barrier?",
             ),
             Budget(
                 "global_sectors",
-                lambda sizes: _n(sizes) // 4,
+                lambda sizes: 2 * _row_sectors(sizes),
                 0.5,
                 "sectors in all",
                 naive=lambda sizes: 2 * _n(sizes),
                 why="each loaded once, stored once",
+                case=EVERY,
                 advice="That is {times} × what one copy of all elements needs. Do neighbouring lanes take "
                 "neighbouring columns?",
             ),
@@ -632,6 +675,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 0.5,
                 "local memory",
                 why="the row is in registers",
+                case=EVERY,
                 advice="Registers have no index that is known only at run time. Does your loop over the 8 "
                 "numbers have bounds that the compiler knows?",
             ),
@@ -679,6 +723,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 1,
                 "stored bytes",
                 why="two results",
+                case=EVERY,
                 advice="Each element of `summed` and of `out` is stored once. What else do you store?",
             ),
         ),

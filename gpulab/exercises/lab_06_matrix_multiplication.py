@@ -104,11 +104,13 @@ LAB = "06"
 
 TILE = 32  # of tiled and staged
 LARGE = 64  # of column, blocked and wide
+DEPTH = 8  # of their tiles
 SLICES = 16  # of split_k, but for one case
 SMALL = 16  # of split_k; also the largest product of batched
 MATVEC_ROWS = 64  # of a block of matvec
 A100 = hardware.find("A100")
 FRAGMENT = 16  # rows, columns and depth of a fragment
+A_BLOCK = 96  # instructions that a block of one warp may have, whatever it does
 
 
 def _n(sizes: Sizes, name: str) -> int:
@@ -212,11 +214,29 @@ def untiled_bytes(sizes: Sizes) -> int:
 
 
 def tile_bytes(tile: int) -> Callable[[Sizes], int]:
-    """Bytes loaded when each block of tile × tile outputs loads its rows of a and columns of b once."""
+    """Bytes loaded when each block of tile × tile outputs loads its rows of a and columns of b once.
+
+    A block is launched for a product without rows or columns, too.
+    """
 
     def count(sizes: Sizes) -> int:
         m, k, n = (_n(sizes, name) for name in "mkn")
-        return 4 * k * (m * tiles(n, tile) + n * tiles(m, tile))
+        return 4 * k * (m * max(1, tiles(n, tile)) + n * max(1, tiles(m, tile)))
+
+    return count
+
+
+def whole_tiles(of: Callable[[Sizes], float], depth: int = DEPTH) -> Callable[[Sizes], float]:
+    """A count for matrices filled up to tiles of 64 × 64 outputs: beyond the edge zeros are multiplied.
+
+    Where k is no multiple of the tiles' depth they may be twice as deep.
+    """
+
+    def count(sizes: Sizes) -> float:
+        m, k, n = (_n(sizes, name) for name in "mkn")
+        deep = depth if k % depth == 0 else 2 * depth
+        rows, cols = (LARGE * max(1, tiles(length, LARGE)) for length in (m, n))
+        return of({"m": rows, "k": deep * tiles(k, deep), "n": cols})
 
     return count
 
@@ -231,9 +251,20 @@ def requests(of: Callable[[Sizes], float], size: int) -> Callable[[Sizes], float
     return lambda sizes: of(sizes) / (32 * size)
 
 
-def warp_multiply_adds(share: float) -> Callable[[Sizes], float]:
-    """So many instructions for each multiply-add of a warp, 32 of them."""
-    return lambda sizes: share * multiply_adds(sizes) / 32
+def warp_multiply_adds(share: float, least: int = 0) -> Callable[[Sizes], float]:
+    """So many instructions for each multiply-add of a warp, 32 of them; at `least` so many a block."""
+
+    def count(sizes: Sizes) -> float:
+        fragments = tiles(_n(sizes, "m"), FRAGMENT) * tiles(_n(sizes, "n"), FRAGMENT)
+        return max(share * multiply_adds(sizes) / 32, least * fragments)
+
+    return count
+
+
+def matvec_bytes(sizes: Sizes) -> int:
+    """a once, and x once for each of the eight warps of a block; a tenth more."""
+    m, k = _n(sizes, "m"), _n(sizes, "k")
+    return int(1.1 * 4 * k * (m + 8 * max(1, tiles(m, MATVEC_ROWS))))
 
 
 def half_tile_bytes(tile: int) -> Callable[[Sizes], int]:
@@ -254,18 +285,21 @@ def _loaded(tile: int, points: float, advice: str) -> Budget:
         naive=untiled_bytes,
         why=f"tiles of {tile} × {tile}, each element of a tile once",
         advice=f"That is {{times}} × what tiles of {tile} need. {advice}",
+        case=EVERY,
     )
 
 
-def _in_order(points: float, advice: str, naive: float | None = None) -> Budget:
+def _in_order(points: float, advice: str, naive: float | None = None, ragged: int = 5) -> Budget:
+    """`ragged` where a row may begin within a sector."""
     return Budget(
         "global_load_sectors_per_request",
-        4,
+        lambda sizes: ragged if any(_n(sizes, name) % 8 for name in "kn" if name in sizes) else 4,
         points,
         "load sectors",
         naive=naive,
         why="32 lanes × 4 B",
         advice=advice,
+        case=EVERY,
     )
 
 
@@ -276,6 +310,7 @@ def _no_local(points: float) -> Budget:
         points,
         "local memory",
         why="sums in registers",
+        case=EVERY,
         advice="Registers have no addresses. Does every loop over your own array run to a constant?",
     )
 
@@ -288,6 +323,7 @@ def _no_conflicts(points: float, advice: str, naive: float | None = None) -> Bud
         "bank conflicts",
         naive=naive,
         why="1 is none",
+        case=EVERY,
         advice=advice,
     )
 
@@ -336,14 +372,20 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=_over_tiles(LARGE, (LARGE, 8)),
         budgets=(
             _loaded(LARGE, 0.6, "Is a tile 64 rows of a and 64 columns of b?"),
-            _in_order(0.4, "When a tile is filled, does the last index change from lane to lane?", naive=18),
+            _in_order(
+                0.4,
+                "When a tile is filled, does the last index change from lane to lane?",
+                naive=18,
+                ragged=7,
+            ),
             Budget(
                 "shared_load_bytes",
-                shared_bytes(1.125),
+                whole_tiles(shared_bytes(1.125)),
                 1.2,
                 "shared loads",
-                naive=shared_bytes(2),
+                naive=whole_tiles(shared_bytes(2)),
                 why="9 words for 8 multiply-adds",
+                case=EVERY,
                 advice="Eight outputs of one column need the same word of b. How often do you read it?",
             ),
             _no_local(0.4),
@@ -371,11 +413,12 @@ EXERCISES: tuple[Exercise, ...] = (
             _loaded(LARGE, 0.8, "Do 64 threads share the loading of 64 × 8 and 8 × 64 elements?"),
             Budget(
                 "shared_load_bytes",
-                shared_bytes(0.25),
+                whole_tiles(shared_bytes(0.25)),
                 1.8,
                 "shared loads",
-                naive=shared_bytes(2),
+                naive=whole_tiles(shared_bytes(2)),
                 why="16 words for 64 multiply-adds",
+                case=EVERY,
                 advice="For one k a thread needs 8 words of a and 8 of b. How often does it read each?",
             ),
             _no_local(0.6),
@@ -420,20 +463,22 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "global_load_requests",
-                requests(tile_bytes(LARGE), 8),
+                requests(whole_tiles(tile_bytes(LARGE)), 8),
                 1.2,
                 "load requests",
-                naive=requests(tile_bytes(LARGE), 4),
+                naive=requests(whole_tiles(tile_bytes(LARGE)), 4),
                 why="8 bytes a lane",
+                case=EVERY,
                 advice="How many bytes does one lane load from a, and how many from b, in one instruction?",
             ),
             Budget(
                 "shared_load_requests",
-                requests(shared_bytes(0.25), 8),
+                requests(whole_tiles(shared_bytes(0.25)), 8),
                 1.6,
                 "shared requests",
-                naive=requests(shared_bytes(0.25), 4),
+                naive=requests(whole_tiles(shared_bytes(0.25)), 4),
                 why="8 requests for 64 multiply-adds of a warp",
+                case=EVERY,
                 advice="A pair read from a tile holds two numbers. Do you use both?",
             ),
             _no_local(0.2),
@@ -472,6 +517,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "barriers",
                 naive=barriers(2),
                 why="one a round and one before",
+                case=EVERY,
                 advice="With two buffers nobody writes what others still read. Which barrier is left over?",
             ),
             _loaded(TILE, 0.4, "Does the last round load tiles that nobody needs?"),
@@ -497,22 +543,19 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=matvec_arguments,
         shape=lambda sizes: Shape((max(1, tiles(_n(sizes, "m"), MATVEC_ROWS)),), (32, 8)),
         budgets=(
-            Budget(
-                "global_load_sectors_per_request",
-                4,
+            _in_order(
                 1.8,
-                "load sectors",
+                "Lanes 0 and 1 load at the same moment. How far apart are their elements of a?",
                 naive=16.5,
-                why="32 lanes × 4 B",
-                advice="Lanes 0 and 1 load at the same moment. How far apart are their elements of a?",
             ),
             Budget(
                 "global_load_bytes",
-                lambda sizes: int(1.1 * 4.5 * _n(sizes, "m") * _n(sizes, "k")),
+                matvec_bytes,
                 1.6,
                 "loaded bytes",
                 naive=lambda sizes: 8 * _n(sizes, "m") * _n(sizes, "k"),
                 why="a once; x once for eight rows",
+                case=EVERY,
                 advice="How often does a warp load the same element of x?",
             ),
         ),
@@ -542,6 +585,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "loaded bytes",
                 naive=lambda sizes: 8 * _n(sizes, "batch") * _n(sizes, "n") ** 3,
                 why="each element once",
+                case=EVERY,
                 advice="How many threads of the block load the same element of a?",
             ),
         ),
@@ -612,15 +656,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 "loaded bytes",
                 naive=lambda sizes: 4 * multiply_adds(sizes),
                 why="each fragment once",
+                case=EVERY,
                 advice="A fragment holds 16 × 16 elements. How often does the warp load the same one?",
             ),
             Budget(
                 "instructions",
-                warp_multiply_adds(0.25),
+                warp_multiply_adds(0.25, A_BLOCK),
                 1.6,
                 "instructions",
                 naive=warp_multiply_adds(1),
                 why="a quarter of what the float32 lanes would need at least",
+                case=EVERY,
                 advice="Which instruction of your loop does the multiplying, and for how many elements?",
             ),
         ),
@@ -683,15 +729,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 "loaded bytes",
                 naive=half_tile_bytes(FRAGMENT),
                 why="tiles of 64 × 64, each element of a tile once",
+                case=EVERY,
                 advice="How many of the block's four warps load the same element of a?",
             ),
             Budget(
                 "shared_load_bytes",
-                lambda sizes: multiply_adds(sizes) / 8,
+                whole_tiles(lambda sizes: multiply_adds(sizes) / 8, FRAGMENT),
                 1.2,
                 "shared loads",
-                naive=lambda sizes: multiply_adds(sizes) / 4,
+                naive=whole_tiles(lambda sizes: multiply_adds(sizes) / 4, FRAGMENT),
                 why="four fragments for four products of a warp",
+                case=EVERY,
                 advice="Two fragments of a and two of b make four products. How many do you load?",
             ),
             _no_conflicts(
@@ -725,11 +773,12 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "instructions",
-                warp_multiply_adds(0.25),
+                warp_multiply_adds(0.25, A_BLOCK),
                 1,
                 "instructions",
                 naive=warp_multiply_adds(1),
                 why="a quarter of what the float32 lanes would need at least",
+                case=EVERY,
                 advice="Do the tensor cores still do the adding?",
             ),
         ),

@@ -47,7 +47,7 @@ def share(sense: str, value: float | None, limit: float, naive: float | None) ->
     if min(value, limit, naive) > 0:
         value, limit, naive = math.log(value), math.log(limit), math.log(naive)
     done = (value - naive) / (limit - naive)
-    return 0.0 if done > 1 else max(done, 0.0)
+    return 0.0 if done > 1 else max(0.0, done)
 
 
 def met(sense: str, value: float, limit: float) -> bool:

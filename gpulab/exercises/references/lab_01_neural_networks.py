@@ -186,7 +186,19 @@ def accumulate(plan: Sequence[Sequence[Any]], tokens: Sequence[int], batch: int,
         raise WrongAnswer("after the last passes no step follows: their gradients are lost.")
     if missing := [row for row in range(len(tokens)) if row not in done]:
         raise WrongAnswer(f"row {missing[0]} is in no pass; rows that do not fill a batch count as well.")
-    return {"passes": len(plan)}
+    fewest = sum(
+        _fewest_passes(tokens[first : first + batch], room) for first in range(0, len(tokens), batch)
+    )
+    return {"passes": len(plan), "passes too many": len(plan) - fewest}
+
+
+def _fewest_passes(tokens: Sequence[int], room: int) -> int:
+    """No division of a batch has fewer passes: from the longest row on, each as full as it gets."""
+    left, passes = sorted(tokens, reverse=True), 0
+    while left:
+        left = left[room // left[0] :]
+        passes += 1
+    return passes
 
 
 def _check_step(

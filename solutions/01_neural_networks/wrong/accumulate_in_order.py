@@ -1,4 +1,4 @@
-# exercise: neural.accumulate  fails: passes  says: short row
+# exercise: neural.accumulate  fails: passes, passes too many  says: short row
 def accumulate(tokens, batch, room):
     plan = []
     for first in range(0, len(tokens), batch):
