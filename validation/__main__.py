@@ -13,9 +13,8 @@ from typing import Any
 from gpulab import hardware
 from gpulab.messages import Message
 
-from . import measure, measured, model, sanitize, traces
+from . import machine, measure, measured, traces
 from .case import Variant
-from .compare import compare
 from .table import chosen
 
 STOPPED = 130  # exit code after an interrupt, as shells have it
@@ -110,7 +109,7 @@ def _inner(commands: Any) -> None:
             made.add_argument(argument, nargs="+" if argument == "keys" else None)
         made.set_defaults(do=lambda given: do(*(getattr(given, a) for a in arguments)))
 
-    inner("_about", lambda: print(json.dumps(measure.about())))
+    inner("_about", lambda: print(json.dumps(machine.about())))
 
     def launched(timed: bool) -> Callable[..., None]:
         return lambda file, result, keys: measure.write(result, measure.launch(file, keys, timed))
@@ -118,8 +117,23 @@ def _inner(commands: Any) -> None:
     inner("_begin", lambda file, result: measure.write(result, measure.begin(file)), "file", "result")
     inner("_time", launched(True), "file", "result", "keys")
     inner("_launch", launched(False), "file", "result", "keys")
-    inner("_doctor", lambda n, r: measure.write(r, sanitize.doctors(n)), "name", "result")
-    inner("_corpus", sanitize.launch, "name", "twin", "sheet")
+    inner("_doctor", _doctor, "name", "result")
+    inner("_corpus", _corpus, "name", "twin", "sheet")
+
+
+# What only some commands need is imported there: a measurement consists of many short processes.
+
+
+def _doctor(name: str, result: str) -> None:
+    from . import sanitize
+
+    measure.write(result, sanitize.doctors(name))
+
+
+def _corpus(name: str, twin: str, sheet: str) -> None:
+    from . import sanitize
+
+    sanitize.launch(name, twin, sheet)
 
 
 def _list(given: Any) -> None:
@@ -147,6 +161,8 @@ def _compile(given: Any) -> None:
 
 
 def _sanitize(given: Any) -> None:
+    from . import sanitize
+
     path = sanitize.run(given.only, given.out, given.again, minutes=given.minutes)
     print(f"To keep it: git add {path}, and python docs/make_doctor.py for the page.")
 
@@ -160,6 +176,8 @@ def _tell(text: str) -> None:
 
 
 def _model(given: Any) -> None:
+    from . import model
+
     gpu = hardware.find(given.gpu)
     kernels = model.model_all(_launches(chosen(given.only), given.sizes), gpu, _tell)
     text = json.dumps({"gpu": gpu.name, "kernels": kernels}, indent=1)
@@ -170,6 +188,9 @@ def _model(given: Any) -> None:
 
 
 def _compare(given: Any) -> int:
+    from . import model
+    from .compare import compare
+
     files = [given.measured] if given.measured else measured.files()
     if not files:
         print(

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gpulab.machine import Executed, Modelled, Traffic
-from gpulab.profile import METRICS, Report
+from gpulab.profile import METRICS
+
+if TYPE_CHECKING:  # what measures on a GPU models nothing
+    from gpulab.machine import Executed, Modelled, Traffic
+    from gpulab.profile import Report
 
 SECTOR = 32  # bytes
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpulab import device as devices
 from gpulab import hardware
-from gpulab.compile import CompiledKernel
 from gpulab.hardware import GPU, Figure
 from gpulab.machine.executed import of_kernel
 from gpulab.machine.modelled import caches_of, of_launches
@@ -19,52 +14,14 @@ from gpulab.machine.watching import watched
 from gpulab.profile.watch import Watch
 
 from .case import Variant, wrong
+from .compiled import compiling_for, digest
 from .metrics import TABLE, Ours
 
 SEEN = hardware.Source("the clock that a measurement of this validation saw", "gpulab", 2026)
-# What names the machine, the run or a line of the source, but no instruction.
-NAMES_ONLY = re.compile(r"^\s*(?://|\.file|\.loc|\.section|\.b8|\.b32|\.b64|[{}]\s*$).*$", re.MULTILINE)
 
 
 class WrongResult(AssertionError):
     """A kernel computed something else than NumPy."""
-
-
-def sheet_of(name: str) -> GPU:
-    """The data sheet of a GPU by the name that its driver has for it, as in ``NVIDIA H200 NVL``.
-
-    Raises hardware.UnknownGPU.
-    """
-    words = name.split()
-    for last in range(len(words), 0, -1):
-        for first in range(min(2, last)):
-            try:
-                return hardware.find(" ".join(words[first:last]))
-            except hardware.UnknownGPU:
-                continue
-    return hardware.find(name)
-
-
-@contextmanager
-def compiling_for(gpu: GPU) -> Iterator[devices.SimulatedDevice]:
-    """While it is entered, kernels are compiled for that GPU."""
-    device = devices.current()
-    before = device.gpu
-    try:
-        yield devices.simulate(gpu.name)
-    finally:
-        device.gpu = before
-
-
-def digest(kernel: CompiledKernel) -> str:
-    """A hash of the instructions of a kernel: the same on every machine for the same source and compiler."""
-    names = re.compile(
-        rf"\b(?:_Z|_cudapy_smem_|{re.escape(kernel.entry)})\w*"
-    )  # numba's count what came before
-    numbers: dict[str, str] = {}
-    text = NAMES_ONLY.sub("", kernel.ptx)
-    text = names.sub(lambda found: numbers.setdefault(found[0], f"name{len(numbers)}"), text)
-    return hashlib.sha256(re.sub(r"\s+", " ", text).encode()).hexdigest()[:16]
 
 
 def model(

@@ -77,6 +77,7 @@ class Identity:
 
     name: str
     cc: tuple[int, int]
+    sms: int
     l2_bytes: int
     driver_cuda: str
 
@@ -98,6 +99,7 @@ def identity() -> Identity:
             attribute(kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
             attribute(kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         ),
+        attribute(kinds.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
         attribute(kinds.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
         f"{int(version) // 1000}.{int(version) % 1000 // 10}",
     )

@@ -20,9 +20,10 @@ from gpulab.messages import Message
 from gpulab.sanitizer import sanitize as ask_doctor
 
 from . import children, compute_sanitizer, measured
+from .compiled import compiling_for
 from .compute_sanitizer import TOOLS, Unfinished
-from .measure import CHILD, CannotMeasure, Failed, child, machine, read, say
-from .model import compiling_for
+from .machine import CHILD, CannotMeasure, child, machine
+from .measure import Failed, read, say
 
 FOLDER = Path(__file__).parent / "sanitized"
 PATIENCE = 180.0  # seconds for one kernel under all tools

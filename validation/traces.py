@@ -23,7 +23,7 @@ from gpulab.messages import Message
 from gpulab.simt import Allocation
 
 from .case import FOLDER, Array, Variant
-from .model import compiling_for, digest
+from .compiled import compiling_for, digest
 
 FORMAT = 1
 CLOCK = "ticks"  # the kernel of clock.cu

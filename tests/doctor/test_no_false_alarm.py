@@ -16,7 +16,7 @@ from gpulab.sanitizer import sanitize
 from gpulab.simulated_cuda.transfers import to_device
 from tests.labs import notebooks
 from validation.case import Variant
-from validation.model import compiling_for
+from validation.compiled import compiling_for
 from validation.table import variants
 
 LABS = sorted(path.name for path in (notebooks.ROOT / "solutions").iterdir() if re.match(r"\d\d_", path.name))

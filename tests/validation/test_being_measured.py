@@ -27,6 +27,7 @@ from validation.model import model
 from validation.table import chosen
 
 BOTH = ("copy/cuda", "saxpy/cuda")
+ZEROS = ("banks-4B-1/cuda", "banks-4B-2/cuda")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def folder(tmp_path_factory) -> Path:
 def known(folder: Path) -> Path:
     """The launch traces of the kernels that these tests measure."""
     path = folder / "traces.json"
-    wanted = ["copy/cuda", "saxpy/cuda", "gather/cuda"]
+    wanted = [*BOTH, *ZEROS, "gather/cuda"]
     command = [sys.executable, "-m", "validation", "compile", "--out", str(path), "--only", *wanted]
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "GPULAB_SIMULATE": "1"})
     return path
@@ -87,6 +88,7 @@ def test_what_was_measured_is_kept_and_the_rest_is_measured_next_time(bench: Ben
     assert code == 0, text
     first = bench.data
     assert first["machine"]["gpu"] == "NVIDIA H200" and first["machine"]["driver"] == "580.65.06"
+    assert first["machine"]["sms"] == 132 and first["machine"]["l2_bytes"] == 1 << 20
     assert first["machine"]["ncu"] == "2025.3.0.0" and first["machine"]["compilers"]
     assert set(first["kernels"]["copy/cuda"]) == {"4096", "262144", "4194304"}
     one = first["kernels"]["copy/cuda"]["4096"]
@@ -141,7 +143,6 @@ def _running(folder: str) -> list[str]:
     return found
 
 
-@pytest.mark.slow  # many processes
 def test_without_permission_the_times_are_kept_and_the_cure_is_told(bench: Bench):
     code, text = bench.run("--only", "copy/cuda", STAND_IN_NCU="permission")
     assert code == 2
@@ -153,7 +154,6 @@ def test_without_permission_the_times_are_kept_and_the_cure_is_told(bench: Bench
     assert "counters" in bench.data["kernels"]["copy/cuda"]["4096"]
 
 
-@pytest.mark.slow  # many processes
 def test_a_counter_that_the_gpu_does_not_have_is_left_out_and_named(bench: Bench):
     missing = "sm__inst_executed_pipe_tensor.sum"
     code, text = bench.run("--only", "copy/cuda", STAND_IN_NCU=missing)
@@ -163,7 +163,6 @@ def test_a_counter_that_the_gpu_does_not_have_is_left_out_and_named(bench: Bench
     assert "pipe_tensor" not in counters and "pipe_alu" in counters
 
 
-@pytest.mark.slow  # many processes
 def test_a_kernel_that_breaks_is_named_and_the_others_go_on(bench: Bench):
     code, text = bench.run("--only", "gather/cuda", "copy/cuda", "--times-only")
     assert code == 0, text
@@ -178,7 +177,7 @@ def test_a_kernel_that_breaks_is_named_and_the_others_go_on(bench: Bench):
     ("environment", "says"),
     [
         ({"STAND_IN_CUDA": "12040"}, "the driver knows CUDA up to 12.4"),
-        ({"STAND_IN_GPU": "NVIDIA Something 9000"}, "no GPU is named"),
+        ({"STAND_IN_GPU": "NVIDIA GH200 480GB"}, "no GPU is named"),
         ({"STAND_IN_OTHER_CODE": "1"}, "machine code is for another GPU"),
     ],
 )
@@ -216,14 +215,13 @@ def test_launch_traces_need_no_compiler_where_they_are_measured(bench: Bench, tm
     assert code == 2 and "python -m validation compile" in text and "Traceback" not in text
 
 
-@pytest.mark.slow  # many processes
+@pytest.mark.slow  # compiles
 def test_without_launch_traces_it_compiles_first(bench: Bench):
     code, text = Bench(bench.folder, bench.out).run("--only", "copy/cuda", "--times-only")
     assert code == 0 and "compiling 1 kernels" in text, text
     assert set(bench.data["kernels"]) == {"copy/cuda"}
 
 
-@pytest.mark.slow  # many processes
 def test_launch_traces_of_another_gpu_or_of_nothing_are_refused(bench: Bench, tmp_path: Path):
     other = json.loads(bench.traces.read_text()) | {"sheet": "A100"}
     for name, text, says in (
@@ -237,7 +235,14 @@ def test_launch_traces_of_another_gpu_or_of_nothing_are_refused(bench: Bench, tm
         assert code == 2 and says in told and "Traceback" not in told
 
 
-@pytest.mark.slow  # many processes
+def test_results_that_are_wrong_in_the_same_way_stop_nothing(bench: Bench):
+    """The stand-in runs neither kernel, so that one after the other gives zeros."""
+    code, text = bench.run("--only", *ZEROS, "--times-only")
+    assert code == 0 and "can be taken of no kernel" not in text
+    assert set(bench.data["failed"]) == set(ZEROS) and len(set(bench.data["failed"].values())) == 1
+
+
+@pytest.mark.slow  # lets twenty seconds pass
 def test_when_its_time_is_over_it_ends_and_nothing_is_called_broken(bench: Bench):
     code, text = bench.run("--only", "copy/cuda", "--times-only")
     assert code == 0, text
@@ -249,7 +254,7 @@ def test_when_its_time_is_over_it_ends_and_nothing_is_called_broken(bench: Bench
     assert "2 not complete" in text
 
 
-@pytest.mark.slow  # many processes
+@pytest.mark.slow  # tries two kernels one by one, twice
 def test_where_counters_work_for_no_kernel_it_does_not_try_all(bench: Bench):
     code, text = bench.run("--only", *BOTH, STAND_IN_NCU="broken")
     assert code == 2 and "counters can be taken of no kernel" in text and "Traceback" not in text
@@ -258,7 +263,6 @@ def test_where_counters_work_for_no_kernel_it_does_not_try_all(bench: Bench):
     assert code == 0 and not bench.data["failed"], "what was no kernel's fault is tried again"
 
 
-@pytest.mark.slow  # many processes
 def test_another_version_of_the_profiler_with_another_table_is_read(bench: Bench):
     code, text = bench.run("--only", "copy/cuda", STAND_IN_NCU="another")
     assert code == 0, text
@@ -268,7 +272,6 @@ def test_another_version_of_the_profiler_with_another_table_is_read(bench: Bench
     )
 
 
-@pytest.mark.slow  # many processes
 def test_a_kernel_that_does_not_load_is_named_and_the_others_go_on(bench: Bench):
     code, text = bench.run("--only", *BOTH, "--times-only", STAND_IN_MISSING="saxpy")
     assert code == 0, text
@@ -276,7 +279,6 @@ def test_a_kernel_that_does_not_load_is_named_and_the_others_go_on(bench: Bench)
     assert "CUDA_ERROR_NOT_FOUND" in bench.data["failed"]["saxpy/cuda"]
 
 
-@pytest.mark.slow  # many processes
 def test_another_driver_does_not_go_on_with_the_file(bench: Bench):
     bench.run("--only", "copy/cuda", "--times-only")
     data = bench.data
@@ -287,7 +289,7 @@ def test_another_driver_does_not_go_on_with_the_file(bench: Bench):
     assert bench.data == data
 
 
-@pytest.mark.slow  # many processes
+@pytest.mark.slow  # eight processes under tools
 def test_the_corpus_runs_under_all_four_tools(bench: Bench):
     name = "a dynamic tile has no barrier"
     code, text = bench.run("--only", name, command="sanitize", STAND_IN_REPORT="racecheck")

@@ -13,8 +13,8 @@ from gpulab.plot import style
 from validation import children, goals, measured
 from validation.case import Variant
 from validation.compare import compare
-from validation.measure import CHILD, child
-from validation.model import WrongResult, model_all, sheet_of
+from validation.machine import CHILD, child
+from validation.model import WrongResult, model_all
 from validation.plot import predicted
 from validation.table import chosen
 
@@ -112,28 +112,6 @@ def test_the_figure_says_how_many_are_near_and_names_the_farthest():
     assert picture.png().startswith(b"\x89PNG")
     with pytest.raises(style.NothingToDraw):
         predicted({}, "H200")
-
-
-@pytest.mark.parametrize(
-    ("name", "sheet"),
-    [
-        ("NVIDIA H200", "H200"),
-        ("NVIDIA H200 NVL", "H200"),
-        ("NVIDIA A100-SXM4-80GB", "A100"),
-        ("NVIDIA H100 80GB HBM3", "H100"),
-        ("NVIDIA H100 PCIe", "H100 PCIe"),
-        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
-        ("Tesla T4", "T4"),
-        ("NVIDIA L4", "L4"),
-    ],
-)
-def test_the_drivers_name_of_a_gpu_leads_to_its_data_sheet(name: str, sheet: str):
-    assert sheet_of(name).name == hardware.find(sheet).name
-
-
-def test_an_unknown_gpu_has_no_data_sheet():
-    with pytest.raises(hardware.UnknownGPU):
-        sheet_of("NVIDIA Something 9000")
 
 
 def test_machine_code_has_the_same_name_in_another_process(modelled, tmp_path):

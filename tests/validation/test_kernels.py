@@ -11,8 +11,9 @@ import pytest
 from gpulab import hardware
 from validation import children
 from validation.case import CUDA_C, NUMBA, Variant, in_cuda_c, in_numba, wrong
-from validation.measure import CHILD, PATIENCE, child, installed, machine
-from validation.model import compiling_for, model
+from validation.compiled import compiling_for
+from validation.machine import CHILD, PATIENCE, child, installed, machine
+from validation.model import model
 from validation.table import FILES, KERNELS, UnknownKernel, chosen, variants
 
 each = pytest.mark.parametrize("variant", variants(), ids=lambda variant: variant.key)

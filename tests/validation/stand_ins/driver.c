@@ -44,6 +44,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute kind, CUdevice devi
 {
     *value = kind == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9
         : kind == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE             ? 1 << 20
+        : kind == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT      ? 132
                                                                 : 0;
     return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
