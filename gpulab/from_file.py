@@ -37,6 +37,7 @@ class Unit:
 
     tree: ast.Module
     file: str  # what messages call its source
+    may_fail: bool = False  # as Jupyter has it, by a tag of the cell: what comes after it is run all the same
 
     @cached_property
     def _names(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -83,21 +84,22 @@ def units(path: Path) -> list[Unit]:
             tree = ast.parse(text, str(path))
             return [Unit(ast.Module([statement], []), str(path)) for statement in tree.body]
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-        return [unit for number, cell in enumerate(cells, 1) if (unit := _cell(path, number, cell["source"]))]
+        return [unit for number, cell in enumerate(cells, 1) if (unit := _cell(path, number, cell))]
     except SyntaxError as error:
         raise NotInFile(f"{error.filename}, line {error.lineno}: {error.msg}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotInFile(f"{path} cannot be read: {type(error).__name__}: {error}") from None
 
 
-def _cell(path: Path, number: int, source: str | list[str]) -> Unit | None:
+def _cell(path: Path, number: int, cell: dict[str, Any]) -> Unit | None:
     """A cell without its magic lines; its lines are kept where messages look for them."""
-    text = re.sub(r"(?m)^([ \t]*)[%!].*$", r"\1pass", "".join(source))
-    if text.startswith("pass") and "".join(source).startswith("%%"):
+    source = "".join(cell["source"])
+    text = re.sub(r"(?m)^([ \t]*)[%!].*$", r"\1pass", source)
+    if text.startswith("pass") and source.startswith("%%"):
         return None  # all of the cell is some other language
     file = f"{path}, code cell {number}"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    return Unit(ast.parse(text, file), file)
+    return Unit(ast.parse(text, file), file, "raises-exception" in cell.get("metadata", {}).get("tags", []))
 
 
 def needed(parts: Iterable[Unit], names: Iterable[str]) -> list[Unit]:
@@ -118,6 +120,8 @@ def run(parts: Iterable[Unit]) -> dict[str, Any]:
         try:
             exec(code, names)
         except Exception as error:
+            if unit.may_fail:
+                continue
             said = str(error)
             if not isinstance(error, Message | SimulationError):
                 here = error.__traceback__.tb_next if error.__traceback__ else None

@@ -72,6 +72,20 @@ def test_an_exercise_of_a_notebook_is_checked_and_a_failed_one_is_no_error(
     assert "should be" in capsys.readouterr().out
 
 
+def test_a_cell_that_is_there_to_fail_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup, launch = SCRIPT.partition("def unrelated")[0], "a = np.ones(64, np.float32)\nmine[1, 64](a, a)"
+    sources = (setup, "a = np.ones(2, np.float32)\nmine[1, 1](a)", launch)
+    path = tmp_path / "lab.ipynb"
+    for tags, code in (["raises-exception"], 0), ([], 1):
+        cells = [{"cell_type": "code", "source": source, "metadata": {}} for source in sources]
+        cells[1]["metadata"] = {"tags": tags}
+        path.write_text(json.dumps({"cells": cells}))
+        assert cli.main(["profile", f"{path}::mine"]) == code
+        assert ("256 B read" in capsys.readouterr().out) is (code == 0)
+
+
 def test_a_kernel_is_profiled_at_the_launch_of_the_file(
     script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.exercises import Budget, budgets, messages
 from gpulab.exercises.scoring import score, share
+from tests.exercises import toys
 
 
 @pytest.mark.parametrize(
@@ -72,3 +75,12 @@ def test_next_to_the_limit_the_difference_is_told_and_not_a_ratio_of_one() -> No
     asked = Budget("global_requests", 1026, 1, "requests", advice="That is {times} × it. Why?")
     assert budgets.question(asked, score(asked, 1030, {})) == "That is 4 requests more than the budget. Why?"
     assert budgets.question(asked, score(asked, 2052, {})) == "That is 2 × it. Why?"
+
+
+def test_of_what_was_counted_at_many_questions_the_worst_stays() -> None:
+    limits = (Budget("steps", 5, 1, "steps"), Budget("found", 5, 1, "found", sense=">="))
+    asked = dataclasses.replace(toys.DOUBLE, budgets=limits)
+    counts: dict[str, float] = {}
+    for steps, found in ((3, 8), (7, 6), (5, 9)):
+        budgets.keep_worst(asked, counts, {"steps": steps, "found": found, "beside": steps})
+    assert counts == {"steps": 7, "found": 6, "beside": 7}
