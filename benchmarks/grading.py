@@ -153,29 +153,31 @@ def processor() -> float:
 def hand_in(lab: str, folder: Path, students: int) -> None:
     """Notebooks with the solutions, every third with a wrong answer, no two the same."""
     source = ROOT / "solutions" / lab
-    solved = jupytext.read(source / f"{lab}.py")
-    answers = {
-        c.metadata.nbgrader.grade_id: c.source
-        for c in solved.cells
-        if is_solution(c) and c.cell_type == "code"
-    }
     wrong = [(path, path.read_text()) for path in sorted((source / "wrong").glob("*.py"))]
-    names = {f"{name}_": name for name in answers}
-    released = nbformat.read(ROOT / "labs" / lab / f"{lab}.ipynb", 4)
-    for number in range(students):
-        chosen = dict(answers)
-        path, text = wrong[number % len(wrong)]
-        cell = next((name for start, name in names.items() if path.name.startswith(start)), None)
-        if number % 3 == 0 and cell:
-            chosen[cell] = text
-        first = next(iter(chosen))
-        chosen[first] += f"\n# submission {number}"
-        for notebook_cell in released.cells:
-            name = notebook_cell.metadata.get("nbgrader", {}).get("grade_id")
-            notebook_cell.source = chosen.get(name, notebook_cell.source)
-        place = folder / f"s{number:04}" / lab
-        place.mkdir(parents=True)
-        nbformat.write(released, place / f"{lab}.ipynb")
+    for released in sorted((ROOT / "labs" / lab).glob("*.ipynb")):
+        notebook = nbformat.read(released, 4)
+        solved = jupytext.read(source / f"{released.stem}.py")
+        answers = {
+            c.metadata.nbgrader.grade_id: c.source
+            for c in solved.cells
+            if is_solution(c) and c.cell_type == "code"
+        }
+        names = {f"{name}_": name for name in answers}
+        for number in range(students):
+            chosen = dict(answers)
+            path, text = wrong[number % len(wrong)]
+            cell = next((name for start, name in names.items() if path.name.startswith(start)), None)
+            if number % 3 == 0 and cell:
+                chosen[cell] = text
+            if chosen:
+                first = next(iter(chosen))
+                chosen[first] += f"\n# submission {number}"
+            for notebook_cell in notebook.cells:
+                name = notebook_cell.metadata.get("nbgrader", {}).get("grade_id")
+                notebook_cell.source = chosen.get(name, notebook_cell.source)
+            place = folder / f"s{number:04}" / lab
+            place.mkdir(parents=True, exist_ok=True)
+            nbformat.write(notebook, place / released.name)
 
 
 def is_solution(cell: nbformat.NotebookNode) -> bool:
@@ -224,9 +226,9 @@ def stock(lab: str, students: int, processes: int, folder: Path, launches: Launc
     roots = []
     for part in range(processes):
         root = course(folder / f"stock{part}", lab)
-        source = root / "solutions" / lab / f"{lab}.py"
-        jupytext.write(jupytext.read(source), source.with_suffix(".ipynb"))
-        source.unlink()
+        for source in (root / "solutions" / lab).glob("*.py"):
+            jupytext.write(jupytext.read(source), source.with_suffix(".ipynb"))
+            source.unlink()
         shutil.rmtree(root / "solutions" / lab / "wrong")
         (root / "nbgrader_config.py").write_text(STOCK.format(root=str(root)))
         roots.append(root)
@@ -265,7 +267,9 @@ def stock(lab: str, students: int, processes: int, folder: Path, launches: Launc
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--students", type=int, default=200)
-    parser.add_argument("--stock", type=int, default=8, help="submissions for nbgrader, which takes its time")
+    parser.add_argument(
+        "--stock", type=int, default=8, help="submissions for nbgrader, which takes its time; 0 for none"
+    )
     parser.add_argument("--lab", default="04_memory_hierarchy")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
@@ -283,10 +287,11 @@ def main() -> None:
             simulated, last = parts(found, students)
             row("here", found, students, simulated, last)
             ours.append((students, found))
-        them = stock(options.lab, options.stock, options.workers, folder, launches)
-        simulated, other = parts(them, options.stock)
-        row("nbgrader", them, options.stock, simulated, other)
-    print(f"overhead: nbgrader's is {other / last:.1f} times ours (goal: 4)")
+        if options.stock:
+            them = stock(options.lab, options.stock, options.workers, folder, launches)
+            simulated, other = parts(them, options.stock)
+            row("nbgrader", them, options.stock, simulated, other)
+            print(f"overhead: nbgrader's is {other / last:.1f} times ours (goal: 4)")
     for (few, before), (many, after) in pairwise(ours):
         more = (after["processor"] - before["processor"]) / (many - few)
         print(f"from {few} to {many} students: {more:.2f} s of the processor for each one more")
