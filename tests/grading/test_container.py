@@ -218,3 +218,24 @@ def test_doctor_tells_whether_podman_limits_processes_together(inside: dict[str,
     rows = {what: (good, words) for what, good, words in sandbox.describe()}
     assert rows["container"] == (True, "podman")
     assert rows["process limit"][0] == (str(LIMITS.processes) in inside["processes"])
+
+
+@pytest.mark.usefixtures("containers")
+def test_in_a_container_doctor_says_what_bubblewrap_lacks_and_the_guides_options_give_it(
+    tmp_path: Path,
+) -> None:
+    container.make_record(tmp_path)
+    rooms = [(str(ROOT / room), f"/course/{room}") for room in ("gpulab", "grading")]
+    mounts = [*container.system(), *rooms]
+    plain = container.command("podman", "gpulab-nested", mounts, [], tmp_path, container.TRIAL)
+    ask = "from grading import sandbox; print(sandbox.no_bubblewrap())"
+    inside = ["/usr/bin/env", "PYTHONPATH=/course", sys.executable, "-c", ask]
+
+    def reason(*options: str) -> str:
+        command = [*plain[:2], *options, *plain[2:], *inside]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert "/proc has masks" in reason("--security-opt=seccomp=unconfined")
+    guide = " ".join((ROOT / "grading" / "README.md").read_text(encoding="utf-8").split())
+    options = guide.partition("with podman `")[2].partition("`")[0]
+    assert reason(*options.split()) == ""
