@@ -31,7 +31,7 @@ LATENCY: dict[str, Figure] = {
     "fp64": Figure(8, "cycles", ACCEL_SIM, "H100; 6 in the A100's"),
     "xu": Figure(23, "cycles", ACCEL_SIM, "A100 and H100"),
     "tensor": Figure(32, "cycles", PPT_GPU, "Ampere, summed in float32; 16 in float16"),
-    "uniform": Figure(6, "cycles", ASSUMED),
+    "uniform": Figure(4, "cycles", ACCEL_SIM, "A100 and H100"),
     "control": Figure(4, "cycles", ACCEL_SIM, "branches"),
     "adu": Figure(20, "cycles", ASSUMED, "constants that the cache has"),
     "other": Figure(20, "cycles", ASSUMED, "clocks"),
