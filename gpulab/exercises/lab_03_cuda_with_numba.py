@@ -215,13 +215,15 @@ def _whole_rows(of_whole: float) -> Callable[[Sizes], float]:
     return lambda sizes: of_whole if _n(sizes, "cols") % LANES == 0 else of_whole + 1
 
 
-def _sectors_in_all(limit: Callable[[Sizes], float], points: float, advice: str) -> Budget:
+def _sectors_in_all(
+    limit: Callable[[Sizes], float], points: float, advice: str, why: str = "no element twice"
+) -> Budget:
     return Budget(
         metric="global_sectors",
         limit=limit,
         points=points,
         label="sectors in all",
-        why="no element twice",
+        why=why,
         advice=f"That is {{times}} × what the elements need. {advice}",
         case=EVERY,
     )
@@ -284,7 +286,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         hints=(
             "Which three numbers tell a thread its place in the whole grid?",
-            "i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x, or cuda.grid(1) for short.",
+            "How many threads do the blocks before yours have? Your place in your own block comes on top.",
             "Threads with i >= a.size must do nothing: put the one line of work under `if i < a.size:`.",
         ),
         section="1 · One thread, one element",
@@ -505,7 +507,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Does your loop write to c in each round? A sum fits in a register.",
             ),
             _sectors_in_all(
-                _sectors_of_product, 0.5, "Which elements of a and b does one thread read, and how often?"
+                _sectors_of_product,
+                0.5,
+                "Which elements of a and b does one thread read, and how often?",
+                "no element twice by a thread",
             ),
         ),
         rtol=1e-4,
