@@ -18,13 +18,14 @@ from .verdict import Detail, Part
 def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) -> tuple[Part, ...]:
     """All answers right, or what is wrong with the first that is not; then budgets on what was counted."""
     counts: dict[str, dict[str, float]] = {case.name: {} for case in exercise.cases}
-    return parts(
-        exercise,
-        fn,
-        lambda case: _at(exercise, case, fn, reference, counts[case.name]),
-        lambda: budgets.of_counts(exercise, counts),
-        "set",
-    )
+    with by_hand.refused(exercise.by_hand):  # once: it may be asked a hundred thousand questions
+        return parts(
+            exercise,
+            fn,
+            lambda case: _at(exercise, case, fn, reference, counts[case.name]),
+            lambda: budgets.of_counts(exercise, counts),
+            "set",
+        )
 
 
 def _at(
@@ -37,8 +38,7 @@ def _at(
     for arguments in questions:
         call = f"{name_of(fn)}({', '.join(answer_words(a, 40) for a in arguments)})"
         try:
-            with by_hand.refused(exercise.by_hand):
-                got = normal(fn(*deepcopy(arguments)))
+            got = normal(fn(*deepcopy(arguments)))
         except NotAnAnswer as odd:
             return Failure(case, (Detail(messages.odd_answer(call, str(odd))),), True)
         except NotImplementedError as error:
