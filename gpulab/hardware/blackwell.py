@@ -52,7 +52,7 @@ B200 = GPU(
     l2_bytes=Figure(126.5 * MIB, "B", B200_DRIVER),
     dram_bytes=Figure(180e9, "B", _S),
     dram_bandwidth=Figure(8e12, "B/s", _S, "a device reports 7,680 bits at 7.99 Gbit/s, 7.67 TB/s"),
-    l2_seen=Figure(21e12, "B/s", B200_SEEN, "of data on the die that asks for them"),
+    l2_seen=Figure(21e12, "B/s", B200_SEEN, "of data on the die that asks for them, as others quote it"),
     tdp=Figure(1000, "W", _S),
     tensor_fma={
         "float64": Figure(64, "FMA/clock/SM", _S, "from the stated rate"),
@@ -81,7 +81,7 @@ B200 = GPU(
         "int8": Figure(9e15, "OP/s", _S),
     },
     stated={"float32": Figure(75e12, "FLOP/s", _S), "float64": Figure(37e12, "FLOP/s", _S)},
-    l1_latency=Figure(39, "cycles", B200_SEEN),
+    l1_latency=Figure(39, "cycles", B200_SEEN, "as others quote it"),
     bus_bits=Figure(7680, "bit", B200_DRIVER),
     transistors=Figure(208e9, "transistors", _S, "two dies"),
     host_link="PCIe 5.0 ×16",
@@ -337,16 +337,13 @@ RTX5080 = GPU(
         "int8": Figure(900.4e12, "OP/s", _P),
     },
     stated={"float32": Figure(56.3e12, "FLOP/s", _P), "int32": Figure(56.3e12, "OP/s", _P)},
-    gpcs=Figure(7, "GPCs", _P),
-    tpcs=Figure(42, "TPCs", _P),
     bus_bits=Figure(256, "bit", _P),
-    die_area=Figure(378, "mm²", _P),
-    transistors=Figure(45.6e9, "transistors", _P),
     host_link="PCIe 5.0 ×16",
     aliases=("rtx5080", "5080", "geforce rtx 5080"),
 )
 
 _W = PRO_PAPER
+_QUOTED = "as others quote the paper"
 
 # The RTX 5090's chip with more of its SMs, and tensor cores at their full rate.
 PRO_6000 = replace(
@@ -354,7 +351,7 @@ PRO_6000 = replace(
     name="RTX PRO 6000",
     product="RTX PRO 6000 Blackwell Workstation Edition 96 GB",
     sms=Figure(188, "SMs", PRO_6000_SHEET, "24,064 FP32 lanes at 128 per SM"),
-    boost_clock=Figure(2617e6, "Hz", _W),
+    boost_clock=Figure(2617e6, "Hz", _W, _QUOTED + ", and what devices report"),
     tensor_clock=Figure(2617e6, "Hz", _W),
     l2_bytes=Figure(128 * MIB, "B", XLA_DEVICES),
     dram_bytes=Figure(96e9, "B", PRO_6000_SHEET),
@@ -367,9 +364,9 @@ PRO_6000 = replace(
         "float4": Figure(2048, "FMA/clock/SM", _W),
     },
     tensor_dense={
-        "float16": Figure(503.8e12, "FLOP/s", _W),
-        "bfloat16": Figure(503.8e12, "FLOP/s", _W),
-        "float8": Figure(1007.6e12, "FLOP/s", _W),
+        "float16": Figure(503.8e12, "FLOP/s", _W, _QUOTED),
+        "bfloat16": Figure(503.8e12, "FLOP/s", _W, _QUOTED),
+        "float8": Figure(1007.6e12, "FLOP/s", _W, _QUOTED),
         "float4": Figure(
             2000e12, "FLOP/s", PRO_6000_SHEET, "half of the stated rate, which is with sparsity"
         ),

@@ -30,7 +30,7 @@ _WHOLE_L2 = Figure(
     RRZE,
     "as devices report it; in h200.txt the rate holds up to 44 MB, in h100_pcie.txt to 37 MB",
 )
-_CARD = "measured on an H800 PCIe, the same chip with as many SMs"
+_CARD = "measured on an H800 PCIe, the same chip with as many SMs; as others quote it"
 _BOARD = "measured on a GH200, the same architecture at 1.98 GHz"
 
 H100 = GPU(
