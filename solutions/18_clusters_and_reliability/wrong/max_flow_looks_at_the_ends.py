@@ -1,4 +1,4 @@
-# exercise: cluster.max_flow  fails: right  says: first wrong at
+# exercise: cluster.max_flow  fails: right  says: first wrong:
 
 
 def max_flow(links, source, sink):

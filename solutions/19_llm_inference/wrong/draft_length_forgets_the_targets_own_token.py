@@ -1,4 +1,4 @@
-# exercise: decode.draft_length  fails: right  says: first wrong at
+# exercise: decode.draft_length  fails: right  says: first wrong:
 
 
 def draft_length(acceptance, draft, batch, ridge, most):

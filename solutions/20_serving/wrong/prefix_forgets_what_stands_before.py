@@ -1,4 +1,4 @@
-# exercise: serve.prefix  fails: right  says: first wrong at
+# exercise: serve.prefix  fails: right  says: first wrong:
 
 
 def prefix(prompts, capacity, size):
