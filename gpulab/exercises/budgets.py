@@ -53,7 +53,7 @@ def parts(exercise: Exercise, value_at: ValueAt, advice: Advice) -> tuple[Part, 
         scores = [
             (score(budget, value_at(budget, case), case.sizes), case) for case in cases_of(exercise, budget)
         ]
-        got, case = min(reversed(scores), key=lambda each: each[0].share)
+        got, case = min(reversed(scores), key=lambda each: round(each[0].share, 9))
         details = () if got.met or got.value is None else advice(budget, case, got)
         if details and len(scores) > 1:
             details = (Detail(messages.counted_at(case.name)), *details)
