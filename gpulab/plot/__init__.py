@@ -44,7 +44,7 @@ from .speedup import speedup  # noqa: E402
 from .stacked import stacked  # noqa: E402
 from .step_table import step_table  # noqa: E402
 from .stride_sweep import stride_sweep  # noqa: E402
-from .style import Picture  # noqa: E402
+from .style import Picture, axes, picture  # noqa: E402
 from .tile_map import tile_map  # noqa: E402
 from .tile_order import tile_order  # noqa: E402
 from .time_breakdown import time_breakdown  # noqa: E402
@@ -65,6 +65,7 @@ __all__ = [
     "Steps",
     "accesses",
     "attempts",
+    "axes",
     "bank_grid",
     "bars",
     "bit_fields",
@@ -89,6 +90,7 @@ __all__ = [
     "pareto",
     "parts",
     "patterns",
+    "picture",
     "ridges",
     "roofline",
     "schedule",

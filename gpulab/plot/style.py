@@ -15,7 +15,9 @@ import textwrap
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -103,6 +105,28 @@ def begin(ax: Axes | None, width: float, height: float) -> tuple[Axes, bool]:
         label.set_color(INK)
         label.set_fontsize(TEXT + 1)
     return ax, given
+
+
+def axes(width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any) -> Any:
+    """Empty axes for a figure of one's own that looks like the others, `width` × `height` inches in all.
+
+    Several come as an array (rows, columns), without axes of length 1; `shared` is as in matplotlib's
+    ``Figure.subplots``. `picture` shows what was drawn on them.
+    """
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.patch.set_alpha(0)
+    made = figure.subplots(rows, columns, **shared)
+    for ax in np.ravel(made):
+        begin(ax, width, height)
+    return made
+
+
+def picture(ax: Axes, caption: str = "") -> Picture:
+    """What was drawn on `axes`, with a caption that is the alt text, too; without one, those of the figures
+    that were drawn there. `ax` is any of them."""
+    if caption:
+        return finish(ax, caption, given=False)
+    return Picture(ax, " ".join(getattr(ax.get_figure(root=True), "captions", [])), shown=False)
 
 
 def finish(ax: Axes, caption: str, given: bool) -> Picture:

@@ -832,14 +832,12 @@ def influence(model, tokens, present=None):
     return torch.stack(changed, 1)
 
 
-import matplotlib.pyplot as plt
-
-fig, axes = plt.subplots(1, 2, figsize=(8, 4.9), layout="constrained")
+axes = gpulab.plot.axes(8, 4.9, 1, 2)
 present = torch.tensor([[False] * 3 + [True] * 9])
 for ax, title, where in zip(axes, ("no padding", "padding at 0, 1, 2"), (None, present), strict=True):
     gpulab.plot.mask(influence(model, tokens[:, :12], where), "logits of place", "token changed", ax)
     ax.set_title(title)
-plt.show()
+gpulab.plot.picture(axes[0])
 
 # %% [markdown]
 # ## 12 · Shifted labels, padding, and who may look where

@@ -30,7 +30,7 @@ from numba import float32, njit
 
 import gpulab
 from gpulab import cuda, hardware
-from gpulab.plot import Point, bars, occupancy, roofline, style
+from gpulab.plot import Point, axes, bars, occupancy, picture, roofline, style
 
 gpulab.start("03")
 
@@ -297,15 +297,13 @@ slots = int(a100.sms) * held.active_blocks
 sides = np.arange(64, 1600, 16)
 plans = [plan_launch(int(n), int(n), [16, 16], slots) for n in sides]
 share = [100 * gx * gy / (waves * slots) for gx, gy, _, waves in plans]
-ax, _ = style.begin(None, 7, 3)
+ax = axes(7, 3)
 ax.plot(sides, share, color=style.DEEP)
 ax.set(xlabel="rows = columns", ylabel="slots with work (%)", ylim=(0, 118))
 for wave, said in ((1, "1 wave"), (2, "2"), (3, "3")):
     full = 16 * int((wave * slots) ** 0.5)
     ax.annotate(said, (full, 100), xytext=(0, 4), textcoords="offset points", ha="center", color=style.INK)
-style.finish(
-    ax, f"With {slots} slots the share drops by half when one more block starts a second wave.", False
-)
+picture(ax, f"With {slots} slots the share drops by half when one more block starts a second wave.")
 
 # %% [markdown]
 # **Why.** Right after a wave is full, a few more blocks start another one and the share drops by half; the
@@ -625,7 +623,7 @@ gpulab.need(diffuse)
 rod = np.zeros(200, np.float32)
 rod[80:120] = 1.0
 on_device, after_steps = cuda.to_device(rod), cuda.device_array(200, np.float32)
-ax, _ = style.begin(None, 7, 3)
+ax = axes(7, 3)
 places = {1: ("1 step", 117), 300: ("300 steps", 116), 2000: ("2000 steps", 140)}
 for (steps, (label, cell)), colour in zip(places.items(), (style.INK, style.AMBER, style.ALARM), strict=True):
     diffuse(on_device, after_steps, steps)
@@ -633,7 +631,7 @@ for (steps, (label, cell)), colour in zip(places.items(), (style.INK, style.AMBE
     ax.plot(values, color=colour)
     ax.annotate(label, (cell, values[cell]), xytext=(16, 0), textcoords="offset points", color=style.INK)
 ax.set(xlabel="cell", ylabel="temperature", ylim=(0, 1.18))
-style.finish(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sides.", False)
+picture(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sides.")
 
 # %% [markdown]
 # **Why.** One array that is read and written in the same launch is a **race**: a cell may read its neighbour
@@ -797,7 +795,7 @@ kernels = np.arange(1, 31)
 steps_of = [[["gpu", [f"v{i}"], [f"v{i + 1}"]] for i in range(s)] for s in kernels]
 planned = np.array([len(plan_copies(steps, [f"v{s}"])) for s, steps in zip(kernels, steps_of, strict=True)])
 on_gpu = kernels * 2 * array / float(a100.dram_bandwidth)
-ax, _ = style.begin(None, 7, 3.2)
+ax = axes(7, 3.2)
 for copies, label, colour in (
     (4 * kernels, "NumPy arrays", style.ALARM),
     (planned, "your plan", style.DEEP),
@@ -814,10 +812,9 @@ for copies, label, colour in (
         color=style.INK,
     )
 ax.set(xlabel="kernels in the program", ylabel="time (ms), modelled", yscale="log", xlim=(0, 37))
-style.finish(
+picture(
     ax,
     "Copied for each kernel, arrays spend nearly all the time on the way; copied once, ever less of it.",
-    False,
 )
 
 # %% [markdown]
@@ -940,10 +937,10 @@ def mandelbrot(out, limit):
 steps_of_pixel = np.zeros((160, 192), np.int32)
 wide = gpulab.profile(mandelbrot[(6, 20), (32, 8)], steps_of_pixel, 100)
 tall = gpulab.profile(mandelbrot[(24, 5), (8, 32)], steps_of_pixel, 100)
-ax, _ = style.begin(None, 5, 4.2)
+ax = axes(5, 4.2)
 ax.imshow(np.log1p(steps_of_pixel), cmap="cividis")
 style.bare(ax)
-style.finish(ax, "The bright pixels run all 100 steps, dark ones leave after a few.", False)
+picture(ax, "The bright pixels run all 100 steps, dark ones leave after a few.")
 
 # %%
 wide.compare(tall)

@@ -32,7 +32,7 @@
 import numpy as np
 
 import gpulab
-from gpulab import cuda
+from gpulab import cuda, plot
 
 gpulab.start("04")
 
@@ -85,9 +85,7 @@ gpulab.predict("memory.all_registers", measured=int(a100.sms) * a100.capability.
 # logarithmic.
 
 # %%
-import matplotlib.pyplot as plt
-
-fig, ax = plt.subplots(figsize=(7, 3.4))
+ax = plot.axes(7, 3.4)
 for name, colour, marker, drop in (("A100", "#0072b2", "o", -11), ("H100", "#d55e00", "s", 5)):
     gpu = hardware.find(name)
     levels = {
@@ -99,7 +97,7 @@ for name, colour, marker, drop in (("A100", "#0072b2", "o", -11), ("H100", "#d55
     ax.plot(*zip(*points, strict=True), marker + "-", color=colour)
     ax.annotate(name, points[-1], xytext=(8, drop), textcoords="offset points", color=colour)
 for level, point, offset in zip(levels, points, ((18, -14), (-26, 8), (-36, 8)), strict=True):
-    ax.annotate(level, point, xytext=offset, textcoords="offset points")
+    ax.annotate(level, point, xytext=offset, textcoords="offset points", color="#767676")
 ax.set(
     xscale="log",
     yscale="log",
@@ -107,9 +105,8 @@ ax.set(
     ylabel="latency (cycles)",
     ylim=(15, 1500),
 )
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
 print(gpu.dram_latency.source)
+plot.picture(ax, "Shared memory answers soonest and holds least, DRAM the other way round.")
 
 # %% [markdown]
 # From shared memory to DRAM an access takes more than twenty times as long, and the level holds hundreds of
@@ -235,18 +232,19 @@ by_stride = {stride: counted(stride, 0) for stride in range(1, 17)}
 by_shift = {shift: counted(1, shift) for shift in range(17)}
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
+axes = plot.axes(9, 3.2, 1, 2, sharey=True)
 for ax, values, name in ((axes[0], by_stride, "stride"), (axes[1], by_shift, "shift")):
     ax.bar(list(values), list(values.values()), color="#0072b2", width=0.7)
     ax.axhline(4, color="#d55e00", linewidth=1.2)
-    ax.set(xlabel=f"{name} (elements of 4 B)")
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.set(xlabel=f"{name} (elements of 4 B)", xticks=range(0, 17, 4))
 axes[0].set(ylabel="sectors per request", ylim=(0, 36))
-axes[0].annotate("a sector for each lane", (12, 32), xytext=(0, 4), textcoords="offset points", ha="center")
+axes[0].annotate("a sector for each lane", (12, 32.6), ha="center", color="#767676")
 axes[1].annotate(
     "the least possible: 4", (8, 4), xytext=(0, 14), textcoords="offset points", ha="center", color="#d55e00"
 )
-plt.show()
+plot.picture(
+    axes[0], "A stride costs more with each step, up to 32 sectors; a shift costs one more, or none."
+)
 
 # %% [markdown]
 # Each step in stride costs four sectors more until every lane has its own, from 8 on; a shift costs one
@@ -894,7 +892,7 @@ resident = [8, 16, 24, 32, 40, 48, 52, 56, 64]
 needed = [32 * fetched_per_element(warps, l1) for warps in resident]
 
 # %%
-fig, ax = plt.subplots(figsize=(7, 3))
+ax = plot.axes(7, 3)
 ax.plot(resident, needed, "o-", color="#0072b2")
 ax.axhline(4, color="#d55e00", linewidth=1.2)
 ax.annotate(
@@ -907,10 +905,12 @@ ax.annotate(
     textcoords="offset points",
     ha="right",
     va="center",
+    color="#767676",
 )
 ax.set(xlabel="warps that take turns on one SM", ylabel="sectors fetched\nper 32 elements", ylim=(0, 36))
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(
+    ax, "Up to 48 warps the cache keeps all that will be needed again; a few more, and it keeps none of it."
+)
 
 # %% [markdown]
 # The same code moves the least possible up to 48 warps and eight times as much with a few more.

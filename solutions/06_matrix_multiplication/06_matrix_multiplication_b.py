@@ -27,11 +27,11 @@
 # 5. name what stands between a peak and what a product reaches.
 
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 
 import gpulab
 from gpulab import cupy as cp
+from gpulab import plot
 
 gpulab.start("06")
 
@@ -475,7 +475,7 @@ gpulab.check("gemm.steady", steady)
 # %%
 gpulab.need(steady)
 depths = [16, 64, 256, 1024]
-fig, ax = plt.subplots(figsize=(7, 3.2))
+ax = plot.axes(7, 3.2)
 for name, kernel, colour, marker in (
     ("sum in float16", steady_first_try, "#d55e00", "s"),
     ("sum in float32", steady, "#0072b2", "o"),
@@ -493,8 +493,7 @@ ax.set(
 ax.set_xticks(depths, [f"{k:,}" for k in depths])
 ax.set_yticks([1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7], ["10⁻²", "10⁻³ = 0.1 %", "10⁻⁴", "10⁻⁵", "10⁻⁶", "10⁻⁷"])
 ax.minorticks_off()
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(ax, "Both errors grow with k; the one of a sum in float16 soon passes 0.1 %.")
 
 # %% [markdown]
 # The float16 sum is hundreds to thousands of times worse, and past k = 64 it is off by more than 0.1 %.
@@ -536,15 +535,14 @@ def used(n, tile=128):
 
 
 sides = np.arange(128, 6145, 32)
-fig, ax = plt.subplots(figsize=(8, 3))
+ax = plot.axes(8, 3)
 ax.plot(sides, [100 * used(n) for n in sides], color="#0072b2", linewidth=1.2)
 for n, offset in ((1280, (-10, 4)), (1408, (10, -10))):
     ax.plot(n, 100 * used(n), "o", color="#d55e00")
     ax.annotate(f"{n:,}: {100 * used(n):.0f} %", (n, 100 * used(n)), xytext=offset, textcoords="offset points",
                 ha="right" if n == 1280 else "left", color="#d55e00")  # fmt: skip
 ax.set(xlabel="n of an n × n × k product", ylabel="SM time used (%)\nmodelled", ylim=(0, 105), xlim=(0, 6200))
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(ax, "Each time one tile too many begins a round, the share falls; the larger n, the less.")
 
 # %% [markdown]
 # A product a little larger can take nearly twice as long; the larger it is, the less the last round

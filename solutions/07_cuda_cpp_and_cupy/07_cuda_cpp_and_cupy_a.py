@@ -30,7 +30,6 @@
 # 5. say where a multiply-add rounds once, and make use of it.
 
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 
 import gpulab
@@ -481,14 +480,13 @@ print(f"a² − a² is exactly 0 for {zeros} of 1,000 fused and for {(out_separa
 gpulab.predict("cpp.zeros", measured=zeros)
 
 # %%
-fig, ax = plt.subplots(figsize=(7, 3.2))
+ax = plot.axes(7, 3.2)
 ax.plot(a.get(), out_fused.get() / 2**-24, ".", color="#d55e00", markersize=3)
 ax.plot(a.get(), out_separate.get() / 2**-24, ".", color="#0072b2", markersize=3)
 ax.annotate("rounded once: what b · b lost", (1.02, 2.15), color="#d55e00")
 ax.annotate("rounded twice: always 0", (1.02, -2.35), color="#0072b2")
 ax.set(xlabel="a", ylabel="a² − a², in units of 2⁻²⁴", ylim=(-2.6, 2.6))
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(ax, "A fused a² − a² is the error of rounding a², up to one unit either way and two from √2 on.")
 
 # %% [markdown]
 # What looks like noise is the exact rounding error of b², and a GPU that fuses may give it where you expect 0.

@@ -31,7 +31,6 @@
 # NumPy: only kernels are counted.
 
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 
 import gpulab
@@ -429,7 +428,7 @@ with cp.cuda.using_allocator(pool.malloc):
     pool.free_all_blocks()
     note()
 
-fig, ax = plt.subplots(figsize=(7, 2.8))
+ax = plot.axes(7, 2.8)
 ax.step(range(len(held)), held, where="post", color="#d55e00")
 ax.step(range(len(used)), used, where="post", color="#0072b2")
 ax.annotate("held by the pool", (8.1, held[8] + 0.08), color="#d55e00", ha="right")
@@ -440,11 +439,14 @@ for step, words in ((10, "200,000 B: rounding"), (12, "600,000 B: fragmentation"
         (step, held[step]),
         (step - 0.4, held[step] + 0.25),
         ha="right",
-        arrowprops={"arrowstyle": "->"},
+        color="#767676",
+        arrowprops={"arrowstyle": "->", "color": "#767676"},
     )
 ax.set(xlabel="arrays made or freed, in order", ylabel="MB")
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(
+    ax,
+    "Between the lines memory is free and the pool keeps it; arrows show where it asks for more all the same.",
+)
 
 # %% [markdown]
 # Where the two lines part, memory is free and held. At 10 the first block has 199,680 bytes left, and 200,000
@@ -567,7 +569,7 @@ by_size = {
     "FFT, all of the image": 4 * full * (full // 2 + 1) / side**2,
     "Winograd F(2, r)": ((sizes + 1) / 2) ** 2,
 }
-fig, ax = plt.subplots(figsize=(7, 3.2))
+ax = plot.axes(7, 3.2)
 for (name, values), colour, at, shift in zip(
     by_size.items(), ("#0072b2", "#009e73", "#d55e00"), (5, 8, 9), ((-8, 2), (0, -14), (6, -12)), strict=True
 ):
@@ -581,8 +583,9 @@ ax.set(
     xticks=sizes,
     xlim=(0.5, 13),
 )
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(
+    ax, "Direct costs grow with r², Winograd's a quarter as fast; the FFT's stay, and win from r = 4 on."
+)
 
 # %% [markdown]
 # **Why.** For 3 × 3 Winograd takes 4 products where the plain way takes 9. FFT takes about two, whatever the

@@ -31,7 +31,6 @@
 # %%
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import gpulab
@@ -184,7 +183,7 @@ gpulab.check("formats.encode", encode)
 # %%
 gpulab.need(encode)
 numbers = 2.0 ** np.random.default_rng(1).uniform(-32, 20, 6000)
-fig, ax = plt.subplots(figsize=(7, 3.2))
+ax = plot.axes(7, 3.2)
 for name, colour in (("BF16", "#e69f00"), ("FP16", "#0064a4")):
     form = numerics.find(name)
     got = np.array(
@@ -204,8 +203,9 @@ print(
 )
 ax.set(yscale="log", xlabel="number", ylabel="relative error", ylim=(1e-6, 5))
 ax.set_xscale("log", base=2)
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(
+    ax, "BF16's error is the same everywhere; FP16's is smaller where it is normal, and grows below."
+)
 
 # %% [markdown]
 # FP16 is eight times as exact as BF16 between 2⁻¹⁴ and 65,504. Below 2⁻¹⁷ it is worse, and above it ends.
@@ -294,7 +294,7 @@ for x in numbers:
     total = total + x
     path.append(float(total))
 exact = np.cumsum(numbers.astype(np.float64))
-fig, ax = plt.subplots(figsize=(6.4, 3))
+ax = plot.axes(6.4, 3)
 ax.plot(exact, color="#0064a4")
 ax.plot(path, color="#d55e00")
 ax.annotate(
@@ -310,8 +310,7 @@ ax.annotate(
     textcoords="offset points",
 )
 ax.set(xlabel="numbers added", ylabel="sum so far", ylim=(0, None))
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(ax, "One by one, the sum in FP16 stays at 2,048 while the exact one goes on to 4,096.")
 
 # %% [markdown]
 # The sum stops at 2,048: there FP16's spacing is 2, and no number below 1 changes anything any more.
@@ -383,7 +382,7 @@ for noise in generator.integers(0, 1 << 16, 10_000):
     paths["stochastic"].append(float(by_chance))
 gpulab.predict("formats.stuck", measured=float(nearest))
 
-fig, ax = plt.subplots(figsize=(6.4, 3))
+ax = plot.axes(6.4, 3)
 ax.plot(1 + 0.001 * np.arange(1, 10_001), color="#767676", linestyle="--")
 ax.annotate("exact", (5000, 6), ha="right", xytext=(-14, 4), textcoords="offset points", color="#767676")
 for (name, values), colour, at in zip(
@@ -392,8 +391,7 @@ for (name, values), colour, at in zip(
     ax.plot(values, color=colour)
     ax.annotate(name, at, color=colour)
 ax.set(xlabel="updates of +0.001", ylabel="weight in BF16", ylim=(0, 12))
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(ax, "Rounded to nearest the weight stays at 1; rounded by chance it follows the exact line.")
 
 # %% [markdown]
 # Rounded to nearest, the weight never leaves 1. By chance it wanders around the exact line and does not fall
@@ -475,12 +473,11 @@ def drawn(ax, x, y, title):
     ax.bar(range(32), x[:32], color="#0064a4", width=0.8)
     ax.plot(range(32), y[:32], "D", color="#d55e00", markersize=3.5)
     ax.set(title=title, xlabel="place in the block")
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 signs = np.random.default_rng(5).choice([-1.0, 1.0], 256)
 rotated = numerics.hadamard(values, signs)
-fig, axes = plt.subplots(1, 2, figsize=(9, 3))
+axes = plot.axes(9, 3.2, 1, 2)
 drawn(axes[0], values, through_mxfp4(values), "as it is")
 drawn(axes[1], rotated, through_mxfp4(rotated), "rotated")
 limit = 1.1 * max(np.abs(values[:32]).max(), np.abs(rotated[:32]).max())
@@ -488,7 +485,9 @@ for ax in axes:
     ax.set(ylim=(-limit, limit))
 axes[0].annotate("bars: number\ndiamonds: MXFP4", (31, limit), ha="right", va="top", color="#767676")
 axes[0].set_ylabel("value")
-plt.show()
+plot.picture(
+    axes[0], "As it is, most numbers beside the outlier become 0; rotated, each stays near its value."
+)
 
 # %% [markdown]
 # On the left the outlier sets the scale of its block, and nearly all others become 0.

@@ -51,6 +51,7 @@ gpulab.start("10")
 import torch
 from torch.nn import functional as F
 
+from gpulab import plot
 from gpulab.models import text
 from gpulab.models.config import Config
 from gpulab.models.emulate import emulate
@@ -104,10 +105,8 @@ print(
 gpulab.predict("mixed.vanished", ...)
 
 # %%
-import matplotlib.pyplot as plt
-
 powers = np.log2(magnitudes)
-fig, ax = plt.subplots(figsize=(7.4, 3.2))
+ax = plot.axes(7.4, 3.2)
 counts, edges, bars = ax.hist(powers, bins=np.arange(-62, 17), color="#0064a4")
 for bar, left in zip(bars, edges, strict=False):
     bar.set_color("#d55e00" if left < -25 else "#e69f00" if left < -14 else "#0064a4")
@@ -121,9 +120,10 @@ for x, words, colour in (
 for edge in (-25, -14, 16):
     ax.axvline(edge, color="#767676", linewidth=0.8, linestyle=":")
 ax.set(xlabel="log2 of the gradient's magnitude", ylabel="gradients", ylim=(0, 1.2 * top))
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
 gpulab.predict("mixed.vanished", measured=100 * float((powers <= -25).mean()))
+plot.picture(
+    ax, "Left of 2⁻²⁵ gradients become zero in FP16, left of 2⁻¹⁴ they lose digits; few lie further right."
+)
 
 # %% [markdown]
 # What lies left of 2⁻²⁵ becomes zero in FP16; what lies left of 2⁻¹⁴ keeps fewer digits the smaller it is. To
@@ -188,7 +188,7 @@ gpulab.check("mixed.master", master)
 # %%
 runs["FP16"] = train("FP16")
 runs["FP16, loss × 2,048"] = train("FP16", scale=2048.0)
-fig, ax = plt.subplots(figsize=(6.6, 3.2))
+ax = plot.axes(6.6, 3.2)
 for (name, losses), colour, width in zip(
     runs.items(), ("#767676", "#d55e00", "#0064a4"), (4, 2, 1.5), strict=True
 ):
@@ -202,12 +202,11 @@ for (name, losses), colour, width in zip(
     )
 ax.set(
     xlabel="step",
-    ylabel="loss (nats per character), mean of 8 steps",
+    ylabel="loss (nats per character),\nmean of 8 steps",
     xlim=(0, 1.35 * STEPS),
     ylim=(0.4, 3.2),
 )
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(ax, "Without a scale FP16 hardly learns; with one it follows FP32.")
 
 # %% [markdown]
 # FP16 without scaling hardly learns. With the loss scaled it follows FP32 almost all the way. One run is one
@@ -310,7 +309,7 @@ print(
     sum(a != b for a, b in zip(mine, scales, strict=True)),
 )
 
-fig, ax = plt.subplots(figsize=(7, 3))
+ax = plot.axes(7, 3)
 ax.plot(65504 / sizes, color="#767676", linewidth=1)
 ax.step(range(400), mine, color="#0064a4", where="post")
 ax.annotate(
@@ -324,8 +323,7 @@ ax.annotate(
 )
 ax.set(xlabel="iteration", ylabel="scale")
 ax.set_yscale("log", base=2)
-ax.spines[["top", "right"]].set_visible(False)
-plt.show()
+plot.picture(ax, "The scale climbs to the limit, falls by half, and climbs again.")
 
 # %% [markdown]
 # The scale climbs until it touches the limit, falls by half, and climbs again; where gradients grow quickly it

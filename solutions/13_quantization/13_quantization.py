@@ -33,7 +33,6 @@ import copy
 import math
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import gpulab
 from gpulab import cuda
@@ -386,7 +385,7 @@ from gpulab.plot import style
 
 gpulab.need(clip)
 layer = "blocks.0.feed.down"
-ax, _ = style.begin(None, 7, 3.2)
+ax = plot.axes(7, 3.2)
 ax.hist(np.abs(plain_inputs[layer]).ravel(), bins=120, color=style.DEEP)
 for k, (way, of) in enumerate(sorted(limits.items(), key=lambda item: item[1][layer])):
     ax.axvline(of[layer], color=style.ALARM, linestyle=("-", "--", ":", "-.")[k])
@@ -399,7 +398,7 @@ for k, (way, of) in enumerate(sorted(limits.items(), key=lambda item: item[1][la
         color=style.ALARM,
     )
 ax.set(yscale="log", xlabel=f"magnitude of what enters {layer}", ylabel="how many")
-style.finish(ax, "Limits for 4 bits: the further left, the finer the steps, and the more is cut.", False)
+plot.picture(ax, "Limits for 4 bits: the further left, the finer the steps, and the more is cut.")
 
 # %% [markdown]
 # **Why.** Few values are large, and in 4 bits cutting them is cheaper than wide steps for all. Per token each
@@ -618,25 +617,21 @@ plot.bars(
 # %%
 gpulab.need(grouped, smooth)
 layer = "blocks.0.attention.query"
-figure = Figure(figsize=(8, 4), layout="constrained")
-figure.patch.set_alpha(0)
-axes = figure.subplots(2, 2, sharey="row", sharex=True)
+axes = plot.axes(8, 4, 2, 2, sharey="row", sharex=True)
 for column, (title, values, owner) in enumerate((("before", inputs, planted), ("after", after, soft))):
     rows = dict(layers(owner))[layer].weight.detach().numpy()
     for ax, data, what in zip(
         axes[:, column], (values[layer], rows), ("activations", "weights"), strict=True
     ):
-        style.begin(ax, 0, 0)
         ax.bar(range(64), np.abs(data).max(axis=0), color=style.DEEP, width=1.0)
         ax.set(yscale="log")
         if column == 0:
             ax.set_ylabel(f"largest |{what[:-1]}|")
-    axes[0, column].set_title(title, color=style.INK)
+    axes[0, column].set_title(title)
     axes[1, column].set_xlabel("channel")
-style.finish(
+plot.picture(
     axes[1, 0],
     "Before, two channels stick out of the activations and are tiny in the weights; after, both are level.",
-    False,
 )
 
 # %% [markdown]

@@ -179,17 +179,13 @@ def meetings(tell_epoch):
     return together[np.triu_indices(24, 1)]
 
 
-from matplotlib import pyplot as plt
-
-fig, axes = plt.subplots(1, 2, figsize=(7.2, 2.6), sharey=True)
+axes = plot.axes(7.2, 2.8, 1, 2, sharey=True)
 for ax, tell, colour in zip(axes, (True, False), ("#0064a4", "#d55e00"), strict=True):
     ax.hist(meetings(tell), bins=np.arange(-0.5, 21.5), color=colour)
-    ax.set_title("with set_epoch" if tell else "without", color="#767676", fontsize=10)
+    ax.set_title("with set_epoch" if tell else "without")
     ax.set(xlabel="meetings of a pair in 20 epochs", xticks=(0, 5, 10, 15, 20))
-    ax.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("pairs of samples")
-fig.tight_layout()
-plt.show()
+plot.picture(axes[0], "With set_epoch most pairs meet about ten times; without, always or never.")
 
 # %% [markdown]
 # Without `set_epoch` two samples meet always or never: the batches are the same 20 times.

@@ -49,3 +49,19 @@ def test_whole_hours_and_nodes_have_whole_numbers_at_their_axes():
     hours = plot.timeline([plot.Span("GPU 0", 0, 19, "job", "job")], "hours")
     nodes = plot.bars({"packed": 4, "spread": 0}, "empty nodes")
     assert all(float(text).is_integer() for text in labels(hours.axes) + labels(nodes.axes))
+
+
+def test_a_figure_of_ones_own_looks_like_the_others_and_has_its_caption_as_alt_text():
+    ax = plot.axes(4, 2)
+    ax.plot([1, 2], [3, 4])
+    assert ax.patch.get_alpha() == ax.figure.patch.get_alpha() == 0
+    assert not ax.spines["top"].get_visible()
+    assert 'alt="It grows &lt; twice."' in plot.picture(ax, "It grows < twice.").html()
+
+
+def test_several_axes_make_one_picture_that_keeps_the_captions_of_what_was_drawn_there():
+    axes = plot.axes(6, 2, 1, 2, sharey=True)
+    for ax, name in zip(axes, ("left", "right"), strict=True):
+        plot.bars({name: 2}, "bytes", ax)
+    assert axes.shape == (2,) and axes[0].get_shared_y_axes().joined(*axes)
+    assert plot.picture(axes[1]).caption == "Bytes: left 2. Bytes: right 2."
