@@ -30,7 +30,8 @@ def test_the_paths_are_those_of_the_course() -> None:
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "grading/README.md"])
 def test_links_to_files_lead_somewhere(name: str) -> None:
     text = re.sub(r"`[^`\n]*`", "", (ROOT / name).read_text(encoding="utf-8"))
-    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#"))]
+    found = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|srcset)="([^"]+)"', text)
+    links = [link for link in found if not link.startswith(("http", "#"))]
     assert [link for link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
 
 
