@@ -6,6 +6,7 @@ Losing it costs hints and ticks, never points.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import json
 import os
@@ -74,17 +75,29 @@ def _free(path: Path) -> Path:
 
 @contextlib.contextmanager
 def change() -> Iterator[dict[str, Any]]:
-    """Read, let the caller change, write back in one move. A folder that cannot be written is no error:
-    `saved()` then says so, and the change lasts as long as the process."""
-    data = load()
-    yield data
+    """Read, let the caller change, write back in one move; another notebook waits meanwhile. A folder that
+    cannot be written is no error: `saved()` then says so, and the change lasts as long as the process."""
     path = place()
-    try:
-        _write(path, json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
-    except OSError:
-        _unsaved[path] = data
-    else:
-        _unsaved.pop(path, None)
+    with _alone_in(path.parent):
+        data = load()
+        yield data
+        try:
+            _write(path, json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+        except OSError:
+            _unsaved[path] = data
+        else:
+            _unsaved.pop(path, None)
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Nobody else changes what lies there, where the file system knows locks (some of networks do not)."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)  # which unlocks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def saved() -> bool:

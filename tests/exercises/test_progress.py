@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,19 @@ def test_what_was_kept_aside_once_is_not_written_over(own_progress: Path) -> Non
         progress.load()
     kept = {file.read_text() for file in own_progress.parent.glob("*.damaged*.json")}
     assert kept == {"{ once", "{ twice", "{ thrice"}
+
+
+def test_two_notebooks_at_once_lose_no_attempt(own_progress: Path) -> None:
+    def count_up() -> None:
+        for _ in range(50):
+            with progress.change() as data:
+                progress.of_exercise(data, "a.b")["attempts"] += 1
+
+    there = multiprocessing.get_context("fork").Process(target=count_up)
+    there.start()
+    count_up()
+    there.join()
+    assert json.loads(own_progress.read_text())["exercises"]["a.b"]["attempts"] == 100
 
 
 def test_a_crash_while_writing_leaves_the_old_file(
