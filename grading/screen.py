@@ -109,7 +109,8 @@ def _summary(result: ClassResult, graded: list[str]) -> str:
 
 
 def distribution(points: Sequence[float], of: float, most: int = 8, width: int = 40) -> list[str]:
-    """A histogram of points as lines of text, in steps of whole points; full marks are in the last bin."""
+    """A histogram of points as lines of text, in steps of whole points; full marks are in the last bin. A
+    student is a block, or less where `width` blocks are too few."""
     if not points or of <= 0:
         return []
     step = math.ceil(of / most)
@@ -118,8 +119,9 @@ def distribution(points: Sequence[float], of: float, most: int = 8, width: int =
         counts[min(len(counts) - 1, max(0, int(value / step)))] += 1
     edges = [f"{min(of, step * i):g}" for i in range(len(counts) + 1)]
     rows = [("points", "students")]
+    blocks = min(1, width / max(counts))
     for i, count in enumerate(counts):
-        bar = "█" * max(round(width * count / max(counts)), bool(count))
+        bar = "█" * max(round(blocks * count), bool(count))
         rows.append((f"{edges[i]} – {edges[i + 1]}", f"{bar} {count}".strip()))
     wide = max(len(label) for label, _ in rows)
     return [f"{label:>{wide}}  {bar}" for label, bar in rows]

@@ -312,5 +312,7 @@ def test_formulas_in_names_do_not_run_in_a_spreadsheet() -> None:
 def test_the_distribution_counts_everybody_once_and_full_marks_last() -> None:
     lines = screen.distribution([0, 0, 5, 10, 10, 10], 10, most=5)
     assert [line.split("–")[-1].split()[1:] for line in lines[1:]] == [
-        ["█" * 27, "2"], ["0"], ["█" * 13, "1"], ["0"], ["█" * 40, "3"],
+        ["██", "2"], ["0"], ["█", "1"], ["0"], ["███", "3"],
     ]  # fmt: skip
+    large = screen.distribution([0] * 80 + [10], 10, most=2)
+    assert [line.split("–")[-1].split()[1:] for line in large[1:]] == [["█" * 40, "80"], ["█", "1"]]
