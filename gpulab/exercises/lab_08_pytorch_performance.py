@@ -40,7 +40,10 @@ weights come on top. Each block's product is computed once forward, twice backwa
 instead of 3.
 
 **place**: the naive plan gives every tensor a place of its own. The least possible is the most that is alive
-at once; in order of size and first fit, a training step of 24 blocks takes 1.01 times that.
+at once; in order of size and first fit, a training step of 24 blocks takes 1.01 times that. Its blocks keep
+L activations at the worst moment, and one hole of that size is 1 / L of the arena: of few blocks 10 % would
+be luck, and the room is one hole and a half. Of 3,000 drawn steps of 3 and 5 blocks the solution was above
+1.1 in 110, and never above 1 + 1.5 / L.
 
 Where a count is provably the least possible the budget is that count; elsewhere it leaves 10 %.
 """
@@ -239,6 +242,11 @@ def _training_step(blocks: int, generator: np.random.Generator) -> list[list[int
         found.append([size * int(generator.integers(1, 5)), backward - 1, backward])
         found.append([size, backward - 2, backward])
     return [found[i] for i in generator.permutation(len(found))]
+
+
+def _arena(sizes: Sizes) -> float:
+    """The end of the last tensor, over the most that is alive at once: room for a hole and a half."""
+    return max(MARGIN, 1 + 1.5 / int(sizes["blocks"])) if "blocks" in sizes else MARGIN
 
 
 def epoch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
@@ -554,7 +562,7 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             Budget(
                 "arena",
-                MARGIN,
+                _arena,
                 2.5,
                 "arena",
                 naive=3.1,

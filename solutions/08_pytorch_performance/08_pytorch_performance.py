@@ -462,11 +462,14 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 # | CUDA graph | 1 from the host | all | fixed shapes and addresses, no waits |
 # | compiled | few | few | no graph breaks; compile time at the first call, again for new shapes |
 #
-# **The same in TensorFlow.** `@tf.function` traces a Python function into a graph, anew for each combination of
-# types and shapes; `jit_compile=True` hands the graph to XLA, which fuses. `tf.data` is the loader (`map` in
-# parallel, `prefetch`), the policy `mixed_float16` the autocast, `tf.distribute.MirroredStrategy` the data
-# parallelism, and TensorBoard shows the profiler's traces (TensorFlow guides: "Better performance with
-# tf.function", "tf.data", "Distributed training", "Profiler").
+# <details><summary>The same in TensorFlow</summary>
+#
+# `@tf.function` traces a Python function into a graph, anew for each combination of types and shapes;
+# `jit_compile=True` hands the graph to XLA, which fuses. `tf.data` is the loader (`map` in parallel, `prefetch`), the
+# policy `mixed_float16` the autocast, `tf.distribute.MirroredStrategy` the data parallelism, and TensorBoard shows the
+# profiler's traces (TensorFlow guides: "Better performance with tf.function", "tf.data", "Distributed training",
+# "Profiler").
+# </details>
 #
 # ## 6 · Memory that comes back
 #
@@ -569,7 +572,8 @@ print(f"at most {alive / 2**20:.1f} MiB are alive at once")
 #
 # **Do.** Write `place(tensors)`. A tensor is `[bytes, first, last]`: it is alive from moment first to moment
 # last, both included. Return a list of offsets, so that no two tensors that are alive together overlap.
-# **Budget:** the end of the last tensor at most 1.1 times the most that is alive at once. About 10 lines.
+# **Budget:** the end of the last tensor at most 1.1 times the most that is alive at once. In a step of a few
+# blocks one hole weighs more; there the limit is 1 + 1.5 / blocks. About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "place", "locked": false, "schema_version": 3, "solution": true, "task": false}

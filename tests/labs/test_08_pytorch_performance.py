@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -15,7 +16,9 @@ from gpulab.exercises.lab_08_pytorch_performance import (  # noqa: E402
     facts_of,
     gpt_shapes,
     one_pass,
+    place_questions,
 )
+from gpulab.exercises.references.lab_08_pytorch_performance import place as arena  # noqa: E402
 from gpulab.exercises.registry import predictions  # noqa: E402
 from gpulab.exercises.run import explain  # noqa: E402
 from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
@@ -161,3 +164,19 @@ def test_the_judges_limited_child_replays_tensor_graphs():
     judge = Judge(b"secret", Limits(), unsafe=True)
     verdict = judge.verdict(graft(released, solved, "solved", LAB), asked, "key")
     assert [e.points for e in verdict.exercises] == [4, 4], verdict
+
+
+@pytest.mark.parametrize("blocks, draws", [(3, 300), (5, 200), (24, 5), (28, 5)])
+def test_place_has_room_for_what_is_drawn_in_few_blocks_and_none_for_a_place_each(answers, blocks, draws):
+    (budget,) = find("pytorch.place").budgets
+    limit = budget.limit_for({"blocks": blocks})
+    end_to_end = wrong("place_end_to_end")
+    most, apart = [], []
+    for seed in range(draws):
+        for (tensors,) in place_questions({"blocks": blocks}, np.random.default_rng(seed)):
+            most.append(arena(answers["place"](tensors), tensors)["arena"])
+            most.append(arena(answers["place"](tensors[::-1]), tensors[::-1])["arena"])  # ties another way
+            apart.append(arena(end_to_end(tensors), tensors)["arena"])
+    assert max(most) <= limit
+    assert np.mean(np.array(apart) <= limit) < 0.02
+    assert (max(most) > 1.1) == (blocks < 24)  # what a limit of 1.1 would refuse
