@@ -126,11 +126,14 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 #
 # **peak = SMs × FMA per SM and cycle × 2 × clock**
 #
-# A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and adds up in a wider
-# type than it multiplies in. FMA per core and cycle in float16: V100 64, A100 256, H100 512, B200 1,024.
-# Their rates are stated for a **clock** of their own: an H100's for 1.83 GHz, its lanes' for 1.98 (H100
-# whitepaper, without a reason). Types were added: float16 (V100), int8 and int4 (T4), bfloat16, tfloat32 and
-# float64 (A100), float8 (H100, which dropped int4), float4 (B200).
+# A **tensor core** starts many FMAs of a small matrix product D = A · B + C at once, and adds up in a wider type than it
+# multiplies in. Their rates are stated for a **clock** of their own: an H100's for 1.83 GHz, its lanes' for 1.98 (H100
+# whitepaper, without a reason).
+#
+# | a tensor core's | V100 | T4 | A100 | H100 | B200 |
+# |---|---|---|---|---|---|
+# | FMA per cycle in float16 | 64 | 64 | 256 | 512 | 1,024 |
+# | new types | float16 | int8, int4 | bfloat16, tfloat32, float64 | float8, without int4 | float4 |
 #
 # Two traps. From Ampere on a tensor core can skip two zeros in every four weights: **2:4 sparsity**. It
 # doubles the figure on the front page, not your dense product. And a page may describe a **server of eight**.
