@@ -177,32 +177,31 @@ for parts in (1, 2, 8, 64):
     )
 
 # %% [markdown]
-# **Why.** The differences are roundings. When a model makes one token there is one query and a long cache of keys:
-# too few rows for a GPU, so the keys are cut among blocks and merged (**split-KV**, "Flash-Decoding"; T. Dao et
-# al., 2023). Several GPUs can hold a part of the keys each, and pass them round: **ring attention** (H. Liu et
-# al., 2023).
+# **Why.** The differences are roundings. A model that makes one token has one query and a long cache of keys: too few
+# rows for a GPU, so the keys are cut among blocks and merged (**split-KV**, "Flash-Decoding"; T. Dao et al., 2023).
+# Several GPUs can hold a part of the keys each, and pass them round: **ring attention** (H. Liu et al., 2023).
 #
 # ## 4 · A tile at a time
 #
-# Merging after each part is wasteful: divide, then multiply again. Keep the output **undivided**, with m and s.
+# Merging after each part divides and multiplies again. Keep the output **undivided**, with m and s.
 # A tile of scores with maximum m′ makes
 #
 # > larger = max(m, m′), old = exp(m − larger), weights = exp(scores − larger)
 #
 # > s ← s · old + Σ weights, out ← out · old + weights · V
 #
-# and one division ends the row. By hand, for a row with the scores 0 and log 3 in the first tile, log 6 in the
-# second, and the values 1, 2 and 4:
+# and one division ends the row. By hand, with scores 0 and log 3 in the first tile, log 6 in the second, and values 1, 2
+# and 4:
 #
 # | after tile | m | old | s | out |
 # |---|---|---|---|---|
 # | 1 | log 3 | 0 | 1/3 + 1 = 4/3 | 1/3 · 1 + 1 · 2 = 7/3 |
 # | 2 | log 6 | 1/2 | 4/3 · 1/2 + 1 = 5/3 | 7/3 · 1/2 + 1 · 4 = 31/6 |
 #
-# out / s = 3.1. All at once it is the same: (1 · 1 + 3 · 2 + 6 · 4) / (1 + 3 + 6).
+# out / s = 3.1, as all at once: (1 · 1 + 3 · 2 + 6 · 4) / (1 + 3 + 6).
 #
-# Two loops: over tiles of queries, and inside over tiles of keys. Only one tile of scores is there at any time.
-# This is **FlashAttention**'s forward pass (T. Dao et al., 2022), in the order of loops of its second version.
+# Loop over tiles of queries, and inside over tiles of keys: **FlashAttention**'s forward pass (T. Dao et al., 2022), in
+# the order of its second version.
 #
 # **Do.** Write `tiled(q, k, v, tile)`; return `out` (n, d) and `lse` (n). n and m need not be multiples of `tile`.
 # q comes scaled; logits reach ±1,000s. There may be one key, or none: then out is 0 and lse −∞. **Budget:** memory for
