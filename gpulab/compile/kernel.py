@@ -46,6 +46,11 @@ class CompiledKernel:
         return self.compiler.startswith("Triton")
 
     @property
+    def guard(self) -> str:
+        """What its language calls that which keeps an index inside an array."""
+        return "mask" if self.compiler.startswith("Triton") else "guard"
+
+    @property
     def digest(self) -> str:
         """A hash of the PTX and the entry, of which a text may have several: equal hash, equal behaviour."""
         return hashlib.sha256(f"{self.entry}\0{self.ptx}".encode()).hexdigest()

@@ -37,6 +37,7 @@ class Simulator:
             shared_bytes=launch.shared_bytes,
             observers=tuple(observers),
             arrays=launch.arrays,
+            guard=kernel.guard,
             # Only blocks that wait for each other can tell how many of them are there at once.
             **(
                 {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}

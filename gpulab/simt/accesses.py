@@ -421,7 +421,7 @@ def _describe(run: Run, index: int, address: int, size: int, did: str) -> dict[s
     if label is None:
         return _describe_unlabelled(run, index, address, size, did)
     what = f"{label.name}[{', '.join(map(str, label.index_of(address)))}]"
-    advice = "Does a guard keep every index inside the array?"
+    advice = _kept_inside(run)
     if address < label.address:
         advice = "The index is negative. Did a product overflow, or a difference fall below 0?"
     elif address < label.address + label.extent:
@@ -454,8 +454,12 @@ def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str
         return {"what": "wrote to a constant array.", "advice": "A kernel can only read constant memory."}
     return {
         "what": f"{did} {_element(run, index, kind, offset, nearest.nbytes, size)}",
-        "advice": "Does a guard keep every index inside the array?",
+        "advice": _kept_inside(run),
     }
+
+
+def _kept_inside(run: Run) -> str:
+    return f"Does a {run.frame.guard} keep every index inside the array?"
 
 
 def _nearest_label(labels: tuple[ArrayLabel, ...], address: int) -> ArrayLabel | None:

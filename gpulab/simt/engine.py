@@ -77,6 +77,7 @@ def launch(
     write: Callable[[str], None] | None = None,
     undefined: int | None = None,
     blocks: Array | None = None,
+    guard: str = "guard",
 ) -> None:
     """Run a kernel to its end; what it leaves behind is in `memory`.
 
@@ -84,7 +85,8 @@ def launch(
     shared memory; `resident_blocks` how many blocks the device could hold at once; `limit` the instructions
     after which a chunk of blocks counts as endless; `write` gets what the kernel prints; `undefined` is what
     a shuffle fetches where its result is undefined (None: what the register happens to hold); `blocks` are
-    the linear indices of those blocks that run, in order (None: all). Raises `KernelFault`.
+    the linear indices of those blocks that run, in order (None: all); `guard` is what keeps an index inside
+    an array, in the words of the kernel's language. Raises `KernelFault`.
     """
     frame = Frame(
         program,
@@ -100,6 +102,7 @@ def launch(
         write,
         undefined,
         blocks,
+        guard,
     )
     for observer in observers:
         observer.start(program, grid, block)
@@ -130,6 +133,7 @@ class Frame:
     write: Callable[[str], None] | None
     undefined: int | None = None
     order: Array | None = None  # of blocks; those that are not in it do not run
+    guard: str = "guard"  # as messages call it
 
     def __post_init__(self) -> None:
         self.copies: list[Allocation] = []  # what lies in memory for the time of the launch

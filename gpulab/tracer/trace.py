@@ -223,6 +223,7 @@ class _Stepper:
                 shared_bytes=launch.shared_bytes,
                 observers=(steps,),
                 arrays=launch.arrays,
+                guard=kernel.guard,
                 **(
                     {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
                     | device.options
