@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -92,8 +92,19 @@ class Diagnosis:
 
 
 def diagnose(checks: Iterable[Check] | None = None) -> Diagnosis:
-    """Look at everything. A check that fails itself is a finding, not a crash."""
-    return Diagnosis(tuple(map(_examine, CHECKS if checks is None else checks)))
+    """Look at everything.
+
+    A check that fails itself is a finding, not a crash; one that fails for the reason of an earlier one
+    names that.
+    """
+    findings: list[Finding] = []
+    said: dict[str, str] = {}  # the finding that says it first
+    for found in map(_examine, CHECKS if checks is None else checks):
+        first = said.setdefault(found.note, found.name) if found.state == "no" else found.name
+        findings.append(
+            found if first == found.name else replace(found, note=f"for the same reason as {first}")
+        )
+    return Diagnosis(tuple(findings))
 
 
 def _examine(check: Check) -> Finding:

@@ -90,6 +90,16 @@ def test_a_kernel_with_a_wrong_result_stops_the_labs(monkeypatch: pytest.MonkeyP
     assert not diagnosis.ok
 
 
+def test_one_reason_for_two_findings_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPULAB_GPU", "H10")
+    monkeypatch.setattr("gpulab.device.choice._current", None)
+    diagnosis = doctor.diagnose()
+    assert not diagnosis.ok
+    assert "no GPU is named 'H10'" in find("GPU", diagnosis).note
+    assert find("first kernel", diagnosis).state == "no"
+    assert find("first kernel", diagnosis).note == "for the same reason as GPU"
+
+
 def test_text_and_json_say_the_same() -> None:
     diagnosis = doctor.diagnose()
     text, data = shown(diagnosis, width=300), json.loads(diagnosis.to_json())
