@@ -765,17 +765,16 @@ for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
 # %% [markdown]
 # **Why.** The short pieces counted too much. The weights hold for any mean: over tokens, rows or pixels.
 # Libraries had this wrong for years; Hugging Face's Transformers was mended in October 2024
-# (huggingface.co/blog/gradient_accumulation). With several GPUs the tokens of all of them count, and their
-# gradients should travel once for each step, not for each pass (`no_sync()`): lab 15.
+# (huggingface.co/blog/gradient_accumulation). With several GPUs all tokens count, and gradients
+# should travel once a step, not once a pass (`no_sync()`): lab 15.
 #
 # ## 11 · A transformer, block by block
 #
 # A **language model** gets **tokens**, here characters, and gives **logits**: for each place a score for
-# every token that may come next. The GPT below is written out in `gpulab/models/gpt.py`, 200 lines worth
-# reading.
+# every token that may come next. The GPT below is written out in `gpulab/models/gpt.py`.
 #
-# 1. **Embedding**: a row of a table for each token, plus one for its place. GPT-2 learns both tables; Llama
-#    turns queries and keys by an angle instead (**rotary**).
+# 1. **Embedding**: a row of a table for each token, plus one for its place. Llama turns queries and keys by an
+#    angle instead (**rotary**).
 # 2. **Attention**: each token has a **query**, a **key** and a **value**. Scores are query · key / √(head
 #    width), softmax makes weights of them, and the output is the weighted sum of values. **Heads** do this
 #    side by side.
@@ -783,10 +782,10 @@ for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
 # 4. Around both a **residual** connection, x + f(norm(x)), with **layer norm** or RMS norm.
 # 5. A last norm and the **head**, often the embedding table again (**tied**).
 #
-# `Config` is a model's size and form; `Config?` lists its fields. `GPT(config, attend=…)` takes an attention of
+# `Config` is a model's size and form (`Config?`). `GPT(config, attend=…)` takes an attention of
 # yours: `attend(queries, keys, values, allowed)`, where the three are (rows, heads, tokens, head width) and
-# `allowed` is True where a query may look. When a model writes, it keeps the keys and values of earlier tokens
-# in a **cache**, and only the newest token asks.
+# `allowed` is True where a query may look. A model that writes keeps earlier tokens' keys and values in a **cache**, and
+# only the newest token asks.
 
 # %%
 from gpulab.models import gpt
