@@ -223,21 +223,19 @@ step("tiled", tiled, (8, 8), (32, 32))
 steps["naive"].compare(steps["tiled"])
 
 # %% [markdown]
-# **Why.** Global sectors fall by twenty, and each byte loaded serves 32 times as much arithmetic (the stores
-# of C, counted too, make it 30 in the table). Yet each multiply-add
-# still reads two words, now from shared memory. Shared memory serves one wavefront a cycle, an A100's SM
-# could do two warp multiply-adds in it, and wants four wavefronts for them. A tile alone can reach a
-# quarter of the peak.
+# **Why.** Global sectors fall by twenty, and each byte loaded serves 32 times as much arithmetic (30 in the table, which
+# counts the stores of C). Yet each multiply-add still reads two words, now from shared memory: one wavefront a cycle. An
+# A100's SM could do two warp multiply-adds in it, and wants four wavefronts for them: a tile alone can reach a quarter of
+# the peak.
 #
 # ## 4 · Eight outputs a thread
 #
-# The cure is the same again, one level up: what was read must be used more often while it is in a register.
-# Let a thread compute eight outputs of one column (**register blocking**, or thread coarsening). One word
-# of B's tile then serves eight multiply-adds. For each k the thread reads 1 + 8 words: 9/8 per multiply-add
-# instead of 2.
+# The cure is the same again, one level up: use what was read more often while it is in a register.
+# Let a thread compute eight outputs of one column (**register blocking**, or thread coarsening). For each k it reads one
+# word of B's tile, which serves eight multiply-adds, and 8 of A's: 9/8 per multiply-add instead of 2.
 #
-# Eight sums live in an array of your own, `cuda.local.array(8, np.float32)`. Lab 04 said when such an array
-# is in registers: when every index is known at compile time. `for i in range(8)` is unrolled, so it is.
+# Eight sums live in `cuda.local.array(8, np.float32)`, in registers when every index is known at compile time (lab 04).
+# `for i in range(8)` is unrolled, so it is.
 #
 # **Do.** Write `column(a, b, c)`. Blocks are (64, 8) and compute 64 × 64 outputs, x along the columns of C.
 # Give the tiles a depth of 8: 64 × 8 of A, 8 × 64 of B. To fill A's, number the threads, t = 64 · ty + tx:
