@@ -653,10 +653,13 @@ if onnx:
 #
 # **Do.** Write `compress(model, x, inputs, limit)`, NumPy arrays, which returns a dictionary of arrays:
 #
-# - `units`: the numbers of the kept units, uint8 (there are fewer than 256);
-# - `scales_in`, float16: one for each kept unit; `scales_out`, float16: one for each output;
-# - `codes_in`, `codes_out`, uint8: a byte (r, i) holds the codes of rows 2r (low half) and 2r + 1 (high half) of kept unit i,
-#   for incoming weights, and for outgoing ones. A weight is read as scale · (code − 8).
+# | array | dtype | what it holds |
+# |---|---|---|
+# | `units` | uint8 | the numbers of the kept units (there are fewer than 256) |
+# | `scales_in`, `scales_out` | float16 | one for each kept unit; one for each output |
+# | `codes_in`, `codes_out` | uint8 | for incoming and for outgoing weights: byte (r, i) holds the codes of rows 2r (low half) and 2r + 1 (high half) of kept unit i |
+#
+# A weight is read as scale · (code − 8).
 #
 # **Budget:** at most `limit` bytes. A kept unit costs inputs/2 + outputs/2 + 3 (codes, number, scale), all else 2 · outputs + 97
 # (names and shapes). And on fresh data an error (root mean square, of the outputs) of at most 0.85 times that of *all* units
