@@ -84,6 +84,11 @@ class Course:
         return self.home / "grades.csv"
 
     @property
+    def put_aside(self) -> Path:
+        """Where a table goes that has the name of our `grades` and other columns."""
+        return self.home / "grades-before.csv"
+
+    @property
     def exported(self) -> Path:
         """Where `nbgrader export` writes; its own default is the name of our `grades`."""
         return self.home / "grades-nbgrader.csv"

@@ -295,6 +295,6 @@ def write_grades(course: Course, lab: str, rows: Sequence[dict[str, object]]) ->
     fields = ["student", "lab", "points", "late", "of", "state", "reason"]
     kept: list[dict[str, object]] = [dict(row) for row in read_grades(course) if row["lab"] != lab]
     if course.grades.exists() and not _is_ours(course.grades):
-        course.grades.replace(course.grades.with_name("grades-before.csv"))
+        course.grades.replace(course.put_aside)
     ordered = sorted([*kept, *rows], key=lambda r: (str(r["lab"]), str(r["student"])))
     write_whole(course.grades, as_csv(fields, ordered))

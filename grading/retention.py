@@ -3,7 +3,8 @@
 What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in the
 gradebook, the row of `grades.csv`, requests for a regrade and the verdicts on them. All of it goes or none.
 Tables that hold others' points, too, and can be made again go whole: a lab's exports for an LMS, and what
-`nbgrader export` wrote.
+`nbgrader export` wrote. Of the table that was put aside, whose columns nobody here knows, the rows go that
+name the student, but for those that name another lab.
 """
 
 from __future__ import annotations
@@ -129,12 +130,33 @@ def forget(course: Course, gone: Sequence[Past]) -> None:
     if rows := gradebook.read_grades(course):
         kept = [row for row in rows if (row["lab"], row["student"]) not in pairs]
         write_whole(course.grades, gradebook.as_csv(list(rows[0]), kept))
+    _from_put_aside(course, pairs)
     _from_gradebook(course, pairs)
     if pairs:
         course.exported.unlink(missing_ok=True)
     for lab in {lab for lab, _ in pairs}:
         for path in course.home.glob(f"grades-{lab}-*.csv"):
             path.unlink()
+
+
+def _from_put_aside(course: Course, pairs: set[tuple[str, str]]) -> None:
+    if not course.put_aside.exists():
+        return
+    table = course.put_aside.read_bytes()
+    try:
+        lines = table.decode().splitlines(keepends=True)
+    except UnicodeDecodeError:
+        lines = table.decode("latin-1").splitlines(keepends=True)
+    labs = {lab for lab, _ in _known(course)} | {lab for lab, _ in pairs}
+    kept = [line for line in lines if not any(_is_of(line, *pair, labs) for pair in pairs)]
+    if kept != lines:
+        write_whole(course.put_aside, "".join(kept))
+
+
+def _is_of(line: str, lab: str, student: str, labs: set[str]) -> bool:
+    """Whether a line of a table, with commas, semicolons or tabs, is a student's, of this lab or of none."""
+    cells = {cell.strip().strip("\"'").strip() for cell in re.split("[,;\t]", line)}
+    return student in cells and (lab in cells or not labs & cells)
 
 
 def _from_gradebook(course: Course, pairs: set[tuple[str, str]]) -> None:

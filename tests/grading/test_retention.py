@@ -70,6 +70,8 @@ def traces(course: Course, student: str) -> list[str]:
     """Where anything of a student is left."""
     named = [p for p in course.home.rglob("*") if student in p.relative_to(course.home).parts[-1]]
     found = [p.relative_to(course.home).as_posix() for p in named]
+    if course.put_aside.exists():
+        found += [line for line in course.put_aside.read_text().splitlines() if student in line]
     if course.grades.exists():
         found += [r["student"] for r in csv.DictReader(course.grades.open()) if r["student"] == student]
     with Gradebook(course.db_url) as book:
@@ -103,6 +105,37 @@ def test_with_yes_all_of_the_old_goes_and_the_new_stays(
     assert main(["forget", "--before", "2028-01-01", "--yes"], course) == 0
     assert traces(course, "bob") == []
     assert course.labs.exists() and course.solutions.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "left"),
+    [
+        ('student_id,score\nann,1\nbob,2\n"cy",3\n', "student_id,score\nbob,2\n"),
+        (
+            f"assignment;student_id\r\n{LAB};ann\r\n{LAB};joann\r\n",
+            f"assignment;student_id\r\n{LAB};joann\r\n",
+        ),
+        ("name\tid\nJosé\tann\nJosé\tbob\n", "name\tid\nJosé\tbob\n"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_table_that_was_put_aside_keeps_the_others_only(
+    course: Course, table: str, left: str, encoding: str
+) -> None:
+    course.grades.write_bytes(table.encode(encoding))
+    gradebook.write_grades(course, LAB, [])
+    assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
+    assert course.put_aside.read_bytes().decode() == left
+    assert traces(course, "cy") == []
+
+
+def test_a_table_that_was_put_aside_keeps_what_a_student_has_in_another_lab(course: Course) -> None:
+    course.put_aside.write_text(f"assignment,student_id\n90_other,ann\n{LAB},ann\n")
+    other = course.submitted / "bob" / "90_other"
+    other.mkdir()
+    (other / "90_other.ipynb").write_text("{}")
+    assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
+    assert course.put_aside.read_text() == "assignment,student_id\n90_other,ann\n"
 
 
 def test_a_request_alone_is_found_and_what_is_no_request_stays(course: Course) -> None:
