@@ -104,13 +104,13 @@ def _profile(options: argparse.Namespace, rest: list[str]) -> int:
 
     try:
         path, kernel = from_file.split(options.place)
-        parts = from_file.launches_of(path, kernel)
+        parts, launching = from_file.launches_of(path, kernel)
     except from_file.NotInFile as error:
         raise WrongCommandLine(str(error)) from None
     watch = Watch(device.current())
     try:
         with watch.standing():
-            from_file.run(parts)
+            from_file.run(parts, heard=launching)
     except from_file.Failed as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,24 +1,27 @@
 """A function of a learner's notebook or script, without running the rest of it.
 
 ``FILE::NAME`` names it. Of the file only what the function needs is run: cells of a notebook, or statements
-of a script, that bind a name which is used, and so on. Reports and figures bind nothing and stay out.
+of a script, that bind a name which is used, and so on; of several that bind it the last. Reports and figures
+bind nothing and stay out.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import json
 import linecache
 import re
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gpulab.global_names import bound_and_used
+from gpulab.global_names import bound_and_used, needed_before, used_in_functions
 from gpulab.messages import Message
 from gpulab.simt import SimulationError
 
@@ -52,6 +55,16 @@ class Unit:
     def uses(self) -> frozenset[str]:
         """The global names that it uses."""
         return self._names[1]
+
+    @cached_property
+    def uses_later(self) -> frozenset[str]:
+        """Those that its functions use, whenever they are called."""
+        return used_in_functions(ast.unparse(self.tree))
+
+    def needs(self, after: frozenset[str]) -> frozenset[str]:
+        """The global names that it needs, if those of `after` are needed when it has run."""
+        before = needed_before(self.tree.body, after)
+        return before | after if self.may_fail else before
 
     def checks(self) -> Iterator[tuple[str, str]]:
         """The exercises that it checks, each with the name of the function."""
@@ -102,23 +115,37 @@ def _cell(path: Path, number: int, cell: dict[str, Any]) -> Unit | None:
     return Unit(ast.parse(text, file), file, "raises-exception" in cell.get("metadata", {}).get("tags", []))
 
 
-def needed(parts: Iterable[Unit], names: Iterable[str]) -> list[Unit]:
-    """Those that bind one of the names, or a name that one of those uses."""
-    parts, wanted = list(parts), set(names)
-    chosen: set[int] = set()
-    while more := [i for i, unit in enumerate(parts) if i not in chosen and unit.binds & wanted]:
-        chosen.update(more)
-        wanted |= set().union(*(parts[i].uses for i in more))
-    return [parts[i] for i in sorted(chosen)]
+def needed(parts: Sequence[Unit], names: Iterable[str], always: Sequence[Unit] = ()) -> list[Unit]:
+    """Those that give the names, behind all of them, their values; and what these and `always` need.
+
+    From the end to the start: of a name that is needed the last binding counts, and earlier ones only where
+    that one may not happen. What functions use is needed when they are called, so at the end, too.
+    """
+    wanted = frozenset(names)
+    while True:
+        live, chosen = wanted, []
+        for unit in reversed(parts):
+            if unit in always or unit.binds & live:
+                chosen.append(unit)
+                live = unit.needs(live)
+        later = wanted.union(*(unit.uses_later for unit in chosen))
+        if later == wanted:
+            return chosen[::-1]
+        wanted = later
 
 
-def run(parts: Iterable[Unit]) -> dict[str, Any]:
-    """Run them; the names that they leave behind. Raises Failed, which says what they raised and where."""
+def run(parts: Iterable[Unit], heard: Container[Unit] | None = None) -> dict[str, Any]:
+    """Run them; the names that they leave behind. Raises Failed, which says what they raised and where.
+
+    Of those that are not among `heard` nothing is printed; None: of all it is.
+    """
     names: dict[str, Any] = {"__name__": "__main__"}
     for unit in parts:
         code = compile(unit.tree, unit.file, "exec")
+        mute = heard is not None and unit not in heard
         try:
-            exec(code, names)
+            with contextlib.redirect_stdout(io.StringIO()) if mute else contextlib.nullcontext():
+                exec(code, names)
         except Exception as error:
             if unit.may_fail:
                 continue
@@ -147,8 +174,11 @@ def function(path: Path, exercise: str) -> Any:
     return run(chosen)[name]
 
 
-def launches_of(path: Path, kernel: str) -> list[Unit]:
-    """What launches a kernel, and what this needs of all before it. Raises NotInFile."""
+def launches_of(path: Path, kernel: str) -> tuple[list[Unit], list[Unit]]:
+    """What launches a kernel with what this needs of all before it, in order; and what launches it alone.
+
+    Raises NotInFile.
+    """
     parts = units(path)
     launching = [unit for unit in parts if _launches(unit.tree, kernel)]
     if not any(kernel in unit.binds for unit in parts):
@@ -159,9 +189,7 @@ def launches_of(path: Path, kernel: str) -> list[Unit]:
         raise NotInFile(
             f"{path} launches no `{kernel}`: a line such as {kernel}[blocks, threads](…) is missing"
         )
-    before = parts[: parts.index(launching[-1])]
-    chosen = needed(before, {kernel}.union(*(unit.uses for unit in launching)))
-    return [unit for unit in parts if unit in chosen or unit in launching]
+    return needed(parts[: parts.index(launching[-1]) + 1], {kernel}, launching), launching
 
 
 def _launches(tree: ast.AST, kernel: str) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import linecache
 from pathlib import Path
 
 import pytest
 
 from gpulab import cli, from_file
 from gpulab.from_file import Failed, NotInFile
+from gpulab.global_names import needed_before, used_in_functions
 
 SCRIPT = """
 import numpy as np
@@ -84,6 +87,90 @@ def test_a_cell_that_is_there_to_fail_stops_nothing(
         path.write_text(json.dumps({"cells": cells}))
         assert cli.main(["profile", f"{path}::mine"]) == code
         assert ("256 B read" in capsys.readouterr().out) is (code == 0)
+
+
+LAB = (
+    "import numpy as np\nfrom gpulab import cuda",
+    "a = np.ones(7, np.float32)\nfor kernel in (print,):\n    kernel('a table of something else')",
+    "@cuda.jit\ndef mine(a, out):\n    i = cuda.grid(1)\n    if i < a.size:\n        out[i] = HALF * a[i]",
+    "HALF = 2\nprint('by the way')",
+    "a = np.ones(1000, np.float32)\nout = a.copy()\nmine[4, 256](a, out)\nprint('launched')",
+    "a = mine.to_be_written()",
+)
+
+
+def as_notebook(path: Path, *sources: str) -> Path:
+    cells = [{"cell_type": "code", "source": source, "metadata": {}} for source in sources]
+    path.write_text(json.dumps({"cells": cells}))
+    return path
+
+
+def test_cells_whose_values_are_bound_anew_before_the_launch_are_not_run_and_the_others_are_mute(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = as_notebook(tmp_path / "lab.ipynb", *LAB)
+    chosen, launching = from_file.launches_of(path, "mine")
+    assert [LAB.index("".join(linecache.getlines(unit.file)).rstrip()) for unit in chosen] == [0, 2, 3, 4]
+    assert launching == chosen[-1:]
+    assert cli.main(["profile", f"{path}::mine"]) == 0
+    said = capsys.readouterr().out
+    assert "4,000 B" in said and "launched" in said
+    assert "a table" not in said and "by the way" not in said
+
+
+def test_what_a_cell_before_the_launch_raises_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = as_notebook(tmp_path / "lab.ipynb", *LAB[:3], "print('before')\nHALF = 1 / 0", *LAB[4:])
+    assert cli.main(["profile", f"{path}::mine"]) == 1
+    shown = capsys.readouterr()
+    assert "ZeroDivisionError" in shown.err and "before" not in shown.out
+
+
+@pytest.mark.parametrize(
+    ("between", "needed"),
+    [
+        ("a = 2", False),
+        ("a = a + 1", True),
+        ("a += 1", True),
+        ("del a", True),
+        ("a[0] = 2", True),
+        ("if odd:\n    a = 2", True),
+        ("if odd:\n    a = 2\nelse:\n    a = 3", False),
+        ("for a in some:\n    pass", True),
+        ("for i in some:\n    a = i", True),
+        ("for i in some:\n    break\nelse:\n    a = 3", True),
+        ("while odd:\n    a = 2", True),
+        ("with odd as a:\n    pass", False),
+        ("with odd:\n    a = 2", False),
+        ("try:\n    a = 2\nexcept ValueError:\n    pass", True),
+        ("match odd:\n    case 1:\n        a = 2", True),
+        ("def a():\n    return 2", False),
+        ("def b():\n    a = 2", True),
+        ("b = [a for a in some]", True),
+        ("import a", False),
+        ("for a in some:\n    b = a\na = 2", False),
+    ],
+)
+def test_an_earlier_binding_is_needed_only_where_the_last_may_not_happen(between: str, needed: bool) -> None:
+    assert ("a" in needed_before(ast.parse(between).body, {"a"})) is needed
+
+
+def test_what_a_function_has_of_the_one_around_it_is_not_global() -> None:
+    source = (
+        "a = 1\ndef outer(b):\n    def inner():\n        return b + c\n    return inner\nd = [a for b in d]"
+    )
+    assert used_in_functions(source) == {"c"}
+
+
+def test_a_cell_that_is_there_to_fail_may_not_have_bound_anything(tmp_path: Path) -> None:
+    sources = ("a = 1", "fails()\na = 2", "a[4, 1]()")
+    path = as_notebook(tmp_path / "lab.ipynb", *sources)
+    cells = json.loads(path.read_text())
+    assert len(from_file.launches_of(path, "a")[0]) == 2
+    cells["cells"][1]["metadata"] = {"tags": ["raises-exception"]}
+    path.write_text(json.dumps(cells))
+    assert len(from_file.launches_of(path, "a")[0]) == 3
 
 
 def test_a_kernel_is_profiled_at_the_launch_of_the_file(
