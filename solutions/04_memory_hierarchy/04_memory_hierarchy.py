@@ -838,31 +838,29 @@ for report in (in_constant, in_global):
     print(f"{report.name:18}{report['const_requests']:17}{report['global_load_requests']:23}")
 
 # %% [markdown]
-# **Why.** Both kernels read 5 weights per warp. From constant memory they pass by the load path of global
-# memory, which is then free for `a`. If the loop had a fixed length, the compiler would write the weights
-# into the instructions and need no memory at all. A common use is already there: every argument of a kernel
-# lies in constant memory.
+# **Why.** Both kernels read 5 weights per warp. From constant memory they pass by the load path of global memory,
+# which is then free for `a`. With a loop of fixed length the compiler would write them into the instructions.
+# One use is always there: a kernel's arguments lie in constant memory.
 #
 # ## 12 · Caches
 #
-# The counts in this lab are what warps *ask for*. What reaches L2 and DRAM is less if a cache has it. Some
-# rules that hold for all recent GPUs (Nsight Compute documentation, "Memory Tables"; CUDA Programming Guide):
+# This lab counts what warps *ask for*. Less reaches L2 and DRAM if a cache has it. On all recent
+# GPUs (Nsight Compute documentation, "Memory Tables"; CUDA Programming Guide):
 #
-# - A line is 128 bytes, four sectors. A miss fetches the sectors that are needed, not the line.
-# - Each SM has its own L1, and the L1s know nothing of each other. Data that blocks exchange meet in the
-#   **L2**, which all SMs share; it is the point where memory is **coherent**. Writes go through the L1 to the
-#   L2.
-# - The L2 is cut into slices, each beside a memory controller. On the A100 it has two halves (NVIDIA A100
-#   whitepaper), and the far half takes longer.
-# - Textures are read through the L1. Which line is replaced is not published; it is not strictly the
-#   oldest (Jia et al. 2018).
+# - A line is 128 bytes, four sectors. A miss fetches the sectors needed, not the line.
+# - Each SM has an L1 that knows nothing of the others. Blocks exchange data in the **L2**, which all SMs share: there
+#   memory is **coherent**, and writes go through the L1 to it.
+# - The L2 is cut into slices, each beside a memory controller. An A100's has two halves, the far one slower
+#   (NVIDIA A100 whitepaper).
+# - Textures are read through the L1. Which line is replaced is not published, and not strictly the oldest
+#   (Jia et al. 2018).
 #
-# So does a cache mend the blocked copy, in which every lane walks along its own stretch? Lane by lane the
-# sectors are used up in eight steps, *if they stay that long*. Below, warps take turns, one step each, on an
-# L1 that replaces the least recently used line.
+# Does a cache mend the blocked copy, in which each lane walks along its own stretch? Its sectors are used up in
+# eight steps, *if they stay*. Below, warps take turns, a step each, on an L1 that replaces the least
+# recently used line.
 #
-# **Predict.** Each lane is busy with one line of 128 bytes. An A100's L1 has 192 KiB. How many warps can it
-# serve like this, if all of it is cache?
+# **Predict.** Each lane is busy with one line of 128 bytes. How many warps can an A100's L1, 192 KiB if all of it is
+# cache, serve like this?
 
 # %%
 gpulab.predict("memory.warps_that_fit", ...)
@@ -949,30 +947,28 @@ gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in
 # %% [markdown]
 # ## 14 · One address space, compressed memory, slices, and CPUs
 #
-# **Unified memory** gives CPU and GPU one pointer. CUDA 6 (2014) moved whole allocations at each launch.
-# Since Pascal and CUDA 8 pages **migrate** when a processor touches them, so allocations may be larger than
-# the GPU's memory (**oversubscription**); each first touch costs a page fault, and `cudaMemPrefetchAsync`
-# moves pages before they are missed. Coherence in hardware, without migration, exists where CPU and GPU share
-# NVLink: POWER9, Grace (CUDA Programming Guide, "Unified Memory").
+# **Unified memory** gives CPU and GPU one pointer. CUDA 6 (2014) moved whole allocations at each launch. Since Pascal
+# and CUDA 8 pages **migrate** when a processor touches them, so allocations may exceed the GPU's memory
+# (**oversubscription**); each first touch costs a page fault, unless `cudaMemPrefetchAsync` moved the page before.
+# Where CPU and GPU share NVLink (POWER9, Grace), hardware keeps memory coherent without migration (CUDA Programming
+# Guide, "Unified Memory").
 #
-# **Compression.** Since the A100 the L2 can keep compressible data compressed. It saves bandwidth and L2
-# space, up to 4 × and 2 × (NVIDIA A100 whitepaper); it does not make the memory larger, and a program must
-# ask for it for each allocation (`CU_MEM_ALLOCATION_COMP_GENERIC` of `cuMemCreate`).
+# **Compression.** Since the A100 the L2 can keep data compressed: up to 4 × the bandwidth and 2 × the L2
+# space (NVIDIA A100 whitepaper), but no larger memory. A program must ask for it for each allocation
+# (`CU_MEM_ALLOCATION_COMP_GENERIC` of `cuMemCreate`).
 #
-# **MIG** (multi-instance GPU) cuts a data-centre GPU into up to seven instances. Each has its own SMs and its
-# own slices of L2, memory controllers and DRAM, so one tenant's memory traffic cannot slow another's (NVIDIA
-# MIG User Guide).
+# **MIG** (multi-instance GPU) cuts a data-centre GPU into up to seven instances, with SMs and slices of L2, memory
+# controllers and DRAM of their own: one tenant's memory traffic cannot slow another's (NVIDIA MIG User Guide).
 #
-# **CPU habits.** A CPU core hides latency with large caches, prefetching and reordering: give it a contiguous
-# stretch, blocked to fit the cache, and keep threads off each other's lines. A GPU hides latency with other
-# warps: give neighbouring lanes neighbouring words, and stage reuse in shared memory yourself. Both want
-# every byte of a moved line used.
+# **CPU habits.** A CPU core hides latency with large caches, prefetching and reordering: give it a contiguous stretch,
+# blocked to fit the cache, and keep threads off each other's lines. A GPU hides it with other warps: give neighbouring
+# lanes neighbouring words, and stage reuse in shared memory.
 #
 # ## Detective · Fast on paper
 #
-# A colleague sums the rows of a matrix. The first version reads each row by one thread. The second fetches
-# tiles along rows and then adds up in shared memory. "An eighth of the sectors, every branch uniform, and the
-# same sums. It is as fast as memory allows."
+# A colleague sums the rows of a matrix. The first version reads each row by one thread. The second fetches tiles along
+# rows and adds up in shared memory. "An eighth of the sectors, every branch uniform, the same sums. As fast as memory
+# allows."
 
 
 # %%
