@@ -1015,9 +1015,9 @@ for fn in (softmax_by_operators, dense, block):
     )
 
 # %% [markdown]
-# **Why.** The product stays with the vendor's library, and what follows it is one kernel. Your `linear` did it in one
-# launch; Inductor can, too, when it is told to search among its own product templates (`mode="max-autotune"`). What it
-# does not do is change the algorithm: it found the fusion in softmax, but FlashAttention had to be written by people.
+# **Why.** The product stays with the vendor's library, and what follows is one kernel. Your `linear` did it in one
+# launch; so can Inductor, told to search its product templates (`mode="max-autotune"`). It does not change the
+# algorithm: it found the fusion in softmax, but people had to write FlashAttention.
 
 # %% [markdown]
 # ## 12 · The others, in one table
@@ -1036,8 +1036,8 @@ for fn in (softmax_by_operators, dense, block):
 # | CUDA Tile, cuTile [15] | kernels on tiles, in Python | as Triton | Tile IR, beside PTX since CUDA 13.1 | NVIDIA only |
 # | Gluon [6], CuTe DSL [16] | kernels in Python with layouts, copies and barriers | less: you plan what Triton plans | PTX; Gluon also AMD | FlashAttention-4 is in CuTe DSL (lab 12 B) |
 #
-# **Auto-tuning** is a search by measurement over settings of one kernel (section 7) or over whole schedules (TVM). A
-# tuned setting is a fact about one shape, one GPU, one version.
+# **Auto-tuning** is a search by measurement over settings of one kernel (section 7) or over whole schedules (TVM). Its
+# result holds for one shape, one GPU, one version.
 #
 # **Portability.** What if the GPU is not NVIDIA's?
 #
@@ -1050,20 +1050,20 @@ for fn in (softmax_by_operators, dense, block):
 # | Kokkos, RAJA [10] | C++ libraries of loops and arrays over CUDA, HIP, SYCL, OpenMP | US national laboratories |
 # | Triton | the same kernel source for NVIDIA and AMD | OpenAI and others |
 #
-# Portable means that it runs; that it runs *fast* elsewhere is tuning again. AMD's data-centre GPUs have 64 lanes in a
+# Portable means that it runs; to run *fast* elsewhere is tuning again. AMD's data-centre GPUs have 64 lanes in a
 # wavefront, other sizes of shared memory, other matrix instructions.
 
 # %% [markdown]
-# **Planners** go one level up: they decide over devices what Inductor decides over kernels. FlexFlow searches how to
-# split each operation over GPUs, with a simulator as its judge (Jia et al., 2019); Unity searches that together with
-# rewriting the graph (Unger et al., 2022). Lab 17 does this by hand. And **fused optimizers** are section 1 at scale:
-# all parameters of a model in a few launches (`torch.optim.AdamW(fused=True)`, lab 08).
+# **Planners** decide over devices what Inductor decides over kernels. FlexFlow searches how to split each operation over
+# GPUs, with a simulator as its judge (Jia et al., 2019); Unity rewrites the graph as well (Unger et
+# al., 2022). Lab 17 does this by hand. And **fused optimizers** are section 1 at scale: all parameters of a model in a
+# few launches (`torch.optim.AdamW(fused=True)`, lab 08).
 
 # %% [markdown]
 # ## Beyond · A row that does not fit
 #
-# Open-ended and ungraded. Softmax of rows of 65,536 numbers: no block holds one. The figure of merit is **bytes moved per
-# element**. Online softmax (lab 05) finds maximum and sum in one pass; is there a way to read less than twice?
+# Open-ended and ungraded. No block holds a row of 65,536 numbers. The figure of merit is **bytes moved per
+# element** of its softmax. Online softmax (lab 05) finds maximum and sum in one pass; can you read less than twice?
 #
 # | way | bytes moved per element |
 # |---|---|
