@@ -653,11 +653,15 @@ plot.picture(
 # with error e = before − after in each row, it *subtracts* e · U[j, j+1:] / U[j, j] from the columns that are
 # left, where U is upper triangular and UᵀU = H⁻¹.
 #
-# Why U? With weight j held at its code, trace(E H Eᵀ) is least when the others change by −e · A[j, later] / A[j, j],
+# <details><summary>Why U, and why subtract?</summary>
+#
+# With weight j held at its code, trace(E H Eᵀ) is least when the others change by −e · A[j, later] / A[j, j],
 # where A is the inverse of H without the columns that are done. Row j of U is row j of that A up to a
 # factor, for every j, so one factorisation does for all columns (reference 5). And the sign: for inputs that go
-# together U[j, later] is *negative*, so subtracting adds. The next cell shows it for the example, and how far
-# the inputs of a layer go together.
+# together U[j, later] is *negative*, so subtracting adds.
+# </details>
+#
+# Run the example, and see how far the inputs of a layer go together.
 
 # %%
 together = np.array([[1.01, 1.0], [1.0, 1.01]])  # H of the example, with 1 % added to the diagonal
@@ -1013,12 +1017,12 @@ for name in ("Llama 2 7B", "Llama 2 70B", "Llama 3 405B"):
 # some layers 2 bits and others 6: **adaptive precision**, chosen by how much each layer's error counts. No tensor
 # core multiplies 2- or 3-bit numbers; what is gained is memory and bandwidth.
 #
-# **In PyTorch** today this is the package torchao; `torch.ao.quantization` is deprecated. Its dynamic INT8
-# replaces `Linear` modules, and leaves the input projections of `MultiheadAttention` in float32 without a word.
+# **In PyTorch** this is torchao; `torch.ao.quantization` is deprecated. Its dynamic INT8 replaces `Linear`
+# modules, and leaves the input projections of `MultiheadAttention` in float32 without a word.
 #
 # ## Detective · The bytes that were not there
 #
-# A colleague packs the weights into 4 bits and reports. "FP32 to INT4 should be 8 times smaller. Ours is better!"
+# A colleague packs the weights into 4 bits. "FP32 to INT4 should be 8 times smaller. Ours is better!"
 
 
 # %%
