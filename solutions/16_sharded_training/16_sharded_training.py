@@ -888,8 +888,8 @@ for gpus in (4, 8):
 
 # %% [markdown]
 # **Why.** A file with all three numbers is good for one number of GPUs only; leave one out. DeepSpeed refuses wrong
-# scheduler keys, a false identity, two formats at once, and pipelines with stage 2 or 3. `offload_param` is documented for stage 3 only. Small
-# buckets are accepted, and every message pays its latency.
+# scheduler keys, a false identity, two formats at once, and pipelines with stage 2 or 3. `offload_param` is documented for
+# stage 3 only. Small buckets are accepted, and every message pays its latency.
 
 # %% [markdown]
 # ### What else DeepSpeed has
@@ -906,29 +906,27 @@ for gpus in (4, 8):
 # %% [markdown]
 # ### Megatron and DeepSpeed together
 #
-# Megatron-LM brings tensor and pipeline parallelism (lab 17), DeepSpeed ZeRO and offload; the fork **Megatron-DeepSpeed**
-# has both, and trained BLOOM. Arguments of the one stand beside a JSON file of the other:
+# Megatron-LM brings tensor and pipeline parallelism (lab 17), DeepSpeed ZeRO and offload; the fork **Megatron-DeepSpeed**,
+# which trained BLOOM, has both. Arguments of the one stand beside a JSON file of the other:
 #
 #     deepspeed pretrain_gpt.py --tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 \
 #         --micro-batch-size 1 --global-batch-size 1536 --deepspeed --deepspeed_config ds.json --zero-stage 1
 #
-# (Flags as in its `examples_deepspeed`, July 2025.) Pipelines go with ZeRO-1: a schedule has many backwards before a
-# step, and each would reduce-scatter its gradients or gather its weights again. DeepSpeed's pipeline engine refuses
-# stages 2 and 3. Megatron-LM by itself divides optimizer states with `--use-distributed-optimizer`, its ZeRO-1.
+# (Flags as in its `examples_deepspeed`, July 2025.) Pipelines go with ZeRO-1: each of a schedule's many backwards would
+# reduce-scatter gradients or gather weights again. Megatron-LM's own ZeRO-1 is `--use-distributed-optimizer`.
 
 # %% [markdown]
 # ### NeMo: configuration in Python
 #
-# NeMo 1.0 was configured in YAML; **NeMo 2.0** (2024) in Python, and everything below it is Megatron Core:
+# NeMo 1.0 was configured in YAML, **NeMo 2.0** (2024) in Python, above Megatron Core:
 #
 #     strategy = nl.MegatronStrategy(tensor_model_parallel_size=8, pipeline_model_parallel_size=4,
 #                                    context_parallel_size=1, sequence_parallel=True)
 #     trainer = nl.Trainer(devices=8, num_nodes=128, strategy=strategy, max_steps=1000)
 #     data = llm.MockDataModule(seq_length=2048, micro_batch_size=1, global_batch_size=1536)
 #
-# *NeMo-Run* wraps such calls (`run.Partial`) to change and launch them on a laptop or a cluster. **AutoModel** trains
-# Hugging Face models unconverted, with FSDP2. This is dated: by 2026 the repository has no language models any more, and
-# NVIDIA's guide leads to *Megatron Bridge*, with the same ideas in one `ConfigContainer`. (NeMo Framework User Guide
+# *NeMo-Run* wraps such calls (`run.Partial`) and launches them. **AutoModel** trains Hugging
+# Face models with FSDP2. By 2026 NVIDIA's guide leads to *Megatron Bridge*, with the same ideas. (NeMo Framework User Guide
 # 25.02; "NeMo 2.0 to Megatron Bridge Migration Guide", 2026.)
 
 # %% [markdown]
@@ -942,8 +940,8 @@ for gpus in (4, 8):
 # | hundreds of GPUs, a standard transformer | Megatron Core: tensor × pipeline × data, ZeRO-1 |
 # | code that uses FairScale | move it to FSDP2 |
 #
-# **LoRA** (lab 14) freezes the weights and trains small low-rank matrices beside them, its adapters; **QLoRA** does so
-# with frozen weights in 4 bits. What is frozen has neither gradient nor states: 2 bytes or half a byte a parameter.
+# **LoRA** (lab 14) trains small low-rank matrices, its adapters, beside frozen weights, **QLoRA** beside weights
+# in 4 bits. What is frozen has neither gradient nor states: 2 bytes or half a byte a parameter.
 #
 # **Predict.** All 70 billion parameters are trained. How many GPUs of 80 GB do the states alone take?
 
