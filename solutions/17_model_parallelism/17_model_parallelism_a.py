@@ -353,25 +353,22 @@ picture.axes.minorticks_off()
 picture
 
 # %% [markdown]
-# **Why.** A ring all-reduce *is* a reduce-scatter and an all-gather, so not a byte more travels. But what
-# norms and dropout keep is 1/p on each rank, and no token is computed twice. One trap: the norm's scale and
-# bias are on all ranks, and each sees other tokens. Their gradients must be summed over the ranks; the
-# columns' and rows' must not.
+# **Why.** A ring all-reduce *is* a reduce-scatter and an all-gather, so not a byte more travels. But norms and dropout
+# keep 1/p on each rank, and no token is computed twice. One trap: each rank's scale and bias of the norm see other
+# tokens, so their gradients must be summed over the ranks; the columns' and rows' must not.
 #
 # ## 6 · Keys and values go round
 #
-# With a million tokens even one layer's attention is too much for a GPU. **Context parallelism** cuts all of
-# the model by tokens; only attention needs other ranks' tokens, namely their keys and values. **Ring
+# With a million tokens one layer's attention is too much for a GPU. **Context parallelism** cuts all of
+# the model by tokens; only attention needs other ranks' keys and values. **Ring
 # attention** (H. Liu et al., 2023): each rank keeps its queries and p − 1 times passes a block of keys and
-# values on to its neighbour. While a block is used, the next one is on its way, and nobody holds more than
-# two.
+# values on while it uses it. Nobody holds more than two.
 #
-# Attention is put together from blocks by the online softmax of lab 12: for each query keep the largest score
-# m, the sum s of exp(score − m), and the weighted sum o of values. If a block raises m, old s and o are
-# multiplied by exp(old m − new m). At the end the output is o / s.
+# Lab 12's online softmax joins the blocks: for each query keep the largest score m, the sum s of exp(score − m), and the
+# weighted sum o of values. If a block raises m, multiply old s and o by exp(old m − new m). The output is o / s.
 #
-# `dist.send` waits until its receiver takes the message. If all ranks send first, all wait. `dist.isend`
-# returns at once a work with `.wait()`.
+# `dist.send` waits for its receiver; if all ranks send first, all wait. `dist.isend` returns at once a work with
+# `.wait()`.
 #
 # **Do.** Write `ring(q, k, v)`: attention over all tokens, without a mask, for this rank's queries. All three
 # are (tokens / ranks × width), one head; scores are divided by √width. Only sends and receives are allowed.

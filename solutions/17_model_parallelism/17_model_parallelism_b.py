@@ -397,9 +397,9 @@ halves = run(zero_bubble(4, 8))
 gpulab.plot.schedule(halves.slots, peaks=halves.peak)
 
 # %% [markdown]
-# **Why.** The last device starts p − 1 steps late and has 3 m steps to do: 3 m + p − 1 cannot be beaten by an
-# iteration that starts with empty devices. The paper's second schedule, ZB-H2, lets the next iteration fill
-# even that, for twice the memory. DualPipe (DeepSeek-V3, 2024) feeds micro-batches from both ends.
+# **Why.** The last device starts p − 1 steps late and has 3 m steps to do: an iteration that starts with empty devices
+# takes at least 3 m + p − 1. In ZB-H2, for twice the memory, the next iteration fills even that. DualPipe (DeepSeek-V3,
+# 2024) feeds micro-batches from both ends.
 #
 # | schedule, (4, 8) | steps of time | idle | held by a device at most |
 # |---|---|---|---|
@@ -410,23 +410,26 @@ gpulab.plot.schedule(halves.slots, peaks=halves.peak)
 # %% [markdown]
 # ## 8 · Experts
 #
-# A **mixture of experts** (MoE) has E MLPs in a layer instead of one, the **experts**, and a **router**: a
-# small linear layer whose softmax picks for each token the best expert (top-1, as in Switch Transformer) or a
-# few. The token's output is the expert's, times its probability. Parameters grow with E, the work for a token
-# does not: Mixtral 8x7B has 47 billion parameters and uses 13 of them for a token (Jiang et al., 2024).
-# Experts are no models for subjects: they are blocks of one layer, trained together with the router.
+# A **mixture of experts** (MoE) has E MLPs in a layer, the **experts**, and a **router**: a small linear layer whose
+# softmax picks for each token the best expert (top-1, as in Switch Transformer) or a few. The output is the
+# expert's, times its probability. Parameters grow with E, the work for a token does not: Mixtral 8x7B has 47 billion
+# and uses 13 for a token (Jiang et al., 2024). Experts are blocks of one layer, not models for subjects.
 #
-# With **expert parallelism** each rank has its expert and its own tokens, and tokens travel: an
-# **all-to-all** to the experts, another one back. `dist.all_to_all_single(got, rows, coming, leaving)` sends
-# the first `leaving[0]` rows of `rows` to rank 0, the next `leaving[1]` to rank 1, …, and writes into `got`
-# `coming[0]` rows from rank 0, then `coming[1]` from rank 1, … (lists of whole numbers). Without the lists
-# all parts are of one size. Rank i's `coming[j]` must be rank j's `leaving[i]`. A rank can count what leaves
-# it; only the others know what comes.
+# With **expert parallelism** each rank has its expert and its own tokens. An **all-to-all** takes tokens to the
+# experts, another one back: `dist.all_to_all_single(got, rows, coming, leaving)`. Without the last two all parts are of
+# one size. Rank i's `coming[j]` must be rank j's `leaving[i]`. A rank can count what leaves it; only the others know what
+# comes.
 #
-# **Do.** Write `dispatch(x, choice, weight, expert)`. `x` (tokens × width) are this rank's tokens, `choice`
-# (int64) their experts, `weight` their probabilities; `expert` (width × width) is this rank's. Return for
-# each token weight · relu(x · its expert). **Budget:** all ranks together send each token once there and once
-# back, and 5 % more for counts. About 12 lines.
+# | | |
+# |---|---|
+# | `rows` | the first `leaving[0]` rows go to rank 0, the next `leaving[1]` to rank 1, … |
+# | `got` | gets `coming[0]` rows from rank 0, then `coming[1]` from rank 1, … |
+# | `coming`, `leaving` | lists of whole numbers |
+#
+# **Do.** Write `dispatch(x, choice, weight, expert)`. `x` (tokens × width) are this rank's tokens, `choice` (int64) their
+# experts, `weight` their probabilities; `expert` (width × width) is this rank's. Return for each token weight · relu(x ·
+# its expert). **Budget:** all ranks together send each token once there and once back, and 5 % more for counts. About 12
+# lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "dispatch", "locked": false, "schema_version": 3, "solution": true, "task": false}
