@@ -629,19 +629,23 @@ gpulab.predict("kv.reserved", ...)
 #
 # **Do.** Write `allocate(operations, size, blocks)`: blocks 0 … blocks − 1 of `size` tokens. Operations:
 #
-# - `["start", name, tokens]`: a new sequence, its tokens are written;
-# - `["append", name]`: one more token is written;
-# - `["fork", name, child]`: `child` is a new sequence with the tokens of `name`. The check copies the
-#   table;
-# - `["free", name]`: the sequence ends. The check gives its blocks back.
+# | operation | what it says |
+# |---|---|
+# | `["start", name, tokens]` | a new sequence, its tokens are written |
+# | `["append", name]` | one more token is written |
+# | `["fork", name, child]` | `child` is a new sequence with the tokens of `name`; the check copies the table |
+# | `["free", name]` | the sequence ends; the check gives its blocks back |
 #
-# Return a list with an item for each operation: a list of actions on the table of the sequence named (in
-# a fork: the child), which the check carries out before the tokens are written, or `"full"` where too few
-# blocks are free: the operation is then refused and changes nothing, and a sequence whose start is
-# refused does not come up again. Actions are `["take", block]`, which puts a free block at the end of the
-# table, and `["copy", index, block]`, which copies the block at `index` of the table into a free one and
-# puts that in its place. **Budget:** as few blocks at once, and as few copies, as there can be. About 30
-# lines.
+# Return a list with an item for each operation: a list of actions on the table of the sequence named (in a fork: the
+# child), which the check carries out before the tokens are written, or `"full"` where too few blocks are free: the
+# operation is then refused and changes nothing, and a sequence whose start is refused does not come up again.
+#
+# | action | what it does |
+# |---|---|
+# | `["take", block]` | puts a free block at the end of the table |
+# | `["copy", index, block]` | copies the block at `index` of the table into a free one and puts that in its place |
+#
+# **Budget:** as few blocks at once, and as few copies, as there can be. About 30 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "allocate", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -248,10 +248,9 @@ plot.panels(
 )
 
 # %% [markdown]
-# **Why.** A model of 100,000 tokens gives each wrong one a little, and together that is much: over a long text some
-# are drawn. Top-p cuts that tail where it begins, in a flat distribution later than in a sharp one; top-k always cuts at
-# the same place (A. Holtzman et al., 2020). All of it changes the model's distribution: that is the purpose, and a
-# reason to name the settings with every result.
+# **Why.** A model of 100,000 tokens gives each wrong one a little, and over a long text some are drawn. Top-p cuts that
+# tail where it begins, in a flat distribution later than in a sharp one; top-k always cuts at the same place (A. Holtzman
+# et al., 2020). Both change the model's distribution: so name the settings with every result.
 #
 # ## 3 · Guess ahead
 #
