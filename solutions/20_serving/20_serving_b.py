@@ -226,25 +226,28 @@ gpulab.plot.lines(
 
 # %% [markdown]
 # **Why.** The model leaves out bandwidth and caches, which MPS shares, too. MIG buys its flat line with SMs that
-# stand idle whenever their owner does. So: trusted processes with small kernels → MPS; strangers, or a promised
+# idle whenever their owner does. So: trusted processes with small kernels → MPS; strangers, or a promised
 # latency → MIG; notebooks that mostly think → time-slicing.
 #
 # ## B4 · Bins with two sizes: GPUs and memory
 #
-# A node here has two **islands**: two processor sockets, each with 4 GPUs and host memory of its own. GPUs of an
-# island talk over NVLink bridges or one PCIe switch; between islands they cross the link of the sockets. Kubernetes'
-# *topology manager* can insist on one island (`single-numa-node`).
+# A node here has two **islands**: two processor sockets, each with 4 GPUs and host memory of its own. GPUs of an island
+# talk over NVLink bridges or one PCIe switch; between islands they cross the link of the sockets. Kubernetes' *topology
+# manager* can insist on one island (`single-numa-node`).
 #
-# Packing into as few bins as possible is NP-hard in general. **First fit decreasing** is the usual way: sort, then
-# put each job into the first bin with room. *Decreasing* in what, when a job has two sizes? A preprocessing job with
-# 1 GPU may need more than half an island's memory; it leaves GPUs behind that are **stranded** if another such job
-# comes next.
+# Packing into as few bins as possible is NP-hard in general. **First fit decreasing** is the usual way: sort, then put
+# each job into the first bin with room. *Decreasing* in what, when a job has two sizes? A job with 1 GPU may need more than
+# half an island's memory; it leaves GPUs **stranded** if another such job comes next.
 #
-# **Do.** Write `pack(jobs, capacity)`. A job is `[GPUs, GB of host memory for each GPU]`; an island has 4 GPUs and
-# `capacity` GB, and a GPU's memory comes from its island: a job of 8 takes half from each. Return for each job a list of `[node, GPU]`; GPUs 0 to 3 of
-# a node are one island, 4 to 7 the other. Nodes are numbered from 0. Jobs have 1, 2, 3, 4 or 8 GPUs and stay on one
-# node. **Budget:** no job of up to 4 GPUs on two islands; the fewest nodes that any plan needs, which for these jobs
-# first fit in the right order reaches. About 18 lines.
+# **Do.** Write `pack(jobs, capacity)`. Return for each job a list of `[node, GPU]`. **Budget:** no job of up to 4 GPUs on
+# two islands; the fewest nodes that any plan needs, which for these jobs first fit in the right order reaches. About 18
+# lines.
+#
+# | | |
+# |---|---|
+# | a job | `[GPUs, GB of host memory for each GPU]`; 1, 2, 3, 4 or 8 GPUs, all of one node |
+# | an island | 4 GPUs and `capacity` GB; a GPU's memory comes from its island, so that a job of 8 takes half from each |
+# | a node | GPUs 0 to 3 are one island, 4 to 7 the other; nodes are numbered from 0 |
 
 
 # %% nbgrader={"grade": false, "grade_id": "pack", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -393,26 +396,31 @@ gpulab.plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** Durations are estimates. Users state too much, because a job is ended when its time is up; gaps then open
-# early, and the queue is planned anew. Whose every job has a promised start is called *conservative*. **EASY** backfilling promises a start only to the first in the queue: more
-# gaps are filled, and others may be put off. **Priorities** are the other way to be served first: with *preemption*
-# Kubernetes evicts pods of lower priority to make room, and what they had not saved is lost (lab 18).
+# **Why.** Durations are estimates. Users state too much, because a job is ended when its time is up; gaps then open early,
+# and the queue is planned anew. Backfilling is *conservative* if every job has a promised start. **EASY** promises one only
+# to the first in the queue: more gaps are filled, and others may be put off. **Priorities** serve first, too: with
+# *preemption* Kubernetes evicts pods of lower priority, and what they had not saved is lost (lab 18).
 #
 # ## B6 · Who gets how much
 #
 # Tenant A's tasks want 1 GPU and 4 GB each, tenant B's 3 GPUs and 1 GB. Of 9 GPUs and 18 GB, what is an equal share?
 # **Dominant resource fairness** (reference 5) makes the *dominant shares* equal: again and again, the tenant with the
-# smallest dominant share ÷ weight gets the next task. Here A gets 3 tasks, 12/18 of the memory, and B 2, 6/9 of the
-# GPUs: two thirds each. Nobody gains by asking for more than is needed, and of n tenants each has at least 1/n of
-# what matters most to it, up to whole tasks.
+# smallest dominant share ÷ weight gets the next task. Here A gets 3 tasks, 12/18 of the memory, and B 2, 6/9 of the GPUs.
+# Asking for too much gains nothing, and of n tenants each has at least 1/n of what matters most to it, up to whole tasks.
 #
-# If somebody has filled the idle cluster before, the others wait, or tasks beyond the fair share are **preempted**.
+# If somebody filled the idle cluster before, tasks beyond the fair share are **preempted**, or others wait.
 #
-# **Do.** Write `fair(capacity, tenants)`. `capacity` has a number by resource. A tenant has `task` (needs by
-# resource), `weight`, and the numbers of tasks `running` and `waiting`. Fill from nothing: the smallest dominant
-# share ÷ weight is next, of equal ones the first in the list. A tenant whose next task does not fit gets no more; one
-# that has running + waiting tasks wants no more. Return `[tasks, preempted]` for each: what it should have, and how
-# many of those that run are too many. Compare exactly (`Fraction`): ties count. About 16 lines.
+# **Do.** Write `fair(capacity, tenants)`, which returns `[tasks, preempted]` for each tenant. Fill from nothing; of equal
+# tenants the first in the list is next. One whose next task does not fit gets no more; one that has running + waiting
+# tasks wants no more. Compare exactly (`Fraction`): ties count. About 16 lines.
+#
+# | | |
+# |---|---|
+# | `capacity` | a number by resource |
+# | a tenant's `task` | what a task needs, by resource |
+# | `weight` | what its dominant share is divided by |
+# | `running`, `waiting` | numbers of tasks |
+# | `tasks`, `preempted` | how many it should have; how many of those that run are too many |
 
 
 # %% nbgrader={"grade": false, "grade_id": "fair", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -620,8 +628,8 @@ spec:
 # - Nodes with GPUs are **tainted** `nvidia.com/gpu=present:NoSchedule`, and labelled with `nvidia.com/gpu.product`:
 #   tolerate the one, select the other.
 # - Processes exchange tensors through `/dev/shm`, a folder in memory of 64 MB by default. A volume `emptyDir` with
-#   `medium: Memory` is larger, and what lies in it counts as memory of the container.
-# - A `startupProbe` holds the others back while weights load; it lasts failureThreshold × periodSeconds, then the
+#   `medium: Memory` is larger, and counts as memory of the container.
+# - A `startupProbe` holds the others back while weights load, for failureThreshold × periodSeconds; then the
 #   container is killed.
 # - A rolling update with `maxSurge` 1 starts the new pod *first*. A full cluster has no GPU for it.
 # - No tag, or `latest`, is whatever was pushed last.
@@ -632,12 +640,12 @@ spec:
 # left out or equal. `/dev/shm` has `sizeLimit` `shm_gib`. The taint above is tolerated by its key, `product` selected
 # with `nodeSelector`. One container.
 #
-# - kind `Deployment`: `pods` replicas, no surge; startup and readiness probes of `/health` at `port`; the startup
-#   probe allows at least `load_seconds`, and at most twice that.
-# - kind `Job` (`apiVersion: batch/v1`): `completions` and `parallelism` are `pods`; `restartPolicy` beside
-#   `containers` is `Never` or `OnFailure`; no selector, strategy, probes.
+# | `kind` | what it has |
+# |---|---|
+# | `Deployment` | `pods` replicas, no surge; startup and readiness probes of `/health` at `port`; the startup probe allows at least `load_seconds`, and at most twice that |
+# | `Job` (`apiVersion: batch/v1`) | `completions` and `parallelism` are `pods`; `restartPolicy` beside `containers` is `Never` or `OnFailure`; no selector, strategy, probes |
 #
-# YAML contains JSON, so `json.dumps` of dictionaries is fine as well. The check holds your text to the schema of
+# YAML contains JSON, so `json.dumps` of dictionaries is fine. The check holds your text to the schema of
 # Kubernetes 1.34, strictly: a field that it does not know is an error. About 45 lines.
 
 # %%
