@@ -163,28 +163,27 @@ print(
 )
 
 # %% [markdown]
-# **Green AI** (R. Schwartz et al., 2020) asks for efficiency as a result beside accuracy. What helps, in order: a smaller model
-# that does the job; not computing twice (caches); fewer bits; a full batch; where and when the power is clean. Energy is power ×
-# time: MWh, never MW.
+# **Green AI** (R. Schwartz et al., 2020) asks for efficiency as a result beside accuracy. What helps, in order: a smaller
+# model that does the job; not computing twice (caches); fewer bits; a full batch; where and when the power is clean. Energy
+# is power × time: MWh, never MW.
 #
 # ## 3 · Where software goes
 #
-# - **Compilers of tiles.** Triton showed in 2019 that a block, not a thread, is the unit to write in. NVIDIA followed with CUDA
-#   Tile and cuTile Python (CUDA 13.1, December 2025); JAX has Pallas. All of them stand on **MLIR** (C. Lattner et al., 2021),
-#   a kit for intermediate languages, as do XLA and Mojo.
-# - **Graphs from Python.** `torch.compile` (2023) traces bytecode; **JAX** traces functions of arrays, so `jit`, `grad`, `vmap` and
-#   sharding compose. TensorFlow's `tf.function` and XLA were first (lab 08, section 5); Keras 3 (2023) runs on all three.
-# - **Tuning by machine.** `triton.autotune` tries a list; TVM's Ansor (2020) searches. Language models write kernels: on
-#   KernelBench (A. Ouyang et al., 2025) the best of that time were as fast as PyTorch in fewer than 20 % of the tasks. One record of
-#   2025 fell because its kernel had found a hole in the *benchmark* (Sakana AI's own correction, February 2025). Checks like
-#   this course's are the hard part.
-# - **Batching while running** is the standard in serving since Orca (G.-I. Yu et al., 2022; lab 20).
+# | where to | what there is |
+# |---|---|
+# | **compilers of tiles** | Triton showed in 2019 that a block, not a thread, is the unit to write in. NVIDIA followed with CUDA Tile and cuTile Python (CUDA 13.1, December 2025); JAX has Pallas. All of them stand on **MLIR** (C. Lattner et al., 2021), a kit for intermediate languages, as do XLA and Mojo |
+# | **graphs from Python** | `torch.compile` (2023) traces bytecode; **JAX** traces functions of arrays, so `jit`, `grad`, `vmap` and sharding compose. TensorFlow's `tf.function` and XLA were first (lab 08, section 5); Keras 3 (2023) runs on all three |
+# | **tuning by machine** | `triton.autotune` tries a list; TVM's Ansor (2020) searches. Language models write kernels: on KernelBench (A. Ouyang et al., 2025) the best of that time were as fast as PyTorch in fewer than 20 % of the tasks |
+# | **batching while running** | the standard in serving since Orca (G.-I. Yu et al., 2022; lab 20) |
+#
+# One record of 2025 in writing kernels fell because its kernel had found a hole in the *benchmark* (Sakana AI's own
+# correction, February 2025). Checks like this course's are the hard part.
 
 # %% [markdown]
 # ### A slowdown among a thousand commits
 #
-# What is fast today is slow after somebody's commit. **Regression tracking** runs a benchmark on each commit, or **bisects**: build
-# the middle one, go on in the half that holds the change.
+# What is fast today is slow after somebody's commit. **Regression tracking** runs a benchmark on each commit, or
+# **bisects**: build the middle one, go on in the half with the change.
 #
 # **Predict.** How many builds does it take at most for 1,000 commits?
 
