@@ -353,7 +353,7 @@ picture.axes.minorticks_off()
 picture
 
 # %% [markdown]
-# **Why.** A ring all-reduce *is* a reduce-scatter and an all-gather, so not a byte more travels. But norms and dropout
+# **Why.** A ring all-reduce *is* a reduce-scatter and an all-gather: no more bytes travel. But norms and dropout
 # keep 1/p on each rank, and no token is computed twice. One trap: each rank's scale and bias of the norm see other
 # tokens, so their gradients must be summed over the ranks; the columns' and rows' must not.
 #
