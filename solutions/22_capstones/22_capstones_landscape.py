@@ -171,7 +171,8 @@ print(
 #
 # | where to | what there is |
 # |---|---|
-# | **compilers of tiles** | Triton showed in 2019 that a block, not a thread, is the unit to write in. NVIDIA followed with CUDA Tile and cuTile Python (CUDA 13.1, December 2025); JAX has Pallas. All of them stand on **MLIR** (C. Lattner et al., 2021), a kit for intermediate languages, as do XLA and Mojo |
+# | **compilers of tiles** | Triton showed in 2019 that a block, not a thread, is the unit to write in. NVIDIA followed with CUDA Tile and cuTile Python (CUDA 13.1, December 2025); JAX has Pallas |
+# | **MLIR** (C. Lattner et al., 2021) | a kit for intermediate languages, on which all of them stand, as do XLA and Mojo |
 # | **graphs from Python** | `torch.compile` (2023) traces bytecode; **JAX** traces functions of arrays, so `jit`, `grad`, `vmap` and sharding compose. TensorFlow's `tf.function` and XLA were first (lab 08, section 5); Keras 3 (2023) runs on all three |
 # | **tuning by machine** | `triton.autotune` tries a list; TVM's Ansor (2020) searches. Language models write kernels: on KernelBench (A. Ouyang et al., 2025) the best of that time were as fast as PyTorch in fewer than 20 % of the tasks |
 # | **batching while running** | the standard in serving since Orca (G.-I. Yu et al., 2022; lab 20) |
