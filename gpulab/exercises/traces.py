@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab import device as devices
-from gpulab.observe.recorder import Recorder
+from gpulab.observe.recorder import Index, Recorder, Request
 from gpulab.observe.writers import Writers
 from gpulab.profile import METRICS, Report
 from gpulab.profile.report import Line
@@ -150,7 +150,8 @@ def _advice(
         accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
         alike = cause.terms[0].column == "requests"  # each costs the same
         bytes_only = cause.terms[0].column == "bytes"  # where they lie costs none
-        if accesses and (said := _pattern(exercise, case, fn, line.line, accesses, alike, bytes_only)):
+        seen = [] if not accesses else _more_recorded(exercise, case, fn) if alike else _recorded(report)
+        if said := _pattern(seen, line.line, accesses, alike, bytes_only):
             sentences.append((said[:1].upper() + said[1:] if sentences else said) + ".")
     sentences.append(budgets.question(budget, got))
     details += [Detail(" ".join(s for s in sentences if s))] if any(sentences) else []
@@ -172,10 +173,28 @@ def _blamed(report: Report, metric: str, cause: str, excess: float) -> Line | No
     return None if small else line
 
 
+Seen = tuple[Request, Index]  # and the shape of its block
+
+
+def _recorded(report: Report) -> list[Seen]:
+    """The first two requests of each instruction, from the run that was counted."""
+    return [(request, launch.block) for launch in report.launches for request in launch.recording.requests]
+
+
+def _more_recorded(exercise: Exercise, case: Case, fn: Fn) -> list[Seen]:
+    """The first 32 of each, from one more run."""
+    recorders: list[Recorder] = []
+
+    def record(launch: devices.Launch) -> Recorder:
+        recorders.append(Recorder(limit=32, arrays=launch.arrays))
+        return recorders[-1]
+
+    run(exercise, case, fn, cases.arguments(exercise, case), devices.current().observed(record))
+    return [(request, recorder.block) for recorder in recorders for request in recorder.requests]
+
+
 def _pattern(
-    exercise: Exercise,
-    case: Case,
-    fn: Fn,
+    seen: Iterable[Seen],
     line: int,
     accesses: set[tuple[str | None, str]],
     alike: bool,
@@ -185,17 +204,9 @@ def _pattern(
 
     Empty if there is nothing to say, as of numbers side by side where only their bytes count.
     """
-    recorders: list[Recorder] = []
-
-    def record(launch: devices.Launch) -> Recorder:
-        recorders.append(Recorder(limit=32 if alike else 2, arrays=launch.arrays))
-        return recorders[-1]
-
-    run(exercise, case, fn, cases.arguments(exercise, case), devices.current().observed(record))
     fitting = [
-        (request, recorder.block)
-        for recorder in recorders
-        for request in recorder.requests
+        (request, block)
+        for request, block in seen
         if request.line == line
         and any(s == request.space and k in (None, _kind(request.kind)) for k, s in accesses)
     ]

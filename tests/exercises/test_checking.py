@@ -228,3 +228,11 @@ def test_what_a_notebook_uses_is_there_under_gpulab() -> None:
 def test_progress_of_a_passed_exercise_counts_in_its_lab() -> None:
     gpulab.check("toy.double", double)
     assert progress.done(("toy.double", "toy.fill")) == 1
+
+
+def test_how_threads_lie_in_memory_is_known_from_the_run_that_was_counted() -> None:
+    grids: list[tuple[int, int, int]] = []
+    with device.current().observed(lambda launch: grids.append(launch.grid)):
+        verdict = gpulab.check("toy.transpose", plain)
+    assert "write addresses 384 bytes apart" in str(verdict)
+    assert grids.count((4, 3, 1)) == 2  # 96 × 128: counted, and looked through for races
