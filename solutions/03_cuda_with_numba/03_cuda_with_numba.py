@@ -317,16 +317,20 @@ picture(ax, f"With {slots} slots the share drops by half when one more block sta
 # on each other, and no formula sets them all. Start with 128 or 256 threads, a multiple of 32; count; change
 # one thing at a time. High occupancy is a means and not an end: enough loads must be under way to hide their
 # **latency**, the time from the request to the answer, and kernels that keep much in registers do that with
-# few warps.
+# few warps. See how few an A100's SM can hold then.
+
+# %%
+for registers in (32, 64, 128, 255):
+    print(f"{registers:3} registers a thread: {hardware.occupancy(a100, 256, registers=registers)}")
+
 
 # %% [markdown]
 # ## 5 · Branches cost what the warp runs
 #
-# A warp issues one instruction for all its threads that are at the same place. When a branch sends some
-# threads one way and some the other, the branch is **divergent**: the warp runs one path with part of its
-# threads, then the other path with the rest. It costs the **sum of the paths that are taken**. A branch that
-# sends all 32 threads one way is **uniform** and costs that path alone, even if another warp goes the other
-# way.
+# A warp issues one instruction for all its threads that are at the same place. A branch that parts them is
+# **divergent**: the warp runs one path with some of its threads, then the other with the rest, and the cost is the
+# **sum of the paths that are taken**. A branch that sends all 32 threads one way is **uniform** and costs that path
+# alone, wherever other warps go.
 #
 # The array below holds runs of 16 plants, then 16 animals, then 16 plants again. Plants grow and animals
 # starve, 64 steps each.
@@ -550,23 +554,20 @@ for gpu in ("T4", "A100", "H100"):
 
 # %% [markdown]
 # The first line is measured, the others are peaks from data sheets; no kernel reaches a peak. The library does
-# the same operations, in another order: it works on pieces that stay in the caches and the registers, with
-# vector instructions and on all cores. Lab 06 does the like for a GPU, step by step. To time a product there,
-# time only the product: allocations, copies and the creation of a library handle do not belong between the two
-# clock readings, and `cuda.synchronize()` does.
+# the same operations in another order: on pieces that stay in caches and registers, with vector instructions, on all
+# cores. Lab 06 does the like for a GPU. To time a product, put `cuda.synchronize()` between the two clock readings,
+# and no allocation, copy or creation of a library handle.
 
 # %% [markdown]
 # ## 7 · Waiting for each other
 #
-# Threads of one block can wait for each other with a **barrier**, `cuda.syncthreads()`: no thread goes on
-# before all threads of the block have arrived. Between blocks there is no such thing in an ordinary launch.
-# Blocks run in any order, and those that do not fit wait for others to end, so waiting for all of them inside
-# a kernel could last forever.
+# Threads of one block can wait for each other with a **barrier**, `cuda.syncthreads()`: none goes on before all
+# threads of the block have arrived. An ordinary launch has no such thing between blocks. They run in any order, and
+# those that do not fit wait for others to end, so waiting for all of them inside a kernel could last forever.
 #
 # What does order the whole grid is the **end of a launch**. Launches on the same **stream**, a queue of
 # work for the device, run one after the other (you have used one stream all along), and the next sees all
-# that the last has written. Python does not wait: a launch returns at once, and a copy back to the host
-# waits for it.
+# that the last has written. Python does not wait: a launch returns at once; a copy back to the host waits.
 #
 # **Predict.** A rod of n cells cools: in each step a cell moves towards its neighbours. A first program has a
 # kernel for the step, from `old` into `new`, and one that copies `new` back into `old`. How many bytes does
@@ -715,24 +716,22 @@ gpulab.profile(suspicious_sum[8, 256], values, sums).compare(gpulab.profile(bloc
 
 # %% [markdown]
 # **Why.** `t % (2 * stride) == 0` picks every second thread, then every fourth: all eight warps stay in the
-# game with fewer and fewer lanes. `t < stride` picks the first half of the threads, then the first quarter:
-# whole warps have nothing to do, and only the last five rounds split a warp. One thread that adds all 256
-# numbers splits a single warp, and that warp runs for 256 rounds where yours runs for 8.
+# game with fewer and fewer lanes. `t < stride` picks the first half, then the first quarter: whole warps have nothing to
+# do, and only the last five rounds split one. One thread that adds all 256 numbers splits a single warp, for 256 rounds
+# where yours has 8.
 #
-# The barrier stands outside the `if`, because CUDA asks all threads of a block to reach the same one.
-# Inside the `if` this kernel may still end with the right sum: the threads that leave out a barrier return
-# soon, and a barrier does not wait for threads that have returned. Nothing promises it, and with another
-# barrier behind the loop some threads would wait there and others here.
+# The barrier stands outside the `if`, because CUDA asks all threads of a block to reach the same one. Inside, the
+# sum may still come out right, since a barrier does not wait for threads that have returned. Nothing promises it; with
+# another barrier behind the loop some would wait there and others here.
 #
-# Inside one warp nothing is promised either. Lab 05 does the last rounds without shared memory, with
-# operations that say which lanes take part.
+# Nor is anything promised inside one warp (lab 05).
 
 # %% [markdown]
 # ## 8 · Copies
 #
-# A GPU has its own memory. A program does three things: copy in, launch, copy out. `cuda.to_device` and
-# `copy_to_host` do it on your word. A NumPy array handed to a kernel is copied in before the launch **and**
-# back after it, each array, each time, because numba cannot know which ones the kernel changes.
+# A GPU has its own memory, so a program copies in, launches, copies out. `cuda.to_device` and `copy_to_host` do it on
+# your word. A NumPy array handed to a kernel is copied in before the launch **and** back after it, each time, because
+# numba cannot know what the kernel changes.
 #
 # Copies are slow: PCIe 4.0 with 16 lanes carries at most 31.5 GB/s each way (16 GT/s · 16 lanes · 128/130),
 # and an A100's memory about 65 times that. What stays on the device costs nothing.
