@@ -28,6 +28,7 @@
 # %%
 from collections import Counter, deque
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 
@@ -82,7 +83,14 @@ gpulab.plot.bars(
 # A server with two CPUs has two memories (**NUMA**). A copy from the far CPU's memory crosses the link between the
 # CPUs, so a rank is pinned to the cores, memory and network card that hang on its own CPU: `nvidia-smi topo -m`
 # shows which.
-#
+
+# %%
+memories = sorted(Path("/sys/devices/system/node").glob("node[0-9]*/cpulist"))
+for memory in memories:
+    print(f"{memory.parent.name}: cores {memory.read_text().strip()}")
+print(f"memories that Linux shows on this machine: {len(memories)}")
+
+# %% [markdown]
 # ## 2 · What a network lets through
 #
 # A network is a graph: hosts, switches, and links, each with a direction and a rate. A cable that works both ways is two
@@ -203,23 +211,22 @@ gpulab.plot.network(
 )
 
 # %% [markdown]
-# **Why.** *Any* half gives an upper limit; a convenient one can flatter a network. That is why it is the smallest that
-# counts, and why for large networks one proves it from the shape and does not try all halves. The price of full
+# **Why.** *Any* half gives an upper limit; a convenient one can flatter a network. So the smallest counts, and for large
+# networks one proves it from the shape and does not try all halves. The price of full
 # bisection is switches and cables: a fat tree has three cables a host, a ring one. Large clusters save at the top, where
 # jobs can be placed so that they seldom cross it.
 #
 # ## 3 · Boards, racks, clusters, switch chips
 #
-# - **HGX H100**: eight GPUs on a board with NVSwitch. Together 8 × 900 GB/s = 7.2 TB/s of links, counted in both
-#   directions; the bisection is 4 × 450 = 1.8 TB/s each way, 3.6 both ways. The 16 PFLOP/s that go with it are float16
-#   with sparsity; half of that is dense.
-# - **DGX SuperPOD** (H100): nodes of eight, joined by NDR InfiniBand, a network card for each GPU. A 256-GPU NVLink
-#   network was announced with it; the pods that shipped use InfiniBand between nodes (NVIDIA's reference architecture).
-# - **NVL72**: 72 Blackwell GPUs in a rack on one NVLink network: 72 × 1.8 = 130 TB/s, both ways. The fast domain grew
-#   from 8 to 72, and the same hierarchy starts above it.
-# - **Switch chips** have a total rate, split into ports. 51.2 Tbit/s (Broadcom Tomahawk 5) are 64 ports of 800 Gbit/s,
-#   or 128 of 400. Tomahawk has *shallow* buffers and low latency; Jericho of the same maker has deep buffers.
-#   InfiniBand is an open standard of the IBTA, of which NVIDIA, through Mellanox, makes most switches.
+# | | what it is | its rates |
+# |---|---|---|
+# | **HGX H100** | eight GPUs on a board with NVSwitch | together 8 × 900 GB/s = 7.2 TB/s of links, both directions; the bisection is 4 × 450 = 1.8 TB/s each way. The 16 PFLOP/s that go with it are float16 with sparsity; half of that is dense |
+# | **DGX SuperPOD** (H100) | nodes of eight, a network card for each GPU | NDR InfiniBand between nodes in the pods that shipped; a 256-GPU NVLink network was announced (NVIDIA's reference architecture) |
+# | **NVL72** | 72 Blackwell GPUs in a rack on one NVLink network: the fast domain grew from 8 to 72 | 72 × 1.8 = 130 TB/s, both ways; above it the same hierarchy starts |
+# | **Switch chips** | a total rate, split into ports | 51.2 Tbit/s (Broadcom Tomahawk 5) are 64 ports of 800 Gbit/s, or 128 of 400 |
+#
+# Tomahawk has *shallow* buffers and low latency; Jericho of the same maker has deep buffers. InfiniBand is an open
+# standard of the IBTA, of which NVIDIA, through Mellanox, makes most switches.
 
 # %%
 for board, gpus, name in (
@@ -374,11 +381,17 @@ gpulab.plot.lines(
 # multi-path). Packets of a flow stay in order that way. Training has few and huge flows, and hashes collide: some links
 # get three flows, others none, and every collective waits for the slowest flow.
 #
-# **RDMA** lets a NIC write into another machine's memory without its CPU; with **GPUDirect RDMA** straight into GPU
-# memory. InfiniBand gives credits, so that nothing is sent which the receiver can't hold. **RoCE v2** carries RDMA over
-# Ethernet, which may drop packets. **PFC** (priority flow control) pauses the neighbour before a buffer overflows, **ECN**
-# marks packets so that senders slow down. Together with bandwidth shares per class they are called data-centre bridging.
-# A pause hits all flows of its class behind the full port, those to idle ports too.
+# | name | what it does |
+# |---|---|
+# | **RDMA** | a NIC writes into another machine's memory without its CPU |
+# | **GPUDirect RDMA** | the same, straight into GPU memory |
+# | InfiniBand's credits | nothing is sent which the receiver can't hold |
+# | **RoCE v2** | carries RDMA over Ethernet, which may drop packets |
+# | **PFC** (priority flow control) | pauses the neighbour before a buffer overflows |
+# | **ECN** | marks packets so that senders slow down |
+# | data-centre bridging | PFC, ECN and bandwidth shares per class |
+#
+# A pause of PFC hits all flows of its class behind the full port, those to idle ports too.
 #
 # **Predict.** Twelve leaves with 8 flows each, 8 spines, each flow takes one by chance. Flows on the busiest uplink, on
 # average?
@@ -483,29 +496,30 @@ gpulab.plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Full bisection says that a good choice *exists*. That it does for every traffic with at most d flows a leaf is
-# D. König's theorem of 1916 about colouring. Real networks come near it in other ways: they cut flows into packets and
-# spray them, move flows off full links (adaptive routing), give each collective more flows, and place ranks so that most
-# traffic stays on its rail. Spare links and cards are planned in, because one broken link takes its flows with it.
+# **Why.** Full bisection says that a good choice *exists*, for every traffic with at most d flows a leaf (D. König's theorem
+# of 1916 about colouring). Real networks come near it otherwise: they spray packets, move flows off full links
+# (adaptive routing), give a collective more flows, and place ranks so that traffic stays on its rail. Spare links
+# and cards are planned in, because a broken link takes its flows with it.
 #
 # ## 6 · How many GPUs?
 #
-# **To serve** a model, its weights and its **KV cache** must fit. The cache keeps the keys and values of all tokens of
-# all users, so that attention finds them when the next token comes (lab 19 builds one). Per token these are 2 × layers ×
-# KV heads × head_dim numbers, head_dim for each head. **KV heads** are heads of keys and values; models have fewer of
-# them than heads of queries, and several query heads share one. Weights may be quantised: 4.25 bits each in MXFP4, with
-# the scale of each block of 32. Tensor parallelism over g GPUs shares the weights evenly, and the cache by whole heads:
-# with more GPUs than KV heads, several GPUs hold copies of the same head. "Parameters × bytes" alone, and a division
-# without rounding up, both come out too small.
+# **To serve** a model, weights and **KV cache** must fit: the keys and values of all tokens of all users, kept for the
+# tokens to come (lab 19 builds one). Per token these are 2 × layers × KV heads × head_dim numbers. **KV heads** are heads
+# of keys and values, head_dim numbers wide each; several heads of queries share one. Weights may be quantised: 4.25 bits
+# each in MXFP4, scales included. Tensor parallelism over g GPUs shares the weights evenly, and the cache by whole heads:
+# with more GPUs than KV heads, several hold copies of a head. "Parameters × bytes" alone, or without rounding up, is too
+# small.
 #
-# **Do.** Write `serve(model, memory, users, context)`. `model` has `parameters`, `weight_bits`, `layers`, `heads`,
-# `kv_heads`, `head_dim`, and `cache_bytes` per number; `memory` is bytes of a GPU, of which 90 % may be used. Return
-# [bytes of all weights, bytes of the cache without copies, GPUs]. About 10 lines. GPUs is the first of 1, 2, 4, 8, 16
-# for which all three hold, None if there is none:
+# **Do.** Write `serve(model, memory, users, context)`. `memory` is bytes of a GPU, of which 90 % may be used. Return
+# [bytes of all weights, bytes of the cache without copies, GPUs]: the first of 1, 2, 4, 8, 16 that divides `heads`, that
+# divides `kv_heads` or is a multiple of it, and that leaves each GPU room for its share; None if there is none. About 10
+# lines.
 #
-# 1. it divides `heads`;
-# 2. it divides `kv_heads`, or is a multiple of it;
-# 3. each GPU has room for its share.
+# | `model[…]` | |
+# |---|---|
+# | `parameters`, `weight_bits` | how many weights, and bits of each |
+# | `layers`, `heads`, `kv_heads`, `head_dim` | as above; `heads` are those of queries |
+# | `cache_bytes` | of each number in the cache |
 
 
 # %% nbgrader={"grade": false, "grade_id": "serve", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -633,15 +647,15 @@ gpulab.plot.bars(
 #
 # Claims with a date and a source; what is not published is not here.
 #
-# - **OpenAI**, 2020: GPT-3 was trained on V100s in "a high-bandwidth cluster" of Microsoft (7). 2021: Kubernetes over 7,500
-#   nodes, with full bisection ("Scaling Kubernetes to 7,500 nodes"). About GPT-4's cluster nothing is published; plans of
-#   several sites are press reports.
-# - **Meta**, 2022: RSC with 6,080 A100s at first, 16,000 when finished (blog). 2024: Llama 3 on up to 16,384 H100s of a
-#   RoCE cluster of 24,000; pods of 3,072 GPUs with full bisection, 1 : 7 oversubscription above (9).
-# - **Google**, 2023: Gemini Ultra on TPUv4 pods in several data centres, synchronous in training steps (12).
-# - **ByteDance**, 2024: 12,288 GPUs at 55 % MFU on a 175B model, with over 100 restarts (13).
-# - **Anthropic**, October 2025: announces the use of up to a million TPUs ("Expanding our use of Google Cloud TPUs and
-#   Services"); no description of a network.
+# | who | when | what |
+# |---|---|---|
+# | **OpenAI** | 2020 | GPT-3 was trained on V100s in "a high-bandwidth cluster" of Microsoft (7) |
+# | | 2021 | Kubernetes over 7,500 nodes, with full bisection ("Scaling Kubernetes to 7,500 nodes"). About GPT-4's cluster nothing is published; plans of several sites are press reports |
+# | **Meta** | 2022 | RSC with 6,080 A100s at first, 16,000 when finished (blog) |
+# | | 2024 | Llama 3 on up to 16,384 H100s of a RoCE cluster of 24,000; pods of 3,072 GPUs with full bisection, 1 : 7 oversubscription above (9) |
+# | **Google** | 2023 | Gemini Ultra on TPUv4 pods in several data centres, synchronous in training steps (12) |
+# | **ByteDance** | 2024 | 12,288 GPUs at 55 % MFU on a 175B model, with over 100 restarts (13) |
+# | **Anthropic** | October 2025 | announces the use of up to a million TPUs ("Expanding our use of Google Cloud TPUs and Services"); no description of a network |
 #
 # **Storage** is part of a cluster. A token id takes 2 bytes (4 for vocabularies beyond 65,536): 15 trillion tokens are 60
 # TB, and are read once. Checkpoints are harder: all at once, while GPUs wait. Llama 3's storage, 240 PB on 7,500 servers,

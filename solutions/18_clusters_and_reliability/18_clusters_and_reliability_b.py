@@ -225,11 +225,20 @@ gpulab.plot.lines(
 # `step-N.tmp`, it ignores: they are what a crash left behind.
 #
 # **Do.** Write `save(step, there, shards, keep)`: the operations that save a step. `there` has the names of the folders
-# that exist, perhaps a `.tmp` of this very step, with shards of more ranks than save now. Operations: `["write", "step-7.tmp/0"]` (shard 0; folders come with their first file), `["sync", file]` or
-# `["sync", "."]`, `["rename", folder, folder]`, `["delete", folder]`. The check stops the machine after each one, in the
+# that exist, perhaps a `.tmp` of this very step, with shards of more ranks than save now.
+#
+# | operation | |
+# |---|---|
+# | `["write", "step-7.tmp/0"]` | shard 0; folders come with their first file |
+# | `["sync", file]`, `["sync", "."]` | a file, or the names |
+# | `["rename", folder, folder]` | from the first name to the second |
+# | `["delete", folder]` | with its files |
+#
+# The check stops the machine after each one, in the
 # worst way, and looks whether the newest checkpoint loads; after the last one the new one must survive. In the end the
 # newest `keep` are there, with the new one, and nothing else. **Budget:** at no time more than keep + 1
-# folders, if at most `keep` whole ones are there at the start; at most shards + 2 synchronisations, one more than it takes. About 10 lines.
+# folders, if at most `keep` whole ones are there at the start; at most shards + 2 synchronisations, one more than it
+# takes. About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "save", "locked": false, "schema_version": 3, "solution": true, "task": false}
