@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from grading.sandbox import Limits, container_command
 from grading.traces import read_trace
 
 LIMITS = Limits(seconds=30, patience=5)
+PATIENT = replace(LIMITS, seconds=120)  # an engine takes long to start on a busy machine
 NO_BUBBLEWRAP = "bubblewrap cannot make a sandbox here (user namespaces are blocked)"
 # In the place of docker: writes down its arguments, and runs what follows the image without any walls.
 ENGINE = f"""#!{sys.executable}
@@ -177,7 +179,7 @@ def test_without_either_the_reasons_of_both_are_told(engine: Path) -> None:
 
 @pytest.mark.usefixtures("containers")
 def test_podman_records_and_leaves_no_container_also_where_it_was_stopped() -> None:
-    found = sandbox.record(job(), LIMITS)
+    found = sandbox.record(job(), PATIENT)
     assert read_trace(found.content).answers["a"]["1"] == [7] and found.end == "done"
     endless = json.dumps({"patience": 60, "steps": [{"cell": "c0", "source": "while True: pass"}]}).encode()
     assert sandbox.record(endless, Limits(seconds=5, patience=60)).end == "stopped"
@@ -205,7 +207,7 @@ def answer():
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HTTPS_PROXY", "http://user:password@proxy")  # podman hands it on by itself
-        found = sandbox.record(json.dumps({"patience": 5, "steps": steps}).encode(), LIMITS)
+        found = sandbox.record(json.dumps({"patience": 5, "steps": steps}).encode(), PATIENT)
     return dict(read_trace(found.content).answers["a"]["1"][0])
 
 

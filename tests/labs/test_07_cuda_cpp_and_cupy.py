@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import gpulab
 from gpulab import cupy as cp
+from gpulab import plot
 from gpulab.exercises import find
 from gpulab.exercises.lab_07_cuda_cpp import LARGE_STEP, MIX_CASES, STEP, mix_questions
 from gpulab.exercises.lab_07_cupy import STAGES, shortest
@@ -226,9 +226,8 @@ def test_a_plan_in_the_wrong_order_is_told_the_order():
         run_plan(plan, 4, 2)
 
 
-def test_the_pool_holds_what_the_text_derives(monkeypatch):
-    monkeypatch.setattr(plt, "show", lambda: None)
-    names = {"cp": cp, "plt": plt}
+def test_the_pool_holds_what_the_text_derives():
+    names = {"cp": cp, "plot": plot}
     exec(notebooks.cell_with(LAB, "pool = cp.cuda.MemoryPool()"), names)
     held, used = ([round(1e6 * mb) for mb in names[name]] for name in ("held", "used"))
     assert held[10] - held[9] == 200_192 and 1_000_448 - used[8] == 199_680
