@@ -13,17 +13,27 @@ def bound_and_used(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """The global names that it binds, and those that it uses, in functions too; of what is no Python none."""
     try:
         table = symtable.symtable(source, "cell", "exec")
+        used = set(_counted_up(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset(), frozenset()
     symbols = table.get_symbols()
     bound = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
-    used = {s.get_name() for s in symbols if s.is_referenced()}
+    used |= {s.get_name() for s in symbols if s.is_referenced()}
     inner = list(table.get_children())
     while inner:
         scope = inner.pop()
         used |= {s.get_name() for s in scope.get_symbols() if s.is_global()}
         inner += scope.get_children()
     return frozenset(bound), frozenset(used)
+
+
+def _counted_up(tree: ast.AST) -> Iterator[str]:
+    """The names in ``name += …`` outside of functions, which `symtable` takes for bound alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        if not isinstance(node, SCOPES):
+            yield from _counted_up(node)
 
 
 def used_in_functions(source: str) -> frozenset[str]:
@@ -81,7 +91,7 @@ def _before(node: ast.stmt, live: frozenset[str]) -> frozenset[str]:
         case ast.Match():
             return live | bound_and_used(ast.unparse(node))[1]
     bound, used = bound_and_used(ast.unparse(node))
-    if isinstance(node, ast.AugAssign | ast.Delete):
+    if isinstance(node, ast.Delete):
         return live | bound | used
     return (live - bound) | used
 

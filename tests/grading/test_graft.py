@@ -104,6 +104,16 @@ def test_only_cells_that_an_answer_needs_are_run(school: Class) -> None:
     assert "1 / 0" not in ran and "gpulab.check" not in ran
 
 
+@pytest.mark.parametrize(("answer", "needed"), [("unneeded += 1", True), ("unneeded = 1", False)])
+def test_what_an_answer_counts_up_is_needed(school: Class, answer: str, needed: bool) -> None:
+    notebook = school.notebook()
+    cell_of(
+        notebook, "sectors"
+    ).source = f"{answer}\ndef sectors(addresses, size):\n    unneeded = 0\n    return unneeded"
+    ran = "\n".join(c.source for c in cells_to_run(notebook))
+    assert ("1 / 0" in ran) is needed
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
