@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 import socket
-import sys
 import threading
 import zlib
-from types import FrameType
 from typing import Any
 
 import torch
@@ -21,6 +19,7 @@ from . import words
 from .collectives import OPERATIONS
 from .frames import Head, encode, read
 from .group import Group
+from .lines import running_line
 
 NAME = "wired"
 
@@ -85,12 +84,7 @@ class Wire:
 
     def line(self) -> int:
         """The line of the learner's code that runs at the moment, the innermost; 0 where there is none."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if frame.f_code.co_filename == self.file:
-                return frame.f_lineno
-            frame = frame.f_back
-        return 0
+        return running_line(self.file)
 
 
 def contents(tensor: torch.Tensor) -> bytes:

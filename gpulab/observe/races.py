@@ -72,9 +72,9 @@ class Races(Observer):
         self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
         self._groups = Groups(self._lanes)
         self._order = Order(program, grid[0] * grid[1] * grid[2], self._lanes)
-        self._sightings = Sightings(program, grid, block, self._lanes, self._arrays, self._find)
-        self._finest = finest(program, "global")
         self._flow = Flow(program)
+        self._sightings = Sightings(program, self._flow, grid, block, self._lanes, self._arrays, self._find)
+        self._finest = finest(program, "global")
 
     @property
     def findings(self) -> list[Race]:

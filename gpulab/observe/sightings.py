@@ -27,6 +27,7 @@ class Sightings:
     def __init__(
         self,
         program: Program,
+        flow: Flow,
         grid: Index,
         block: Index,
         lanes: int,
@@ -36,7 +37,7 @@ class Sightings:
         self.findings: list[Race] = []
         self._program, self._grid, self._block, self._lanes = program, grid, block, lanes
         self._arrays, self._find = arrays, find
-        self._flow = Flow(program)
+        self._flow = flow
         self._seen: dict[tuple[object, ...], int] = {}
         self._sites: list[tuple[int, int]] = []  # of the findings: the two instructions
         self._decided: dict[int, Array] = {}  # how often each thread of one block took each branch, and not

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from . import style
 
@@ -20,11 +19,9 @@ def fragments(held: Mapping[str, tuple[np.ndarray, np.ndarray]], caption: str) -
         raise style.NothingToDraw("there is nothing to draw: no matrix was given")
     widths = [np.shape(lanes)[1] for lanes, _ in held.values()]
     highest = max(np.shape(lanes)[0] for lanes, _ in held.values())
-    figure = Figure(figsize=(0.2 * sum(widths) + 0.3 * len(held), 0.2 * highest + 0.9), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.subplots(1, len(held), squeeze=False, width_ratios=widths)[0]
+    size = 0.2 * sum(widths) + 0.3 * len(held), 0.2 * highest + 0.9
+    axes = style.axes(*size, 1, len(held), squeeze=False, width_ratios=widths)[0]
     for ax, (name, (lanes, registers)) in zip(axes, held.items(), strict=True):
-        style.begin(ax, 0, 0)
         style.bare(ax)
         for (row, column), lane in np.ndenumerate(lanes):
             fill = style.SERIES[int(registers[row, column]) % len(style.SERIES)]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
 from . import style
 
@@ -20,19 +19,16 @@ def heat_maps(arrays: Mapping[str, np.ndarray], row: str, column: str, caption: 
     largest = max((float(np.abs(array).max()) for array in arrays.values() if array.size), default=0.0)
     if largest <= 0:
         raise style.NothingToDraw("there is nothing to draw: no number is larger than 0")
-    figure = Figure(figsize=(1.0 + 3.0 * len(arrays), 3.4), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.subplots(1, len(arrays), squeeze=False)[0]
+    axes = style.axes(1.0 + 3.0 * len(arrays), 3.4, 1, len(arrays), squeeze=False)[0]
     scale = LogNorm(largest / 1000, largest, clip=True)
     for ax, (name, array) in zip(axes, arrays.items(), strict=True):
-        style.begin(ax, 0, 0)
         image = ax.imshow(
             np.maximum(np.abs(array), largest / 1000), norm=scale, cmap="cividis", aspect="auto"
         )
         ax.set_title(name, fontsize=style.TEXT + 1, color=style.INK)
         ax.set_xlabel(column, color=style.INK)
     axes[0].set_ylabel(row, color=style.INK)
-    bar = figure.colorbar(image, ax=list(axes), label="absolute value")
+    bar = axes[0].figure.colorbar(image, ax=list(axes), label="absolute value")
     bar.ax.tick_params(which="both", colors=style.INK, labelsize=style.TEXT)
     bar.ax.yaxis.label.set_color(style.INK)
     return style.finish(axes[0], caption, False)

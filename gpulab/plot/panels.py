@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from matplotlib.figure import Figure
-
 from . import style
 
 
@@ -25,11 +23,9 @@ def panels(
     for unit, of_kernels in counts.items():
         if missing := [name for name in kernels if of_kernels.get(name) is None]:
             raise style.NothingToDraw(f"there is no count of {unit} for {' and '.join(missing)}")
-    figure = Figure(figsize=(1.2 + 2.4 * len(counts), 1.1 + 0.36 * len(kernels)), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.subplots(1, len(counts), squeeze=False)[0]
+    size = 1.2 + 2.4 * len(counts), 1.1 + 0.36 * len(kernels)
+    axes = style.axes(*size, 1, len(counts), squeeze=False)[0]
     for ax, (unit, of_kernels) in zip(axes, counts.items(), strict=True):
-        style.begin(ax, 0, 0)
         highest = most or max(max(of_kernels[name] for name in kernels), 1e-30)
         places = _places(of_kernels[name] for name in kernels)
         for row, name in enumerate(kernels):

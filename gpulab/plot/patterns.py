@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 
 from . import style
 
@@ -23,11 +22,8 @@ def patterns(masks: Mapping[str, np.ndarray], caption: str) -> style.Picture:
     for name, mask in drawn.items():
         if mask.ndim != 2 or mask.size == 0:
             raise style.NothingToDraw(f"{name} has the shape {mask.shape}; a mask has rows and columns")
-    figure = Figure(figsize=(0.4 + 2.1 * len(drawn), 2.9), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.subplots(1, len(drawn), squeeze=False)[0]
+    axes = style.axes(0.4 + 2.1 * len(drawn), 2.9, 1, len(drawn), squeeze=False)[0]
     for ax, (name, mask) in zip(axes, drawn.items(), strict=True):
-        style.begin(ax, 0, 0)
         ax.imshow(mask, cmap=ListedColormap(["#00000000", style.GOOD]), vmin=0, vmax=1, aspect="equal")
         ax.set_xticks([])
         ax.set_yticks([])

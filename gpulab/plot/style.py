@@ -91,10 +91,7 @@ def begin(ax: Axes | None, width: float, height: float) -> tuple[Axes, bool]:
     """The axes to draw on, and whether they were given; new ones have that size in inches."""
     given = ax is not None
     if ax is None:
-        # Not pyplot: its figures show themselves at the end of a cell, without an alt text.
-        figure = Figure(figsize=(width, height), layout="constrained")
-        figure.patch.set_alpha(0)
-        ax = figure.add_subplot()
+        return axes(width, height), given
     ax.patch.set_alpha(0)
     ax.set_anchor("W")  # pictures with square cells start where the caption starts
     ax.tick_params(which="both", colors=INK, labelsize=TEXT)
@@ -113,6 +110,7 @@ def axes(width: float, height: float, rows: int = 1, columns: int = 1, **shared:
     Several come as an array (rows, columns), without axes of length 1; `shared` is as in matplotlib's
     ``Figure.subplots``. `picture` shows what was drawn on them.
     """
+    # Not pyplot: its figures show themselves at the end of a cell, without an alt text.
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.patch.set_alpha(0)
     made = figure.subplots(rows, columns, **shared)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from matplotlib.figure import Figure
-
 from . import style
 
 NUMBERS = 12  # a grid of at most so many columns has the number of its program in each tile
@@ -24,14 +22,9 @@ def tile_order(
     if not orders:
         raise style.NothingToDraw("there is nothing to draw: no order was given")
     rows, columns = shape
-    figure = Figure(
-        figsize=(len(orders) * max(2.4, columns * style.CELL + 0.7), rows * style.CELL + 1.3),
-        layout="constrained",
-    )
-    figure.patch.set_alpha(0)
-    axes = figure.subplots(1, len(orders), squeeze=False)[0]
+    size = len(orders) * max(2.4, columns * style.CELL + 0.7), rows * style.CELL + 1.3
+    axes = style.axes(*size, 1, len(orders), squeeze=False)[0]
     for ax, (name, order) in zip(axes, orders.items(), strict=True):
-        style.begin(ax, 0, 0)
         style.bare(ax)
         program = {tile: number for number, tile in enumerate(order)}
         for row in range(rows):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from gpulab.distributed.lines import running_line
 from gpulab.profile.ledger import ledger, tensors_in
 
 from .. import messages, operators
@@ -235,13 +234,7 @@ class _Recorder:
         raise NotAGraph(messages.odd_argument(type(value).__name__), line)
 
     def _line(self) -> int:
-        """The line of the learner's code that runs at the moment, the innermost."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if frame.f_code.co_filename == self.file:
-                return frame.f_lineno
-            frame = frame.f_back
-        return 0
+        return running_line(self.file)
 
 
 def _line_in(error: Exception, file: str) -> int:
