@@ -1,0 +1,306 @@
+"""Steps of a kernel: the source, the lanes of one or two warps, variables of watched threads, and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import wrap
+from typing import Any
+
+from gpulab.messages import Message
+
+from . import svg
+from .figure import Moving
+
+LANES = 32
+MOST_CELLS = 4096  # of an array: a page that draws more does not step smoothly
+NAMED_CELLS = 256  # more are drawn small, without values
+MARKS = ("", "barrier", "finished")
+
+
+class CannotDraw(Message, ValueError):
+    """The steps do not fit together; the message says which."""
+
+
+@dataclass(frozen=True)
+class Warp:
+    """A warp that is shown: its name, and the number that its lane 0 goes by."""
+
+    label: str
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array whose cells are painted.
+
+    `shape` has one or two axes. `values` are the texts in the cells before the first step, in row order, or
+    none. `note` says dtype and memory space. `first` is the index of the first cell shown, of an array in one
+    dimension that is too long to be shown whole.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    values: Sequence[str] = ()
+    note: str = ""
+    first: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * (self.shape[1] if len(self.shape) == 2 else 1)
+
+    def index(self, cell: int) -> str:
+        """What stands in the brackets for a cell, a linear index: ``5``, ``1, 4``."""
+        return str(cell) if len(self.shape) == 1 else f"{cell // self.shape[1]}, {cell % self.shape[1]}"
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What the active lanes of a step read or wrote: `cells` has the linear index of each active lane's
+    element, in the order of the lanes, and `values` the texts that are in those cells afterwards (of a write;
+    one for all lanes, or one for each)."""
+
+    array: str
+    kind: str
+    cells: Sequence[int]
+    values: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One source line, executed once by one warp.
+
+    `line` is its number, `warp` the position in the record's warps, `lanes` (32,) which of them took part.
+    `values` are the variables of watched threads that the step set, by the thread's label. `mark` is
+    ``barrier`` where the lanes now wait and ``finished`` where they have left the kernel. Without a
+    `caption` one is made of the rest.
+    """
+
+    line: int
+    lanes: Sequence[bool]
+    warp: int = 0
+    touches: Sequence[Touch] = ()
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    mark: str = ""
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class KernelSteps:
+    """A record of steps. `source` are (number, text) of the kernel's lines, `watched` the labels of threads
+    whose variables are shown.
+
+    Raises CannotDraw where a step names what is not there.
+
+    >>> steps = KernelSteps("copy", [(2, "out[i] = a[i]")], [Warp("warp 0")], [Array("a", (32,))],
+    ...     [Step(2, [True] * 32, touches=[Touch("a", "read", range(32))])])
+    >>> steps.told(0)
+    'Line 2: threads 0–31 read a[0…31].'
+    """
+
+    kernel: str
+    source: Sequence[tuple[int, str]]
+    warps: Sequence[Warp]
+    arrays: Sequence[Array]
+    steps: Sequence[Step]
+    watched: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise CannotDraw("there is nothing to step through: the record has no step")
+        if not 1 <= len(self.warps) <= 2:
+            raise CannotDraw(f"one or two warps can be stood side by side; the record has {len(self.warps)}")
+        for array in self.arrays:
+            if len(array.shape) not in (1, 2) or not 0 < array.size <= MOST_CELLS:
+                raise CannotDraw(
+                    f"array {array.name!r} has the shape {array.shape}; up to {MOST_CELLS:,} cells in one or"
+                    " two dimensions can be drawn. Choose a part of it (`first` says where it begins)"
+                )
+            if array.values and len(array.values) != array.size:
+                raise CannotDraw(
+                    f"array {array.name!r} has {array.size} cells and {len(array.values)} values"
+                )
+        names, lines = {a.name for a in self.arrays}, {number for number, _ in self.source}
+        for number, step in enumerate(self.steps):
+            where = f"step {number} (line {step.line})"
+            if step.line not in lines:
+                raise CannotDraw(f"{where} is on a line that the source does not have")
+            if not 0 <= step.warp < len(self.warps):
+                raise CannotDraw(f"{where} is of warp {step.warp}; the record has {len(self.warps)}")
+            if len(step.lanes) != LANES:
+                raise CannotDraw(f"{where} has {len(step.lanes)} lanes; a warp has {LANES}")
+            if step.mark not in MARKS:
+                raise CannotDraw(f"{where} has the mark {step.mark!r}; there are {', '.join(MARKS[1:])}")
+            for touch in step.touches:
+                if touch.array not in names or touch.kind not in ("read", "write"):
+                    raise CannotDraw(f"{where} has a {touch.kind!r} of array {touch.array!r}")
+                if len(touch.values) not in (0, 1, len(touch.cells)):
+                    raise CannotDraw(
+                        f"{where} touches {len(touch.cells)} cells and has {len(touch.values)} values"
+                    )
+            if unknown := set(step.values) - set(self.watched):
+                raise CannotDraw(f"{where} has values of {', '.join(sorted(unknown))}, which nobody watches")
+
+    # ---- words -----------------------------------------------------------------------------------
+
+    def told(self, index: int) -> str:
+        """The caption of a step: ``Line 6: threads 0–31 read a[0…31].``"""
+        step = self.steps[index]
+        if step.caption:
+            return step.caption
+        first = self.warps[step.warp].first
+        threads = [first + lane for lane, on in enumerate(step.lanes) if on]
+        who = f"{'thread' if len(threads) == 1 else 'threads'} {_list(threads)}"
+        one = len(threads) == 1
+        doing = []
+        touched: dict[tuple[str, str], set[int]] = {}  # of one array by one kind: told together
+        for touch in step.touches:
+            touched.setdefault((touch.kind, touch.array), set()).update(touch.cells)
+        for (kind, name), cells in touched.items():
+            doing.append(f"{kind}{'s' if one else ''} {self._cells(name, sorted(cells))}")
+        if step.mark == "barrier":
+            doing.append("waits at the barrier" if one else "wait at the barrier")
+        if step.mark == "finished":
+            doing.append("has finished" if one else "have finished")
+        if not doing:
+            set_here = dict.fromkeys(name for named in step.values.values() for name in named)
+            verb = "sets" if one else "set"
+            doing.append(f"{verb} {_and(list(set_here))}" if set_here else "runs it" if one else "run it")
+        return f"Line {step.line}: {who} {_and(doing)}."
+
+    def _cells(self, name: str, cells: Sequence[int]) -> str:
+        array = next(a for a in self.arrays if a.name == name)
+        if len(cells) > 2 and len(array.shape) == 1 and cells[-1] - cells[0] == len(cells) - 1:
+            return f"{array.name}[{cells[0]}…{cells[-1]}]"
+        named = [f"{array.name}[{array.index(cell)}]" for cell in cells]
+        return _and(named) if len(named) <= 3 else f"{named[0]}, {named[1]} … {named[-1]}"
+
+    # ---- record ----------------------------------------------------------------------------------
+
+    def record(self) -> dict[str, Any]:
+        """JSON-able; the cells of a touch are runs [first, step, count]."""
+        position = {array.name: i for i, array in enumerate(self.arrays)}
+        steps = []
+        for i, step in enumerate(self.steps):
+            one: dict[str, Any] = {
+                "line": step.line,
+                "warp": step.warp,
+                "lanes": "".join("1" if on else "0" for on in step.lanes),
+                "caption": self.told(i),
+            }
+            if step.touches:
+                one["touches"] = [
+                    {"array": position[t.array], "kind": t.kind, "cells": runs(t.cells)}
+                    | ({"values": list(t.values)} if t.values else {})
+                    for t in step.touches
+                ]
+            if step.values:
+                one["values"] = {who: dict(named) for who, named in step.values.items()}
+            if step.mark:
+                one["mark"] = step.mark
+            steps.append(one)
+        return {
+            "kernel": self.kernel,
+            "source": [list(line) for line in self.source],
+            "warps": [{"label": w.label, "first": w.first} for w in self.warps],
+            "watched": list(self.watched),
+            "arrays": [
+                {"name": a.name, "shape": list(a.shape), "values": list(a.values)}
+                | {"note": a.note, "first": a.first}
+                for a in self.arrays
+            ],
+            "steps": steps,
+        }  # fmt: skip
+
+    def figure(self) -> Moving:
+        """The figure, on its first step."""
+        caption = f"Stepping through {self.kernel}, {len(self.steps)} steps. Step 1: {self.told(0)}"
+        return Moving("kernel steps", self.record(), self._picture(), caption)
+
+    # ---- the first frame --------------------------------------------------------------------------
+
+    def _picture(self) -> str:
+        step, parts, y = self.steps[0], [], 26.0
+        parts.append(svg.text(14, y, self.kernel, "mono strong"))
+        parts.append(svg.text(svg.WIDTH - 92, y, f"step 1 of {len(self.steps)}", "soft"))
+        for line in wrap(self.told(0), 76):
+            y += 20
+            parts.append(svg.text(14, y, line))
+        y += 14
+        for number, words in self.source:
+            if number == step.line:
+                parts.append(svg.box(10, y, svg.WIDTH - 20, 19, "line"))
+                parts.append(svg.text(14, y + 14, "▸", "strong"))
+            parts.append(svg.text(26, y + 14, f"{number:>3}", "mono soft"))
+            parts.append(svg.text(60, y + 14, words if len(words) <= 60 else f"{words[:59]}…", "mono"))
+            y += 19
+        for position, warp in enumerate(self.warps):
+            y += 26
+            parts.append(svg.text(14, y, warp.label))
+            for lane in range(LANES):
+                on = position == step.warp and step.lanes[lane]
+                kind = (step.mark or "active") if on else "inactive"
+                parts.append(svg.lane(92 + 14 * lane + 4 * (lane // 8), y - 4, kind))
+        for who, named in step.values.items():
+            y += 24
+            values = " · ".join(f"{name} = {value}" for name, value in named.items())
+            parts.append(svg.text(14, y, f"{who}: {values}", "mono"))
+        y += 10
+        for array in self.arrays:
+            y = self._array(parts, array, y)
+        return svg.page(parts, y + 16)
+
+    def _array(self, parts: list[str], array: Array, y: float) -> float:
+        touched: dict[int, tuple[str, str | None]] = {}
+        for touch in self.steps[0].touches:
+            if touch.array == array.name:
+                for i, cell in enumerate(touch.cells):
+                    value = touch.values[i % len(touch.values)] if touch.values else None
+                    touched[cell - array.first] = touch.kind, value
+        named = array.size <= NAMED_CELLS
+        columns = array.shape[1] if len(array.shape) == 2 else min(array.shape[0], 16 if named else 64)
+        width = min((svg.WIDTH - 28) / columns, 36.0)
+        height = min(width, 20.0)
+        y += 24
+        parts.append(svg.text(14, y, array.name, "mono strong"))
+        parts.append(svg.text(26 + 8 * len(array.name), y, array.note, "soft"))
+        y += 8
+        rows = -(-array.size // columns)
+        if not named:  # thousands of frames would be the weight of the whole figure
+            parts.append(svg.box(14, y, columns * width, rows * height, "cell"))
+        for cell in range(array.size):
+            kind, value = touched.get(cell, ("cell", None))
+            left, top = 14 + cell % columns * width, y + cell // columns * height
+            if named or cell in touched:
+                parts.append(svg.box(left + 1, top + 1, width - 2, height - 2, kind))
+            if named and width >= 20 and (value or array.values):
+                shown = array.values[cell] if value is None else value
+                parts.append(svg.text(left + width / 2, top + 14, shown[:5], "mono small middle"))
+        return y + rows * height
+
+
+def runs(cells: Sequence[int]) -> list[list[int]]:
+    """Cells as [first, step, count], in order: 0, 1, 2, 3, 8 is [[0, 1, 4], [8, 0, 1]]."""
+    found: list[list[int]] = []
+    for cell in cells:
+        last = found[-1] if found else None
+        if last and last[2] == 1:
+            last[1:] = [cell - last[0], 2]
+        elif last and cell == last[0] + last[1] * last[2]:
+            last[2] += 1
+        else:
+            found.append([int(cell), 0, 1])
+    return found
+
+
+def _list(numbers: Sequence[int]) -> str:
+    """``0–31``, ``0, 2, 4 … 30``, ``1, 5 and 6``."""
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]}–{numbers[-1]}"
+    if len(numbers) > 5:
+        return f"{numbers[0]}, {numbers[1]}, {numbers[2]} … {numbers[-1]}"
+    return _and([str(number) for number in numbers])
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1] if words else ""]))

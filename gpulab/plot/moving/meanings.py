@@ -1,0 +1,34 @@
+"""One meaning per colour, in every figure of the course; a shape or a word always says the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .. import style
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A colour, the word in a legend, and the sign that says it without colour."""
+
+    colour: str
+    word: str
+    sign: str
+
+
+MEANINGS = {
+    "read": Meaning(style.DEEP, "read in this step", "dashed frame"),
+    "write": Meaning(style.AMBER, "written in this step", "thick frame"),
+    "earlier": Meaning(style.INK, "touched earlier", "grey"),
+    "active": Meaning(style.INK, "active lane", "full circle"),
+    "inactive": Meaning(style.INK, "inactive lane", "hollow circle"),
+    "barrier": Meaning(style.ROSE, "waits at a barrier", "square"),
+    "finished": Meaning(style.INK, "finished", "short line"),
+    "wrong": Meaning(style.ALARM, "wrong", "hatched"),
+    "right": Meaning(style.LEAF, "right", "tick"),
+}
+
+
+def css() -> str:
+    """The colours as custom properties: ``--read:#0064a4;--write:…``."""
+    return "".join(f"--{name}:{meaning.colour};" for name, meaning in MEANINGS.items())
