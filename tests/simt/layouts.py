@@ -1,0 +1,39 @@
+"""A scalar model of swizzles and of wgmma's canonical layouts, one element at a time, from the PTX manual."""
+
+from __future__ import annotations
+
+# The address bits of the chunk within its span, and those of the line, bit by bit.
+EXCHANGED = {16: [], 32: [(4, 7)], 64: [(4, 7), (5, 8)], 128: [(4, 7), (5, 8), (6, 9)]}
+
+# Canonical layouts in chunks of 16 bytes as (mn part, k part): each part lists (extent, step) from the
+# innermost on; S and L stand for the stride and leading byte offset. `e` counts single elements of a chunk.
+K_MAJOR = {
+    16: ([(8, 1), (0, "S")], [("e", 0), (0, "L")]),
+    32: ([(8, 2), (0, "S")], [("e", 0), (2, 1)]),
+    64: ([(8, 4), (0, "S")], [("e", 0), (4, 1)]),
+    128: ([(8, 8), (0, "S")], [("e", 0), (8, 1)]),
+}
+MN_MAJOR = {
+    16: ([("e", 0), (0, "S")], [(8, 1), (0, "L")]),
+    32: ([("e", 0), (2, 1), (0, "L")], [(8, 2), (0, "S")]),
+    64: ([("e", 0), (4, 1), (0, "L")], [(8, 4), (0, "S")]),
+    128: ([("e", 0), (8, 1), (0, "L")], [(8, 8), (0, "S")]),
+}
+
+
+def swizzled_bit_by_bit(address: int, span: int) -> int:
+    for chunk_bit, line_bit in EXCHANGED[span]:
+        address ^= (address >> line_bit & 1) << chunk_bit
+    return address
+
+
+def canonical_one(mn: int, k: int, itemsize: int, span: int, k_major: bool, leading: int, stride: int) -> int:
+    steps = {"S": stride, "L": leading}
+    total = 0
+    for rest, part in zip((mn, k), (K_MAJOR if k_major else MN_MAJOR)[span], strict=True):
+        for extent, step in part:
+            size = 16 // itemsize if extent == "e" else extent or rest + 1
+            rest, digit = divmod(rest, size)
+            total += digit * (itemsize if extent == "e" else steps[step] if step in steps else step * 16)
+        assert rest == 0
+    return total
