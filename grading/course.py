@@ -136,6 +136,7 @@ def nbgrader_config(course: Course) -> Config:
     from nbgrader.preprocessors import GetGrades
 
     from grading.preprocessors import AUTOGRADE, RELEASE, SANITIZE
+    from grading.rendering import FILTERS
     from grading.rubrics import HideRubric, ShowRubric
 
     config = Config()
@@ -153,6 +154,7 @@ def nbgrader_config(course: Course) -> Config:
     config.Autograde.sanitize_preprocessors = SANITIZE
     config.Autograde.autograde_preprocessors = [*AUTOGRADE, ShowRubric]
     config.GenerateFeedback.preprocessors = [GetGrades, HideRubric, CSSHTMLHeaderPreprocessor]
+    config.HTMLExporter.filters = FILTERS  # formgrader's pages and the feedback's
     config.ShowRubric.solutions = str(course.solutions)
     config.ExportPlugin.to = str(course.exported)
     config.Graft.labs = config.WriteVerdicts.labs = str(course.labs)

@@ -1,6 +1,7 @@
 """The graft: of a submission only the sources of its solution cells live on, in the released notebook.
 
-Deleted, copied, retyped and re-pointed cells, edited tests, outputs and metadata all stay behind.
+With the text of a written answer come the pictures that it shows. Deleted, copied, retyped and re-pointed
+cells, edited tests, outputs and metadata all stay behind.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from gpulab.global_names import bound_and_used
 from grading import texts
 from grading.errors import NotebookError
 from grading.notebooks import grade_id, source_of
+from grading.pictures import Album
 
 
 @dataclass(frozen=True)
@@ -34,32 +36,29 @@ class Graft:
 def graft(released: NotebookNode, submitted: list[dict[str, Any]], name: str, lab: str) -> Graft:
     """Put the solution cells of `submitted` into a copy of `released`."""
     notebook, notes, digest = copy.deepcopy(released), {}, hashlib.sha256()
-    by_id: dict[str, list[str]] = {}
+    by_id: dict[str, list[dict[str, Any]]] = {}
     for cell in submitted:
-        by_id.setdefault(grade_id(cell) or "", []).append(source_of(cell))
-    found = 0
+        by_id.setdefault(grade_id(cell) or "", []).append(cell)
+    found, album = 0, Album()
     for cell in solution_cells(notebook):
         cell_id = cell.metadata.nbgrader.grade_id
         answers = by_id.get(cell_id, [])
-        if cell.cell_type == "markdown":
-            answers = [without_html(answer) for answer in answers]
         found += bool(answers)
-        changed = [a for a in answers if a.strip() != cell.source.strip()]
+        changed = [a for a in answers if source_of(a).strip() != cell.source.strip()]
         if not answers:
             notes[cell_id] = texts.CELL_MISSING.format(cell=cell_id)
         elif len(answers) > 1:
             notes[cell_id] = texts.CELL_TWICE.format(cell=cell_id, times=len(answers))
         if changed:
-            cell.source = changed[-1]
+            cell.source = source_of(changed[-1])
+            if cell.cell_type == "markdown" and (pictures := album.of(changed[-1], cell.source)):
+                cell.attachments = pictures
         digest.update(json.dumps([cell_id, cell.source]).encode())
+        if cell.get("attachments"):
+            digest.update(json.dumps(cell.attachments).encode())
     if not found:
         raise NotebookError(texts.NO_SOLUTION_CELL.format(lab=lab, name=name))
     return Graft(notebook, notes, digest.hexdigest())
-
-
-def without_html(text: str) -> str:
-    """Markdown whose tags are shown, not obeyed: formgrader and feedback pages would run a script in it."""
-    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
 
 
 def solution_cells(notebook: NotebookNode) -> list[NotebookNode]:

@@ -20,6 +20,7 @@ from nbformat.v4 import new_markdown_cell
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
+from grading import pictures
 from grading.course import Course, sources
 from grading.errors import ReleaseError
 
@@ -142,7 +143,9 @@ class ShowRubric(NbGraderPreprocessor):
             cells.append(cell)
             rubric = known.get(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
             if rubric:
-                shown = new_markdown_cell(rubric.markdown(), metadata={"tags": [TAG]})
+                note = pictures.note(cell.get("attachments", {}))
+                text = "\n\n".join(filter(None, [note, rubric.markdown()]))
+                shown = new_markdown_cell(text, metadata={"tags": [TAG]})
                 shown["id"] = f"{rubric.cell[:48]}-rubric"
                 cells.append(shown)
         notebook.cells = cells

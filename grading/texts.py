@@ -24,6 +24,28 @@ HANDED_IN_TWICE = "a second submission of {student}; the other one was graded, t
 CELL_MISSING = "the solution cell '{cell}' is missing from your notebook"
 CELL_TWICE = "the solution cell '{cell}' is there {times} times; the last one that you changed was judged"
 
+# What is shown of a written answer.
+NO_PICTURE = "it is neither a PNG nor a JPEG file that can be read"
+PICTURE_PIXELS = "it has more than {pixels:,} pixels"
+PICTURE_BYTES = (
+    "the pictures of one answer may have at most {cell:,} bytes together, those of a notebook {notebook:,}"
+)
+PICTURE_ABSENT = "it is not in the notebook that was handed in"
+PICTURE_ELSEWHERE = "only pictures that were pasted into the answer are shown"
+PICTURE_AGAIN = "it is shown further up"
+PICTURE_LEFT_OUT = "[The picture “{name}” is not shown: {why}.]"
+PICTURES_NOTE = (
+    "**Pictures not shown: {number} of {of}** ({why}). The notebook in `submitted/` has what was handed in."
+)
+LINK_LEFT_OUT = "[This led to “{url}”. Only links to the web (http, https) and to mail are kept.]"
+FORMULAS_AS_TYPED = (
+    "[The formulas of this answer are shown as they were typed, "
+    "because {macro} could do more than set a formula.]"
+)
+AS_TYPED = "[This cell is shown as it was typed, because it could not be formatted: {why}.]"
+SLOW = "it took more than {seconds:g} s of processor time"
+TOO_LONG = "the result is longer than {most:,} characters"
+
 # While recording.
 NO_FUNCTION = "`{function}` is not defined; the judge looks for a function of that name"
 NO_FUNCTION_AFTER = "`{function}` is not defined, because the cell '{cell}' failed: {error}"

@@ -8,7 +8,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from traitlets.config import Config
 
-from grading.feedback import CELLS, FeedbackExporter
+from grading.feedback import FeedbackExporter
+from grading.rendering import CELLS, code, coloured
 
 CELL = "@cuda.jit\ndef copy(a, b):\n    b[cuda.grid(1)] = a[0]  # <b> & 'quotes'"
 
@@ -54,7 +55,6 @@ def test_one_students_page_holds_nothing_of_anothers() -> None:
 
 
 def test_what_is_remembered_does_not_grow_with_the_class() -> None:
-    exporter = FeedbackExporter(template_name="classic")
     for number in range(CELLS + 50):
-        exporter._highlighted(f"x = {number}")
-    assert exporter._coloured.cache_info().currsize == CELLS
+        code(f"x = {number}")
+    assert coloured.cache_info().currsize == CELLS
