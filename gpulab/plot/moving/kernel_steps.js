@@ -165,12 +165,13 @@ function arrayView(array) {
     style: wide ? `--columns:${wide}` : false,
     onpointerover: (/** @type {PointerEvent} */ event) => {
       const cell = /** @type {HTMLElement} */ (event.target), i = cells.indexOf(cell);
-      if (i >= 0) cell.title = [name(i), ...(last.get(i) ?? ["not touched yet"])].join("\n");
+      const value = written.get(i) ?? array.values[i];
+      if (i >= 0) cell.title = `${name(i)}${value ? ` = ${value}` : ""}\n${last.get(i) ?? "not touched yet"}`;
     },
   }, ...cells);
   /** @type {Map<number, string>} */
   const now = new Map(); // cell → "read", "write" or both
-  /** @type {Map<number, [string]>} */
+  /** @type {Map<number, string>} */
   const last = new Map(); // cell → who touched it last
   /** @type {Map<number, string>} */
   const written = new Map();
@@ -194,7 +195,7 @@ function arrayView(array) {
         if (i < 0 || i >= size) return;
         const who = touched.length === lanes.length ? ` by thread ${lanes[k]}` : "";
         if (!now.get(i)?.includes(touch.kind)) now.set(i, `${now.get(i) ?? ""} ${touch.kind}`);
-        last.set(i, [`${touch.kind === "read" ? "read" : "written"}${who}, line ${line}`]);
+        last.set(i, `${touch.kind === "read" ? "read" : "written"}${who}, line ${line}`);
         const value = touch.values?.[k % touch.values.length];
         if (value !== undefined && touch.kind === "write") written.set(i, value);
         dirty.add(i);

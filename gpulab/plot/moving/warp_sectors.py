@@ -21,8 +21,8 @@ class WarpSectors:
 
     Raises ValueError for a stride or shift outside 0 … 32 and a size that no lane reads at once.
 
-    >>> WarpSectors().told()[:55]
-    '32 lanes read 4 bytes each, neighbouring elements: 4 s'
+    >>> WarpSectors(shift=1).told().partition(": ")[2]
+    '5 sectors of 32 bytes move, 128 of their 160 bytes are used.'
     """
 
     stride: int = 1

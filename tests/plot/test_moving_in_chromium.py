@@ -1,0 +1,330 @@
+"""Figures that move, in Chromium, on a plain page: no kernel, no network, no server."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from gpulab.observe import patterns
+from gpulab.plot.moving import Moving, WarpSectors, bundle
+from tests.conftest import find_browser
+from tests.plot.moving_samples import long_run, neighbours
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+pytestmark = pytest.mark.browser
+
+QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
+SHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
+READABLE = 4.5  # WCAG 2.2, level AA
+
+START = datetime(2026, 1, 1)
+
+Opener = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(chromium: Browser, tmp_path: Path) -> Iterator[Opener]:
+    """Opens figures in a page; what the browser complains of fails the test. Options are a context's."""
+    contexts, complaints = [], []
+
+    def open_page(*figures: Moving, html: str = "", drawn: bool = True, **options: Any) -> Page:
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        style = "<style>@media(prefers-color-scheme:dark){html{background:#111;color:#fff;color-scheme:dark}}</style>"
+        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Figures</title>{style}'
+        (tmp_path / "page.html").write_text(head + "".join(f.html() for f in figures) + html)
+        page.clock.install(time=START)
+        page.goto((tmp_path / "page.html").as_uri())
+        if drawn:
+            for i in range(len(figures)):
+                page.locator(".player").nth(i).wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def slider(page: Page) -> Locator:
+    return page.locator(".controls input").first
+
+
+def state(page: Page) -> list[Any]:
+    """All that a figure of steps shows and that depends on the step."""
+    return page.locator(".player").first.evaluate(
+        """player => [player.querySelector(".caption").textContent,
+            ...[...player.querySelectorAll(".cell, .lane, td, li")].map(e => e.className + "|" + e.textContent)]"""
+    )
+
+
+def test_every_step_says_what_python_says(show: Opener) -> None:
+    page, steps = show(neighbours().figure()), neighbours()
+    for i in range(len(steps.steps)):
+        if i > 0:
+            page.get_by_label("one step forward").click()
+        assert page.locator(".caption").inner_text() == steps.told(i)
+        assert page.locator(".place").inner_text() == f"step {i + 1} of 10"
+
+
+def test_a_step_lights_its_line_fills_its_lanes_and_paints_its_cells(show: Opener) -> None:
+    page = show(neighbours().figure())
+    slider(page).fill("7")
+    assert page.locator("li.current code").inner_text().strip() == "out[t] = tile[t] + tile[t + 1]"
+    assert page.locator(".warp").nth(0).locator(".lane.active").count() == 16
+    assert page.locator(".warp").nth(1).locator(".lane.barrier").count() == 32
+    a, tile, out = (page.locator(".array").nth(i) for i in range(3))
+    assert a.locator(".cell.earlier").count() == 64
+    assert tile.locator(".cell.read").count() == 32
+    assert out.locator(".cell.write").all_inner_texts() == [f"{4 * i + 1}.0" for i in range(16)]
+    assert page.locator("td.changed").count() == 0
+    slider(page).fill("8")
+    assert page.locator("td.changed").all_inner_texts() == ["0"]  # of thread 32, not again of thread 0
+
+
+def test_a_cell_says_who_touched_it(show: Opener) -> None:
+    page = show(neighbours().figure())
+    slider(page).fill("9")
+    cell = page.locator(".array").nth(2).locator(".cell").nth(34)
+    cell.hover()
+    assert cell.get_attribute("title") == "out[34] = 69.0\nwritten by thread 34, line 8"
+
+
+def test_going_back_shows_what_was_there(show: Opener) -> None:
+    page = show(neighbours().figure())
+    seen = []
+    for i in range(10):
+        slider(page).fill(str(i))
+        seen.append(state(page))
+    for i in (8, 3, 5, 0, 9):
+        slider(page).fill(str(i))
+        assert state(page) == seen[i]
+
+
+def test_the_keyboard_steps_plays_and_jumps(show: Opener) -> None:
+    page = show(neighbours().figure())
+    place = page.locator(".place")
+    page.keyboard.press("Tab")  # the first button: arrows work on it, too
+    said = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "End", "Home"):
+        page.keyboard.press(key)
+        said.append(place.inner_text().split()[1])
+    assert said == ["2", "3", "2", "10", "1"]
+    slider(page).focus()
+    page.keyboard.press("ArrowRight")
+    assert place.inner_text() == "step 2 of 10"
+    page.keyboard.press(" ")
+    assert page.get_by_label("pause").count() == 1
+    page.keyboard.press(" ")
+    assert page.get_by_label("pause").count() == 0
+
+
+@pytest.mark.parametrize(("motion", "pace"), [("no-preference", 900), ("reduce", 1800)])
+def test_playing_runs_to_the_end_and_slower_for_who_wants_less_motion(
+    show: Opener, motion: Any, pace: int
+) -> None:
+    page = show(neighbours().figure(), reduced_motion=motion)
+    place, caption = page.locator(".place"), page.locator(".caption")
+    page.clock.pause_at(START + timedelta(days=1))
+    page.get_by_label("play").click()
+    assert caption.get_attribute("aria-live") == "off"
+    page.clock.run_for(pace - 1)
+    assert place.inner_text() == "step 1 of 10"
+    page.clock.run_for(2)
+    assert place.inner_text() == "step 2 of 10"
+    page.clock.run_for(10 * pace)
+    assert place.inner_text() == "step 10 of 10"
+    assert page.get_by_label("pause").count() == 0
+    assert caption.get_attribute("aria-live") == "polite"
+    changing = page.locator(".cell").first.evaluate("cell => getComputedStyle(cell).transitionDuration")
+    assert (changing == "0s") is (motion == "reduce")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 768, 390])
+def test_figures_fit_the_page_and_can_be_read(
+    show: Opener, record_property: Callable[[str, object], None], scheme: Any, width: int
+) -> None:
+    figures = neighbours().figure(), WarpSectors(stride=3, shift=1).figure()
+    page = show(*figures, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    slider(page).fill("7")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for player in page.locator(".player").all():
+        assert [found for found in player.evaluate(CONTRASTS) if found[0] < READABLE] == []
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"moving {scheme} {width}.png", full_page=True)
+    record_property("screenshot", f"build/screenshots/moving {scheme} {width}.png")
+
+
+# Of every text to what lies behind it, with half-transparent backgrounds laid over each other.
+CONTRASTS = """root => {
+    const numbers = colour => {
+        const [r, g, b, alpha = 1] = colour.match(/[\\d.e-]+/g).filter(n => !isNaN(n)).map(Number)
+        const whole = colour.startsWith("color(") ? 255 : 1
+        return [r * whole, g * whole, b * whole, alpha]
+    }
+    const over = ([r, g, b, alpha], below) => [r, g, b].map((c, i) => alpha * c + (1 - alpha) * below[i])
+    const behind = element => {
+        if (!element) return [255, 255, 255]
+        const above = element.parentElement ?? element.getRootNode().host
+        return over(numbers(getComputedStyle(element).backgroundColor), behind(above))
+    }
+    const opacity = element => element ? getComputedStyle(element).opacity * opacity(element.parentElement) : 1
+    const luminance = rgb => {
+        const [r, g, b] = rgb.map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+    return [...root.querySelectorAll("*")].flatMap(element => {
+        const text = [...element.childNodes].filter(n => n.nodeType == 3).map(n => n.textContent).join("").trim()
+        if (!text || !element.checkVisibility()) return []
+        const back = behind(element), style = getComputedStyle(element)
+        const [r, g, b, alpha] = numbers(element instanceof SVGElement ? style.fill : style.color)
+        const fore = over([r, g, b, alpha * opacity(element)], back)
+        const [dark, bright] = [luminance(fore), luminance(back)].sort((a, b) => a - b)
+        return [[(bright + 0.05) / (dark + 0.05), text]]
+    })
+}"""
+
+
+def test_without_javascript_the_first_frame_is_there(show: Opener) -> None:
+    page = show(neighbours().figure(), drawn=False, java_script_enabled=False)
+    picture = page.get_by_role("img")
+    assert picture.is_visible()
+    box = picture.bounding_box()
+    assert box and box["width"] == 560 and box["height"] > 300  # it was decoded
+    assert picture.get_attribute("alt") == neighbours().figure().caption
+
+
+def test_a_figure_whose_record_is_broken_keeps_its_picture(show: Opener) -> None:
+    tag = bundle.tag()
+    broken = f'<{tag} data-scene="kernel steps"><img alt="first frame" src="data:,"></{tag}>'
+    page = show(neighbours().figure(), html=f"<script>addEventListener('unhandledrejection', e => e.preventDefault())</script>{broken}")  # fmt: skip
+    assert page.get_by_alt_text("first frame").is_visible()
+
+
+def test_in_print_the_frame_is_there_and_the_buttons_are_not(show: Opener) -> None:
+    page = show(neighbours().figure(), color_scheme="dark")
+    slider(page).fill("4")
+    page.emulate_media(media="print")
+    assert page.locator(".caption").is_visible() and page.locator(".array .cell.write").count() == 32
+    assert not page.locator("button").first.is_visible() and not slider(page).is_visible()
+    assert page.locator(".caption").evaluate("e => getComputedStyle(e).color") == "rgb(0, 0, 0)"
+
+
+def test_in_high_contrast_read_and_written_differ_by_their_frames(show: Opener) -> None:
+    page = show(neighbours().figure(), forced_colors="active")
+    slider(page).fill("4")
+    outline = "cell => getComputedStyle(cell).outlineStyle"
+    assert page.locator(".array .cell.read").first.evaluate(outline) == "dashed"
+    assert page.locator(".array .cell.write").first.evaluate(outline) == "solid"
+
+
+def test_figures_of_one_page_share_one_element_and_step_apart(show: Opener) -> None:
+    page = show(neighbours().figure(), neighbours().figure(), WarpSectors().figure())
+    slider(page).fill("3")
+    assert [place.inner_text() for place in page.locator(".place").all()] == [
+        "step 4 of 10",
+        "step 1 of 10",
+        "lane 32 of 32",
+    ]
+
+
+def test_a_figure_that_is_taken_out_and_put_back_stays_on_its_step(show: Opener) -> None:
+    page = show(neighbours().figure())
+    slider(page).fill("3")
+    page.get_by_label("play").click()
+    page.evaluate("tag => document.body.append(document.querySelector(tag))", bundle.tag())
+    assert page.get_by_label("pause").count() == 0  # nothing plays out of sight
+    assert page.locator(".place").inner_text() == "step 4 of 10"
+    page.get_by_label("one step forward").click()
+    assert page.locator(".place").inner_text() == "step 5 of 10"
+
+
+def test_a_step_of_a_long_run_changes_only_the_cells_that_it_must(show: Opener) -> None:
+    """What makes it quick, and does not depend on how busy the machine is."""
+    page = show(long_run().figure())
+    changed = page.locator(".player").evaluate(
+        """player => {
+            player.querySelector(".controls input").value = 700
+            player.querySelector(".controls input").dispatchEvent(new Event("input"))
+            const seen = new MutationObserver(() => {})
+            seen.observe(player, {subtree: true, attributes: true, attributeFilter: ["class"]})
+            player.querySelectorAll("button")[2].click()
+            return seen.takeRecords().filter(r => r.target.matches(".cell")).length
+        }"""
+    )
+    assert changed == 4 * 32  # those of the step and those of the step before, in both arrays
+    assert page.locator(".place").inner_text() == f"step 702 of {100_000 // 64}"
+
+
+# ---- lanes to sectors ----------------------------------------------------------------------------
+
+
+def test_the_script_counts_sectors_as_the_simulator_does(show: Opener) -> None:
+    page = show(drawn=False)
+    grid = [
+        (stride, shift, size)
+        for stride in range(33)
+        for shift in (0, 1, 3, 8, 31)
+        for size in (1, 2, 4, 8, 16)
+    ]
+    source = bundle.source("elements.js") + "\n" + bundle.source("warp_sectors.js").partition("\n")[2]
+    found = page.evaluate(
+        """async ([code, grid]) => {
+            const {sectorsOf, toldOfSectors} = await import("data:text/javascript;base64," + code)
+            return grid.map(([stride, shift, size]) => {
+                const {sectors, used} = sectorsOf(stride, shift, size)
+                return [sectors.length, used, toldOfSectors(stride, shift, size)]
+            })
+        }""",
+        [base64.b64encode(source.encode()).decode(), grid],
+    )
+    for (stride, shift, size), (sectors, used, told) in zip(grid, found, strict=True):
+        address = ((shift + stride * np.arange(32)) * size)[None].astype(np.int64)
+        assert sectors == patterns.sectors(address, size, None)[0][0]
+        assert used == patterns.distinct(address, None)[0] * size
+        assert told == WarpSectors(stride, shift, size).told()
+
+
+def test_sliders_of_stride_shift_and_size_move_the_counts(show: Opener) -> None:
+    page = show(WarpSectors().figure())
+    count, part = (page.locator(".counts strong").nth(i) for i in range(2))
+    assert (count.inner_text(), part.inner_text()) == ("4", "100 %")
+    page.get_by_label("shift").fill("1")
+    assert (count.inner_text(), part.inner_text()) == ("5", "80 %")
+    page.get_by_label("element size").fill("3")
+    assert page.get_by_label("element size").get_attribute("aria-valuetext") == "8 B"
+    assert (count.inner_text(), part.inner_text()) == ("9", "89 %")
+    page.get_by_label("stride").fill("32")
+    assert (count.inner_text(), part.inner_text()) == ("32", "25 %")
+    assert page.locator(".caption").inner_text() == WarpSectors(32, 1, 8).told()
+
+
+def test_the_player_adds_one_lane_after_the_other(show: Opener) -> None:
+    page = show(WarpSectors(stride=8).figure())
+    page.locator(".controls input").fill("0")
+    assert page.locator(".caption").inner_text() == "1 lane reads 4 bytes: 1 sector of 32 bytes moves, 4 of its 32 bytes are used."  # fmt: skip
+    page.get_by_label("one lane forward").click()
+    assert page.locator(".counts strong").first.inner_text() == "2"
+    assert page.locator(".wire").count() == 2
