@@ -1,0 +1,152 @@
+"""``wgmma``: its shapes and types, which thread holds which element, and how it adds.
+
+A warpgroup is four warps. Each of them has 16 of the 64 rows, laid out as in ``mma.sync``'s fragments
+(PTX ISA, "Register fragments and shared memory matrix layouts").
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from .floats import canonical, round_toward
+from .matrix import ELEMENTS
+
+Array = np.ndarray
+
+ROWS = 64
+THREADS = 128
+ROW_BYTES = 32  # that a row of A takes: k is as many elements as fit
+FLOATING_COLUMNS = tuple(range(8, 257, 8))
+INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
+# Types of A and B that go together → types that D may have.
+RESULTS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("f16",): ("f16", "f32"),
+    ("bf16",): ("f32",),
+    ("tf32",): ("f32",),
+    ("e4m3", "e5m2"): ("f16", "f32"),
+    ("s8", "u8"): ("s32",),
+}
+# Fraction bits to which the terms of a sum are cut, and those that a float32 sum of FP8 products keeps
+# (measured bit for bit on an H100: MMA-Sim, Microsoft Research).
+FRACTION_BITS, FP8_FRACTION_BITS = 25, 13
+FP8_KEPT = np.uint32(0xFFFFFFFF << (23 - FP8_FRACTION_BITS) & 0xFFFFFFFF)
+ZERO_EXPONENT = -126  # what a zero counts as
+
+
+def check(m: int, n: int, k: int, d: str, a: str, b: str, sparse: bool = False) -> None:
+    """Raise ValueError, with the rule and the value, for a shape or types that ``wgmma`` does not have.
+
+    `k` counts the columns of the full A; of a sparse one, half of them are stored.
+    """
+    results = next((d_types for together, d_types in RESULTS.items() if {a, b} <= {*together}), None)
+    if results is None:
+        raise ValueError(f"wgmma does not multiply {a} by {b}.")
+    if d not in results:
+        raise ValueError(f"wgmma adds products of {a} and {b} in {' or '.join(results)}, not in {d}.")
+    columns = INTEGER_COLUMNS if ELEMENTS[a].is_integer else FLOATING_COLUMNS
+    if n not in columns:
+        rule = "8, 16, 24, or a multiple of 16 from 32" if columns is INTEGER_COLUMNS else "a multiple of 8"
+        raise ValueError(f"wgmma with {a} has {rule} up to 256 columns, not {n}.")
+    rule_of_k = columns_of_a(a) * (2 if sparse else 1)
+    if (m, k) != (ROWS, rule_of_k):
+        raise ValueError(
+            f"{'Sparse wgmma' if sparse else 'wgmma'} with {a} has the shape m64n{n}k{rule_of_k}, "
+            f"not m{m}n{n}k{k}."
+        )
+
+
+def columns_of_a(type_: str) -> int:
+    """How many elements a row of A has as it is stored: k, and half of it if A is sparse."""
+    return ROW_BYTES * 8 // ELEMENTS[type_].bits
+
+
+# ---- who holds what ------------------------------------------------------------------------------
+
+
+@cache
+def result_places(n: int) -> tuple[Array, Array]:
+    """(row, column) of each element of D, both of shape (128 threads, n / 2 elements).
+
+    Elements are counted in the order of the registers; a register of float16 holds two.
+    """
+    thread, i = np.arange(THREADS)[:, None], np.arange(n // 2)
+    return _row(thread) + i // 2 % 2 * 8, thread % 4 * 2 + i % 2 + i // 4 * 8
+
+
+@cache
+def operand_places(bits: int) -> tuple[Array, Array]:
+    """(row, column) of each element of an A in registers, both of shape (128 threads, elements).
+
+    There are four registers, each with 32 / `bits` elements, the lowest bits first.
+    """
+    packed = 32 // bits
+    thread, i = np.arange(THREADS)[:, None], np.arange(4 * packed)
+    register, part = np.divmod(i, packed)
+    return (
+        _row(thread) + register % 2 * 8,
+        thread % 4 * packed + part + register // 2 * 4 * packed,
+    )
+
+
+def _row(thread: Array) -> Array:
+    """The first row of a thread: 16 to a warp, one to four threads."""
+    return thread // 32 * 16 + thread % 32 // 4
+
+
+# ---- how it adds ---------------------------------------------------------------------------------
+
+
+def multiply_accumulate(a: Array, b: Array, c: Array, a_type: str, b_type: str, d_type: str) -> Array:
+    """C + A·B as Hopper's ``wgmma`` rounds it.
+
+    a (…, m, k) and b (…, n, k) hold exact operands, float64 or for integers int64; c (…, m, n) likewise.
+    The result (…, m, n) is float32, float16 or int32, as `d_type` says. The terms of each sum are aligned
+    to the largest exponent among them, cut to 25 fraction bits (13 for FP8), added, and rounded toward zero
+    to float32, or to the nearest float16. A float32 sum of FP8 products keeps 13 fraction bits.
+    """
+    element, other = ELEMENTS[a_type], ELEMENTS[b_type]
+    if element.is_integer:
+        return (np.matmul(a, b.swapaxes(-1, -2)) + c).astype(np.int32)
+    bits = FP8_FRACTION_BITS if element.bits == 8 else FRACTION_BITS
+    exponents = _exponents(a, element.smallest_exponent), _exponents(b, other.smallest_exponent)
+    smallest_c = -14 if d_type == "f16" else -126
+    with np.errstate(invalid="ignore"):  # infinities and NaN are put right below
+        total = _fused_sum(a, b, c, *exponents, _exponents(c, smallest_c), bits)
+        if not all(np.isfinite(x).all() for x in (a, b, c)):
+            plain = (a[..., :, None, :] * b[..., None, :, :]).sum(axis=-1) + c
+            total = np.where(np.isfinite(plain), total, plain)
+    if d_type == "f16":
+        return canonical(total.astype(np.float16))
+    nearest = total.astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        error = np.where(np.isfinite(nearest), total - nearest.astype(np.float64), 0.0)
+    rounded = canonical(round_toward(nearest, error, "rz"))
+    if element.bits != 8:
+        return rounded
+    kept = (rounded.view(np.uint32) & FP8_KEPT).view(np.float32)
+    return np.where(np.isnan(rounded), rounded, kept)
+
+
+def _fused_sum(
+    a: Array, b: Array, c: Array, a_exponent: Array, b_exponent: Array, c_exponent: Array, bits: int
+) -> Array:
+    """C + A·B, each term cut to `bits` fraction bits below the largest exponent of its sum."""
+    top = c_exponent
+    # One column of A at a time: a plane of m × n terms stays in the cache, all k of them do not.
+    for k in range(a.shape[-1]):
+        top = np.maximum(top, a_exponent[..., :, None, k] + b_exponent[..., None, :, k])
+    unit = np.ldexp(1.0, top - bits)
+    scale = 1.0 / unit
+    total = np.trunc(c * scale)
+    for k in range(a.shape[-1]):
+        terms = a[..., :, None, k] * b[..., None, :, k]
+        terms *= scale
+        total += np.trunc(terms, out=terms)
+    return total * unit
+
+
+def _exponents(x: Array, smallest: int) -> Array:
+    exponent = np.maximum(np.frexp(x)[1] - 1, smallest)
+    return np.where(x == 0, ZERO_EXPONENT, exponent)
