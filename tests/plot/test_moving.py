@@ -11,9 +11,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gpulab.plot.moving import MEANINGS, Array, KernelSteps, Step, Touch, Warp, WarpSectors, bundle
+from gpulab.plot.moving import (
+    MEANINGS,
+    Array,
+    CannotDraw,
+    KernelSteps,
+    Step,
+    Touch,
+    Warp,
+    WarpSectors,
+    bundle,
+)
 from gpulab.plot.moving.figure import WEIGHT
-from gpulab.plot.moving.kernel_steps import CannotDraw, runs
+from gpulab.plot.moving.kernel_steps import runs
 from tests.plot.moving_samples import ALL, EVEN, long_run, neighbours
 
 ONE = [lane == 5 for lane in range(32)]

@@ -19,8 +19,19 @@ What has to talk back to Python is no figure of this kind; anywidget is for that
 """
 
 from .figure import Moving
-from .kernel_steps import Array, KernelSteps, Step, Touch, Warp
+from .kernel_steps import Array, CannotDraw, KernelSteps, Step, Touch, Warp
 from .meanings import MEANINGS, Meaning
 from .warp_sectors import WarpSectors
 
-__all__ = ["MEANINGS", "Array", "KernelSteps", "Meaning", "Moving", "Step", "Touch", "Warp", "WarpSectors"]
+__all__ = [
+    "MEANINGS",
+    "Array",
+    "CannotDraw",
+    "KernelSteps",
+    "Meaning",
+    "Moving",
+    "Step",
+    "Touch",
+    "Warp",
+    "WarpSectors",
+]
