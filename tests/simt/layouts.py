@@ -1,6 +1,13 @@
-"""A scalar model of swizzles and of wgmma's canonical layouts, one element at a time, from the PTX manual."""
+"""A scalar model of swizzles and of wgmma's canonical layouts, one element at a time, from the PTX manual.
+
+And a tile as a compiler lays it out, to compare with.
+"""
 
 from __future__ import annotations
+
+from functools import cache
+
+import pytest
 
 # The address bits of the chunk within its span, and those of the line, bit by bit.
 EXCHANGED = {16: [], 32: [(4, 7)], 64: [(4, 7), (5, 8)], 128: [(4, 7), (5, 8), (6, 9)]}
@@ -37,3 +44,17 @@ def canonical_one(mn: int, k: int, itemsize: int, span: int, k_major: bool, lead
             total += digit * (itemsize if extent == "e" else steps[step] if step in steps else step * 16)
         assert rest == 0
     return total
+
+
+@cache
+def compiled_by_triton(transposed: bool) -> str:
+    """PTX of a product of a 64 × 64 and a 64 × 128 tile of float16 for capability 9.0."""
+    triton = pytest.importorskip("triton")
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from .hopper_kernels import product
+
+    signature = {name: "*fp16" for name in "abc"} | {"n": "i32", "k": "i32"}
+    source = ASTSource(product, signature, {"transposed": transposed})
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]

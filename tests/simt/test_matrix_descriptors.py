@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpulab.simt.matrix_descriptors import MatrixDescriptor, decode, element_addresses, encode
 from gpulab.simt.swizzles import SPANS
 
-from .layouts import canonical_one, swizzled_bit_by_bit
+from .layouts import canonical_one, compiled_by_triton, swizzled_bit_by_bit
 
 BYTES = st.integers(0, 2**14 - 1).map(lambda units: units * 16)
 DESCRIPTORS = st.builds(
@@ -122,19 +122,6 @@ def test_an_operand_that_cannot_be_is_refused(itemsize, k_major, k, span, messag
 
 
 # ---- what a compiler writes -------------------------------------------------------------------------------
-
-
-def compiled_by_triton(transposed: bool) -> str:
-    """PTX of a product of a 64 × 64 and a 64 × 128 tile of float16 for capability 9.0."""
-    triton = pytest.importorskip("triton")
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    from .hopper_kernels import product
-
-    signature = {name: "*fp16" for name in "abc"} | {"n": "i32", "k": "i32"}
-    source = ASTSource(product, signature, {"transposed": transposed})
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
 
 
 def added(ptx: str) -> set[int]:
