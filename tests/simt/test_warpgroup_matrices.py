@@ -15,9 +15,11 @@ from gpulab.simt.warpgroup_matrices import (
     RESULTS,
     check,
     columns_of_a,
+    kept_columns,
     multiply_accumulate,
     operand_places,
     result_places,
+    spread,
 )
 
 FLOATS = {"f16": (np.uint16, -14), "bf16": (np.uint16, -126), "tf32": (np.uint32, -126)}
@@ -90,6 +92,43 @@ def test_every_element_of_an_operand_has_one_holder(type_):
     rows, columns = operand_places(ELEMENTS[type_].bits)
     width = columns_of_a(type_)
     assert np.array_equal(np.sort((rows * width + columns).ravel()), np.arange(64 * width))
+
+
+# ---- sparse A ------------------------------------------------------------------------------------
+
+
+def place_of_code(type_: str, row: int, column: int, selector: int) -> tuple[int, int]:
+    """(thread, lowest bit) of the four bits that tell of a column, from the manual's figures."""
+    within, lower = row % 8, row % 16 >= 8
+    first = 32 * (row // 16) + 4 * within
+    if type_ in ("s8", "u8", "e4m3", "e5m2"):  # a row and 32 columns to a thread
+        thread = {(False, 0): 0, (True, 0): 1, (False, 1): 2, (True, 1): 3}[lower, column // 32]
+        return first + thread, column % 32 // 4 * 4
+    across = 8 if type_ == "tf32" else 16  # columns to a thread, of two rows that are 8 apart
+    bit = column % across // (across // 4) * 4
+    return first + column // across + 2 * selector, bit + (16 if lower else 0)
+
+
+@given(st.sampled_from(["f16", "bf16", "tf32", "e4m3", "s8"]), st.integers(0, 1), st.integers(0, 2**32 - 1))
+def test_a_sparse_operand_is_spread_as_its_metadata_says(type_, selector, seed):
+    generator = np.random.default_rng(seed)
+    selector = selector if ELEMENTS[type_].bits > 8 else 0
+    stored, group = columns_of_a(type_), 2 if type_ == "tf32" else 4
+    metadata = np.zeros(128, np.uint32)
+    full, packed = np.zeros((64, 2 * stored)), np.zeros((64, stored))
+    for row in range(64):
+        for chunk in range(0, 2 * stored, group):
+            kept = np.sort(generator.choice(group, group // 2, replace=False))
+            values = generator.integers(1, 100, len(kept))
+            full[row, chunk + kept] = values
+            packed[row, chunk // 2 : chunk // 2 + len(kept)] = values
+            code = (0b0100, 0b1110)[kept[0]] if group == 2 else int(kept[0] | kept[1] << 2)
+            thread, bit = place_of_code(type_, row, chunk, selector)
+            metadata[thread] |= np.uint32(code << bit)
+    columns = kept_columns(metadata, type_, selector)
+    assert np.array_equal(spread(packed, columns), full)
+    several = kept_columns(np.stack([metadata, metadata]).view(np.int32), type_, selector)
+    assert np.array_equal(several, np.stack([columns, columns]))
 
 
 # ---- how it adds ---------------------------------------------------------------------------------
