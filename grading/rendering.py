@@ -12,7 +12,7 @@ from __future__ import annotations
 import html
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
@@ -33,9 +33,9 @@ FILTERS = {
     "strip_files_prefix": "grading.rendering.unchanged",
 }
 SECONDS = 2.0  # of processor time for one cell; an answer of a page takes a hundredth of it
-LONGEST = 2_000_000  # characters of HTML, pictures aside
+LONGEST = 1_000_000  # characters of HTML, pictures aside: nbgrader reads them once more
 CELLS = 1024  # whose colours are remembered; most cells are the released notebook's
-ADDRESS = re.compile(r"(?:https?://|mailto:)[^\s\\<>\"'`\x00-\x20\x7f-\x9f]+", re.IGNORECASE)
+ADDRESS = re.compile(r"(?:https?://|mailto:)[^\s\\<>\"'`\x00-\x20\x7f-\x9f]{1,2000}", re.IGNORECASE)
 PICTURE = "attachment:"
 # MathJax's commands that make links, styles, classes or attributes, or load a file. Its Safe extension, which
 # the pages ask for, restricts some of them; here no answer depends on it.
@@ -70,10 +70,8 @@ def code(source: str, language: str | None = None, metadata: Mapping[str, Any] |
     magic = str((metadata or {}).get("magics_language", ""))
     if not is_answer(metadata):
         return coloured(source, language, magic)
-    try:
-        return _child.call(colour, source, language, magic)
-    except Ended as ended:
-        return as_typed(source, str(ended))
+    page, why = _in_child(colour, source, language, magic)
+    return as_typed(source, why) if why else page
 
 
 def unchanged(text: str) -> str:
@@ -90,17 +88,23 @@ def answer(source: str, attachments: Mapping[str, Mapping[str, str]]) -> str:
     """A written answer with its pictures, as HTML. Never raises for what is in it."""
     mark = f"p{secrets.token_hex(8)}"  # like the scheme of an address, which begins with a letter
     refused = {name: bundle.get("text/plain", "") for name, bundle in attachments.items()}
-    try:
-        page = _child.call(formatted, source, refused, mark)
-    except Ended as ended:
-        return as_typed(source, str(ended))
-    if len(page) > LONGEST:
-        return as_typed(source, texts.TOO_LONG.format(most=LONGEST))
+    page, why = _in_child(formatted, source, refused, mark)
+    if why:
+        return as_typed(source, why)
     for number, bundle in enumerate(attachments.values()):
         for kind in ("image/png", "image/jpeg"):
             if re.fullmatch(r"[A-Za-z0-9+/=]+", bundle.get(kind, "")):
                 page = page.replace(f"{mark}:{number}", f"data:{kind};base64,{bundle[kind]}")
     return page
+
+
+def _in_child(make: Callable[..., str], *arguments: Any) -> tuple[str, str]:
+    """What a function makes under limits, or why it does not."""
+    try:
+        page = _child.call(make, *arguments)
+    except Ended as ended:
+        return "", str(ended)
+    return (page, "") if len(page) <= LONGEST else ("", texts.TOO_LONG.format(most=LONGEST))
 
 
 def as_typed(source: str, why: str) -> str:
@@ -114,7 +118,10 @@ def formatted(source: str, refused: Mapping[str, str], mark: str) -> str:
 
     `refused` says by name of each attachment why it is not shown; an empty text means that it is.
     """
-    page = _cleaner(mark).clean(MarkdownWithMath(_Answer(refused, mark)).render(source))
+    page = MarkdownWithMath(_Answer(refused, mark)).render(source)
+    if len(page) > LONGEST:
+        return page
+    page = _cleaner(mark).clean(page)
     if macro := UNSAFE_TEX.search(html.unescape(page)):
         why = html.escape(texts.FORMULAS_AS_TYPED.format(macro=macro[0]))
         page = f'<div class="tex2jax_ignore"><p><em>{why}</em></p>\n{page}</div>'
@@ -129,6 +136,9 @@ class _Answer(IPythonRenderer):
         self.refused, self.mark = refused, mark
         self.numbers = {name: number for number, name in enumerate(refused)}
         self.shown: set[str] = set()
+
+    def text(self, text: str) -> str:
+        return html.escape(html.unescape(text), quote=False)
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         if not ADDRESS.fullmatch(url):

