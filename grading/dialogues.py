@@ -135,7 +135,7 @@ class There(Dialogue):
         self._last = until  # of all exercises
         self._until = until  # of the case
         self._seconds = max(until - time.monotonic(), 0.0)
-        self._reader = Reader()
+        self._reader = Reader(payload=0)
         self._frames: deque[Head] = deque()
 
     def begin(self, seconds: float) -> None:

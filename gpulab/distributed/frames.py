@@ -14,7 +14,7 @@ from typing import Any
 
 LENGTHS = struct.Struct("!IQ")
 LARGEST_HEAD = 64 << 10
-LARGEST_PAYLOAD = 64 << 20
+LARGEST_PAYLOAD = 8 << 20
 
 Head = dict[str, Any]
 
@@ -48,28 +48,33 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 
 class Reader:
-    """Makes frames of bytes as they come."""
+    """Makes frames of bytes as they come; of one that is larger than it may be, nothing is kept.
 
-    def __init__(self) -> None:
+    `head` and `payload` are the most bytes of each.
+    """
+
+    def __init__(self, head: int = LARGEST_HEAD, payload: int = LARGEST_PAYLOAD) -> None:
         self.data = bytearray()
+        self._most = head, payload
 
     def feed(self, data: bytes) -> Iterator[tuple[Head, bytes]]:
         """The frames that are whole now. Raises BadFrame."""
         self.data += data
         while len(self.data) >= LENGTHS.size:
             head, payload = LENGTHS.unpack_from(self.data)
-            _check_lengths(head, payload)
+            _check_lengths(head, payload, self._most)
             end = LENGTHS.size + head + payload
             if len(self.data) < end:
                 return
             middle = LENGTHS.size + head
-            text, rest = bytes(self.data[LENGTHS.size : middle]), bytes(self.data[middle:end])
+            with memoryview(self.data) as view:
+                text, rest = bytes(view[LENGTHS.size : middle]), bytes(view[middle:end])
             del self.data[:end]
             yield _head(text), rest
 
 
-def _check_lengths(head: int, payload: int) -> None:
-    if head > LARGEST_HEAD or payload > LARGEST_PAYLOAD:
+def _check_lengths(head: int, payload: int, most: tuple[int, int] = (LARGEST_HEAD, LARGEST_PAYLOAD)) -> None:
+    if head > most[0] or payload > most[1]:
         raise BadFrame(f"a frame of {head:,} + {payload:,} bytes")
 
 

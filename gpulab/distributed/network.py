@@ -5,8 +5,10 @@ is counted is all that a rank could have learnt from others. A send is complete 
 gloo and NCCL; ranks that all send first wait for one another. Collectives are computed here, and counted as
 the messages of the algorithms in `collectives`.
 
-Whoever sits at the other end of a connection is not believed: frames are checked, memory and time are
-limited. Imports no PyTorch, and unpickles nothing.
+Whoever sits at the other end of a connection is not believed: frames are checked, time is limited, and so is
+all that a rank can make this process keep. Of a frame's head only the few numbers that are needed stay. No
+message and no call is free, even with nothing in it: that it comes tells something, and so does when it
+comes. Imports no PyTorch, and unpickles nothing.
 """
 
 from __future__ import annotations
@@ -23,81 +25,31 @@ from typing import Any, Literal
 from . import collectives, words
 from .collectives import CannotReduce, Contribution
 from .frames import LARGEST_PAYLOAD, BadFrame, Head, Reader, encode
+from .traffic import Traffic
 
 MOST_MESSAGES = 50_000  # of one run, collectives with all that theirs take
-MOST_BYTES = 1 << 30  # delivered in one run
-MOST_PENDING = 256 << 20  # bytes that were sent and not taken yet
+MOST_CALLS = 2 * MOST_MESSAGES  # … by all ranks: each message has a sender and a receiver
+MOST_UNDER_WAY = 4096  # calls of one rank that it has not waited for
+MOST_BYTES = 256 << 20  # delivered in one run
+MOST_PENDING = 32 << 20  # bytes that were sent and that nobody has fetched yet, of all ranks together
+LARGEST_HEAD = 32 << 10  # a rank's: an error's text is the longest thing in one
 EMPTY_BYTES = 1  # that there is a message, and its tag, tell something, too: they are counted
 TAG_BYTES = 8
+LONGEST_NAME = 40  # characters that are kept of an operation or a type
 PATIENCE = 0.5  # seconds without a word until ranks that wait are believed to wait forever
 GRACE = 3.0  # seconds for the others to come to an end when one has failed
 
 
 @dataclass(frozen=True)
 class Task:
-    """What ranks are asked: a head and a payload for each, and the collectives that they may use."""
+    """What ranks are asked: a head and a payload for each, and the collectives that they may use.
+
+    Of what a rank returns at most `most` bytes are kept: a right result has no more.
+    """
 
     given: tuple[tuple[Head, bytes], ...]
     calls: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """One message.
-
-    `step` is its place in the longest chain of messages that waited for one another, from 1. `start` and
-    `end` are seconds since the run began: when it was sent, and when it had a receiver.
-    """
-
-    sender: int
-    receiver: int
-    bytes: int
-    step: int
-    operation: str
-    start: float = 0.0
-    end: float = 0.0
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """All messages of a run, and how often each collective was called (once for the whole group)."""
-
-    ranks: int
-    transfers: tuple[Transfer, ...] = ()
-    calls: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def links(self) -> dict[tuple[int, int], int]:
-        """Bytes from one rank to another."""
-        found: Counter[tuple[int, int]] = Counter()
-        for t in self.transfers:
-            found[t.sender, t.receiver] += t.bytes
-        return dict(found)
-
-    @property
-    def sent(self) -> list[int]:
-        """Bytes that each rank sent."""
-        return [sum(n for (a, _), n in self.links.items() if a == rank) for rank in range(self.ranks)]
-
-    @property
-    def received(self) -> list[int]:
-        """Bytes that each rank received."""
-        return [sum(n for (_, b), n in self.links.items() if b == rank) for rank in range(self.ranks)]
-
-    def __getitem__(self, metric: str) -> float:
-        """A count of `COUNTS`, or ``calls of NAME``. Raises KeyError for any other."""
-        if metric.startswith("calls of "):
-            return self.calls.get(metric.removeprefix("calls of "), 0)
-        return COUNTS[metric](self)
-
-
-COUNTS: dict[str, Callable[[Traffic], float]] = {
-    "bytes": lambda t: sum(x.bytes for x in t.transfers),
-    "busiest sender": lambda t: max(t.sent, default=0),
-    "busiest receiver": lambda t: max(t.received, default=0),
-    "messages": lambda t: len(t.transfers),
-    "steps": lambda t: max((x.step for x in t.transfers), default=0),
-}
+    most: int = LARGEST_PAYLOAD
 
 
 @dataclass(frozen=True)
@@ -128,30 +80,60 @@ class Outcome:
     trouble: Trouble | None = None
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What the head of a collective says, checked. All but the pieces must be the same on all ranks."""
+
+    name: str
+    operation: str
+    dtype: str
+    root: int  # place in the group
+    group: tuple[int, ...]
+    size: int  # bytes that the result should have
+    cuts: tuple[int, ...]
+    wants: tuple[int, ...]
+    row: int
+
+    @property
+    def alike(self) -> tuple[str, str, str, int]:
+        return self.name, self.operation, self.dtype, self.root
+
+    def __str__(self) -> str:
+        if self.name in ("all_reduce", "reduce", "reduce_scatter"):
+            return f"{self.name} ({self.operation}, {self.dtype})"
+        return f"{self.name} from {self.root}" if self.name in ("broadcast", "scatter") else self.name
+
+
+@dataclass(slots=True)
 class _Request:
     """A send, a receive or a part in a collective. It is done when `after` says at which step."""
 
     kind: Literal["send", "recv", "collective"]
     rank: int
     clock: int
-    at: float
+    line: int
     peer: int = 0
     data: bytes = b""
     size: int = 0
     tag: int = 0
     after: int | None = None
-    call: Head = field(default_factory=dict)
-    group: tuple[int, ...] = ()
+    call: _Call | None = None
+
+    @property
+    def collective(self) -> _Call:
+        """The call that it is a part in."""
+        assert self.call is not None
+        return self.call
 
 
 @dataclass
 class _Rank:
     connection: socket.socket
-    reader: Reader = field(default_factory=Reader)
+    reader: Reader = field(default_factory=lambda: Reader(LARGEST_HEAD))
     out: bytearray = field(default_factory=bytearray)
     state: Literal["idle", "comes", "runs", "waits", "gone"] = "idle"
     request: int = 0  # that it waits for
+    last: int = 0  # the number of its latest call
     file: str = ""
     line: int = 0
     alone: bool = True  # no other thread of it goes on while it waits
@@ -248,22 +230,21 @@ class Network:
         trouble = trouble or self._left()
         if trouble:
             trouble = replace(trouble, file=self._ranks[trouble.rank].file)
-        traffic = Traffic(len(self._world), tuple(self._transfers), dict(self._calls))
         if trouble:
-            return Outcome((), traffic, trouble)
-        return Outcome(tuple(rank.returned or ({}, b"") for rank in self._world), traffic)
+            return Outcome((), self._traffic, trouble)
+        return Outcome(tuple(rank.returned or ({}, b"") for rank in self._world), self._traffic)
 
     def _begin(self, task: Task, show: Callable[[int, str], None] | None) -> None:
         self._world = self._ranks[: len(task.given)]
-        self._task, self._show, self._began = task, show, time.monotonic()
-        self._transfers: list[Transfer] = []
-        self._calls: Counter[str] = Counter()
+        self._task, self._show = task, show
+        self._traffic = Traffic(len(self._world))
         self._errors: dict[int, Trouble] = {}
         self._aborting = False
-        self._queues: dict[tuple[str, int, int, int], deque[_Request]] = {}
+        # By sender, receiver and tag: sends that nobody has taken, or receives for which nothing has come.
+        self._queues: dict[tuple[int, int, int], deque[_Request]] = {}
         self._counted: Counter[tuple[int, tuple[int, ...]]] = Counter()  # collectives of a rank in a group
         self._meetings: dict[tuple[tuple[int, ...], int], list[_Request]] = {}
-        self._bytes = self._pending = 0
+        self._posted = self._pending = 0
         for number, (rank, (head, payload)) in enumerate(zip(self._world, task.given, strict=True)):
             rank.clock, rank.requests, rank.returned, rank.line = 0, {}, None, 0
             if rank.state != "gone":
@@ -351,7 +332,7 @@ class Network:
             raise BadFrame("speaks without being asked")
         match op:
             case "result":
-                rank.state, rank.returned = "idle", (head, payload)
+                rank.state, rank.returned = "idle", (head, payload[: self._task.most])
             case "error":
                 rank.state = "idle"
                 if not self._aborting or head["kind"] != "Aborted":
@@ -360,6 +341,8 @@ class Network:
                 if not self._aborting:
                     self._post(number, head, payload)
             case "wait" | "test":
+                if rank.out:
+                    raise BadFrame("asks again before it has heard the answer")
                 rank.request, rank.line = _whole(head["id"]), _whole(head.get("line", 0))
                 if not self._aborting and rank.request not in rank.requests:
                     raise BadFrame("waits for nothing")
@@ -378,133 +361,142 @@ class Network:
 
     def _post(self, number: int, head: Head, payload: bytes) -> None:
         rank, size = self._ranks[number], len(self._world)
+        call = _whole(head["id"])
+        if call <= rank.last:
+            raise BadFrame(f"call {call} has the number of an earlier one")
+        rank.last = call
+        self._posted += 1
         self._pending += len(payload)
-        if len(self._transfers) > MOST_MESSAGES or self._bytes > MOST_BYTES or self._pending > MOST_PENDING:
-            raise _Ends(Trouble("too much", words.too_much(MOST_MESSAGES, MOST_BYTES), number))
-        if len(rank.requests) > MOST_MESSAGES:
-            raise _Ends(Trouble("too much", words.too_much(MOST_MESSAGES, MOST_BYTES), number))
-        request = _Request(head["op"], number, rank.clock, time.monotonic() - self._began, call=head)
-        rank.requests[_whole(head["id"])] = request
-        if head["op"] == "collective":
-            self._join(request, payload)
+        self._not_too_much(number)
+        line = _whole(head.get("line", 0))
+        request = _Request(head["op"], number, rank.clock, line, data=payload, size=len(payload))
+        rank.requests[call] = request
+        if request.kind == "collective":
+            request.call = self._asked(request, head)
+            self._join(request)
             return
         request.peer, request.tag = _whole(head["peer"], size - 1), _whole(head.get("tag", 0), 2**63)
         if request.peer == number:
             raise BadFrame("a message to itself")
-        request.data, request.size = payload, len(payload)
-        if head["op"] == "recv":
+        if request.kind == "recv":
             request.size = _whole(head["bytes"])
         self._match(request)
+
+    def _not_too_much(self, number: int) -> None:
+        """Raises what ends the run where ranks have said more than a run may, the last of them `number`."""
+        traffic = self._traffic
+        if len(self._ranks[number].requests) >= MOST_UNDER_WAY:
+            raise _Ends(Trouble("too much", words.too_many_under_way(number, MOST_UNDER_WAY), number))
+        much = traffic.messages > MOST_MESSAGES or self._posted > MOST_CALLS
+        if much or traffic["bytes"] > MOST_BYTES or self._pending > MOST_PENDING:
+            raise _Ends(Trouble("too much", words.too_much(MOST_MESSAGES, MOST_BYTES, MOST_PENDING), number))
 
     def _match(self, request: _Request) -> None:
         """Bring a send and a receive together: the earliest of each between two ranks with one tag."""
         link = (request.rank, request.peer) if request.kind == "send" else (request.peer, request.rank)
-        key = (*link, request.tag)
-        other = self._queues.setdefault(("recv" if request.kind == "send" else "send", *key), deque())
-        if not other:
-            self._queues.setdefault((request.kind, *key), deque()).append(request)
+        queue = self._queues.setdefault((*link, request.tag), deque())
+        if not queue or queue[0].kind == request.kind:
+            queue.append(request)
             return
-        pair = {request.kind: request, "send" if request.kind == "recv" else "recv": other.popleft()}
-        send, recv = pair["send"], pair["recv"]
+        other = queue.popleft()
+        if not queue:
+            del self._queues[(*link, request.tag)]
+        send, recv = (request, other) if request.kind == "send" else (other, request)
         if send.size != recv.size:
             text = words.sizes(send.rank, send.size, recv.rank, recv.size)
-            raise _Ends(Trouble("mismatch", text, recv.rank, self._line(recv)))
+            raise _Ends(Trouble("mismatch", text, recv.rank, recv.line))
         step = max(send.clock, recv.clock) + 1
-        size = max(send.size, EMPTY_BYTES) + (TAG_BYTES if send.tag else 0)
-        self._count(Transfer(send.rank, recv.rank, size, step, "send", send.at, request.at))
-        self._pending -= send.size
+        self._count(send.rank, recv.rank, send.size, step, "send", send.tag)
         recv.data, send.data = send.data, b""
         send.after = recv.after = step
         self._answer_all()
 
-    def _count(self, transfer: Transfer) -> None:
-        self._transfers.append(transfer)
-        self._bytes += transfer.bytes
-
-    def _line(self, request: _Request) -> int:
-        return _whole(request.call.get("line", 0))
+    def _count(self, sender: int, receiver: int, size: int, step: int, operation: str, tag: int = 0) -> None:
+        charged = max(size, EMPTY_BYTES) + (TAG_BYTES if tag else 0)
+        self._traffic.add(sender, receiver, charged, step, operation)
 
     # ------------------------------------------------------------ collectives
 
-    def _join(self, request: _Request, payload: bytes) -> None:
-        call, size = request.call, len(self._world)
-        name = call["name"]
+    def _asked(self, request: _Request, head: Head) -> _Call:
+        """The head of a collective, checked: of its texts and lists nothing else is kept."""
+        name, size = head["name"], len(self._world)
         if name not in collectives.NAMES:
             raise BadFrame("a collective that is none")
         if name not in self._task.calls:
             text = words.not_listed(request.rank, name, self._task.calls)
-            raise _Ends(Trouble("refused", text, request.rank, self._line(request)))
-        ranks = tuple(_whole(r, size - 1) for r in _list(call["ranks"], size))
-        cuts = tuple(_whole(n) for n in _list(call["cuts"], size))
-        if request.rank not in ranks or len(set(ranks)) < len(ranks):
+            raise _Ends(Trouble("refused", text, request.rank, request.line))
+        group = tuple(_whole(r, size - 1) for r in _list(head["ranks"], size))
+        cuts = tuple(_whole(n) for n in _list(head["cuts"], size))
+        wants = tuple(_whole(n) for n in _list(head.get("wants", []), size))
+        if request.rank not in group or len(set(group)) < len(group):
             raise BadFrame("a group that is none")
-        if cuts and (len(cuts) != len(ranks) or sum(cuts) != len(payload)):
+        if cuts and (len(cuts) != len(group) or sum(cuts) != request.size):
             raise BadFrame("pieces that do not fit")
-        call["wants"] = tuple(_whole(n) for n in _list(call.get("wants", []), size))
-        if call["wants"] and len(call["wants"]) != len(ranks):
+        if wants and len(wants) != len(group):
             raise BadFrame("pieces that do not fit")
-        _whole(call.get("row", 0))
-        _whole(call["bytes"])
-        if not isinstance(call["dtype"], str) or not isinstance(call["operation"], str):
+        operation, dtype = head["operation"], head["dtype"]
+        if not isinstance(operation, str) or not isinstance(dtype, str):
             raise BadFrame("a type that is none")
-        call["root"] = _whole(call["root"], len(ranks) - 1)
-        call["cuts"] = cuts
-        request.data, request.group = payload, ranks
-        place = self._counted[request.rank, ranks]
-        self._counted[request.rank, ranks] += 1
-        meeting = self._meetings.setdefault((ranks, place), [])
+        return _Call(
+            name, operation[:LONGEST_NAME], dtype[:LONGEST_NAME], _whole(head["root"], len(group) - 1), group,
+            _whole(head["bytes"]), cuts, wants, _whole(head.get("row", 0)),
+        )  # fmt: skip
+
+    def _join(self, request: _Request) -> None:
+        call, group = request.collective, request.collective.group
+        place = self._counted[request.rank, group]
+        self._counted[request.rank, group] += 1
+        meeting = self._meetings.setdefault((group, place), [])
         meeting.append(request)
         first = meeting[0]
-        if any(first.call[key] != call[key] for key in ("name", "operation", "dtype", "root")):
-            text = words.other_call(first.rank, _call(first.call), request.rank, _call(call), place + 1)
-            raise _Ends(Trouble("mismatch", text, request.rank, self._line(request)))
-        if len(meeting) == len(ranks):
-            del self._meetings[ranks, place]
-            self._complete(ranks, sorted(meeting, key=lambda r: ranks.index(r.rank)))
+        if first.collective.alike != call.alike:
+            text = words.other_call(first.rank, str(first.call), request.rank, str(call), place + 1)
+            raise _Ends(Trouble("mismatch", text, request.rank, request.line))
+        if len(meeting) == len(group):
+            del self._meetings[group, place]
+            self._complete(group, sorted(meeting, key=lambda r: group.index(r.rank)))
 
     def _complete(self, ranks: tuple[int, ...], meeting: list[_Request]) -> None:
         """All have come: everybody gets the result."""
-        call = meeting[0].call
-        name, root = call["name"], call["root"]
-        given = [Contribution(r.data, r.call["cuts"]) for r in meeting]
-        if name == "all_to_all":
+        first, call = meeting[0], meeting[0].collective
+        given = [Contribution(r.data, r.collective.cuts) for r in meeting]
+        if call.name == "all_to_all":
             self._same_pieces(meeting)
         try:
-            results = collectives.results(name, given, root, call["operation"], call["dtype"])
-            sent = collectives.messages(name, given, root, collectives.itemsize(call["dtype"]))
+            results = collectives.results(call.name, given, call.root, call.operation, call.dtype)
+            sent = collectives.messages(call.name, given, call.root, collectives.itemsize(call.dtype))
         except CannotReduce as error:
-            text = words.cannot_reduce(name, str(error))
-            raise _Ends(Trouble("refused", text, meeting[0].rank, self._line(meeting[0]))) from None
+            text = words.cannot_reduce(call.name, str(error))
+            raise _Ends(Trouble("refused", text, first.rank, first.line)) from None
         except (ValueError, IndexError):
             results, sent = [], []
         if sum(map(len, results)) > MOST_PENDING or any(len(x) > LARGEST_PAYLOAD for x in results):
-            raise _Ends(Trouble("too much", words.too_much(MOST_MESSAGES, MOST_BYTES), meeting[0].rank))
-        wrong = not results or any(len(x) != r.call["bytes"] for x, r in zip(results, meeting, strict=True))
-        if wrong:
+            text = words.too_much(MOST_MESSAGES, MOST_BYTES, MOST_PENDING)
+            raise _Ends(Trouble("too much", text, first.rank))
+        wrong = any(len(x) != r.collective.size for x, r in zip(results, meeting, strict=bool(results)))
+        if wrong or not results:
             sizes = [len(r.data) for r in meeting]
-            text = words.other_sizes(name, dict(zip(ranks, sizes, strict=True)))
-            raise _Ends(Trouble("mismatch", text, meeting[0].rank, self._line(meeting[0])))
-        begin, now = max(r.clock for r in meeting), time.monotonic() - self._began
-        at = max(r.at for r in meeting)
+            text = words.other_sizes(call.name, dict(zip(ranks, sizes, strict=True)))
+            raise _Ends(Trouble("mismatch", text, first.rank, first.line))
+        begin = max(r.clock for r in meeting)
         for message in sent:
-            sender, receiver = ranks[message.sender], ranks[message.receiver]
             step = begin + message.step + 1
-            self._count(Transfer(sender, receiver, message.bytes, step, name, at, now))
-        self._calls[name] += 1
+            self._count(ranks[message.sender], ranks[message.receiver], message.bytes, step, call.name)
+        self._traffic.calls[call.name, max(len(g.data) for g in given)] += 1
         after = begin + collectives.steps(sent)
         for request, result in zip(meeting, results, strict=True):
-            self._pending -= len(request.data)
+            self._pending += len(result) - len(request.data)
             request.data, request.after = result, after
         self._answer_all()
 
     def _same_pieces(self, meeting: list[_Request]) -> None:
         """Does each rank of an all-to-all expect what each other sends to it? `wants` may be left out."""
         for (a, sender), (b, receiver) in itertools.product(enumerate(meeting), repeat=2):
-            sent, wanted = sender.call["cuts"], receiver.call["wants"]
+            sent, wanted = sender.collective.cuts, receiver.collective.wants
             if sent and wanted and sent[b] != wanted[a]:
-                row = _whole(sender.call.get("row", 0))
+                row = sender.collective.row
                 text = words.other_piece(sender.rank, sent[b], receiver.rank, wanted[a], row)
-                raise _Ends(Trouble("mismatch", text, receiver.rank, self._line(receiver)))
+                raise _Ends(Trouble("mismatch", text, receiver.rank, receiver.line))
 
     # ------------------------------------------------------------ those who wait
 
@@ -525,6 +517,7 @@ class Network:
             del rank.requests[rank.request]
             rank.clock = max(rank.clock, request.after)
             rank.state = "runs"
+            self._pending -= len(request.data)
             self._say(rank, {"op": "ok"}, request.data)
 
     def _where(self) -> list[str]:
@@ -536,10 +529,11 @@ class Network:
                 done = {"idle": words.done, "gone": words.gone}.get(rank.state, words.runs)
                 lines.append(done(number))
             elif request.kind == "collective":
-                place = self._counted[number, request.group] - 1
-                came = {r.rank for r in self._meetings.get((request.group, place), [])}
-                missing = [r for r in request.group if r not in came]
-                lines.append(words.waits_in(number, rank.line, request.call["name"], missing))
+                call = request.collective
+                place = self._counted[number, call.group] - 1
+                came = {r.rank for r in self._meetings.get((call.group, place), [])}
+                missing = [r for r in call.group if r not in came]
+                lines.append(words.waits_in(number, rank.line, call.name, missing))
             else:
                 lines.append(words.waits_for(number, rank.line, request.peer, request.kind, request.tag))
         return lines
@@ -551,32 +545,23 @@ class Network:
     def _left(self) -> Trouble | None:
         """All have returned: is there a message that nobody took, or that never came, or a call that nobody
         waited for?"""
-        for (kind, sender, receiver, _), queue in self._queues.items():
-            if queue:
-                text = words.left(kind, sender, receiver, len(queue))
-                rank = sender if kind == "send" else receiver
-                return Trouble("left", text, rank, self._line(queue[0]))
-        for meeting in self._meetings.values():
-            text = words.left_in(meeting[0].call["name"], [r.rank for r in meeting])
-            return Trouble("left", text, meeting[0].rank, self._line(meeting[0]))
+        for (sender, receiver, _), queue in self._queues.items():
+            first = queue[0]
+            text = words.left(first.kind, sender, receiver, len(queue))
+            return Trouble("left", text, first.rank, first.line)
+        for first, *others in self._meetings.values():
+            text = words.left_in(first.collective.name, [first.rank, *(r.rank for r in others)])
+            return Trouble("left", text, first.rank, first.line)
         for request in (first for each in self._world for first in each.requests.values()):
-            name = request.call["name"] if request.kind == "collective" else f"i{request.kind}"
-            text = words.never_waited_for(request.rank, name, self._line(request))
-            return Trouble("left", text, request.rank, self._line(request))
+            name = request.collective.name if request.kind == "collective" else f"i{request.kind}"
+            text = words.never_waited_for(request.rank, name, request.line)
+            return Trouble("left", text, request.rank, request.line)
         return None
 
 
 def _goes_on(rank: _Rank) -> bool:
     """Whether a rank may say something without being answered first."""
     return rank.state == "runs" or bool(rank.out) or (rank.state == "waits" and not rank.alone)
-
-
-def _call(call: Head) -> str:
-    """A collective in words: what must be the same on all ranks."""
-    name = str(call["name"])
-    if name in ("all_reduce", "reduce", "reduce_scatter"):
-        return f"{name} ({call['operation']}, {call['dtype']})"
-    return f"{name} from {call['root']}" if name in ("broadcast", "scatter") else name
 
 
 def _whole(value: Any, most: int = 2**53) -> int:

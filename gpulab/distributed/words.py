@@ -52,8 +52,18 @@ def never_ready(seconds: float) -> str:
     return f"after {seconds:.0f} s not all ranks were ready to begin"
 
 
-def too_much(messages: int, size: int) -> str:
-    return f"a run may send {messages:,} messages and {size:,} bytes at most: does a loop end?"
+def too_much(messages: int, size: int, pending: int) -> str:
+    return (
+        f"a run may send {messages:,} messages and {size:,} bytes at most, and {pending:,} bytes may be on "
+        "their way at a time: does a loop end?"
+    )
+
+
+def too_many_under_way(rank: int, most: int) -> str:
+    return (
+        f"rank {rank} has {most:,} calls under way that it has not waited for, and may have no more: wait "
+        "for some before you start others"
+    )
 
 
 def died(rank: int, size: int) -> str:

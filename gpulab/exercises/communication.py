@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.distributed.network import Outcome, Task, Traffic, Trouble
+from gpulab.distributed.network import Outcome, Task, Trouble
+from gpulab.distributed.traffic import Traffic
 from gpulab.messages import Message
 
 from . import budgets, cases, messages
@@ -84,7 +85,9 @@ def part(argument: Argument, value: np.ndarray, rank: int, ranks: int) -> np.nda
 def task(exercise: Exercise, made: Sequence[Argument], ranks: int) -> Task:
     """What each rank is given: its part of the inputs, and which shapes its outputs have."""
     given = []
+    most = 0  # bytes of a right result
     for rank in range(ranks):
+        returned = 0
         heads: list[dict[str, Any]] = []
         contents: list[bytes] = []
         for argument in made:
@@ -92,6 +95,7 @@ def task(exercise: Exercise, made: Sequence[Argument], ranks: int) -> Task:
                 heads.append({"name": argument.name, "value": argument.value.item()})
                 continue
             mine = part(argument, argument.value, rank, ranks)
+            returned += mine.nbytes if argument.role in ("out", "inout") else 0
             heads.append(
                 {
                     "name": argument.name,
@@ -103,7 +107,8 @@ def task(exercise: Exercise, made: Sequence[Argument], ranks: int) -> Task:
             )
             contents += [] if argument.role == "out" else [np.ascontiguousarray(mine).tobytes()]
         given.append(({"arguments": heads}, b"".join(contents)))
-    return Task(tuple(given), exercise.calls)
+        most = max(most, returned)
+    return Task(tuple(given), exercise.calls, most)
 
 
 def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
