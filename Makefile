@@ -57,6 +57,7 @@ check: setup
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports
 	@$(BIN)/python -m grading release --check
 
 format: setup

@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 
-from gpulab import distributed
+from gpulab.subjects import distributed
 
 RANKS, REPEATS = 4, 7
 

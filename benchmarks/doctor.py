@@ -15,14 +15,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from gpulab import device as devices
-from gpulab.exercises import cases, registry
-from gpulab.exercises.launching import given as as_arguments
-from gpulab.exercises.launching import launch
-from gpulab.exercises.spec import Case, Exercise
-from gpulab.observe import Counters
-from gpulab.sanitizer import sanitize
-from gpulab.simulated_cuda.transfers import to_device
+from gpulab.analysis.sanitizer import sanitize
+from gpulab.checks import cases, registry
+from gpulab.checks.launching import given as as_arguments
+from gpulab.checks.launching import launch
+from gpulab.checks.spec import Case, Exercise
+from gpulab.frontends.cuda.transfers import to_device
+from gpulab.simulator import device as devices
+from gpulab.simulator.observe import Counters
 from tests.labs import notebooks
 
 RUNS = 3

@@ -44,7 +44,7 @@ WRAPPER = textwrap.dedent(
 
     class Finder(importlib.abc.MetaPathFinder):
         def find_spec(self, name, path, target=None):
-            if name != "gpulab.simt":
+            if name != "gpulab.simulator.simt":
                 return None
             sys.meta_path.remove(self)
             spec = importlib.machinery.PathFinder.find_spec(name, path)
@@ -71,8 +71,8 @@ HERE = textwrap.dedent(
     """
     import json, resource, sys, time
     from pathlib import Path
-    from grading import classroom
-    from grading.course import Course
+    from grading.lms import classroom
+    from grading.core.course import Course
 
     def main():
         root, lab, folder, workers = sys.argv[1:]

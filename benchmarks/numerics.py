@@ -11,7 +11,7 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
-from gpulab import numerics
+from gpulab.subjects import numerics
 
 COUNT = 10**7
 REPEATS = 7

@@ -21,19 +21,19 @@ import jupytext
 
 sys.path.pop(0)  # this folder, whose grading.py is another benchmark
 
-from gpulab.exercises import registry
-from grading import sandbox
-from grading.course import Course
-from grading.graft import Graft
-from grading.judge import job_bytes, judge_cases, recording_job
-from grading.notebooks import Question, questions
-from grading.preprocessors import StableIds
+from gpulab.checks import registry
+from grading.authoring.release import released_notebook
+from grading.core import sandbox
+from grading.core.course import Course
+from grading.core.graft import Graft
+from grading.core.judge import job_bytes, judge_cases, recording_job
+from grading.core.notebooks import Question, questions
+from grading.core.sandbox import Limits
+from grading.lms.preprocessors import StableIds
+from grading.lms.similar import FEWEST, Pair, features, ranked, vocabulary
+from grading.lms.similar import answers as answers_of_cells
+from grading.lms.similar_ptx import KINDS, alike, runs_of_trace
 from grading.redteam.plays import plays
-from grading.release import released_notebook
-from grading.sandbox import Limits
-from grading.similar import FEWEST, Pair, features, ranked, vocabulary
-from grading.similar import answers as answers_of_cells
-from grading.similar_ptx import KINDS, alike, runs_of_trace
 
 LABS = ("04_memory_hierarchy", "05_reductions_scans_softmax")
 USUAL = 20  # students with the lab's own solution

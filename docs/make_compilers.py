@@ -52,8 +52,8 @@ class Column:
 
 def count() -> Column:
     """The solutions of all labs with this environment's compiler."""
-    from gpulab.compile.cuda_c import nvrtc_version
-    from gpulab.exercises.registry import of_lab
+    from gpulab.checks.registry import of_lab
+    from gpulab.simulator.compile.cuda_c import nvrtc_version
     from tests.labs import notebooks
 
     found: dict[str, Solution] = {}
@@ -70,17 +70,17 @@ def count() -> Column:
 
 
 def exercises_of(lab: str) -> list[str]:
-    from gpulab.exercises.registry import of_lab
+    from gpulab.checks.registry import of_lab
 
     return [exercise.name for exercise in of_lab(lab)]
 
 
 def _solution(exercise: Any, fn: Any) -> Solution:
     import gpulab
-    from gpulab import device as devices
-    from gpulab.exercises import cases
-    from gpulab.exercises.run import name_of, reference_device, run
-    from gpulab.profile.watch import Watch
+    from gpulab.analysis.profile.watch import Watch
+    from gpulab.checks import cases
+    from gpulab.checks.run import name_of, reference_device, run
+    from gpulab.simulator import device as devices
 
     verdict = gpulab.check(exercise, fn, attempt=False)
     solution = Solution(missed=[part.label for part in verdict.parts if part.state != "pass"])

@@ -1,6 +1,6 @@
 """Writes docs/doctor.md: which kinds of wrong kernels gpulab.sanitize finds, beside two other tools.
 
-``python docs/make_doctor.py`` runs the wrong half of the corpus in tests/doctor under gpulab.sanitize, its
+``python docs/make_doctor.py`` runs the wrong half of the corpus in tests/sanitizer under gpulab.sanitize, its
 numba half under numba's own simulator as well (each kernel and its mended twin in a process of their own),
 and writes the table. What stands there of compute-sanitizer, which needs a GPU, is what its manual says that
 it looks for; what ``python -m validation sanitize`` found on a GPU and left in validation/sanitized gets a
@@ -50,11 +50,11 @@ CLASSES = {
 }
 
 INTRO = """\
-Written by `python docs/make_doctor.py` from a run of the corpus in `tests/doctor/`.
+Written by `python docs/make_doctor.py` from a run of the corpus in `tests/sanitizer/`.
 
 The corpus holds {total} wrong kernels, each with a mended twin, and {harmless} that look wrong and
 are right. `gpulab.sanitize` tells {found} of the {total} with the expected class and source lines.
-`tests/doctor/` holds that; and that nothing is said of the mended twins, of those that are right, and
+`tests/sanitizer/` holds that; and that nothing is said of the mended twins, of those that are right, and
 of the solutions of the labs.
 
 **numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the numba half. What it does with a wrong kernel:
@@ -102,8 +102,8 @@ class Row:
 
 def ask_doctor() -> dict[tuple[str, str], tuple[tuple[str, str], bool]]:
     """For each wrong kernel its class and whether sanitize gives it with the expected lines."""
-    from gpulab.sanitizer import sanitize
-    from tests.doctor.corpus.whole import ALL
+    from gpulab.analysis.sanitizer import sanitize
+    from tests.sanitizer.corpus.whole import ALL
 
     told = {}
     for pair in ALL:
@@ -164,7 +164,7 @@ def in_numbas_simulator(twin: str, name: str) -> str:
     import gpulab
 
     sys.modules["gpulab.cuda"] = gpulab.cuda = cuda  # the corpus imports its cuda from gpulab
-    from tests.doctor.corpus import NUMBA
+    from tests.sanitizer.corpus import NUMBA
 
     pair = next(pair for pair in NUMBA if pair.name == name)
     given = pair.arguments()
@@ -178,7 +178,7 @@ def in_numbas_simulator(twin: str, name: str) -> str:
 
 def rows() -> list[Row]:
     sys.path.insert(0, str(ROOT))
-    from tests.doctor.corpus.whole import ALL
+    from tests.sanitizer.corpus.whole import ALL
 
     told = ask_doctor()
     wrong = [pair for pair in ALL if pair.kind]
@@ -198,7 +198,7 @@ def rows() -> list[Row]:
 
 def ran(data: dict[str, Any]) -> list[str]:
     """The table of what compute-sanitizer found on one GPU."""
-    from gpulab.sanitizer.findings import KINDS
+    from gpulab.analysis.sanitizer.findings import KINDS
     from validation.sanitize import rows as agreeing
 
     machine, kernels = data["machine"], data["kernels"]
@@ -242,7 +242,7 @@ def main() -> None:
         print(in_numbas_simulator(*sys.argv[2:]))
         return
     made = rows()
-    from tests.doctor.corpus.whole import ALL
+    from tests.sanitizer.corpus.whole import ALL
 
     on_gpus = [json.loads(path.read_text()) for path in sorted(SANITIZED.glob("*.json"))]
     TARGET.write_text(page(made, sum(not pair.kind for pair in ALL), on_gpus))

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpulab.simt import meetings, operations, table
+from gpulab.simulator.simt import meetings, operations, table
 
 HERE = Path(__file__).parent
 TARGET = HERE / "instructions.md"

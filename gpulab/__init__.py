@@ -9,32 +9,40 @@ What a notebook uses, all loaded when first asked for:
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from . import names
+from .foundation.version import VERSION
+
+__version__ = VERSION
+
+names.install()
 
 if TYPE_CHECKING:
-    from . import course, cuda, cupy, cupyx, hardware, plot, profile
-    from .exercises.face import check, hint, predict, show
-    from .exercises.need import need
-    from .exercises.predictions import recap
-    from .exercises.start import start
-    from .machine.executed import sass
-    from .machine.modelled import modelled
-    from .sanitizer.sanitize import sanitize
-    from .tracer.trace import trace
+    from . import cuda, cupy, cupyx, plot
+    from .analysis import profile
+    from .analysis.machine.executed import sass
+    from .analysis.machine.modelled import modelled
+    from .analysis.sanitizer.sanitize import sanitize
+    from .analysis.tracer.trace import trace
+    from .app import course
+    from .checks.face import check, hint, predict, show
+    from .checks.need import need
+    from .checks.predictions import recap
+    from .checks.start import start
+    from .simulator import hardware
 
 _MODULES = ("course", "cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
-    "check": "exercises.face",
-    "hint": "exercises.face",
-    "modelled": "machine.modelled",
-    "need": "exercises.need",
-    "predict": "exercises.face",
-    "recap": "exercises.predictions",
-    "sanitize": "sanitizer.sanitize",
-    "sass": "machine.executed",
-    "show": "exercises.face",
-    "start": "exercises.start",
-    "trace": "tracer.trace",
+    "check": "checks.face",
+    "hint": "checks.face",
+    "modelled": "analysis.machine.modelled",
+    "need": "checks.need",
+    "predict": "checks.face",
+    "recap": "checks.predictions",
+    "sanitize": "analysis.sanitizer.sanitize",
+    "sass": "analysis.machine.executed",
+    "show": "checks.face",
+    "start": "checks.start",
+    "trace": "analysis.tracer.trace",
 }
 
 __all__ = [

@@ -2,6 +2,6 @@
 
 import sys
 
-from gpulab.cli import main
+from gpulab.app.cli import main
 
 sys.exit(main())

@@ -1,6 +1,6 @@
 """CuPy's API, as a learner imports it: ``from gpulab import cupy as cp``.
 
-On a machine with a GPU and CuPy this name *is* CuPy. Elsewhere it is `gpulab.simulated_cupy`, where the same
+On a machine with a GPU and CuPy this name *is* CuPy. Elsewhere it is `gpulab.frontends.cupy`, where the same
 CUDA C++ is compiled by the same compiler and runs on a simulated GPU.
 """
 
@@ -10,13 +10,13 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from gpulab.device import uses_gpu
+from gpulab.simulator.device import uses_gpu
 
 if TYPE_CHECKING:
-    from gpulab.simulated_cupy import *  # noqa: F403
+    from gpulab.frontends.cupy import *  # noqa: F403
 else:
     if uses_gpu() and find_spec("cupy"):
         import cupy as _chosen
     else:
-        from gpulab import simulated_cupy as _chosen
+        from gpulab.frontends import cupy as _chosen
     sys.modules[__name__] = _chosen

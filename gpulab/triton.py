@@ -1,6 +1,6 @@
 """Triton's API, as a learner imports it: ``from gpulab import triton``.
 
-On a machine with a GPU this name *is* Triton. Elsewhere it is `gpulab.simulated_triton`, where Triton itself
+On a machine with a GPU this name *is* Triton. Elsewhere it is `gpulab.frontends.triton`, where Triton itself
 compiles the same kernels and the simulator runs them.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gpulab.device import uses_gpu
+from gpulab.simulator.device import uses_gpu
 
 if TYPE_CHECKING:
-    from gpulab.simulated_triton import *  # noqa: F403
+    from gpulab.frontends.triton import *  # noqa: F403
 else:
     if uses_gpu():
         import triton as _chosen
     else:
-        from gpulab import simulated_triton as _chosen
+        from gpulab.frontends import triton as _chosen
     sys.modules[__name__] = _chosen

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from grading.course import GRADEBOOK, Course
-from grading.errors import GradingError
-from grading.texts import AGAIN, STOPPED_BY_HAND, clean
+from grading.core.course import GRADEBOOK, Course
+from grading.core.errors import GradingError
+from grading.core.texts import AGAIN, STOPPED_BY_HAND, clean
 
 OPTIONAL = ("process limit",)  # grading goes on without it
 console = Console(highlight=False, soft_wrap=True)
@@ -22,7 +22,7 @@ console = Console(highlight=False, soft_wrap=True)
 
 def release(options: argparse.Namespace, course: Course) -> int:
     """Release the named lab, or all; with --check only say what is out of date."""
-    from grading import release as release_module
+    from grading.authoring import release as release_module
 
     stale = 0
     labs = [options.lab] if options.lab else course.lab_names()
@@ -46,7 +46,7 @@ def release(options: argparse.Namespace, course: Course) -> int:
 
 def _release_pages(course: Course, check: bool, wide: int) -> bool:
     """The notebooks beside the labs; says whether any is stale."""
-    from grading import release as release_module
+    from grading.authoring import release as release_module
 
     if not check:
         state = "released" if release_module.release_pages(course) else "already up to date"
@@ -61,7 +61,7 @@ def _release_pages(course: Course, check: bool, wide: int) -> bool:
 
 
 def _show_proofs(course: Course, lab: str) -> bool:
-    from grading.prove import prove
+    from grading.authoring.prove import prove
 
     proofs = prove(course, lab)
     for proof in proofs:
@@ -75,7 +75,7 @@ def _show_proofs(course: Course, lab: str) -> bool:
 
 def own_course(options: argparse.Namespace, course: Course) -> int:
     """Make a repository for learners, or bring it up to date."""
-    from grading import own_course as own_course_module
+    from grading.authoring import own_course as own_course_module
 
     made = own_course_module.make(course, options.folder, options.name, options.repository)
     console.print(f"{made.folder}: {made.labs} labs for {clean(made.cohort.name)}", markup=False)
@@ -90,9 +90,9 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
 
 def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
-    from grading import classroom, exports, screen
+    from grading.core.sandbox import Limits
     from grading.gpu_stage.devices import gpus
-    from grading.sandbox import Limits
+    from grading.lms import classroom, exports, screen
 
     began = time.monotonic()
     limits = Limits(seconds=options.limit, patience=options.limit / 6)
@@ -121,8 +121,8 @@ def grade(options: argparse.Namespace, course: Course) -> int:
 
 def similar(options: argparse.Namespace, course: Course) -> int:
     """Name pairs of submissions that have much in common, or show two side by side."""
-    from grading import classroom, screen, similar_ptx
-    from grading import similar as similar_module
+    from grading.lms import classroom, screen, similar_ptx
+    from grading.lms import similar as similar_module
 
     lab = classroom.open_lab(course, options.lab)
     grafts = classroom.grafts(course, lab, options.folder or course.submitted)
@@ -146,8 +146,8 @@ def similar(options: argparse.Namespace, course: Course) -> int:
 
 def regrades(options: argparse.Namespace, course: Course) -> int:
     """Judge anew what students asked for, and show both verdicts; nothing is written into the gradebook."""
-    from grading import regrades as regrades_module
-    from grading.sandbox import Limits
+    from grading.core.sandbox import Limits
+    from grading.lms import regrades as regrades_module
 
     limits = Limits(seconds=options.limit, patience=options.limit / 6)
     found = regrades_module.queue(course, options.folder or course.regrades, limits, options.unsafe)
@@ -165,7 +165,7 @@ def regrades(options: argparse.Namespace, course: Course) -> int:
 
 def errors(options: argparse.Namespace, course: Course) -> int:
     """Say what goes wrong in a lab's exercises: known from wrong/, and in the class."""
-    from grading import typical
+    from grading.authoring import typical
 
     text = typical.markdown(options.lab, typical.typical(course, options.lab))
     console.print(text, markup=False)
@@ -174,7 +174,7 @@ def errors(options: argparse.Namespace, course: Course) -> int:
 
 def forget(options: argparse.Namespace, course: Course) -> int:
     """Delete student data of before a date; without --yes only say what that would be."""
-    from grading import classroom, retention, settings
+    from grading.lms import classroom, retention, settings
 
     before, keep = options.before, settings.read(course).keep
     if before is None and keep is None:
@@ -214,7 +214,7 @@ def redteam(options: argparse.Namespace, course: Course) -> int:
 
 def doctor(options: argparse.Namespace, course: Course) -> int:
     """Say whether this machine can grade."""
-    from grading.doctor import checks
+    from grading.lms.doctor import checks
 
     well = True
     for what, good, words in checks(course):

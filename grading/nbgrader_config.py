@@ -5,7 +5,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from grading.course import Course, nbgrader_config
+from grading.core.course import Course
+from grading.lms.nbgrader import nbgrader_config
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821
 c.merge(nbgrader_config(Course()))

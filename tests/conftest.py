@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     wants_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if not wants_gpu:
         return
-    from gpulab.device import has_gpu  # only now: a broken room fails its own tests, not all
+    from gpulab.simulator.device import has_gpu  # only now: a broken room fails its own tests, not all
 
     if not has_gpu():
         for item in wants_gpu:

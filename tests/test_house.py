@@ -1,13 +1,14 @@
-"""The house rules of ARCHITECTURE.md: who imports whom, what no file may name, what is generated."""
+"""The rules of ARCHITECTURE.md: who may import whom, what no file may name, what is generated."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,10 +16,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Base of the errors that all rooms raise: it stands under the whole house.
-CELLAR = {"gpulab.messages"}
-# The package itself re-exports what a learner types: it is the roof.
-ROOF = {"gpulab", "gpulab.__main__"}
 # What the core dependencies of pyproject.toml bring, under the names by which they are imported.
 CORE = {
     "numpy",
@@ -35,16 +32,16 @@ CORE = {
 
 # Rooms that nothing else imports, for those who have an extra: a face may stand on what it is the face of.
 FACES = {
-    "gpulab.simulated_triton": {"triton"},
-    "gpulab.models.gpt": {"torch"},
-    "gpulab.models.emulate": {"torch"},
-    "gpulab.models.outliers": {"torch"},
-    "gpulab.models.pretrained": {"torch"},
-    "gpulab.serving.model": {"torch"},
-    "gpulab.serving.http": {"fastapi", "pydantic", "uvicorn"},
+    "gpulab.frontends.triton": {"triton"},
+    "gpulab.subjects.models.gpt": {"torch"},
+    "gpulab.subjects.models.emulate": {"torch"},
+    "gpulab.subjects.models.outliers": {"torch"},
+    "gpulab.subjects.models.pretrained": {"torch"},
+    "gpulab.subjects.serving.model": {"torch"},
+    "gpulab.subjects.serving.http": {"fastapi", "pydantic", "uvicorn"},
 }
 FACES |= {
-    f"gpulab.distributed.{module}": {"torch", "cloudpickle"}
+    f"gpulab.subjects.distributed.{module}": {"torch", "cloudpickle"}
     for module in ("launch", "worker", "recorded", "group", "wired", "member")
 }
 
@@ -127,78 +124,82 @@ def under(name: str, room: str) -> bool:
     return name == room or name.startswith(room + ".")
 
 
-def table() -> dict[str, set[str]]:
-    """The rooms of ARCHITECTURE.md's table and what each may import, in order; `gpulab` stands for all of it.
-
-    A room that may import another may also import what that one rests on.
-    """
-    rooms: dict[str, set[str]] = {}
-    for line in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) != 3 or not cells[0].startswith("`"):
-            continue
-        paths = re.findall(r"`([\w/.]+)`", cells[0])
-        named = {dotted(name) for name in re.findall(r"`([\w/.]+)`", cells[2])}
-        if "everything above" in cells[2]:
-            named = set(rooms)
-        allowed = named | {room for name in named for room in rooms.get(name, set())}
-        here = {dotted(path) for path in paths if path.startswith(("gpulab/", "grading/"))}
-        rooms |= {room: allowed | here - {room} for room in here}
-    return rooms
-
-
-def dotted(name: str) -> str:
-    """How the table names a room → its package: `gpulab/simt/`, `simt`, `cuda.py`, `gpulab`."""
-    name = name.removesuffix("/").removesuffix(".py").replace("/", ".")
-    return name if under(name, "gpulab") or under(name, "grading") else f"gpulab.{name}"
-
-
-def test_the_table_of_architecture_md_is_read() -> None:
-    rooms = table()
-    assert rooms["gpulab.ptx"] == set()
-    assert rooms["gpulab.simt"] == {"gpulab.ptx"}
-    assert rooms["gpulab.profile"] >= {"gpulab.device", "gpulab.hardware", "gpulab.simt"}
-    assert rooms["grading"] == {"gpulab"}
-
-
 def test_imports_are_seen_wherever_they_stand(tmp_path: Path) -> None:
     path = tmp_path / "example.py"
     path.write_text(
         "from typing import TYPE_CHECKING\n"
-        "import gpulab.simt as s\n"
+        "import gpulab.simulator.simt as s\n"
         "from ..ptx import parse\n"
         "from . import near\n"
         "if TYPE_CHECKING:\n    from rich.console import Console\n"
         "def f():\n    import torch\n"
     )
-    assert names_imported(path, "gpulab.profile.example") == {
+    assert names_imported(path, "gpulab.simulator.observe.example") == {
         "typing.TYPE_CHECKING": True,
-        "gpulab.simt": True,
-        "gpulab.ptx.parse": True,
-        "gpulab.profile.near": True,
+        "gpulab.simulator.simt": True,
+        "gpulab.simulator.ptx.parse": True,
+        "gpulab.simulator.observe.near": True,
         "rich.console.Console": False,
         "torch": False,
     }
 
 
-def test_every_module_imports_only_what_its_room_may() -> None:
-    rooms = table()
-    wrong = []
-    for name, path in modules():
-        room = next((room for room in rooms if under(name, room)), None)
-        if name in ROOF:
-            allowed = {"gpulab"}
-        elif room:
-            allowed = {room, *rooms[room], *CELLAR}
-        else:
-            wrong.append(f"{name} has no room: give it a row in ARCHITECTURE.md's table")
-            continue
-        for imported in names_imported(path, name):
-            # `from gpulab import __version__` reads a constant of the roof; no room is entered.
-            ours = under(imported, "gpulab") or under(imported, "grading")
-            if ours and imported != "gpulab.__version__" and not any(under(imported, a) for a in allowed):
-                wrong.append(f"{name} imports {imported}; its row in ARCHITECTURE.md does not name that room")
-    assert not wrong, "\n".join(wrong)
+def test_packages_import_one_way_and_in_no_circle() -> None:
+    """The contracts are in pyproject.toml; `lint-imports` says which import breaks one."""
+    linter = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    run = subprocess.run(linter, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "0 broken" in run.stdout
+
+
+# What a face brings along, in a process of its own: ``import gpulab.cuda`` and so on.
+LOADED = """
+import resource, sys
+import {face}
+print(*sorted(sys.modules))
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(usage.ru_utime + usage.ru_stime)
+"""
+
+
+@pytest.mark.parametrize(
+    "face",
+    ["gpulab.cuda", "gpulab.cupy", "gpulab.triton", "gpulab.simulator.simt", "gpulab.simulator.device"],
+)
+def test_the_simulator_and_the_front_ends_are_usable_without_the_course(
+    face: str, record_property: Callable[[str, object], None]
+) -> None:
+    """They bring no exercise, no figure and no PyTorch."""
+    if face == "gpulab.triton":
+        pytest.importorskip("triton")
+    run = subprocess.run(
+        [sys.executable, "-c", LOADED.format(face=face)],
+        cwd=ROOT, env=os.environ | {"GPULAB_SIMULATE": "1"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    names, seconds = run.stdout.splitlines()
+    record_property("processor seconds", seconds)
+    course = (
+        "gpulab.app",
+        "gpulab.content",
+        "gpulab.checks",
+        "gpulab.analysis",
+        "gpulab.plot",
+        "gpulab.subjects",
+    )
+    others = ("torch", "matplotlib", "IPython", "jupyter")
+    loaded = [name for name in names.split() if any(under(name, other) for other in (*course, *others))]
+    assert not loaded, loaded
+
+
+def test_the_picture_in_architecture_md_is_that_of_the_code() -> None:
+    drawn = subprocess.run(
+        [sys.executable, "docs/make_architecture.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert drawn.returncode == 0, drawn.stdout + drawn.stderr
 
 
 def test_gpulab_can_be_imported_without_any_extra() -> None:

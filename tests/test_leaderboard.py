@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from gpulab import cli, leaderboard
-from gpulab.exercises import progress
-from gpulab.exercises.budgets import case_of
-from gpulab.exercises.verdict import Part, Verdict
-from gpulab.profile.display import Table
+from gpulab.app import cli, leaderboard
+from gpulab.checks import progress
+from gpulab.checks.budgets import case_of
+from gpulab.checks.verdict import Part, Verdict
+from gpulab.foundation.display import Table
 
 
 def counts(part: float) -> dict[str, float]:

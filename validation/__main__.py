@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpulab import hardware
-from gpulab.messages import Message
+from gpulab.foundation.errors import Message
+from gpulab.simulator import hardware
 
 from . import machine, measure, measured, traces
 from .case import Variant

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gpulab import simulated_cuda, simulated_cupy
+from gpulab.frontends import cuda as simulated_cuda
+from gpulab.frontends import cupy as simulated_cupy
 
 Array = np.ndarray
 FOLDER = Path(__file__).parent / "kernels"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpulab.profile.display import Card, Heading, Note, Piece, Shown, Span, Table
+from gpulab.foundation.display import Card, Heading, Note, Piece, Shown, Span, Table
 
 from . import goals
 from .agreement import Agreement, Pairs, agreement, kendall

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gpulab import device as devices
-from gpulab.compile import CompiledKernel
-from gpulab.hardware import GPU
+from gpulab.simulator import device as devices
+from gpulab.simulator.compile import CompiledKernel
+from gpulab.simulator.hardware import GPU
 
 # What names the machine, the run or a line of the source, but no instruction.
 NAMES_ONLY = re.compile(r"^\s*(?://|\.file|\.loc|\.section|\.b8|\.b32|\.b64|[{}]\s*$).*$", re.MULTILINE)

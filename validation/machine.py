@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpulab import __version__, hardware
-from gpulab.compile import compiler_version, supported_capabilities
-from gpulab.device import has_gpu
-from gpulab.messages import Message
+from gpulab import __version__
+from gpulab.foundation.errors import Message
+from gpulab.simulator import hardware
+from gpulab.simulator.compile import compiler_version, supported_capabilities
+from gpulab.simulator.device import has_gpu
 
 from . import children, ncu, traces
 

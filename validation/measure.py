@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpulab.messages import Message
+from gpulab.foundation.errors import Message
 
 from . import children, measured, ncu, traces
 from .case import CUDA_C, Variant, wrong

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gpulab.messages import Message
+from gpulab.foundation.errors import Message
 
 FORMAT = 1
 FOLDER = Path(__file__).parent / "measured"

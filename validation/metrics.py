@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulab.profile import METRICS
+from gpulab.analysis.profile import METRICS
 
 if TYPE_CHECKING:  # what measures on a GPU models nothing
-    from gpulab.machine import Executed, Modelled, Traffic
-    from gpulab.profile import Report
+    from gpulab.analysis.machine import Executed, Modelled, Traffic
+    from gpulab.analysis.profile import Report
 
 SECTOR = 32  # bytes
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpulab import hardware
-from gpulab.hardware import GPU, Figure
-from gpulab.machine.executed import of_kernel
-from gpulab.machine.modelled import caches_of, of_launches
-from gpulab.machine.watching import watched
-from gpulab.profile.watch import Watch
+from gpulab.analysis.machine.executed import of_kernel
+from gpulab.analysis.machine.modelled import caches_of, of_launches
+from gpulab.analysis.machine.watching import watched
+from gpulab.analysis.profile.watch import Watch
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import GPU, Figure
 
 from .case import Variant, wrong
 from .compiled import compiling_for, digest

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Sequence
 from glob import glob
 
-from gpulab.messages import Message
+from gpulab.foundation.errors import Message
 
 PLACES = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 # Units that a number may come in although base units were asked for, in base units.

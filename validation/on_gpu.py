@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from gpulab import device as devices
-from gpulab.compile import ptxas
-from gpulab.messages import Message
-from gpulab.simt import Allocation
+from gpulab.foundation.errors import Message
+from gpulab.simulator import device as devices
+from gpulab.simulator.compile import ptxas
+from gpulab.simulator.simt import Allocation
 
 from .case import Array, Case
 from .traces import CLOCK, arguments_of, code_of

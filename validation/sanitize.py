@@ -13,11 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gpulab import hardware
-from gpulab.compile import supported_capabilities
-from gpulab.compile.cuda_c import nvrtc_version
-from gpulab.messages import Message
-from gpulab.sanitizer import sanitize as ask_doctor
+from gpulab.analysis.sanitizer import sanitize as ask_doctor
+from gpulab.foundation.errors import Message
+from gpulab.simulator import hardware
+from gpulab.simulator.compile import supported_capabilities
+from gpulab.simulator.compile.cuda_c import nvrtc_version
 
 from . import children, compute_sanitizer, measured
 from .compiled import compiling_for
@@ -36,14 +36,14 @@ class UnknownPair(Message, LookupError):
 
 def corpus() -> list[Any]:
     """The pairs in CUDA C; they lie among the tests."""
-    return list(import_module("tests.doctor.corpus.in_cuda_c").PAIRS)
+    return list(import_module("tests.sanitizer.corpus.in_cuda_c").PAIRS)
 
 
 def _pair(name: str) -> Any:
     for pair in corpus():
         if pair.name == name:
             return pair
-    raise UnknownPair(f"no kernel of the corpus is called {name!r}; tests/doctor/corpus/cuda_c has them.")
+    raise UnknownPair(f"no kernel of the corpus is called {name!r}; tests/sanitizer/corpus/cuda_c has them.")
 
 
 def launch(name: str, twin: str, sheet: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.messages import Message
-from gpulab.numerics import decode, encode
+from gpulab.foundation.errors import Message
+from gpulab.subjects.numerics import decode, encode
 
 from .case import CUDA_C, NUMBA, Array, Case, Kernel, Variant, in_cuda_c, in_numba
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from gpulab import device as devices
-from gpulab.compile import compiler_version, ptxas
-from gpulab.compile.cuda_c import cuda_c_module
-from gpulab.hardware import GPU
-from gpulab.messages import Message
-from gpulab.simt import Allocation
+from gpulab.foundation.errors import Message
+from gpulab.simulator import device as devices
+from gpulab.simulator.compile import compiler_version, ptxas
+from gpulab.simulator.compile.cuda_c import cuda_c_module
+from gpulab.simulator.hardware import GPU
+from gpulab.simulator.simt import Allocation
 
 from .case import FOLDER, Array, Variant
 from .compiled import compiling_for, digest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.hardware import Comparison, Figure, compare
+from gpulab.simulator.hardware import Comparison, Figure, compare
 
 from . import style
 from .panels import panels

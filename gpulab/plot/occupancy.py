@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from gpulab import hardware
-from gpulab.hardware import Occupancy
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import Occupancy
 
 from . import style
 

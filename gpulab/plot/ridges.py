@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from gpulab import hardware
-from gpulab.hardware import GPU
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import GPU
 
 from . import style
 

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 
-from gpulab import hardware
-from gpulab.hardware import GPU, Roofline, amount
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import GPU, Roofline, amount
 
 from . import style
 from .records import Point

@@ -23,7 +23,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from gpulab.messages import Message
+from gpulab.foundation.errors import Message
 
 INK = "#767676"  # 4.5 : 1 on white, 4.2 : 1 on a dark notebook
 FAINT = "#9b9b9b55"

@@ -1,6 +1,6 @@
 """Lab 00: the judge's own cases."""
 
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
 
 CASES: dict[str, tuple[Case, ...]] = {
     "start.double": tuple(

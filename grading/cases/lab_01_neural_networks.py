@@ -1,6 +1,6 @@
 """Lab 01: the judge's own cases."""
 
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
 
 CASES: dict[str, tuple[Case, ...]] = {
     "neural.cosine": tuple(Case(f"{n} numbers", {"length": n}) for n in (1, 7, 64)),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_05_reductions_scans_softmax import masked
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_05_reductions_scans_softmax.exercises import masked
 
 
 def _sizes(*sizes: int) -> tuple[Case, ...]:

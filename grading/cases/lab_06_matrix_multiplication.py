@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_06_matrix_multiplication import (
+from gpulab.checks.spec import Case
+from gpulab.content.lab_06_matrix_multiplication.exercises import (
     batch_case,
     matvec_case,
     product_case,
     split_case,
 )
-from gpulab.exercises.spec import Case
 
 
 def _products(*sizes: tuple[int, int, int]) -> tuple[Case, ...]:

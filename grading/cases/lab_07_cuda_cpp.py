@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_07_cuda_cpp import MIX_CASES, image, typed
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import MIX_CASES, image, typed
 
 
 def _sizes(*sizes: int) -> tuple[Case, ...]:

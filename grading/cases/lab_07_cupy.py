@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_07_cupy import matrix, pieces
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_07_cuda_cpp_and_cupy.cupy import matrix, pieces
 
 
 def _matrices(*sizes: tuple[int, int]) -> tuple[Case, ...]:

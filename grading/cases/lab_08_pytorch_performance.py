@@ -1,6 +1,6 @@
 """Lab 08: the judge's own cases. The last one of an exercise is the one that its budgets look at."""
 
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
 
 
 def _case(**sizes: int | float | str) -> Case:

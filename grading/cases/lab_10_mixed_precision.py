@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_10_mixed_precision import CHOICES
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_10_mixed_precision.exercises import CHOICES
 
 
 def _what(*names: str) -> tuple[Case, ...]:

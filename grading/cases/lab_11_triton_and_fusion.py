@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_11_triton_and_fusion import WAVE, graphs, masked, tiles
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_11_triton_and_fusion.exercises import WAVE, graphs, masked, tiles
 
 
 def _vectors(*sizes: int) -> tuple[Case, ...]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_12_attention import heads_case, merge_case, others_case, pairs_case, window_case
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_12_flash_attention.attention import (
+    heads_case,
+    merge_case,
+    others_case,
+    pairs_case,
+    window_case,
+)
 
 CASES: dict[str, tuple[Case, ...]] = {
     "attention.merge": (

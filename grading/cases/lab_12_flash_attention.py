@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_12_flash_attention import backward_case, kernel_case
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_12_flash_attention.flash_attention import backward_case, kernel_case
 
 CASES: dict[str, tuple[Case, ...]] = {
     "attention.flash": (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_13_quantization import gptq_case
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_13_quantization.exercises import gptq_case
 
 
 def _what(*names: str) -> tuple[Case, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
 
 
 def _what(*names: str) -> tuple[Case, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_16_sharded_training import _ranks, _small_transformer, _whats
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_16_sharded_training.exercises import _ranks, _small_transformer, _whats
 
 CASES: dict[str, tuple[Case, ...]] = {
     "shard.memory": _whats("any", "one rank"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_17_model_parallelism import _layout, _pipeline, _ranks, _whats
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_17_model_parallelism.exercises import _layout, _pipeline, _ranks, _whats
 
 CASES: dict[str, tuple[Case, ...]] = {
     "parallel.mlp": (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_18_clusters_and_reliability import _clusters, _fabric, _folder
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_18_clusters_and_reliability.exercises import _clusters, _fabric, _folder
 
 
 def _kinds(*names: str) -> tuple[Case, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.cases import of_kinds
-from gpulab.exercises.lab_19_decoding import _request, _round
-from gpulab.exercises.spec import Case
+from gpulab.checks.cases import of_kinds
+from gpulab.checks.spec import Case
+from gpulab.content.lab_19_llm_inference.decoding import _request, _round
 
 
 def _others(*names: str) -> tuple[Case, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_19_kv_cache import (
+from gpulab.checks.spec import Case
+from gpulab.content.lab_19_llm_inference.kv_cache import (
     ALLOCATED,
     COUNTED,
     _cached,
@@ -13,7 +14,6 @@ from gpulab.exercises.lab_19_kv_cache import (
     split_case,
     step_case,
 )
-from gpulab.exercises.spec import Case
 
 CASES: dict[str, tuple[Case, ...]] = {
     "kv.count": kinds(*COUNTED, suffix=", others"),

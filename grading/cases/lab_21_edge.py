@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_21_edge import _network
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_21_edge.exercises import _network
 
 
 def _kinds(*names: str) -> tuple[Case, ...]:

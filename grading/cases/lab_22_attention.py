@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_22_attention import heads_case
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_22_capstones.attention import heads_case
 
 CASES: dict[str, tuple[Case, ...]] = {
     "attention_project.forward": (

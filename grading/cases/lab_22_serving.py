@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_22_serving import EXERCISES
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_22_capstones.serving import EXERCISES
 
 CASES: dict[str, tuple[Case, ...]] = {exercise.name: exercise.cases for exercise in EXERCISES}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.exercises.lab_22_training import TABLES, plan_case, table_case, train_case
-from gpulab.exercises.spec import Case
+from gpulab.checks.spec import Case
+from gpulab.content.lab_22_capstones.training import TABLES, plan_case, table_case, train_case
 
 CASES: dict[str, tuple[Case, ...]] = {
     "training_project.plan": (

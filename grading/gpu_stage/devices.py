@@ -17,9 +17,9 @@ from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
-from grading import texts
-from grading.course import ROOT
-from grading.errors import GradingError
+from grading.core import texts
+from grading.core.course import ROOT
+from grading.core.errors import GradingError
 from grading.gpu_stage.child import hear, say
 from grading.gpu_stage.program import Capability, Program
 from grading.gpu_stage.protocol import Arrays, Lost, Side, Trouble, Turn

@@ -10,7 +10,7 @@ import ctypes
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 from typing import Any
 
-from gpulab.device.choice import DRIVERS
+from gpulab.simulator.device.choice import DRIVERS
 
 MAJOR, MINOR, L2_BYTES = 75, 76, 38  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…, …_L2_CACHE_SIZE
 MOST_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES

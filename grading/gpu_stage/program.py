@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.compile import CompileError
-from gpulab.compile.ptxas import link
-from gpulab.exercises import run
-from gpulab.exercises.spec import Array, Case, Exercise
-from gpulab.messages import Message
-from grading import texts
-from grading.errors import TraceError
-from grading.notebooks import Question
-from grading.replay import (
+from gpulab.checks import run
+from gpulab.checks.spec import Array, Case, Exercise
+from gpulab.foundation.errors import Message
+from gpulab.simulator.compile import CompileError
+from gpulab.simulator.compile.ptxas import link
+from grading.core import texts
+from grading.core.errors import TraceError
+from grading.core.notebooks import Question
+from grading.core.replay import (
     MOST_UPLOADED,
     Refused,
     ReplayJob,
@@ -30,7 +30,7 @@ from grading.replay import (
     judged,
     why_not,
 )
-from grading.traces import CaseTrace, RecordedLaunch, Trace, Upload, read_trace
+from grading.core.traces import CaseTrace, RecordedLaunch, Trace, Upload, read_trace
 
 Capability = tuple[int, int]
 

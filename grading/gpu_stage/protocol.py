@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from grading import texts
+from grading.core import texts
 from grading.gpu_stage.statistics import Interval, Pair, speed
 
 Arrays = Sequence[np.ndarray]

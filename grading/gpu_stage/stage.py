@@ -1,6 +1,6 @@
 """`python -m grading grade LAB --gpu`: times what passed, and writes its speed into the verdicts.
 
-Of every submission that passed an exercise of `gpulab.exercises.speeds`, the cells run in the sandbox once
+Of every submission that passed an exercise of `gpulab.checks.speeds`, the cells run in the sandbox once
 more, on handles of larger arrays; a limited child makes machine code of what they recorded, and the program
 takes turns with that of the lab's own solution on a GPU. Each GPU times one submission at a time.
 """
@@ -14,40 +14,38 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jupytext
 import numpy as np
 from nbformat import NotebookNode
 
-from gpulab import hardware
-from gpulab.exercises import cases as contents
-from gpulab.exercises import compare, registry
-from gpulab.exercises.spec import Case, Exercise
-from gpulab.exercises.speeds import SPEEDS, Speed
-from grading import limited, sandbox, texts
-from grading.course import Course
-from grading.environment import seed
-from grading.errors import GradingError, Unjudged
+from gpulab.checks import cases as contents
+from gpulab.checks import compare, registry
+from gpulab.checks.spec import Case, Exercise
+from gpulab.checks.speeds import SPEEDS, Speed
+from gpulab.simulator import hardware
+from grading.core import limited, sandbox, texts
+from grading.core.course import Course
+from grading.core.environment import seed
+from grading.core.errors import GradingError, Unjudged
+from grading.core.judge import Judge, exercise_step, job_bytes, steps_of
+from grading.core.notebooks import Question, with_stable_ids
+from grading.core.replay import exercise_of
+from grading.core.tasks import Lab, Task
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
 from grading.gpu_stage.devices import Timer, stop_all
 from grading.gpu_stage.program import Program, from_data, programs
 from grading.gpu_stage.protocol import Arrays, Contest, Settings, Side, Timing, Trouble, measure
 from grading.gpu_stage.statistics import least_seconds
-from grading.judge import Judge, exercise_step, job_bytes, steps_of
-from grading.notebooks import Question
-from grading.preprocessors import StableIds
-from grading.replay import exercise_of
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
-
-if TYPE_CHECKING:
-    from grading.classroom import ClassResult, Lab, Task
 
 Programs = dict[str, dict[str, Program] | Timing]  # by exercise: programs by case, or why there are none
 
 
 def time_class(
     course: Course,
-    result: ClassResult,
+    lab: Lab,
+    tasks: Iterable[Task],
     judge: Judge,
     devices: Sequence[Timer],
     store: Store,
@@ -58,10 +56,9 @@ def time_class(
 
     Raises GradingError where the lab's own solution cannot be timed.
     """
-    lab = result.lab
     solutions = _Solutions(course, lab, judge)
     todo: queue.SimpleQueue[Task] = queue.SimpleQueue()
-    tasks = [t for ts in result.tasks.values() for t in ts if t.verdict and passed(t, lab)]
+    tasks = [task for task in tasks if task.verdict and passed(task, lab)]
     for task in tasks:
         todo.put(task)
     stopped, done, lock = threading.Event(), 0, threading.Lock()
@@ -311,7 +308,7 @@ class _Solutions:
                 source = self.course.solutions / self.lab.name / f"{notebook}.py"
                 if not source.is_file():
                     raise GradingError(texts.NO_SOLUTION.format(why=f"{source} is not there"))
-                solved, _ = StableIds()(jupytext.read(source), {"unique_key": notebook})
+                solved = with_stable_ids(jupytext.read(source), notebook)
                 asked = timed_questions(self.lab.questions[notebook])
                 self._made[notebook, device.cc] = _programs(solved, asked, self.judge, device)
             return self._made[notebook, device.cc]

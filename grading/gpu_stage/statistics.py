@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpulab.exercises.spec import Sizes
-from gpulab.exercises.speeds import Speed
-from gpulab.hardware import GPU, roofline
+from gpulab.checks.spec import Sizes
+from gpulab.checks.speeds import Speed
+from gpulab.simulator.hardware import GPU, roofline
 
 LEVEL = 0.95  # of the interval
 RESAMPLES = 2000

@@ -30,18 +30,17 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from gpulab.exercises import registry
-from gpulab.exercises.spec import Case
-from grading import sandbox, texts
-from grading.course import Course, sources
-from grading.environment import seed
-from grading.errors import ReleaseError
-from grading.judge import Judge, exercise_step, job_bytes, judge_cases, live, steps_of
-from grading.notebooks import Question, questions
-from grading.preprocessors import StableIds
-from grading.replay import ReplayJob, exercise_of
-from grading.sandbox import Limits
-from grading.verdicts import ExerciseVerdict, NotebookVerdict, as_text
+from gpulab.checks import registry
+from gpulab.checks.spec import Case
+from grading.core import sandbox, texts
+from grading.core.course import Course, sources
+from grading.core.environment import seed
+from grading.core.errors import ReleaseError
+from grading.core.judge import Judge, exercise_step, job_bytes, judge_cases, live, steps_of
+from grading.core.notebooks import Question, questions, with_stable_ids
+from grading.core.replay import ReplayJob, exercise_of
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict, NotebookVerdict, as_text
 
 HERE = Path(__file__).parent
 HEAD = re.compile(r"# (how|exercise|earns|says|also|alone|slow|limits):(?: (.*))?")
@@ -156,22 +155,27 @@ def of_lab(lab: str) -> list[Play]:
 
 
 @cache
-def notebook_of(course: Course, exercise: str) -> tuple[str, NotebookNode]:
-    """The solved notebook that asks an exercise, and its name."""
+def source_of(course: Course, exercise: str) -> Path:
+    """The source of the notebook that asks an exercise."""
     number = registry.lab_number(registry.find(exercise).lab)
     for folder in course.solutions.glob(f"{number}*"):
         for source in sources(folder):
-            solved, _ = StableIds()(jupytext.read(source), {"unique_key": source.stem})
-            if any(q.exercise == exercise for q in questions(solved)):
-                return source.stem, solved
+            if f'gpulab.check("{exercise}"' in source.read_text(encoding="utf-8"):
+                return source
     raise ReleaseError(f"no notebook asks {exercise}")
+
+
+@cache
+def solved(source: Path) -> NotebookNode:
+    """A notebook with its solutions."""
+    return with_stable_ids(jupytext.read(source), source.stem)
 
 
 def runs(course: Course, chosen: Iterable[Play]) -> list[list[Play]]:
     """The plays, grouped by who shares a process: those of one notebook that do not disturb one another."""
     found: dict[str, list[Play]] = {}
     for play in chosen:
-        name = notebook_of(course, play.exercise)[0] + " slow" * play.slow
+        name = source_of(course, play.exercise).stem + " slow" * play.slow
         name = f"alone {play.name}" if play.alone else name
         found.setdefault(name, []).append(play)
     return list(found.values())
@@ -181,7 +185,7 @@ def judge(
     course: Course, together: list[Play], unsafe: bool = False
 ) -> dict[str, dict[str, ExerciseVerdict]]:
     """The verdicts of plays that share a process, by play and exercise."""
-    _, notebook = notebook_of(course, together[0].exercise)
+    notebook = solved(source_of(course, together[0].exercise))
     limits = together[0].limits if together[0].alone else TOGETHER
     steps, asked = _steps(notebook, together)
     chosen = {q.exercise: judge_cases(exercise_of(q.exercise)) for q in asked}
@@ -233,6 +237,10 @@ def _steps(notebook: NotebookNode, together: list[Play]) -> tuple[list[dict[str,
         question = by_cell[step["test"]]
         for play in together:
             if question.exercise == play.exercise:
+                # Without the lab's own solution, which would answer for a play that defines nothing.
+                steps.append(
+                    {"cell": f"before {play.name}", "source": f"globals().pop({question.function!r}, None)"}
+                )
                 steps.append({"cell": play.name, "source": play.source})
                 ask(question, play.name)
                 steps += [] if play.alone else since

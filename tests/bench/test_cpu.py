@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from gpulab import bench
-from gpulab.bench import Measured
-from gpulab.bench.cpu import _stepper, copy
-from gpulab.hardware import Roofline
+from gpulab.simulator.hardware import Roofline
+from gpulab.subjects import bench
+from gpulab.subjects.bench import Measured
+from gpulab.subjects.bench.cpu import _stepper, copy
 
 
 def test_the_rate_is_of_the_fastest_run_and_the_spread_says_how_far_the_others_are() -> None:

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from grading.preprocessors import StableIds
+from grading.lms.preprocessors import StableIds
 from tests.browser.driving import ROOT, Notebook, Output
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import gpulab
-from gpulab import cli
+from gpulab.app import cli
 
 ROOT = Path(gpulab.__file__).resolve().parent.parent
 

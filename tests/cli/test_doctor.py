@@ -10,8 +10,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from gpulab import doctor
-from gpulab.doctor import Check, Diagnosis, Finding
+from gpulab.app import doctor
+from gpulab.app.doctor import Check, Diagnosis, Finding
 
 
 def shown(diagnosis: Diagnosis, width: int = 100) -> str:
@@ -38,7 +38,7 @@ def test_only_a_no_that_is_needed_stops_the_labs() -> None:
 
 
 def test_the_labs_cannot_be_done_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpulab.compile.compiler_version", lambda: "")
+    monkeypatch.setattr("gpulab.simulator.compile.compiler_version", lambda: "")
     diagnosis = doctor.diagnose()
     assert not diagnosis.ok
     assert "make setup" in find("compiler", diagnosis).note
@@ -92,7 +92,7 @@ def test_a_kernel_with_a_wrong_result_stops_the_labs(monkeypatch: pytest.MonkeyP
 
 def test_one_reason_for_two_findings_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPULAB_GPU", "H10")
-    monkeypatch.setattr("gpulab.device.choice._current", None)
+    monkeypatch.setattr("gpulab.simulator.device.choice._current", None)
     diagnosis = doctor.diagnose()
     assert not diagnosis.ok
     assert "no GPU is named 'H10'" in find("GPU", diagnosis).note

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulab import cli, from_file
-from gpulab.from_file import Failed, NotInFile
-from gpulab.global_names import needed_before, used_in_functions
+from gpulab.app import cli, from_file
+from gpulab.app.from_file import Failed, NotInFile
+from gpulab.foundation.global_names import needed_before, used_in_functions
 
 SCRIPT = """
 import numpy as np

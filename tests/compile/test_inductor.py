@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import gpulab  # noqa: E402
 from gpulab import cuda, triton  # noqa: E402
-from gpulab.compile.inductor import inductor  # noqa: E402
+from gpulab.simulator.compile.inductor import inductor  # noqa: E402
 
 
 def softmax(x):

@@ -16,7 +16,7 @@ import pytest
 from numba import types
 
 from gpulab import cuda
-from gpulab.compile import CompileError, NumbaFunction, numba_kernel
+from gpulab.simulator.compile import CompileError, NumbaFunction, numba_kernel
 
 FLOATS = types.Array(types.float32, 1, "C")
 NUMBERS = [1, 2, 3]

@@ -14,9 +14,9 @@ import pytest
 from numba import types
 
 import gpulab
-from gpulab import ptx
-from gpulab.compile import CompiledKernel, NumbaFunction, numba_kernel
 from gpulab.cuda import grid, syncthreads
+from gpulab.simulator import ptx
+from gpulab.simulator.compile import CompiledKernel, NumbaFunction, numba_kernel
 
 from gpulab import cuda  # isort: skip
 

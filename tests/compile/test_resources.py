@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numba import types
 
-from gpulab import cuda, ptx, simt
-from gpulab.compile import (
+from gpulab import cuda
+from gpulab.simulator import ptx, simt
+from gpulab.simulator.compile import (
     CompileError,
     NumbaFunction,
     Resources,
@@ -19,9 +20,9 @@ from gpulab.compile import (
     resources,
     supported_capabilities,
 )
-from gpulab.compile.cuda_c import cuda_c_ptx
-from gpulab.compile.lines import with_learners_lines
-from gpulab.compile.linking import join
+from gpulab.simulator.compile.cuda_c import cuda_c_ptx
+from gpulab.simulator.compile.lines import with_learners_lines
+from gpulab.simulator.compile.linking import join
 
 FLOATS = types.Array(types.float32, 1, "C")
 HALVES = types.Array(types.float16, 1, "C")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.compile import CompileError, NoDisassembler, cuda_c_module, machine_code, sass
+from gpulab.simulator.compile import CompileError, NoDisassembler, cuda_c_module, machine_code, sass
 
 needs_tool = pytest.mark.skipif(
     not machine_code.disassembler(), reason="nvdisasm is not installed: see NoDisassembler"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.compile.versions import of_a_toolkit
+from gpulab.simulator.compile.versions import of_a_toolkit
 
 
 @pytest.mark.parametrize(

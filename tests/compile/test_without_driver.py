@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 from numba.cuda import dispatcher
 
-from gpulab.compile import copy_with
-from gpulab.compile.driverless import compiling_for
+from gpulab.simulator.compile import copy_with
+from gpulab.simulator.compile.driverless import compiling_for
 
 
 def capability() -> tuple[int, int]:

@@ -105,7 +105,7 @@ def suite_testing() -> types.ModuleType:
     from cuda import pathfinder
     from numba.cuda.tests.support import TestCase
 
-    from gpulab.device import current
+    from gpulab.simulator.device import current
 
     class CUDATestCase(TestCase):
         FLOAT16_RTOL = 2.0**-10
@@ -197,10 +197,10 @@ def use_gpulab() -> None:
     from numba.cuda.tests import support
 
     from gpulab import cuda
-    from gpulab.simulated_cuda import kernels
+    from gpulab.frontends.cuda import kernels
 
     support.rtsys = NoStatistics()
-    sys.modules.setdefault(f"{FACE}.random", importlib.import_module("gpulab.simulated_cuda.random"))
+    sys.modules.setdefault(f"{FACE}.random", importlib.import_module("gpulab.frontends.cuda.random"))
     sys.modules["numba_by_target"] = by_target()
     sys.modules["cupy"] = importlib.import_module("gpulab.cupy")
     assert cuda.implementation == "gpulab"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.course import catalogue
+from gpulab.app.course import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 LABS = catalogue.labs()

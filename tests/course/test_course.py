@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gpulab import course
-from gpulab.course import UnknownTerm, catalogue, glossary, lab_map, progress, quiz
-from gpulab.course.progress import UnknownLab
-from gpulab.course.quiz import LETTERS, NotAnswers
-from gpulab.exercises import registry
+from gpulab.app import course
+from gpulab.app.course import UnknownTerm, catalogue, glossary, lab_map, progress, quiz
+from gpulab.app.course.progress import UnknownLab
+from gpulab.app.course.quiz import LETTERS, NotAnswers
+from gpulab.checks import registry
 
 RIGHT = "".join(LETTERS[q.right] for q in catalogue.questions())
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import cuda, device
-from gpulab.simulated_cuda.arguments import pack
+from gpulab import cuda
+from gpulab.frontends.cuda.arguments import pack
+from gpulab.simulator import device
 
 SCALARS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 SCALARS += ["float16", "float32", "float64", "complex64", "complex128"]

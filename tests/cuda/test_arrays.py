@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from gpulab import cuda, device
-from gpulab.simulated_cuda.arrays import ArrayError
+from gpulab import cuda
+from gpulab.frontends.cuda.arrays import ArrayError
+from gpulab.simulator import device
 
 RECORD = np.dtype([("x", "f4"), ("n", "i2"), ("pair", "f8", 2), ("inner", [("a", "i4"), ("b", "i4")])])
 

@@ -6,10 +6,11 @@ import numba
 import numpy as np
 import pytest
 
-from gpulab import cuda, device
-from gpulab.compile import CompileError
-from gpulab.device import LaunchError
-from gpulab.messages import Message
+from gpulab import cuda
+from gpulab.foundation.errors import Message
+from gpulab.simulator import device
+from gpulab.simulator.compile import CompileError
+from gpulab.simulator.device import LaunchError
 
 BIG_TILE = 12 * 1024 + 1  # float32: 4 bytes more than 48 KiB
 

@@ -6,9 +6,10 @@ import numba
 import numba.cuda
 import numpy as np
 
-from gpulab import cuda, device
-from gpulab.simulated_cuda.bridge import simulated
-from gpulab.simulated_cuda.kernels import Kernel, LaunchConfiguration
+from gpulab import cuda
+from gpulab.frontends.cuda.bridge import simulated
+from gpulab.frontends.cuda.kernels import Kernel, LaunchConfiguration
+from gpulab.simulator import device
 
 
 @numba.cuda.jit(device=True)

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from gpulab import device, hardware
-from gpulab.device import choice
+from gpulab.simulator import device, hardware
+from gpulab.simulator.device import choice
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ def test_importing_the_face_does_not_load_numba_and_is_quick() -> None:
 
 def test_with_a_gpu_the_face_is_numba_cuda_itself() -> None:
     code = """
-from gpulab.device import choice
+from gpulab.simulator.device import choice
 choice.has_gpu = lambda: True
 from gpulab import cuda
 import gpulab.cuda as again
@@ -107,7 +107,7 @@ import gpulab.cuda as a
 from gpulab import cuda as b
 from gpulab.cuda import jit
 import gpulab.cuda.random
-import gpulab.simulated_cuda as c
+import gpulab.frontends.cuda as c
 print(gpulab.cuda is a is b is c, jit is c.jit, gpulab.cuda.random.to_device is c.to_device)
 """
     assert run(code, GPULAB_SIMULATE="1") == "True True True"

@@ -10,7 +10,8 @@ import numba
 import numpy as np
 import pytest
 
-from gpulab import cuda, device, simt
+from gpulab import cuda
+from gpulab.simulator import device, simt
 
 
 def line_of(kernel, text: str) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpulab import cuda
-from gpulab.device import LaunchError
+from gpulab.simulator.device import LaunchError
 
 
 @cuda.jit

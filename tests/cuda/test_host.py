@@ -7,8 +7,9 @@ import asyncio
 import numpy as np
 import pytest
 
-from gpulab import cuda, device, hardware
-from gpulab.simulated_cuda.streams import NoClock
+from gpulab import cuda
+from gpulab.frontends.cuda.streams import NoClock
+from gpulab.simulator import device, hardware
 
 
 @cuda.jit
@@ -72,7 +73,7 @@ def test_the_device_is_the_gpu_of_the_data_sheet() -> None:
 
 
 def test_every_attribute_of_the_device_is_a_whole_number() -> None:
-    from gpulab.simulated_cuda.host import ATTRIBUTES
+    from gpulab.frontends.cuda.host import ATTRIBUTES
 
     for name in hardware.names():
         assert all(isinstance(read(hardware.find(name)), int) for read in ATTRIBUTES.values())

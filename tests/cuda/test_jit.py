@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from numba.cuda.misc.special import literal_unroll
 
-from gpulab import cuda, device
-from gpulab.compile import CompileError
-from gpulab.device import LaunchError
+from gpulab import cuda
+from gpulab.simulator import device
+from gpulab.simulator.compile import CompileError
+from gpulab.simulator.device import LaunchError
 
 ONES = np.ones(8, np.float32)
 

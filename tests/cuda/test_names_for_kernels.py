@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpulab import cuda
-from gpulab.simulated_cuda.device_only import DeviceOnly, OnlyInKernel
+from gpulab.frontends.cuda.device_only import DeviceOnly, OnlyInKernel
 
 FULL = 0xFFFFFFFF
 TABLE = np.arange(32, dtype=np.float32) ** 2

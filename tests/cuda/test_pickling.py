@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpulab import cuda
-from gpulab.device import LaunchTypeError
+from gpulab.simulator.device import LaunchTypeError
 
 STEP = 3
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpulab import cuda, device, simt
-from gpulab.messages import Message
+from gpulab import cuda
+from gpulab.foundation.errors import Message
+from gpulab.simulator import device, simt
 
 
 @cuda.jit

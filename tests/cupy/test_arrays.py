@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
-from gpulab import simulated_cuda as cuda
-from gpulab import simulated_cupy as cp
+from gpulab.frontends import cuda as cuda
+from gpulab.frontends import cupy as cp
 
 
 def test_nothing_becomes_a_numpy_array_by_itself() -> None:
@@ -283,7 +283,7 @@ def test_numba_kernels_take_the_arrays() -> None:
 
 def test_every_name_is_one_of_cupys() -> None:
     real = pytest.importorskip("cupy", reason="CuPy is not installed here")
-    from gpulab.simulated_cupy.names import SHARED, SUBMODULES
+    from gpulab.frontends.cupy.names import SHARED, SUBMODULES
 
     unknown = [
         n

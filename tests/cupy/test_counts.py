@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import gpulab
-from gpulab import simulated_cupy as cp
-from gpulab import simulated_cupyx as cupyx
-from gpulab.simulated_cuda.streams import NoClock
+from gpulab.analysis import cupyx as cupyx
+from gpulab.frontends import cupy as cp
+from gpulab.frontends.cuda.streams import NoClock
 
 COPY = r"""
 extern "C" __global__ void copy(const float* x, float* y, int stride, int n) {

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from gpulab import simulated_cupy as cp
-from gpulab.simulated_cupy.runtime import CUDARuntimeError
+from gpulab.frontends import cupy as cp
+from gpulab.frontends.cupy.runtime import CUDARuntimeError
 
 
 def test_the_device_is_the_simulated_gpu() -> None:
@@ -73,7 +73,7 @@ def run(code: str, **environment: str) -> str:
 
 def test_without_a_gpu_the_faces_are_the_simulated_ones() -> None:
     code = "from gpulab import cupy, cupyx; print(cupy.__name__, cupyx.__name__)"
-    assert run(code, GPULAB_SIMULATE="1") == "gpulab.simulated_cupy gpulab.simulated_cupyx"
+    assert run(code, GPULAB_SIMULATE="1") == "gpulab.frontends.cupy gpulab.analysis.cupyx"
 
 
 def test_the_benchmark_can_be_imported_from_its_place() -> None:

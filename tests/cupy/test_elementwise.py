@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 
-from gpulab import simulated_cupy as cp
-from gpulab.compile import CompileError
-from gpulab.simt import OutOfBounds
+from gpulab.frontends import cupy as cp
+from gpulab.simulator.compile import CompileError
+from gpulab.simulator.simt import OutOfBounds
 
 squared_difference = cp.ElementwiseKernel("T x, T y", "T z", "T d = x - y; z = d * d", "squared_difference")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab import simulated_cupy as cp
+from gpulab.frontends import cupy as cp
 
 RNG = np.random.default_rng(4)
 X, Y = RNG.normal(size=(4, 5)), RNG.normal(size=5)

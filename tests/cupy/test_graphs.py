@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab import simulated_cupy as cp
-from gpulab.simulated_cupy.graphs import CaptureError
+from gpulab.frontends import cupy as cp
+from gpulab.frontends.cupy.graphs import CaptureError
 
 ADD = cp.RawKernel(
     'extern "C" __global__ void add(float* x, float by) { x[threadIdx.x] += by; }',

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from gpulab import cupy as cp
-from gpulab import sanitize, simulated_cupy
-from gpulab.device import current
-from gpulab.hardware import find as find_gpu
+from gpulab import sanitize
+from gpulab.frontends import cupy as simulated_cupy
+from gpulab.simulator.device import current
+from gpulab.simulator.hardware import find as find_gpu
 
 RNG = np.random.default_rng(7)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gpulab import simulated_cupy as cp
-from gpulab.simulated_cupy.memory import MemoryPool, OutOfMemoryError
+from gpulab.frontends import cupy as cp
+from gpulab.frontends.cupy.memory import MemoryPool, OutOfMemoryError
 
 KB = 1024
 
@@ -78,7 +78,7 @@ def test_memory_asked_of_the_device_is_counted_by_a_hook() -> None:
 
 
 def test_without_a_pool_memory_goes_back_to_the_device() -> None:
-    from gpulab import device
+    from gpulab.simulator import device
 
     memory = device.current().memory
     with cp.cuda.using_allocator(None):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab import simulated_cupy as cp
-from gpulab.compile import CompileError
-from gpulab.device import LaunchError
-from gpulab.simt import OutOfBounds
-from gpulab.simulated_cupy.driver import CUDADriverError
+from gpulab.frontends import cupy as cp
+from gpulab.frontends.cupy.driver import CUDADriverError
+from gpulab.simulator.compile import CompileError
+from gpulab.simulator.device import LaunchError
+from gpulab.simulator.simt import OutOfBounds
 
 SAXPY = r"""
 extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab import simulated_cupy as cp
+from gpulab.frontends import cupy as cp
 
 norm = cp.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "l2norm")
 HOST = np.random.default_rng(1).normal(size=(3, 40, 7))

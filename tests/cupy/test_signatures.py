@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpulab.simulated_cupy.c_types import canonical, fits
-from gpulab.simulated_cupy.cuda_text import signatures
+from gpulab.frontends.cupy.c_types import canonical, fits
+from gpulab.frontends.cupy.cuda_text import signatures
 
 PARAMETERS = {
     "const float* x": ("float*", "x"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.distributed.layouts import WAYS, NoLayout, cost, crosses, groups
+from gpulab.subjects.distributed.layouts import WAYS, NoLayout, cost, crosses, groups
 
 MODEL = {"layers": 8, "width": 1024, "heads": 16, "sequence": 512, "batch": 32}
 CLUSTER = {

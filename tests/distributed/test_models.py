@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.distributed import costs
-from gpulab.distributed.pipelines import CannotRun, Work, simulate
+from gpulab.subjects.distributed import costs
+from gpulab.subjects.distributed.pipelines import CannotRun, Work, simulate
 
 FAST = costs.Network(1e-6, 100e9)
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.distributed import collectives, network
-from gpulab.distributed.collectives import Contribution
-from gpulab.distributed.frames import LENGTHS, BadFrame, Reader, encode, read
-from gpulab.distributed.network import Network, Outcome, Task
+from gpulab.subjects.distributed import collectives, network
+from gpulab.subjects.distributed.collectives import Contribution
+from gpulab.subjects.distributed.frames import LENGTHS, BadFrame, Reader, encode, read
+from gpulab.subjects.distributed.network import Network, Outcome, Task
 
 Play = Callable[["Actor"], None]
 RESULT = {"op": "result", "returned": [], "named": []}

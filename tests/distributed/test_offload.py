@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.distributed.offload import CannotRun, carry_out
-from gpulab.exercises.references.lab_16_sharded_training import best_plan
+from gpulab.content.lab_16_sharded_training.references.exercises import best_plan
+from gpulab.subjects.distributed.offload import CannotRun, carry_out
 
 ONE = ["fetch 0", "forward 0", "backward 0"]
 

@@ -17,7 +17,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from gpulab import distributed
+from gpulab.subjects import distributed
 
 ROOT = Path(distributed.__file__).parents[2]
 
@@ -57,7 +57,7 @@ with open(sys.argv[1], "a") as file:
 
 from gpulab import distributed
 from gpulab.distributed.local import joined
-from gpulab.exercises import on_ranks
+from gpulab.checks import on_ranks
 
 print(distributed.run(lambda: dist.get_rank(), 2))
 with joined(on_ranks.main, 2, b"") as network:

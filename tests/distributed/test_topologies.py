@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.distributed import topologies
-from gpulab.exercises.references.lab_18_clusters_and_reliability import max_flow
+from gpulab.content.lab_18_clusters_and_reliability.references.exercises import max_flow
+from gpulab.subjects.distributed import topologies
 
 
 def bisection(topology: topologies.Topology) -> float:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import gpulab
-from gpulab.course import catalogue
-from gpulab.course.address import address
-from gpulab.exercises.registry import exercises
+from gpulab.app.course import catalogue
+from gpulab.app.course.address import address
+from gpulab.checks.registry import exercises
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

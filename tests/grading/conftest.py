@@ -14,11 +14,11 @@ import jupytext
 import pytest
 from nbformat import NotebookNode
 
-from grading import container, sandbox
-from grading.course import Course
-from grading.gradebook import register
-from grading.notebooks import read_released
-from grading.release import release
+from grading.authoring.release import release
+from grading.core import container, sandbox
+from grading.core.course import Course
+from grading.core.notebooks import read_released
+from grading.lms.gradebook import register
 
 LAB = "90_class"
 SOLUTIONS = Path(__file__).parent / "fixtures" / "solutions"

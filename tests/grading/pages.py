@@ -9,10 +9,10 @@ from nbconvert.exporters import HTMLExporter
 from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
-from grading.course import nbgrader_config
-from grading.gradebook import Graded, Writer
-from grading.graft import graft
-from grading.notebooks import read_submitted
+from grading.core.graft import graft
+from grading.core.notebooks import read_submitted
+from grading.lms.gradebook import Graded, Writer
+from grading.lms.nbgrader import nbgrader_config
 from tests.grading.conftest import LAB, Class
 
 TITLES = ("assignment_id", "notebook_id", "submission_id", "base_url", "notebook_path")

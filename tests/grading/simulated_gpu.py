@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from gpulab import hardware, simt
-from gpulab.compile import CompiledKernel
-from gpulab.device.simulated import SimulatedDevice
-from gpulab.observe import Counters
+from gpulab.simulator import hardware, simt
+from gpulab.simulator.compile import CompiledKernel
+from gpulab.simulator.device.simulated import SimulatedDevice
+from gpulab.simulator.observe import Counters
 from grading.gpu_stage.child import Player
 from grading.gpu_stage.program import Program
 from grading.gpu_stage.protocol import Arrays, Turn

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab.exercises import cases, registry
-from grading import sandbox
-from grading.judge import exercise_step, job_bytes
-from grading.notebooks import Question
-from grading.replay import ReplayJob, verdicts
-from grading.sandbox import Limits
-from grading.verdicts import ExerciseVerdict
-from tests.exercises import codebook
-from tests.exercises.codebook import CODEBOOK, NAME, read
+from gpulab.checks import cases, registry
+from grading.core import sandbox
+from grading.core.judge import exercise_step, job_bytes
+from grading.core.notebooks import Question
+from grading.core.replay import ReplayJob, verdicts
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict
+from tests.checks import codebook
+from tests.checks.codebook import CODEBOOK, NAME, read
 
 SEED = 4321
 LLOYD = inspect.getsource(codebook.lloyd)
@@ -30,7 +30,7 @@ ANSWERS = {
     "remembers": inspect.getsource(codebook.remembers_all).replace("remembers_all", "answer"),
     "stub": "def answer(x, levels):\n    raise NotImplementedError()",
     "looks for what is held out": (
-        "def answer(x, levels):\n    from gpulab.exercises import cases, registry\n"
+        "def answer(x, levels):\n    from gpulab.checks import cases, registry\n"
         "    made = cases.arguments(registry.find('toy.codebook'), registry.find('toy.codebook').cases[0])\n"
         "    return {'codebook': made[-1].value}"
     ),

@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from grading import classroom, judge
 from grading.__main__ import main
-from grading.course import ROOT, Course
-from grading.gradebook import read_grades, write_grades
-from grading.graft import Graft
-from grading.notebooks import Question
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict
+from grading.core import judge
+from grading.core.course import ROOT, Course
+from grading.core.graft import Graft
+from grading.core.notebooks import Question
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict
+from grading.lms import classroom
+from grading.lms.gradebook import read_grades, write_grades
 from tests.grading.conftest import LAB, Class
 
 GOOD = {"memory.copy": 4.0, "memory.sectors": 3.0, "memory.transpose": 4.0}
@@ -193,9 +194,9 @@ def test_a_full_disk_is_one_line_and_the_next_run_does_the_rest(school: Class) -
         f"""
         import resource, sys
         from pathlib import Path
-        from grading import classroom
+        from grading.lms import classroom
         from grading.__main__ import main
-        from grading.course import Course
+        from grading.core.course import Course
         from tests.grading.test_bad_input import FakeJudge
         classroom.Judge, classroom.sandbox.obstacle = FakeJudge, lambda: ""
         classroom.environment.digest = lambda course, extra=(): "same"

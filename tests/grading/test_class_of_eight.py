@@ -17,12 +17,13 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from gpulab import cuda
-from gpulab.exercises import find, registry
-from gpulab.exercises.checking import examine
-from grading import classroom, sandbox
-from grading.course import Course
-from grading.sandbox import Limits
-from grading.verdicts import NotebookVerdict, Store
+from gpulab.checks import find, registry
+from gpulab.checks.checking import examine
+from grading.core import sandbox
+from grading.core.course import Course
+from grading.core.sandbox import Limits
+from grading.core.verdicts import NotebookVerdict, Store
+from grading.lms import classroom
 from tests.grading.conftest import LAB, SOLUTIONS, Class, cell_of
 
 LIMITS = Limits(seconds=60, patience=12)
@@ -44,9 +45,9 @@ PATCHES = """
 import numpy as np, numpy.testing, gpulab, builtins
 numpy.testing.assert_allclose = np.allclose = np.array_equal = lambda *a, **k: True
 gpulab.check = lambda *a, **k: 99
-import gpulab.exercises.checking, gpulab.exercises.compare
-gpulab.exercises.compare.mismatch = lambda *a, **k: None
-gpulab.exercises.checking.check = gpulab.check
+import gpulab.checks.checking, gpulab.checks.compare
+gpulab.checks.compare.mismatch = lambda *a, **k: None
+gpulab.checks.checking.check = gpulab.check
 
 @cuda.jit
 def copy(a, b):
@@ -54,7 +55,7 @@ def copy(a, b):
 """
 # The right answers at a public size on the public contents, from a table, for whoever judges with those.
 TABLE = """
-from gpulab.exercises import cases, registry
+from gpulab.checks import cases, registry
 exercise = registry.find("memory.copy")
 public = next(c for c in exercise.cases if c.sizes["n"] == 1023)
 ANSWERS = np.resize(cases.arguments(exercise, public)[0].value, 4096)

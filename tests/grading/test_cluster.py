@@ -15,11 +15,12 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from grading import classroom, engines, environment
 from grading.__main__ import main
-from grading.course import ROOT
-from grading.errors import EngineError
-from grading.sandbox import Limits
+from grading.core import environment
+from grading.core.course import ROOT
+from grading.core.errors import EngineError
+from grading.core.sandbox import Limits
+from grading.lms import classroom, engines
 from tests.grading.conftest import LAB, Class
 
 LIMITS = Limits(seconds=60, patience=30)

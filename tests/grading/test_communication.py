@@ -18,20 +18,21 @@ pytest.importorskip("torch")
 
 from nbgrader.api import Gradebook
 
-from gpulab.distributed import network
-from gpulab.exercises import Array, Budget, Case, Exercise, registry
-from grading import classroom, ranks, sandbox, seccomp
-from grading.course import Course
-from grading.gradebook import register
-from grading.judge import asked_together, exercise_step, job_bytes
-from grading.notebooks import Question, read_released
-from grading.ranks import Outcomes
-from grading.release import release
-from grading.replay import ReplayJob, verdicts
-from grading.sandbox import Limits
-from grading.verdicts import ExerciseVerdict, Store
-from tests.exercises import all_reduce
-from tests.exercises.all_reduce import ALL_REDUCE, NAME
+from gpulab.checks import Array, Budget, Case, Exercise, registry
+from gpulab.subjects.distributed import network
+from grading.authoring.release import release
+from grading.core import ranks, sandbox, seccomp
+from grading.core.course import Course
+from grading.core.judge import asked_together, exercise_step, job_bytes
+from grading.core.notebooks import Question, read_released
+from grading.core.ranks import Outcomes
+from grading.core.replay import ReplayJob, verdicts
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict, Store
+from grading.lms import classroom
+from grading.lms.gradebook import register
+from tests.checks import all_reduce
+from tests.checks.all_reduce import ALL_REDUCE, NAME
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 LIMITS = Limits(seconds=300, patience=12)  # four ranks import PyTorch at once, beside other tests
@@ -142,7 +143,7 @@ ANSWERS |= {
         "cheat",
         cheat(
             """
-    import gpulab.distributed.network as n, gpulab.exercises.scoring as s, gpulab.exercises.compare as c
+    import gpulab.distributed.network as n, gpulab.checks.scoring as s, gpulab.checks.compare as c
     n.COUNTS = {}; n.Traffic.__getitem__ = lambda *a: 0; n.Network._count = lambda *a: None
     s.share = lambda *a: 1.0; c.mismatch = lambda *a, **k: None
     return naive(x)"""
@@ -154,7 +155,7 @@ ANSWERS |= {
         cheat(
             """
     import numpy as np
-    from gpulab.exercises.cases import PUBLIC_SEED
+    from gpulab.checks.cases import PUBLIC_SEED
     from zlib import crc32
     case = "2 ranks × 6" if size == 2 else "4 ranks × 1023"
     numbers = np.random.default_rng([PUBLIC_SEED, crc32(f"toy.all_reduce/{case}".encode())])
@@ -427,7 +428,7 @@ def around(put: str, get: str) -> str:
 
 CALLS = seccomp.MACHINES["x86_64"].refused.values()
 LOOKS = """
-import ctypes, json
+import ctypes, glob, json
 def tell(x):
     libc = ctypes.CDLL(None, use_errno=True)
     def call(*a):
@@ -452,7 +453,7 @@ def tell(x):
         "machine": [read(f"/proc/{name}") for name in ("meminfo", "stat", "loadavg", "locks", "sys/fs/file-nr")],
         "sys": listed("/proc/sys"),
         "written": [written(path) for path in ("/out/record", "/proc/sys/x", "/course/x", "/usr/x")],
-        "references": listed("/course/gpulab/exercises/references"),
+        "references": glob.glob("/course/gpulab/content/*/references/*"),
         "grading": listed("/course/grading"),
                 "sockets": sum("socket" in name for name in listed_links("/proc/self/fd")),
         "environment": sorted(os.environ),

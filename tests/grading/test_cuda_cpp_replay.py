@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import jupytext
 import pytest
 
-from gpulab.exercises import registry
-from gpulab.exercises.spec import Array, Case, Exercise, Scalar, Shape
-from grading import sandbox
-from grading.judge import exercise_step, job_bytes
-from grading.notebooks import Question
-from grading.preprocessors import ClearSolutions
-from grading.replay import ReplayJob, strings, verdicts
-from grading.sandbox import Limits
-from grading.traces import read_trace
-from grading.verdicts import ExerciseVerdict
+from gpulab.checks import registry
+from gpulab.checks.spec import Array, Case, Exercise, Scalar, Shape
+from grading.core import sandbox
+from grading.core.judge import exercise_step, job_bytes
+from grading.core.notebooks import Question
+from grading.core.replay import ReplayJob, strings, verdicts
+from grading.core.sandbox import Limits
+from grading.core.traces import read_trace
+from grading.core.verdicts import ExerciseVerdict
+from grading.lms.preprocessors import ClearSolutions
 
 CASES = (Case("100", {"n": 100}), Case("1025", {"n": 1025}), Case("0", {"n": 0}))
 KERNEL = Exercise(

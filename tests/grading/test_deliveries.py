@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
 
-from grading import archives, exports, screen
 from grading.__main__ import main
-from grading.course import Course
-from grading.errors import GradingError
-from grading.notebooks import LARGEST_NOTEBOOK
-from grading.roster import Roster, Sender, Student, read_roster
-from grading.submissions import find_submissions
+from grading.core.course import Course
+from grading.core.errors import GradingError
+from grading.core.notebooks import LARGEST_NOTEBOOK
+from grading.lms import archives, exports, screen
+from grading.lms.roster import Roster, Sender, Student, read_roster
+from grading.lms.submissions import find_submissions
 from tests.grading.conftest import LAB, Class
 from tests.grading.test_bad_input import no_sandbox_needed, scores
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from gpulab.exercises import Case, Exercise, registry
-from grading import dialogues, sandbox
-from grading.judge import asked_together, exercise_step, job_bytes
-from grading.notebooks import Question
-from grading.ranks import Asked
-from grading.replay import ReplayJob, verdicts
-from grading.sandbox import Limits
-from grading.verdicts import ExerciseVerdict
-from tests.exercises import guessing
-from tests.exercises.guessing import DRAW, GUESS, draw_reference, guess_reference
+from gpulab.checks import Case, Exercise, registry
+from grading.core import dialogues, sandbox
+from grading.core.judge import asked_together, exercise_step, job_bytes
+from grading.core.notebooks import Question
+from grading.core.ranks import Asked
+from grading.core.replay import ReplayJob, verdicts
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict
+from tests.checks import guessing
+from tests.checks.guessing import DRAW, GUESS, draw_reference, guess_reference
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 LIMITS = Limits(seconds=100, patience=2)
@@ -98,7 +98,7 @@ ANSWERS: dict[str, tuple[tuple[Exercise, str, str], str]] = {
     ),
     "no such function": (
         cheat(
-            "import gpulab.exercises.dialogue_member as m; p = is_below.__closure__;"
+            "import gpulab.checks.dialogue_member as m; p = is_below.__closure__;"
             " r = [c.cell_contents for c in p if callable(c.cell_contents)][0]; r(7, [1])"
         ),
         "not of the form that is asked for",
@@ -107,7 +107,7 @@ ANSWERS: dict[str, tuple[tuple[Exercise, str, str], str]] = {
         (
             GUESS,
             "cheat",
-            "import gpulab.exercises.dialogues as d, gpulab.exercises.budgets as b, gpulab.exercises.branches as n\n"
+            "import gpulab.checks.dialogues as d, gpulab.checks.budgets as b, gpulab.checks.branches as n\n"
             "d.examine = d.hold = b.keep_worst = n.compare = lambda *a, **k: None\n"
             + inspect.getsource(guessing.one_by_one).replace("one_by_one", "cheat"),
         ),
@@ -115,9 +115,9 @@ ANSWERS: dict[str, tuple[tuple[Exercise, str, str], str]] = {
     ),
     "looks for the number": (
         cheat(
-            "\n    import gc\n    from gpulab.exercises import cases, registry\n"
+            "\n    import gc\n    from gpulab.checks import cases, registry\n"
             "    exercise = type('E', (), {'name': 'toy.guess'})\n"
-            "    from gpulab.exercises.spec import Case\n"
+            "    from gpulab.checks.spec import Case\n"
             "    n = cases.generator(exercise, Case('up to 8', {}), cases.PUBLIC_SEED).integers(0, high, 3)[0]\n"
             "    return int(n) if high == 8 else halves(is_below, high)"
         ),
@@ -167,7 +167,7 @@ def played(answers: dict[str, tuple[tuple[Exercise, str, str], str]]) -> Iterato
     honest = {"halves": (GUESS, "halves", HALVES), "without": (DRAW, "without", WITHOUT)}
     again = {f"{name} again": answer for name, answer in honest.items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpulab.exercises.dialogues.MOST_CALLS", 2000)
+        patch.setattr("gpulab.checks.dialogues.MOST_CALLS", 2000)
         patch.setattr(dialogues, "GRACE", 1.0)
         found = Played({**honest, **given, **again})
     yield found

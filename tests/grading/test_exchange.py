@@ -13,7 +13,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from grading.__main__ import main
-from grading.course import ROOT, Course
+from grading.core.course import ROOT, Course
 from tests.grading.conftest import LAB, Class
 
 PASSWD = "root:x:0:0::/root:/bin/sh\njovyan:x:1000:1000::/home/jovyan:/bin/bash\n"  # as in the image
@@ -76,7 +76,8 @@ def everybody(tmp_path: Path) -> Path:
 def teacher(course: Course, everybody: Path, tmp_path: Path) -> User:
     settings = (
         "from pathlib import Path\n"
-        "from grading.course import Course, nbgrader_config\n"
+        "from grading.core.course import Course\n"
+        "from grading.lms.nbgrader import nbgrader_config\n"
         f"c = get_config(); c.merge(nbgrader_config(Course(Path({str(course.root)!r}), Path({str(course.home)!r}))))\n"
     )
     (course.home / "nbgrader_config.py").write_text(

@@ -8,8 +8,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from traitlets.config import Config
 
-from grading.feedback import FeedbackExporter
-from grading.rendering import CELLS, code, coloured
+from grading.lms.feedback import FeedbackExporter
+from grading.lms.rendering import CELLS, code, coloured
 
 CELL = "@cuda.jit\ndef copy(a, b):\n    b[cuda.grid(1)] = a[0]  # <b> & 'quotes'"
 

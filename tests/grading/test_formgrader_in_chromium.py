@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 from nbgrader.api import Gradebook
 
-from grading import classroom
-from grading.course import ROOT, Course
-from grading.sandbox import Limits
+from grading.core.course import ROOT, Course
+from grading.core.sandbox import Limits
+from grading.lms import classroom
 from tests.browser.driving import Notebook, lab_server
 from tests.conftest import find_browser
 from tests.grading.conftest import LAB, Class
@@ -63,7 +63,8 @@ def nbgrader(course: Course, exchange: Path, *arguments: str, student: str = "")
     (place / "nbgrader_config.py").write_text(
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from pathlib import Path\n"
-        "from grading.course import Course, nbgrader_config\n"
+        "from grading.core.course import Course\n"
+        "from grading.lms.nbgrader import nbgrader_config\n"
         f"course = Course(Path({str(course.root)!r}), Path({str(course.home)!r}))\n"
         "c = get_config()\n"
         + (

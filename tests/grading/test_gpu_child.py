@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpulab.exercises import find
-from gpulab.exercises.spec import Case
-from grading.course import ROOT
+from gpulab.checks import find
+from gpulab.checks.spec import Case
+from grading.core.course import ROOT
+from grading.core.judge import exercise_step, job_bytes
+from grading.core.notebooks import Question
+from grading.core.sandbox import Limits, record
 from grading.gpu_stage import devices
 from grading.gpu_stage.child import LARGEST_HEAD, Player, hear, say, serve
 from grading.gpu_stage.devices import Child, Remote
 from grading.gpu_stage.program import Program, from_data, programs
 from grading.gpu_stage.protocol import Lost, Trouble
-from grading.judge import exercise_step, job_bytes
-from grading.notebooks import Question
-from grading.sandbox import Limits, record
 from tests.grading.simulated_gpu import FLUSH, PAIR, SECTOR, SimulatedGpu
 
 CASES = (Case("2,048", {"n": 2048}),)

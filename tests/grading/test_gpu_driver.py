@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab.compile import ptxas
-from gpulab.compile.cuda_c import cuda_c_module
+from gpulab.simulator.compile import ptxas
+from gpulab.simulator.compile.cuda_c import cuda_c_module
 from grading.gpu_stage.child import hear, say
 from tests.validation import stand_in
 

@@ -10,18 +10,20 @@ import numpy as np
 import pytest
 from nbgrader.api import Gradebook
 
-from gpulab.exercises import speeds
-from gpulab.exercises.spec import Case
-from gpulab.exercises.speeds import Speed
-from grading import __main__, classroom, texts
-from grading.course import Course
-from grading.errors import GradingError
+from gpulab.checks import speeds
+from gpulab.checks.spec import Case
+from gpulab.checks.speeds import Speed
+from grading import __main__
+from grading.core import texts
+from grading.core.course import Course
+from grading.core.errors import GradingError
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, as_text
 from grading.gpu_stage import stage
 from grading.gpu_stage.devices import Gpu, Timer, gpus
 from grading.gpu_stage.protocol import Settings, Timing
 from grading.gpu_stage.statistics import Interval
-from grading.sandbox import Limits
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, as_text
+from grading.lms import classroom
 from tests.grading.conftest import LAB, Class
 from tests.grading.simulated_gpu import SimulatedTimer
 
@@ -114,7 +116,15 @@ def test_noise_costs_nothing_and_asks_for_a_person(course: Course, school: Class
     timer = SimulatedTimer(chance=lambda: float(noise.uniform(1, 4)))
     quick = Settings(warm_up=1, fewest=3, most=5)
     judge = classroom.Judge(b"secret", LIMITS, unsafe=True)
-    stage.time_class(course, before, judge, [timer], classroom.Store(course.verdicts), settings=quick)
+    stage.time_class(
+        course,
+        before.lab,
+        before.tasks["ada"],
+        judge,
+        [timer],
+        classroom.Store(course.verdicts),
+        settings=quick,
+    )
     classroom.save(course, before, lambda student: None)
 
     verdict, line = line_of(before, "ada")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import hardware
-from gpulab.exercises import find
-from gpulab.exercises.spec import Array, Case
-from gpulab.exercises.speeds import SPEEDS, Speed
+from gpulab.checks import find
+from gpulab.checks.spec import Array, Case
+from gpulab.checks.speeds import SPEEDS, Speed
+from gpulab.simulator import hardware
 from grading.gpu_stage.statistics import LEVEL, SLACK, Pair, least_seconds, speed
 
 WANTED = Speed((Case("large", {"n": 1 << 28}),), lambda s: 8 * int(s["n"]))

@@ -11,9 +11,9 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from grading.errors import NotebookError
-from grading.graft import cells_to_run, graft, imports, is_test
-from grading.notebooks import questions, read_submitted
+from grading.core.errors import NotebookError
+from grading.core.graft import cells_to_run, graft, imports, is_test
+from grading.core.notebooks import questions, read_submitted
 from tests.grading.conftest import LAB, Class, cell_of
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from gpulab.course.address import Address, address, read
-from grading import preprocessors
-from grading.hosted import INSTALL, open_elsewhere, runs_on_binder
-from grading.release import notebook_text, released_notebook
+from gpulab.app.course.address import Address, address, read
+from grading.authoring.release import notebook_text, released_notebook
+from grading.lms import preprocessors
+from grading.lms.hosted import INSTALL, open_elsewhere, runs_on_binder
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = Address("https://github.com/somebody/gpulab", "main")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.exercises import find
-from gpulab.exercises.spec import Case
-from grading import judge as judging
-from grading.judge import Judge, exercise_step, job_bytes, own_cases
-from grading.notebooks import Question
-from grading.replay import ReplayJob
-from grading.sandbox import Limits, record
+from gpulab.checks import find
+from gpulab.checks.spec import Case
+from grading.core import judge as judging
+from grading.core.judge import Judge, exercise_step, job_bytes, own_cases
+from grading.core.notebooks import Question
+from grading.core.replay import ReplayJob
+from grading.core.sandbox import Limits, record
 
 SLOW = """
 from gpulab import cuda

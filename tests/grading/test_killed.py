@@ -16,9 +16,9 @@ import psutil
 import pytest
 from nbgrader.api import Grade, Gradebook
 
-from grading import classroom
-from grading.course import ROOT
-from grading.sandbox import Limits
+from grading.core.course import ROOT
+from grading.core.sandbox import Limits
+from grading.lms import classroom
 from tests.grading.conftest import LAB, Class
 
 LIMITS = Limits(seconds=60, patience=15)
@@ -27,9 +27,9 @@ SLOWLY = "import time\ntime.sleep(1.5)\n"
 COORDINATOR = """
 import sys
 from pathlib import Path
-from grading import classroom
+from grading.lms import classroom
 from grading.__main__ import main
-from grading.course import Course
+from grading.core.course import Course
 from tests.grading.test_bad_input import FakeJudge
 classroom.Judge, classroom.sandbox.obstacle = FakeJudge, lambda: ""
 classroom.environment.digest = lambda course, extra=(): "same"

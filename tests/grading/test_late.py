@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
 
-from grading import classroom, gradebook, late, settings
 from grading.__main__ import main
-from grading.course import Course
-from grading.errors import GradingError
-from grading.sandbox import Limits
-from grading.settings import Late
+from grading.core.course import Course
+from grading.core.errors import GradingError
+from grading.core.sandbox import Limits
+from grading.lms import classroom, gradebook, late, settings
+from grading.lms.settings import Late
 
 from .conftest import LAB, Class
 

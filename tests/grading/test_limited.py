@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grading.limited import Ended, Kept, call
-from grading.sandbox import Limits
+from grading.core.limited import Ended, Kept, call
+from grading.core.sandbox import Limits
 
 LIMITS = Limits(seconds=60)
 

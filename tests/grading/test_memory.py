@@ -7,13 +7,13 @@ from collections import Counter
 from concurrent.futures import Future
 from weakref import WeakSet
 
-from grading import classroom
-from grading.classroom import ClassResult, Task
-from grading.graft import Graft
-from grading.notebooks import Question
-from grading.roster import read_roster
-from grading.submissions import find_submissions
-from grading.verdicts import NotebookVerdict, Store
+from grading.core.graft import Graft
+from grading.core.notebooks import Question
+from grading.core.verdicts import NotebookVerdict, Store
+from grading.lms import classroom
+from grading.lms.classroom import ClassResult, Task
+from grading.lms.roster import read_roster
+from grading.lms.submissions import find_submissions
 from tests.grading.conftest import LAB, Class
 
 STUDENTS, SETTLED = 12, 6  # after so many, what is made once has been made

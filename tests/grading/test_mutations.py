@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode
 
-from grading import classroom
-from grading.classroom import ClassResult, open_lab, plan
-from grading.graft import graft, solution_cells
-from grading.judge import recording_job
-from grading.notebooks import LARGEST_CELL, read_submitted
-from grading.roster import read_roster
-from grading.submissions import find_submissions
-from grading.verdicts import Store
+from grading.core.graft import graft, solution_cells
+from grading.core.judge import recording_job
+from grading.core.notebooks import LARGEST_CELL, read_submitted
+from grading.core.verdicts import Store
+from grading.lms import classroom
+from grading.lms.classroom import ClassResult, open_lab, plan
+from grading.lms.roster import read_roster
+from grading.lms.submissions import find_submissions
 from tests.grading.conftest import LAB, Class
 
 Fault = Callable[[dict[str, Any], dict[str, Any]], None]
@@ -127,7 +127,7 @@ def test_a_fault_in_a_cell_costs_at_most_that_cell(school: Class, tmp_path: Path
 
 
 def _cases(exercise: str) -> tuple[Any, ...]:
-    from gpulab.exercises import find
+    from gpulab.checks import find
 
     return find(exercise).cases[:1]
 

@@ -20,11 +20,12 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import PyFileConfigLoader
 
-from grading import gradebook
-from grading.course import ROOT, Course, nbgrader_config
-from grading.graft import graft
-from grading.release import current_files
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.authoring.release import current_files
+from grading.core.course import ROOT, Course
+from grading.core.graft import graft
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.lms import gradebook
+from grading.lms.nbgrader import nbgrader_config
 from tests.grading.conftest import LAB, Class
 from tests.grading.test_feedback import shown
 
@@ -37,7 +38,8 @@ def nbgrader(course: Course, *arguments: str) -> str:
     config.write_text(
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from pathlib import Path\n"
-        "from grading.course import Course, nbgrader_config\n"
+        "from grading.core.course import Course\n"
+        "from grading.lms.nbgrader import nbgrader_config\n"
         f"course = Course(Path({str(course.root)!r}), Path({str(course.home)!r}))\n"
         "c = get_config(); c.merge(nbgrader_config(course))\n"
     )

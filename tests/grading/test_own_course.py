@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.course import address
-from gpulab.course.address import Address
-from gpulab.exercises import registry
-from gpulab.exercises.cohort import Cohort, of_cohort
-from grading import preprocessors
+from gpulab.app.course import address
+from gpulab.app.course.address import Address
+from gpulab.checks import registry
+from gpulab.checks.cohort import Cohort, of_cohort
 from grading.__main__ import main
-from grading.course import ROOT, Course, sources
-from grading.own_course import ADDRESS, AS_IT_IS
+from grading.authoring.own_course import ADDRESS, AS_IT_IS
+from grading.core.course import ROOT, Course, sources
+from grading.lms import preprocessors
 
 NAME = "Autumn term"
 LAB = "labs/00_start_here/00_start_here.ipynb"
@@ -99,10 +99,10 @@ def test_a_learner_opens_lab_00_sees_a_check_fail_and_then_pass(made: Path) -> N
 
 
 def test_what_learners_run_is_theirs_and_has_the_sizes_of_their_class(made: Path) -> None:
-    data = json.loads((made / "gpulab/exercises/cohort.json").read_text())
+    data = json.loads((made / "gpulab/checks/cohort.json").read_text())
     theirs = of_cohort(registry.find("memory.copy"), Cohort(data["name"], data["seed"]))
     said = learner(
-        made, "-c", "import gpulab; from gpulab.exercises import registry;"
+        made, "-c", "import gpulab; from gpulab.checks import registry;"
         "print(gpulab.__file__); print([c.name for c in registry.find('memory.copy').cases])",
     )  # fmt: skip
     where, names = said.stdout.splitlines()
@@ -117,8 +117,8 @@ def test_what_learners_run_is_theirs_and_has_the_sizes_of_their_class(made: Path
 PASSES = """
 import sys
 from pathlib import Path
-from gpulab import from_file
-from gpulab.exercises import checking, registry
+from gpulab.app import from_file
+from gpulab.checks import checking, registry
 labs, solutions = sys.argv[1], [Path(p) for p in sys.argv[2:]]
 for exercise in registry.exercises():
     if exercise.varies and (not labs or exercise.lab == labs):
@@ -144,7 +144,7 @@ def test_solutions_pass_at_the_sizes_of_a_class(made: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_solutions_pass_at_the_sizes_of_every_class(made: Path, seed: int) -> None:
-    path = made / "gpulab/exercises/cohort.json"
+    path = made / "gpulab/checks/cohort.json"
     before = path.read_text()
     try:
         path.write_text(json.dumps({"name": "another", "seed": seed}))
@@ -202,12 +202,12 @@ def test_making_it_again_changes_nothing_and_a_new_version_comes_in(
     (made / "labs" / "progress.json").write_text("{}")
     assert main(["course", str(made)], small) == 0
     assert "already up to date · nothing new to commit" in capsys.readouterr().out
-    (small.root / "gpulab" / "doctor.py").unlink()
+    (small.root / "gpulab" / "app" / "doctor.py").unlink()
     (small.root / "LICENSE").write_text("another\n")
     assert main(["course", str(made)], small) == 0
     assert re.search(r"1 files written, 1 taken away · commit \w+", capsys.readouterr().out)
     assert (made / "LICENSE").read_text() == "another\n"
-    assert not (made / "gpulab" / "doctor.py").exists()
+    assert not (made / "gpulab" / "app" / "doctor.py").exists()
     assert (made / "labs" / "progress.json").exists()
     log = subprocess.run(["git", "log", "--format=%s"], cwd=made, capture_output=True, text=True)
     assert log.stdout.splitlines() == ["The course for made"] * 2
@@ -227,7 +227,7 @@ def test_its_notebooks_link_to_its_own_address_and_never_to_ours(
 ) -> None:
     ours, theirs = Address("https://github.com/main/course"), "https://github.com/school/gpu-course"
     monkeypatch.setattr(preprocessors, "address", lambda: ours)
-    (small.root / "gpulab/course/address.toml").write_text(
+    (small.root / "gpulab/app/course/address.toml").write_text(
         f'repository = "{ours.repository}"\nbranch = "main"\n'
     )
 

@@ -13,10 +13,10 @@ from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from PIL import Image
 
-from grading import pictures, texts
-from grading.graft import Graft, graft
-from grading.notebooks import read_submitted
-from grading.pictures import CELL, NOTEBOOK, REFUSALS, Album, header, note
+from grading.core import pictures, texts
+from grading.core.graft import Graft, graft
+from grading.core.notebooks import read_submitted
+from grading.core.pictures import CELL, NOTEBOOK, REFUSALS, Album, header, note
 from tests.grading import pages
 from tests.grading.conftest import LAB, Class, cell_of
 

@@ -20,9 +20,10 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import create_engine
 
-from grading import gradebook
 from grading.__main__ import main
-from grading.course import GRADEBOOK, Course, nbgrader_config
+from grading.core.course import GRADEBOOK, Course
+from grading.lms import gradebook
+from grading.lms.nbgrader import nbgrader_config
 from tests.grading.conftest import LAB, Class
 from tests.grading.test_bad_input import FakeJudge, no_sandbox_needed
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from grading.__main__ import main
-from grading.course import Course
-from grading.errors import ReleaseError
-from grading.prove import prove
+from grading.authoring.prove import prove
+from grading.core.course import Course
+from grading.core.errors import ReleaseError
 from tests.grading.conftest import LAB
 
 

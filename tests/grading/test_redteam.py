@@ -7,14 +7,14 @@ from functools import cache
 
 import pytest
 
-from grading import classroom
 from grading.__main__ import main
-from grading.course import Course
-from grading.graft import graft
-from grading.notebooks import questions, read_submitted
+from grading.core.course import Course
+from grading.core.graft import graft
+from grading.core.notebooks import questions, read_submitted
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict
+from grading.lms import classroom
 from grading.redteam.plays import Act, Play, acts, judge, plays, runs
-from grading.sandbox import Limits
-from grading.verdicts import ExerciseVerdict
 from tests.grading.conftest import LAB, Class
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")

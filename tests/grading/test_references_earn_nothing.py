@@ -7,31 +7,31 @@ from typing import Any
 import pytest
 
 import gpulab
-from gpulab import numerics
-from gpulab.exercises import by_hand, registry
-from gpulab.exercises.spec import Exercise
-from grading import sandbox
-from grading.judge import exercise_step, job_bytes, live
-from grading.notebooks import Question
-from grading.replay import ReplayJob, verdicts
-from grading.sandbox import Limits
-from grading.traces import read_trace
+from gpulab.checks import by_hand, registry
+from gpulab.checks.spec import Exercise
+from gpulab.subjects import numerics
+from grading.core import sandbox
+from grading.core.judge import exercise_step, job_bytes, live
+from grading.core.notebooks import Question
+from grading.core.replay import ReplayJob, verdicts
+from grading.core.sandbox import Limits
+from grading.core.traces import read_trace
 
 LIMITS = Limits(seconds=200, patience=20)
 LIVE = ("communication", "dialogue")
 # What gpulab has for an exercise, called instead of written.
 FORMAT = "numerics.Format('', e, m, (1 << (e - 1)) - 1)"
 CALLS = {
-    "arch.warps_needed": "from gpulab.exercises import lab_02_gpu_architecture as lab\n"
+    "arch.warps_needed": "from gpulab.content.lab_02_gpu_architecture import exercises as lab\n"
     "def answer(gpu, lane): return int(-(-lab.bytes_under_way(gpu) // (32 * lane)))",
     "arch.active_blocks": "from gpulab import hardware\n"
-    "from gpulab.exercises.lab_02_gpu_architecture import sm_limits\n"
+    "from gpulab.content.lab_02_gpu_architecture.exercises import sm_limits\n"
     "def answer(sm, *launch):\n"
     "    one = next(c for c in hardware.TABLE.values() if sm_limits(c) == sm)\n"
     "    return hardware.occupancy(one, *launch).active_blocks",
-    "memory.sectors": "import numpy as np\nfrom gpulab.observe.patterns import sectors\n"
+    "memory.sectors": "import numpy as np\nfrom gpulab.simulator.observe.patterns import sectors\n"
     "def answer(addresses, size): return int(sectors(np.array([addresses]), size, None)[0][0])",
-    "memory.ways": "import numpy as np\nfrom gpulab.observe import patterns\n"
+    "memory.ways": "import numpy as np\nfrom gpulab.simulator.observe import patterns\n"
     "def answer(addresses, size):\n"
     "    lanes = np.array([[a is not None for a in addresses]])\n"
     "    return int(patterns.wavefronts(np.array([[a or 0 for a in addresses]]), size, lanes)[0][0])",
@@ -45,13 +45,13 @@ CALLS = {
     "def answer(values):\n"
     "    blocks = numerics.encode_blocks(values, 'MXFP4')\n"
     "    return [int(blocks.scales[0]), blocks.codes[0].tolist()]",
-    "cluster.serve": "from gpulab.exercises.lab_18_clusters_and_reliability import serve_needs\n"
+    "cluster.serve": "from gpulab.content.lab_18_clusters_and_reliability.exercises import serve_needs\n"
     "def answer(*asked): return serve_needs(*asked)",
-    "cluster.train": "from gpulab.exercises.lab_18_clusters_and_reliability import train_needs\n"
+    "cluster.train": "from gpulab.content.lab_18_clusters_and_reliability.exercises import train_needs\n"
     "def answer(*asked): return train_needs(*asked)",
-    "edge.plan": "from gpulab.exercises.lab_21_edge import choices\n"
+    "edge.plan": "from gpulab.content.lab_21_edge.exercises import choices\n"
     "def answer(*asked): return list(choices(*asked)[0])",
-    "edge.energy": "from gpulab.exercises.lab_21_edge import ways\n"
+    "edge.energy": "from gpulab.content.lab_21_edge.exercises import ways\n"
     "def answer(modes, period, idle, sleep, battery): return list(ways(modes, period, idle, sleep)[0])",
 }
 
@@ -64,7 +64,7 @@ def steps(exercises: list[Exercise]) -> list[dict[str, Any]]:
     """Cells that hand in the reference of each exercise, each followed by its exercise at one case."""
     found: list[dict[str, Any]] = []
     for exercise in exercises:
-        source = f"from gpulab.exercises import registry\nanswer = registry.reference({exercise.name!r})"
+        source = f"from gpulab.checks import registry\nanswer = registry.reference({exercise.name!r})"
         found.append({"cell": exercise.name, "source": source})
         found.append(exercise_step(question(exercise), exercise, exercise.cases[:1], [1]))
     return found

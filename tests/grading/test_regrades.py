@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from grading import classroom
 from grading.__main__ import main
-from grading.course import Course
-from grading.sandbox import Limits
-from grading.verdicts import Store
+from grading.core.course import Course
+from grading.core.sandbox import Limits
+from grading.core.verdicts import Store
+from grading.lms import classroom
 from tests.grading.conftest import LAB, Class
 
 

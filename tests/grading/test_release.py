@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from grading import release as releasing
 from grading.__main__ import main
-from grading.course import Course
-from grading.errors import ReleaseError
-from grading.release import current_files, differences, release, released_files
+from grading.authoring import release as releasing
+from grading.authoring.release import current_files, differences, release, released_files
+from grading.core.course import Course
+from grading.core.errors import ReleaseError
 from tests.grading.conftest import LAB
 
 SOURCE = f"solutions/{LAB}/{LAB}.py"
@@ -128,7 +128,7 @@ def test_the_number_of_a_lab_is_name_enough(course: Course, capsys: pytest.Captu
 
 
 def test_what_stands_beside_the_labs_is_released_and_held_to_its_source(course: Course) -> None:
-    from grading.release import page_differences, release_pages
+    from grading.authoring.release import page_differences, release_pages
 
     (course.solutions / "index.py").write_text(
         "# ---\n# jupyter:\n#   kernelspec:\n#     display_name: Python 3\n#     language: python\n"

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from grading import rendering
-from grading.limited import Kept
-from grading.notebooks import LARGEST_CELL
-from grading.rendering import CLASS, TAGS, answer, code, formatted
+from grading.core.limited import Kept
+from grading.core.notebooks import LARGEST_CELL
+from grading.lms import rendering
+from grading.lms.rendering import CLASS, TAGS, answer, code, formatted
 from tests.grading import pages
 from tests.grading.conftest import Class, cell_of
 from tests.grading.payloads import HOST, PAYLOADS, RUN, SVG

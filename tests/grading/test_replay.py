@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from gpulab.exercises import find, registry
-from gpulab.exercises.spec import Case
-from grading import sandbox
-from grading.judge import exercise_step, job_bytes, judge_cases
-from grading.notebooks import Question
-from grading.replay import ReplayJob, verdicts
-from grading.sandbox import Limits
-from grading.verdicts import ExerciseVerdict
+from gpulab.checks import find, registry
+from gpulab.checks.spec import Case
+from grading.core import sandbox
+from grading.core.judge import exercise_step, job_bytes, judge_cases
+from grading.core.notebooks import Question
+from grading.core.replay import ReplayJob, verdicts
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict
 
 GREETING = "import numpy as np\nfrom gpulab import cuda\n"
 SEED = 12345
@@ -151,7 +151,7 @@ def test_the_record_without_a_change_passes(recorded: bytes) -> None:
 
 
 def test_a_forged_source_file_shows_no_line_of_a_file_of_the_judge(recorded: bytes) -> None:
-    reference = Path(registry.__file__).with_name("references") / "lab_04_memory_hierarchy.py"
+    reference = Path(registry.__file__).parents[1] / "content/lab_04_memory_hierarchy/references/exercises.py"
 
     def change(lines: list[Any]) -> None:
         kernel = of_kind(lines, "kernel")
@@ -217,7 +217,7 @@ def test_a_record_that_is_no_record_costs_the_points_and_says_so(recorded: bytes
 @pytest.mark.usefixtures("needs_sandbox")
 def test_a_reference_submitted_as_an_answer_is_not_there() -> None:
     name = "memory.sectors"
-    source = f"from gpulab.exercises import registry\nsectors = registry.reference({name!r})"
+    source = f"from gpulab.checks import registry\nsectors = registry.reference({name!r})"
     steps: list[Any] = [{"cell": "c0", "source": source}]
     steps.append(exercise_step(question(name), find(name), last_case(name), [SEED]))
     content = sandbox.record(job_bytes({"patience": 20, "steps": steps}), Limits(seconds=60)).content

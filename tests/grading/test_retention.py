@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from grading import gradebook, retention
 from grading.__main__ import main
-from grading.course import Course
-from grading.exports import as_csv
-from grading.graft import graft
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.core.course import Course
+from grading.core.graft import graft
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.lms import gradebook, retention
+from grading.lms.exports import as_csv
 from tests.grading.conftest import LAB, Class
 
 HANDED_IN = {"ann": "2026-06-01 10:00:00 UTC", "bob": "2027-06-01 10:00:00 UTC", "cy": ""}

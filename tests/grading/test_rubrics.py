@@ -8,12 +8,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grading import gradebook, rubrics
-from grading.course import Course
-from grading.errors import ReleaseError
-from grading.graft import graft
-from grading.release import released_files
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.authoring.release import released_files
+from grading.core.course import Course
+from grading.core.errors import ReleaseError
+from grading.core.graft import graft
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.lms import gradebook, rubrics
 from tests.grading.conftest import LAB, Class
 
 COURSE = Course()

@@ -6,10 +6,10 @@ import io
 
 from rich.console import Console
 
-from grading import screen
-from grading.classroom import ClassResult, Lab, Task
-from grading.notebooks import Question
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict
+from grading.core.notebooks import Question
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict
+from grading.lms import screen
+from grading.lms.classroom import ClassResult, Lab, Task
 
 ASKED = (Question("copy-check", "memory.copy", "copy", 4.0), Question("s", "memory.sectors", "sectors", 3.0))
 

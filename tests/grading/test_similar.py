@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grading.__main__ import main
-from grading.similar import features, pairs, side_by_side
+from grading.lms.similar import features, pairs, side_by_side
 from tests.grading.conftest import LAB, Class
 
 USUAL = """

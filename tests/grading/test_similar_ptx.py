@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grading import similar
 from grading.__main__ import main
-from grading.similar_ptx import runs, runs_of_trace
+from grading.lms import similar
+from grading.lms.similar_ptx import runs, runs_of_trace
 from tests.grading.conftest import LAB, Class
 from tests.grading.test_similar import ODD, OTHER, USUAL
 

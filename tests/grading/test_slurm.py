@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from grading import classroom, environment
-from grading.course import ROOT
-from grading.sandbox import Limits
+from grading.core import environment
+from grading.core.course import ROOT
+from grading.core.sandbox import Limits
+from grading.lms import classroom
 from tests.grading.conftest import LAB, Class
 from tests.setup.environments import run
 

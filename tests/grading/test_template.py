@@ -18,14 +18,14 @@ from typing import Any
 import psutil
 import pytest
 
-from gpulab.exercises import find
-from gpulab.exercises.spec import Case
-from grading import sandbox
-from grading.course import ROOT
-from grading.judge import Judge, exercise_step
-from grading.notebooks import Question
-from grading.sandbox import Limits, Outcome
-from grading.traces import read_trace
+from gpulab.checks import find
+from gpulab.checks.spec import Case
+from grading.core import sandbox
+from grading.core.course import ROOT
+from grading.core.judge import Judge, exercise_step
+from grading.core.notebooks import Question
+from grading.core.sandbox import Limits, Outcome
+from grading.core.traces import read_trace
 
 QUICK = Limits(seconds=30, patience=10)
 COPY = """
@@ -253,7 +253,7 @@ def test_what_is_stopped_ends_at_once_and_the_next_one_is_recorded(template: psu
 
 COORDINATOR = """
 import sys
-from grading.sandbox import Limits, record
+from grading.core.sandbox import Limits, record
 sys.stdin.readline()
 record(sys.argv[1].encode(), Limits(seconds=60))
 """

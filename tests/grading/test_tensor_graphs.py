@@ -11,14 +11,14 @@ import pytest
 
 pytest.importorskip("torch")
 
-from gpulab.exercises import Array, Budget, Case, Exercise, registry
-from gpulab.exercises.operators import COMMON
-from grading import sandbox
-from grading.judge import exercise_step, job_bytes
-from grading.notebooks import Question
-from grading.replay import ReplayJob, verdicts
-from grading.sandbox import Limits
-from grading.verdicts import ExerciseVerdict
+from gpulab.checks import Array, Budget, Case, Exercise, registry
+from gpulab.checks.operators import COMMON
+from grading.core import sandbox
+from grading.core.judge import exercise_step, job_bytes
+from grading.core.notebooks import Question
+from grading.core.replay import ReplayJob, verdicts
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict
 
 SEED = 12345
 NAME = "toy.rows"
@@ -56,7 +56,7 @@ ANSWERS = {
     "stub": "def rows(table, rows, seen):\n    raise NotImplementedError()",
     "reads a file": RIGHT.replace("return", "torch.from_file('/etc/passwd', size=10)\n    return"),
     "loads the reference": RIGHT.replace(
-        "return", "from gpulab.exercises import registry; registry.reference('memory.copy')\n    return"
+        "return", "from gpulab.checks import registry; registry.reference('memory.copy')\n    return"
     ),
 }
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gpulab.exercises.run import reference_device
-from grading.errors import TraceError
-from grading.replay import compiled
-from grading.traces import read_trace
+from gpulab.checks.run import reference_device
+from grading.core.errors import TraceError
+from grading.core.replay import compiled
+from grading.core.traces import read_trace
 
 PTX = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }"
 KERNEL: dict[str, Any] = {

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from grading.__main__ import main
-from grading.course import Course
-from grading.prove import prove, wrong_files
-from grading.typical import Typical, fails_alike, general, typical
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.authoring.prove import prove, wrong_files
+from grading.authoring.typical import Typical, fails_alike, general, typical
+from grading.core.course import Course
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
 from tests.grading.conftest import LAB
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grading.verdicts import ExerciseVerdict, Line, NotebookVerdict, as_text
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, as_text
 
 
 def text_of(exercise: str, *cases: str) -> str:

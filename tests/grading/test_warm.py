@@ -9,13 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gpulab.exercises import find
-from gpulab.exercises.spec import Case
-from grading.course import ROOT
-from grading.judge import exercise_step, job_bytes, warm_modules
-from grading.notebooks import Question
-from grading.replay import ReplayJob
-from grading.sandbox import Limits, record
+from gpulab.checks import find
+from gpulab.checks.spec import Case
+from grading.core.course import ROOT
+from grading.core.judge import exercise_step, job_bytes, warm_modules
+from grading.core.notebooks import Question
+from grading.core.replay import ReplayJob
+from grading.core.sandbox import Limits, record
 
 COPY = """
 from gpulab import cuda
@@ -30,7 +30,7 @@ import json, pickle, sys
 for name in sys.argv[2:]:
     __import__(name)
 before = set(sys.modules)
-from grading.replay import verdicts
+from grading.core.replay import verdicts
 found = list(verdicts(pickle.load(open(sys.argv[1], "rb"))))
 print(json.dumps([found[0].points, sorted(set(sys.modules) - before)]))
 """
@@ -51,7 +51,9 @@ def test_a_replay_after_the_warm_modules_imports_nothing_large(tmp_path: Path) -
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     points, late = json.loads(done.stdout)
     assert points == 4
-    assert not [name for name in late if name.startswith(("cuda.", "gpulab.simt", "gpulab.exercises.lab"))]
+    assert not [
+        name for name in late if name.startswith(("cuda.", "gpulab.simulator.simt", "gpulab.checks.lab"))
+    ]
     assert "torch" not in late
 
 
@@ -60,8 +62,8 @@ import pickle, sys
 if __name__ == "__mp_main__":
     open("imported", "w").close()
 if __name__ == "__main__":
-    from grading.judge import Judge
-    from grading.sandbox import Limits
+    from grading.core.judge import Judge
+    from grading.core.sandbox import Limits
     print(Judge(b"", Limits())._replay(pickle.load(open("job", "rb")))[0].points)
 """
 
@@ -78,5 +80,5 @@ def test_a_replay_does_not_import_the_main_module(tmp_path: Path) -> None:
 
 def test_pytorch_is_imported_only_for_labs_that_need_it() -> None:
     torch = Question("fold-check", "pytorch.fold", "fold", 4)
-    assert "grading.warm_torch" in warm_modules([ASKED, torch])
-    assert "grading.warm_torch" not in warm_modules([ASKED])
+    assert "grading.core.warm_torch" in warm_modules([ASKED, torch])
+    assert "grading.core.warm_torch" not in warm_modules([ASKED])

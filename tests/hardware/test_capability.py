@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpulab import hardware
-from gpulab.hardware import Capability, capability
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import Capability, capability
 
 KIB = 1024
 each = pytest.mark.parametrize("cap", hardware.TABLE.values(), ids=str)

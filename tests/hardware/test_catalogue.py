@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpulab import hardware
-from gpulab.hardware import UnknownGPU
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import UnknownGPU
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gpulab.hardware import UnknownGPU, compare
+from gpulab.simulator.hardware import UnknownGPU, compare
 
 
 def test_text_and_html_say_the_same() -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpulab import hardware
-from gpulab.hardware import GPU, Figure, Source, pipelines
-from gpulab.hardware.sources import GUIDE, VOLTA_PAPER
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import GPU, Figure, Source, pipelines
+from gpulab.simulator.hardware.sources import GUIDE, VOLTA_PAPER
 
 # Vendors round their rates to two or three digits; H200's 34 TFLOP/s of float64 are 33.45.
 ROUNDING = 0.02

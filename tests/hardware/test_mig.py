@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab import hardware
-from gpulab.hardware import MIG_PROFILES
-from gpulab.hardware.mig import COMPUTE_SLICES, MEMORY_SLICES
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import MIG_PROFILES
+from gpulab.simulator.hardware.mig import COMPUTE_SLICES, MEMORY_SLICES
 
 
 def most(name: str) -> int:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import hardware
-from gpulab.hardware import Capability, occupancy
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import Capability, occupancy
 
 KIB = 1024
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from gpulab import hardware
-from gpulab.hardware import (
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import (
     ACCELERATORS,
     CPU,
     CPUS,

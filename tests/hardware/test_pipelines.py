@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.hardware import pipelines
-from gpulab.hardware.sources import ASSUMED
-from gpulab.machine import PIPES
+from gpulab.analysis.machine import PIPES
+from gpulab.simulator.hardware import pipelines
+from gpulab.simulator.hardware.sources import ASSUMED
 
 DOCS = Path(__file__).parents[2] / "docs" / "time_model.md"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab import hardware
-from gpulab.hardware import pipelines
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import pipelines
 
 # float32 and float64 products and sums, int32 sums, int32 products, pairs of float16 (two results each),
 # reciprocals and other special functions, warp shuffles.

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import hardware
-from gpulab.hardware import roofline
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import roofline
 
 
 def test_the_ridge_of_an_a100_is_where_the_roofs_meet() -> None:

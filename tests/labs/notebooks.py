@@ -14,12 +14,12 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from gpulab.exercises.spec import Array, Case, Exercise
-from gpulab.global_names import bound_and_used
-from grading.course import sources
-from grading.graft import cells_to_run
-from grading.preprocessors import StableIds
-from grading.release import released_notebook
+from gpulab.checks.spec import Array, Case, Exercise
+from gpulab.foundation.global_names import bound_and_used
+from grading.authoring.release import released_notebook
+from grading.core.course import sources
+from grading.core.graft import cells_to_run
+from grading.core.notebooks import with_stable_ids
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,13 +31,18 @@ def labs() -> tuple[str, ...]:
     )
 
 
+def names(lab: str) -> list[str]:
+    """The names of a lab's notebooks."""
+    return [source.stem for source in sources(ROOT / "solutions" / lab)]
+
+
 @cache
 def notebooks(lab: str, released: bool = False) -> dict[str, NotebookNode]:
     """The notebooks of a lab by name, with their solutions or as learners get them."""
     return {
         source.stem: released_notebook(source)
         if released
-        else StableIds().preprocess(jupytext.read(source), {"unique_key": source.stem})[0]
+        else with_stable_ids(jupytext.read(source), source.stem)
         for source in sources(ROOT / "solutions" / lab)
     }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpulab
-from grading.prove import wrong_file
+from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LABS = ("00_start_here", "03_cuda_with_numba")

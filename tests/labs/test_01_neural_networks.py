@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab.exercises import WrongAnswer, cases, find
-from gpulab.exercises import lab_01_neural_networks as lab
-from gpulab.exercises.references import lab_01_neural_networks as references
-from gpulab.exercises.spec import EVERY
-from gpulab.models import known
-from grading.judge import judge_cases
+from gpulab.checks import WrongAnswer, cases, find
+from gpulab.checks.spec import EVERY
+from gpulab.content.lab_01_neural_networks import exercises as lab
+from gpulab.content.lab_01_neural_networks.references import exercises as references
+from gpulab.subjects.models import known
+from grading.core.judge import judge_cases
 from tests.labs import notebooks
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from gpulab.models import gpt  # noqa: E402
-from gpulab.models.config import Config  # noqa: E402
+from gpulab.subjects.models import gpt  # noqa: E402
+from gpulab.subjects.models.config import Config  # noqa: E402
 
 
 def question(exercise: str, case: str) -> tuple:

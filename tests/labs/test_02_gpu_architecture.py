@@ -10,16 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpulab
-from gpulab import cuda, hardware
-from gpulab.exercises import registry
-from gpulab.exercises.lab_02_gpu_architecture import (
+from gpulab import cuda
+from gpulab.checks import registry
+from gpulab.content.lab_02_gpu_architecture.exercises import (
     bytes_under_way,
     clear_of_whole_numbers,
     program_questions,
     sm_limits,
 )
-from gpulab.exercises.references.lab_02_gpu_architecture import active_blocks, break_even, issue, warps_needed
-from grading.prove import wrong_file
+from gpulab.content.lab_02_gpu_architecture.references.exercises import (
+    active_blocks,
+    break_even,
+    issue,
+    warps_needed,
+)
+from gpulab.simulator import hardware
+from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "02_gpu_architecture"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.exercises import registry
-from gpulab.exercises.references.lab_04_memory_hierarchy import sectors, ways
+from gpulab.checks import registry
+from gpulab.content.lab_04_memory_hierarchy.references.exercises import sectors, ways
 from gpulab.plot import Request
-from grading.prove import wrong_file
+from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "04_memory_hierarchy"

@@ -10,11 +10,11 @@ from numba import float32, int32
 
 import gpulab
 from gpulab import cuda
-from gpulab import device as devices
-from gpulab.exercises import cases, registry, showing
-from gpulab.exercises.run import run
-from gpulab.profile.watch import Watch
-from grading.prove import wrong_file
+from gpulab.analysis.profile.watch import Watch
+from gpulab.checks import cases, registry, showing
+from gpulab.checks.run import run
+from gpulab.simulator import device as devices
+from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "05_reductions_scans_softmax"

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab import cuda, hardware
+from gpulab import cuda
 from gpulab import cupy as cp
-from gpulab.exercises import find, registry
-from grading.prove import wrong_file
+from gpulab.checks import find, registry
+from gpulab.simulator import hardware
+from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "06_matrix_multiplication"

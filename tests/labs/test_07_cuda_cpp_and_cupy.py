@@ -8,14 +8,14 @@ import pytest
 import gpulab
 from gpulab import cupy as cp
 from gpulab import plot
-from gpulab.exercises import find
-from gpulab.exercises.lab_07_cuda_cpp import LARGE_STEP, MIX_CASES, STEP, mix_questions
-from gpulab.exercises.lab_07_cupy import STAGES, shortest
-from gpulab.exercises.references.lab_07_cuda_cpp import mix
-from gpulab.exercises.references.lab_07_cupy import pipeline as run_plan
-from gpulab.exercises.spec import WrongAnswer
-from gpulab.profile.engines import Operation, makespan
-from grading.prove import wrong_file
+from gpulab.analysis.profile.engines import Operation, makespan
+from gpulab.checks import find
+from gpulab.checks.spec import WrongAnswer
+from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import LARGE_STEP, MIX_CASES, STEP, mix_questions
+from gpulab.content.lab_07_cuda_cpp_and_cupy.cupy import STAGES, shortest
+from gpulab.content.lab_07_cuda_cpp_and_cupy.references.cuda_cpp import mix
+from gpulab.content.lab_07_cuda_cpp_and_cupy.references.cupy import pipeline as run_plan
+from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
 
 LAB = "07_cuda_cpp_and_cupy"

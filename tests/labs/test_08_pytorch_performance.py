@@ -9,8 +9,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulab.exercises import cases, find  # noqa: E402
-from gpulab.exercises.lab_08_pytorch_performance import (  # noqa: E402
+from gpulab.analysis.profile.tensors import TensorReport  # noqa: E402
+from gpulab.checks import cases, find  # noqa: E402
+from gpulab.checks.registry import predictions  # noqa: E402
+from gpulab.checks.run import explain  # noqa: E402
+from gpulab.checks.tensor_graphs import record, replay  # noqa: E402
+from gpulab.content.lab_08_pytorch_performance.exercises import (  # noqa: E402
     ClockedGPU,
     activation_bytes,
     facts_of,
@@ -18,16 +22,12 @@ from gpulab.exercises.lab_08_pytorch_performance import (  # noqa: E402
     one_pass,
     place_questions,
 )
-from gpulab.exercises.references.lab_08_pytorch_performance import place as arena  # noqa: E402
-from gpulab.exercises.registry import predictions  # noqa: E402
-from gpulab.exercises.run import explain  # noqa: E402
-from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
-from gpulab.profile.tensors import TensorReport  # noqa: E402
-from grading.graft import graft  # noqa: E402
-from grading.judge import Judge  # noqa: E402
-from grading.notebooks import questions  # noqa: E402
-from grading.prove import wrong_file  # noqa: E402
-from grading.sandbox import Limits  # noqa: E402
+from gpulab.content.lab_08_pytorch_performance.references.exercises import place as arena  # noqa: E402
+from grading.authoring.prove import wrong_file  # noqa: E402
+from grading.core.graft import graft  # noqa: E402
+from grading.core.judge import Judge  # noqa: E402
+from grading.core.notebooks import questions  # noqa: E402
+from grading.core.sandbox import Limits  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "08_pytorch_performance"

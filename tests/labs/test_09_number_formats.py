@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab import numerics
-from gpulab.exercises import registry
-from gpulab.exercises.references.lab_09_number_formats import order
+from gpulab.checks import registry
+from gpulab.content.lab_09_number_formats.references.exercises import order
+from gpulab.subjects import numerics
 from tests.labs import notebooks
 
 LAB = "09_number_formats"

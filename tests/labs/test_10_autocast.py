@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from gpulab.exercises.lab_10_mixed_precision import IN_PLACE, LONG, SAME, SHORT, WIDEST
-from gpulab.exercises.references.lab_10_mixed_precision import dtypes
+from gpulab.content.lab_10_mixed_precision.exercises import IN_PLACE, LONG, SAME, SHORT, WIDEST
+from gpulab.content.lab_10_mixed_precision.references.exercises import dtypes
 
 
 def operation(name: str, inputs: list[torch.Tensor]) -> torch.Tensor:

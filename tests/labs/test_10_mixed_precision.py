@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import gpulab
-from gpulab import numerics
-from gpulab.exercises.lab_10_mixed_precision import (
-    STEPS,
-    packed,
-)
-from gpulab.exercises.references.lab_10_mixed_precision import recipe, scaler, states, static
-from gpulab.exercises.spec import WrongAnswer
-from gpulab.models.emulate import emulate, rounded
+from gpulab.checks.spec import WrongAnswer
+from gpulab.content.lab_10_mixed_precision.exercises import STEPS, packed
+from gpulab.content.lab_10_mixed_precision.references.exercises import recipe, scaler, states, static
+from gpulab.subjects import numerics
+from gpulab.subjects.models.emulate import emulate, rounded
 from tests.labs import notebooks
 
 LAB = "10_mixed_precision"

@@ -15,10 +15,11 @@ import triton.language as tl  # noqa: E402
 
 import gpulab  # noqa: E402
 from gpulab import cuda, triton  # noqa: E402
-from gpulab import device as devices  # noqa: E402
-from gpulab.compile.inductor import inductor  # noqa: E402
-from gpulab.exercises import cases, registry  # noqa: E402
-from gpulab.exercises.lab_11_triton_and_fusion import (  # noqa: E402
+from gpulab.analysis.profile.watch import Watch  # noqa: E402
+from gpulab.checks import cases, registry  # noqa: E402
+from gpulab.checks.run import run  # noqa: E402
+from gpulab.checks.spec import WrongAnswer  # noqa: E402
+from gpulab.content.lab_11_triton_and_fusion.exercises import (  # noqa: E402
     FEWEST,
     GRAPHS,
     WAVE,
@@ -26,11 +27,10 @@ from gpulab.exercises.lab_11_triton_and_fusion import (  # noqa: E402
     row_after_row,
     unfused,
 )
-from gpulab.exercises.references.lab_11_triton_and_fusion import cost, uniform  # noqa: E402
-from gpulab.exercises.run import run  # noqa: E402
-from gpulab.exercises.spec import WrongAnswer  # noqa: E402
-from gpulab.profile.watch import Watch  # noqa: E402
-from grading.prove import wrong_file  # noqa: E402
+from gpulab.content.lab_11_triton_and_fusion.references.exercises import cost, uniform  # noqa: E402
+from gpulab.simulator import device as devices  # noqa: E402
+from gpulab.simulator.compile.inductor import inductor  # noqa: E402
+from grading.authoring.prove import wrong_file  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "11_triton_and_fusion"

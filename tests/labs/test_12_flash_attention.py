@@ -13,18 +13,19 @@ from numba import float32
 torch = pytest.importorskip("torch")
 
 import gpulab  # noqa: E402
-from gpulab import cuda, hardware  # noqa: E402
-from gpulab.exercises import cases, find, registry  # noqa: E402
-from gpulab.exercises.lab_12_attention import (  # noqa: E402
+from gpulab import cuda  # noqa: E402
+from gpulab.checks import cases, find, registry  # noqa: E402
+from gpulab.checks.tensor_graphs import record, replay  # noqa: E402
+from gpulab.content.lab_12_flash_attention.attention import (  # noqa: E402
     all_pairs_flops,
     eager_bytes,
     flash_bytes,
     seen,
     visited_flops,
 )
-from gpulab.exercises.references import lab_12_attention as references  # noqa: E402
-from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
-from grading.prove import wrong_file  # noqa: E402
+from gpulab.content.lab_12_flash_attention.references import attention as references  # noqa: E402
+from gpulab.simulator import hardware  # noqa: E402
+from grading.authoring.prove import wrong_file  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "12_flash_attention"

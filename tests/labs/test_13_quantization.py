@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab import cuda
-from gpulab.exercises import registry
-from gpulab.exercises.lab_13_quantization import (
+from gpulab.analysis.profile import profile
+from gpulab.checks import registry
+from gpulab.content.lab_13_quantization.exercises import (
     awq_questions,
     clear,
     clip_questions,
     gptq_questions,
     smooth_questions,
 )
-from gpulab.exercises.references.lab_13_quantization import awq, clip, codes_of, gptq, grid, smooth
-from gpulab.models import text
-from gpulab.models.outliers import plant_outliers
-from gpulab.models.pretrained import fresh, story_nats, trained
-from gpulab.profile import profile
+from gpulab.content.lab_13_quantization.references.exercises import awq, clip, codes_of, gptq, grid, smooth
+from gpulab.subjects.models import text
+from gpulab.subjects.models.outliers import plant_outliers
+from gpulab.subjects.models.pretrained import fresh, story_nats, trained
 from tests.labs import notebooks
 
 LAB = "13_quantization"

@@ -19,13 +19,13 @@ from torch.nn import functional as F
 from torch.nn.utils import prune
 
 import gpulab
-from gpulab.exercises import find
-from gpulab.exercises.lab_14_compression_and_finetuning import PAIRS, sparse_sectors
-from gpulab.exercises.references.lab_14_compression_and_finetuning import amounts, pack24, workload
-from gpulab.exercises.spec import WrongAnswer
-from gpulab.models.config import Config
-from gpulab.models.gpt import GPT, parameters
-from grading.judge import judge_cases
+from gpulab.checks import find
+from gpulab.checks.spec import WrongAnswer
+from gpulab.content.lab_14_compression_and_finetuning.exercises import PAIRS, sparse_sectors
+from gpulab.content.lab_14_compression_and_finetuning.references.exercises import amounts, pack24, workload
+from gpulab.subjects.models.config import Config
+from gpulab.subjects.models.gpt import GPT, parameters
+from grading.core.judge import judge_cases
 from tests.labs import notebooks
 
 LAB = "14_compression_and_finetuning"

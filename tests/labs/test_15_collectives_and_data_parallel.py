@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from torch.utils.data import DistributedSampler
 
 import gpulab
-from gpulab.exercises import find
-from gpulab.exercises.lab_15_collectives_and_data_parallel import (
+from gpulab.checks import find
+from gpulab.checks.spec import WrongAnswer
+from gpulab.content.lab_15_collectives_and_data_parallel.exercises import (
     backward,
     bucket_questions,
     longest_share,
 )
-from gpulab.exercises.references import lab_15_collectives_and_data_parallel as expected
-from gpulab.exercises.spec import WrongAnswer
+from gpulab.content.lab_15_collectives_and_data_parallel.references import exercises as expected
 from tests.labs import notebooks
 
 LAB = "15_collectives_and_data_parallel"
@@ -272,7 +272,7 @@ def test_a_stale_gradient_runs_away_where_the_notebook_says():
 
 
 def test_the_judge_has_other_sizes_than_the_check():
-    from grading.judge import judge_cases
+    from grading.core.judge import judge_cases
 
     for name in ("collective.all_reduce", "collective.halving", "parallel.exchange"):
         exercise = find(name)

@@ -11,12 +11,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from gpulab import distributed, hardware
-from gpulab.distributed import costs
-from gpulab.distributed.offload import carry_out
-from gpulab.exercises import lab_16_sharded_training as lab
-from gpulab.exercises.references import lab_16_sharded_training as references
-from gpulab.exercises.registry import predictions
+from gpulab.checks.registry import predictions
+from gpulab.content.lab_16_sharded_training import exercises as lab
+from gpulab.content.lab_16_sharded_training.references import exercises as references
+from gpulab.simulator import hardware
+from gpulab.subjects import distributed
+from gpulab.subjects.distributed import costs
+from gpulab.subjects.distributed.offload import carry_out
 from tests.labs import notebooks
 
 LAB = "16_sharded_training"

@@ -13,14 +13,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import distributed, hardware
-from gpulab.distributed import costs
-from gpulab.distributed.layouts import WAYS, NoLayout, cost
-from gpulab.distributed.pipelines import Run, Work, simulate
-from gpulab.exercises import registry
-from gpulab.exercises.lab_17_model_parallelism import CLUSTER, MODELS, OTHERS, SEVERAL
-from gpulab.exercises.references.lab_17_model_parallelism import best, gelu, least, mlp, schedule, zero_bubble
-from gpulab.exercises.references.lab_17_model_parallelism import layout as judged
+from gpulab.checks import registry
+from gpulab.content.lab_17_model_parallelism.exercises import CLUSTER, MODELS, OTHERS, SEVERAL
+from gpulab.content.lab_17_model_parallelism.references.exercises import (
+    best,
+    gelu,
+    least,
+    mlp,
+    schedule,
+    zero_bubble,
+)
+from gpulab.content.lab_17_model_parallelism.references.exercises import layout as judged
+from gpulab.simulator import hardware
+from gpulab.subjects import distributed
+from gpulab.subjects.distributed import costs
+from gpulab.subjects.distributed.layouts import WAYS, NoLayout, cost
+from gpulab.subjects.distributed.pipelines import Run, Work, simulate
 from tests.labs import notebooks
 
 LAB = "17_model_parallelism"

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpulab
-from gpulab import distributed
-from gpulab.exercises import lab_18_clusters_and_reliability as asked
-from gpulab.exercises import registry
-from gpulab.exercises.references import lab_18_clusters_and_reliability as references
-from gpulab.exercises.spec import WrongAnswer
+from gpulab.checks import registry
+from gpulab.checks.spec import WrongAnswer
+from gpulab.content.lab_18_clusters_and_reliability import exercises as asked
+from gpulab.content.lab_18_clusters_and_reliability.references import exercises as references
+from gpulab.subjects import distributed
 from tests.labs import notebooks
 
 LAB = "18_clusters_and_reliability"

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpulab
-from gpulab.exercises import cases, registry
-from gpulab.exercises import lab_19_decoding as asked
-from gpulab.exercises.references import lab_19_decoding as references
+from gpulab.checks import cases, registry
+from gpulab.content.lab_19_llm_inference import decoding as asked
+from gpulab.content.lab_19_llm_inference.references import decoding as references
 from tests.labs import notebooks
 
 LAB, PART = "19_llm_inference", "19_llm_inference_b"

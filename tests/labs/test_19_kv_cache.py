@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import gpulab  # noqa: E402
-from gpulab import cuda, hardware  # noqa: E402
-from gpulab.exercises import cases, find  # noqa: E402
-from gpulab.exercises.lab_19_kv_cache import (  # noqa: E402
+from gpulab import cuda  # noqa: E402
+from gpulab.checks import cases, find  # noqa: E402
+from gpulab.checks.spec import WrongAnswer  # noqa: E402
+from gpulab.checks.tensor_graphs import record, replay  # noqa: E402
+from gpulab.content.lab_19_llm_inference.kv_cache import (  # noqa: E402
     ALLOCATED,
     CACHE_OF_A_TOKEN,
     allocate_questions,
@@ -31,10 +33,9 @@ from gpulab.exercises.lab_19_kv_cache import (  # noqa: E402
     shape_of,
     split_bytes,
 )
-from gpulab.exercises.references import lab_19_kv_cache as references  # noqa: E402
-from gpulab.exercises.spec import WrongAnswer  # noqa: E402
-from gpulab.exercises.tensor_graphs import record, replay  # noqa: E402
-from grading.prove import wrong_file  # noqa: E402
+from gpulab.content.lab_19_llm_inference.references import kv_cache as references  # noqa: E402
+from gpulab.simulator import hardware  # noqa: E402
+from grading.authoring.prove import wrong_file  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "19_llm_inference"

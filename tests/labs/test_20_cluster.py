@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab.exercises import lab_20_cluster as asked
-from gpulab.exercises.references import lab_20_cluster as references
-from gpulab.exercises.spec import WrongAnswer
-from gpulab.hardware import MIG_PROFILES
-from gpulab.serving import cluster, manifests
+from gpulab.checks.spec import WrongAnswer
+from gpulab.content.lab_20_serving import cluster as asked
+from gpulab.content.lab_20_serving.references import cluster as references
+from gpulab.simulator.hardware import MIG_PROFILES
+from gpulab.subjects.serving import cluster, manifests
 from tests.labs import notebooks
 
 LAB = "20_serving"

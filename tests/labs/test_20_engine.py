@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpulab
-from gpulab import hardware, serving
-from gpulab.exercises import cases, find, lab_20_engine, registry
-from gpulab.exercises.references import lab_20_engine as references
-from gpulab.exercises.spec import Case
-from gpulab.serving import Machine, Work, metrics, policies, queues, traces
-from gpulab.serving.requests import to_data
+from gpulab.checks import cases, find, registry
+from gpulab.checks.spec import Case
+from gpulab.content.lab_20_serving import engine as lab_20_engine
+from gpulab.content.lab_20_serving.references import engine as references
+from gpulab.simulator import hardware
+from gpulab.subjects import serving
+from gpulab.subjects.serving import Machine, Work, metrics, policies, queues, traces
+from gpulab.subjects.serving.requests import to_data
 from tests.labs import notebooks
 
 LAB = "20_serving"
@@ -230,10 +232,10 @@ def test_the_predictions_with_an_answer_have_the_right_one():
 
 def test_a_policy_of_the_lab_gives_a_real_model_the_texts_that_it_gives_alone():
     torch = pytest.importorskip("torch")
-    from gpulab.models import text as words
-    from gpulab.models.config import Config
-    from gpulab.models.gpt import GPT, generate
-    from gpulab.serving.model import OnModel
+    from gpulab.subjects.models import text as words
+    from gpulab.subjects.models.config import Config
+    from gpulab.subjects.models.gpt import GPT, generate
+    from gpulab.subjects.serving.model import OnModel
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import hardware
-from gpulab.exercises import artefacts, registry
-from gpulab.exercises import lab_21_edge as asked
-from gpulab.exercises.references import lab_21_edge as references
-from gpulab.exercises.spec import WrongAnswer
+from gpulab.checks import artefacts, registry
+from gpulab.checks.spec import WrongAnswer
+from gpulab.content.lab_21_edge import exercises as asked
+from gpulab.content.lab_21_edge.references import exercises as references
+from gpulab.simulator import hardware
 from tests.labs import notebooks
 
 LAB = "21_edge"

@@ -13,8 +13,8 @@ import triton.language as tl  # noqa: E402
 
 import gpulab  # noqa: E402
 from gpulab import cuda, triton  # noqa: E402
-from gpulab.exercises import find, registry  # noqa: E402
-from gpulab.exercises.lab_22_attention import (  # noqa: E402
+from gpulab.checks import find, registry  # noqa: E402
+from gpulab.content.lab_22_capstones.attention import (  # noqa: E402
     attend,
     forward_bytes,
     forward_bytes_by_head,
@@ -23,7 +23,7 @@ from gpulab.exercises.lab_22_attention import (  # noqa: E402
     pairs,
     visits,
 )
-from gpulab.exercises.references.lab_22_attention import backward  # noqa: E402
+from gpulab.content.lab_22_capstones.references.attention import backward  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 
 LAB = "22_capstones"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpulab import hardware
-from gpulab.exercises import registry
+from gpulab.checks import registry
+from gpulab.simulator import hardware
 from tests.labs import notebooks
 
 NAME = "22_capstones_landscape"

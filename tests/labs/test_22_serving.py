@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import leaderboard, plot, serving
-from gpulab.exercises import cases, find, registry
-from gpulab.exercises.lab_22_serving import OFFLINE, ONLINE, SLO, TIMES, TRACES
-from gpulab.exercises.references.lab_22_serving import ours
-from gpulab.serving import metrics, traces
-from gpulab.serving.requests import from_data
+from gpulab import plot
+from gpulab.app import leaderboard
+from gpulab.checks import cases, find, registry
+from gpulab.content.lab_22_capstones.references.serving import ours
+from gpulab.content.lab_22_capstones.serving import OFFLINE, ONLINE, SLO, TIMES, TRACES
+from gpulab.subjects import serving
+from gpulab.subjects.serving import metrics, traces
+from gpulab.subjects.serving.requests import from_data
 from tests.labs import notebooks
 
 LAB = "22_capstones"

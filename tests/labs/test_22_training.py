@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from gpulab import hardware  # noqa: E402
-from gpulab.distributed import runs  # noqa: E402
-from gpulab.distributed.layouts import WAYS, NoLayout, cost  # noqa: E402
-from gpulab.distributed.runs import days, saving  # noqa: E402
-from gpulab.exercises import find  # noqa: E402
-from gpulab.exercises.lab_22_training import (  # noqa: E402
+from gpulab.checks import find  # noqa: E402
+from gpulab.checks.spec import WrongAnswer  # noqa: E402
+from gpulab.content.lab_22_capstones.references.training import interval, search, timetable, train  # noqa: E402
+from gpulab.content.lab_22_capstones.training import (  # noqa: E402
     CLUSTER,
     SEVERAL,
     activations,
@@ -27,9 +25,11 @@ from gpulab.exercises.lab_22_training import (  # noqa: E402
     tables,
     train_case,
 )
-from gpulab.exercises.references.lab_22_training import interval, search, timetable, train  # noqa: E402
-from gpulab.exercises.spec import WrongAnswer  # noqa: E402
-from gpulab.models import known  # noqa: E402
+from gpulab.simulator import hardware  # noqa: E402
+from gpulab.subjects.distributed import runs  # noqa: E402
+from gpulab.subjects.distributed.layouts import WAYS, NoLayout, cost  # noqa: E402
+from gpulab.subjects.distributed.runs import days, saving  # noqa: E402
+from gpulab.subjects.models import known  # noqa: E402
 from grading.cases.lab_22_training import CASES  # noqa: E402
 from tests.labs import notebooks  # noqa: E402
 

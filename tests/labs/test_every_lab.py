@@ -9,10 +9,10 @@ import time
 import pytest
 
 import gpulab
-from gpulab.exercises import cases, find, registry
-from gpulab.exercises.registry import of_lab
-from grading.judge import judge_cases
-from grading.prove import wrong_file
+from gpulab.checks import cases, find, registry
+from gpulab.checks.registry import of_lab
+from grading.authoring.prove import wrong_file
+from grading.core.judge import judge_cases
 from tests.labs import notebooks
 
 LABS = notebooks.labs()
@@ -139,7 +139,7 @@ def test_the_solution_passes_for_other_contents(lab, exercise, seed, solutions, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lab, name", [(lab, name) for lab in LABS for name in notebooks.notebooks(lab)])
+@pytest.mark.parametrize("lab, name", [(lab, name) for lab in LABS for name in notebooks.names(lab)])
 def test_the_notebook_runs_from_top_to_bottom(lab, name, tmp_path, monkeypatch):
     from nbclient import NotebookClient
 

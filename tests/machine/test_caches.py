@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import cuda, device, hardware
-from gpulab.hardware.figure import Figure
-from gpulab.machine.caches import LINE, SECTOR, WAYS, Caches, Traffic
-from gpulab.ptx import Instruction
+from gpulab import cuda
+from gpulab.analysis.machine.caches import LINE, SECTOR, WAYS, Caches, Traffic
+from gpulab.simulator import device, hardware
+from gpulab.simulator.hardware.figure import Figure
+from gpulab.simulator.ptx import Instruction
 
 A100 = hardware.find("A100")
 

@@ -10,10 +10,10 @@ import tempfile
 import pytest
 
 from gpulab import cupy as cp
-from gpulab.compile import ptxas
-from gpulab.compile.cuda_c import cuda_c_module
-from gpulab.compile.machine_code import disassembler
-from gpulab.machine import sass
+from gpulab.analysis.machine import sass
+from gpulab.simulator.compile import ptxas
+from gpulab.simulator.compile.cuda_c import cuda_c_module
+from gpulab.simulator.compile.machine_code import disassembler
 
 STRAIGHT = r"""
 extern "C" __global__ void kernel(const float* x, const float* y, float* out, int n) {

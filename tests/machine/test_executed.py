@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab import cuda, ptx
+from gpulab import cuda
 from gpulab import cupy as cp
-from gpulab.compile.cuda_c import cuda_c_module
-from gpulab.compile.machine_code import MachineInstruction
-from gpulab.compile.machine_code import sass as machine_code
-from gpulab.machine import PIPES, pipe_of, pipe_of_ptx, sass
-from gpulab.machine.blocks import split
-from gpulab.machine.executed import executed, marked
+from gpulab.analysis.machine import PIPES, pipe_of, pipe_of_ptx, sass
+from gpulab.analysis.machine.blocks import split
+from gpulab.analysis.machine.executed import executed, marked
+from gpulab.simulator import ptx
+from gpulab.simulator.compile.cuda_c import cuda_c_module
+from gpulab.simulator.compile.machine_code import MachineInstruction
+from gpulab.simulator.compile.machine_code import sass as machine_code
 
 
 @cuda.jit

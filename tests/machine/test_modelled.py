@@ -11,9 +11,9 @@ import pytest
 import gpulab
 from gpulab import cuda
 from gpulab import cupy as cp
-from gpulab.compile.machine_code import MachineInstruction
-from gpulab.machine import modelled, report
-from gpulab.machine.warp import cycles, latency_of, registers
+from gpulab.analysis.machine import modelled, report
+from gpulab.analysis.machine.warp import cycles, latency_of, registers
+from gpulab.simulator.compile.machine_code import MachineInstruction
 
 LATENCY = latency_of(shared=23, memory=500)
 

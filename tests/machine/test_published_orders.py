@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from gpulab import cupy as cp
-from gpulab import hardware
-from gpulab.hardware import Figure
-from gpulab.machine import modelled
+from gpulab.analysis.machine import modelled
+from gpulab.simulator import hardware
+from gpulab.simulator.hardware import Figure
 
 # S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance, 2022,
 # siboehm.com/articles/22/CUDA-MMM: float32, 4,096², on an RTX A6000 (GA102, as the RTX 3090), GFLOP/s.

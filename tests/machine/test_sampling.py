@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import cuda, device, hardware
-from gpulab.hardware.figure import Figure
-from gpulab.machine import modelled, sass
-from gpulab.machine.sampling import DRAWN, draw
+from gpulab import cuda
+from gpulab.analysis.machine import modelled, sass
+from gpulab.analysis.machine.sampling import DRAWN, draw
+from gpulab.simulator import device, hardware
+from gpulab.simulator.hardware.figure import Figure
 
 A100 = hardware.find("A100")
 # The same with an L2 of half a megabyte, which small arrays overflow.

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from torch.nn import functional as F  # noqa: E402
 
-from gpulab.models import gpt, known, text  # noqa: E402
-from gpulab.models.config import Config  # noqa: E402
+from gpulab.subjects.models import gpt, known, text  # noqa: E402
+from gpulab.subjects.models.config import Config  # noqa: E402
 
 LLAMA = {"positions": "rotary", "norm": "rms", "gated": True, "bias": False, "tied": False}
 FORMS = {

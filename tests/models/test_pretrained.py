@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from gpulab.models import gpt, outliers, pretrained, text  # noqa: E402
-from gpulab.models.config import Config  # noqa: E402
+from gpulab.subjects.models import gpt, outliers, pretrained, text  # noqa: E402
+from gpulab.subjects.models.config import Config  # noqa: E402
 
 TINY = pretrained.Recipe(
     config=Config(text.VOCABULARY, context=80, width=16, layers=1, heads=2), steps=3, rows=4

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.models import text
+from gpulab.subjects.models import text
 
 
 @given(st.integers(0, 2**31), st.integers(0, 500))

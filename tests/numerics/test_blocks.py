@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import numerics
+from gpulab.subjects import numerics
 
 BLOCKS = list(numerics.BLOCK_FORMATS)
 

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import numerics
+from gpulab.subjects import numerics
 
 THEIRS = {
     "BF16": ml_dtypes.bfloat16,

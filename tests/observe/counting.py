@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpulab import device, simt
-from gpulab.observe import Counters, Counts
-from gpulab.simt.errors import source_text
+from gpulab.simulator import device, simt
+from gpulab.simulator.observe import Counters, Counts
+from gpulab.simulator.simt.errors import source_text
 from tests.simt.launching import launch
 
 

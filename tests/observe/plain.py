@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpulab.simt import Access, Chunk, Observer
+from gpulab.simulator.simt import Access, Chunk, Observer
 
 WARP = 32
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gpulab import ptx, simt
-from gpulab.observe import COLUMNS, Counters
-from gpulab.simt import engine
+from gpulab.simulator import ptx, simt
+from gpulab.simulator.observe import COLUMNS, Counters
+from gpulab.simulator.simt import engine
 from tests.simt.drawing import seeds
 from tests.simt.launching import element, kernel
 from tests.simt.test_random_programs import BINS, SLOTS, Writer

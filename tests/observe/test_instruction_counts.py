@@ -277,7 +277,7 @@ def warp_sums(x, out):
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_shuffles_count_once_a_warp(schedule):
     """5 shuffles by 6 warps, all lanes; 5 sums a lane; the result is stored by 6 requests of one lane."""
-    from gpulab import device
+    from gpulab.simulator import device
 
     x, out = np.arange(192, dtype=np.float32), np.zeros(6, np.float32)
     with device.current().using(schedule=SCHEDULES[schedule]):
@@ -320,7 +320,7 @@ def test_a_loop_that_depends_on_data_keeps_a_warp_as_long_as_its_slowest_lane():
 
 
 def lines_of(counts, kind: str) -> list[str]:
-    from gpulab.simt.errors import source_text
+    from gpulab.simulator.simt.errors import source_text
 
     return [
         source_text(i.location)

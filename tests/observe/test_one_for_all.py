@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 
-from gpulab import simt
-from gpulab.observe import Races
-from gpulab.observe.uninitialised import Uninitialised
+from gpulab.simulator import simt
+from gpulab.simulator.observe import Races
+from gpulab.simulator.observe.uninitialised import Uninitialised
 from tests.simt.drawing import seeds
 from tests.simt.launching import kernel, launch
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gpulab.observe import patterns
+from gpulab.simulator.observe import patterns
 from tests.simt.drawing import seeds
 
 ROWS = 6

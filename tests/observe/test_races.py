@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab import cuda, device, simt
-from gpulab.observe import Race, Races
-from gpulab.observe.race import WRITE, Touch
-from gpulab.simt.errors import source_text
+from gpulab import cuda
+from gpulab.simulator import device, simt
+from gpulab.simulator.observe import Race, Races
+from gpulab.simulator.observe.race import WRITE, Touch
+from gpulab.simulator.simt.errors import source_text
 from tests.simt.launching import element, kernel, launch
 
 SCHEDULES = [simt.LOCKSTEP, simt.warp_serial(0), simt.warp_serial(5)]

@@ -16,9 +16,11 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from PIL import Image
 
-from gpulab import distributed, hardware, plot
-from gpulab.distributed.pipelines import Work, simulate
+from gpulab import plot
 from gpulab.plot import Coverage, Pass, Picture, Point, Request, Span, style
+from gpulab.simulator import hardware
+from gpulab.subjects import distributed
+from gpulab.subjects.distributed.pipelines import Work, simulate
 
 MODULES = (
     "accesses",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab import hardware
 from gpulab.plot import gpus
 from gpulab.plot.style import NothingToDraw
+from gpulab.simulator import hardware
 
 
 def test_each_figure_of_the_data_sheets_has_a_panel_with_a_bar_for_each_gpu():

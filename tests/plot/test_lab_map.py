@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import FancyBboxPatch
 
-from gpulab import course
-from gpulab.course import catalogue
+from gpulab.app import course
+from gpulab.app.course import catalogue
 from gpulab.plot.lab_map import Node, columns, direct, lab_map
 from gpulab.plot.style import NothingToDraw
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gpulab.observe import patterns
 from gpulab.plot.moving import Moving, WarpSectors, bundle
+from gpulab.simulator.observe import patterns
 from tests.conftest import find_browser
 from tests.plot.moving_samples import long_run, neighbours
 

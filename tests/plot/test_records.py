@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.observe import patterns
 from gpulab.plot import Coverage, Request
+from gpulab.simulator.observe import patterns
 
 LANE = np.arange(32)
 

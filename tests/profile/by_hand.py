@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpulab.observe import COLUMNS, Counts
-from gpulab.profile import Launch, Occupancy, Report, Roofline
-from gpulab.profile.tally import Tally
-from gpulab.ptx import Instruction, Location, Register
+from gpulab.analysis.profile import Launch, Occupancy, Report, Roofline
+from gpulab.analysis.profile.tally import Tally
+from gpulab.simulator.observe import COLUMNS, Counts
+from gpulab.simulator.ptx import Instruction, Location, Register
 
 Row = tuple[str, int, str, str, dict[str, int]]
 

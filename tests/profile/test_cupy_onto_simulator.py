@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab import simulated_cupy
-from gpulab.profile.cupy_onto_simulator import NoText
-from gpulab.profile.onto_simulator import arrays_there, onto_simulator
+from gpulab.analysis.profile.cupy_onto_simulator import NoText
+from gpulab.analysis.profile.onto_simulator import arrays_there, onto_simulator
+from gpulab.frontends import cupy as simulated_cupy
 
 cupy = pytest.importorskip("cupy", reason="CuPy itself is not installed")
 
@@ -93,8 +93,8 @@ def test_arrays_inside_the_arguments_of_a_launch_are_copied_over_and_back() -> N
 
 def test_a_check_takes_cupys_own_kernel_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     import gpulab
-    from gpulab import device
-    from gpulab.exercises import Array, Case, Exercise, Scalar, Shape, registry
+    from gpulab.checks import Array, Case, Exercise, Scalar, Shape, registry
+    from gpulab.simulator import device
 
     exercise = Exercise(
         name="toy.twice",

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gpulab.profile.display import (
+from gpulab.foundation.display import (
     Block,
     Card,
     Code,

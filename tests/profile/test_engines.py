@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.profile.engines import Operation, makespan, predecessors, schedule
+from gpulab.analysis.profile.engines import Operation, makespan, predecessors, schedule
 
 
 def chunked(chunks: int, streams: int, copy_engines: int = 2) -> list[Operation]:

@@ -12,8 +12,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 import gpulab  # noqa: E402
-from gpulab.profile.ledger import foreach_launches, ledger  # noqa: E402
-from gpulab.profile.tensors import COUNTS, TensorReport, record  # noqa: E402
+from gpulab.analysis.profile.ledger import foreach_launches, ledger  # noqa: E402
+from gpulab.analysis.profile.tensors import COUNTS, TensorReport, record  # noqa: E402
 
 
 def costs(run, *args) -> list[tuple]:

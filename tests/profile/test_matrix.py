@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.profile.matrix import matrix_dtype
-from gpulab.ptx import Instruction
+from gpulab.analysis.profile.matrix import matrix_dtype
+from gpulab.simulator.ptx import Instruction
 
 
 @pytest.mark.parametrize(

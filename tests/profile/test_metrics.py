@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.profile import METRICS, UnknownMetric
-from gpulab.profile.metrics import find_metric
-from gpulab.profile.report import Metrics
-from gpulab.profile.tally import Key, Tally
+from gpulab.analysis.profile import METRICS, UnknownMetric
+from gpulab.analysis.profile.metrics import find_metric
+from gpulab.analysis.profile.report import Metrics
+from gpulab.analysis.profile.tally import Key, Tally
 from tests.profile.by_hand import TRANSPOSE, counts, launch, report
 
 # Two requests to shared memory without conflict, two that are 32-way: 2 + 64 wavefronts where 4 would do.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numba import cuda as numba_cuda
 
-from gpulab import simulated_cuda
-from gpulab.profile.onto_simulator import arrays_there, onto_simulator
+from gpulab.analysis.profile.onto_simulator import arrays_there, onto_simulator
+from gpulab.frontends import cuda as simulated_cuda
 
 pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaPerformanceWarning")
 

@@ -101,7 +101,7 @@ def test_host_code_that_launches_nothing_is_told_so() -> None:
 
 
 def test_nothing_is_watched_any_more_after_a_fault() -> None:
-    from gpulab import device
+    from gpulab.simulator import device
 
     with pytest.raises(Exception, match="OutOfBounds"):
         gpulab.profile(

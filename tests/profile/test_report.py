@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.profile import METRICS, Report
+from gpulab.analysis.profile import METRICS, Report
 from tests.profile.by_hand import ROOFLINE, TEXTS, TRANSPOSE, launch, report
 from tests.profile.test_metrics import SHARED
 

@@ -9,9 +9,9 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl  # noqa: E402
 
-from gpulab import simulated_triton  # noqa: E402
-from gpulab.profile.onto_simulator import onto_simulator  # noqa: E402
-from gpulab.simulated_cuda import to_device  # noqa: E402
+from gpulab.analysis.profile.onto_simulator import onto_simulator  # noqa: E402
+from gpulab.frontends import triton as simulated_triton  # noqa: E402
+from gpulab.frontends.cuda import to_device  # noqa: E402
 
 
 @triton.jit

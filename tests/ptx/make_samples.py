@@ -20,7 +20,7 @@ SAMPLES, VALID = HERE / "samples", HERE / "valid"
 
 sys.path.insert(0, str(HERE.parents[1]))
 
-from gpulab import ptx  # noqa: E402
+from gpulab.simulator import ptx  # noqa: E402
 
 
 def numba_samples() -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab import ptx
+from gpulab.simulator import ptx
 
 REGISTERS = ".reg .b32 a, b, c, d, e, f; .reg .pred p, q;"
 

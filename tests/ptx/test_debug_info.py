@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.compile import cuda_c_module
-from gpulab.ptx import Register, parse, source_variables
+from gpulab.simulator.compile import cuda_c_module
+from gpulab.simulator.ptx import Register, parse, source_variables
 
 SOURCE = r"""
 struct Point { float x; float y; };

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpulab import ptx
+from gpulab.simulator import ptx
 from tests.ptx.test_listing import without_line_numbers
 
 TEXTS = [path.read_text() for path in sorted((Path(__file__).parent / "valid").glob("*.ptx"))]

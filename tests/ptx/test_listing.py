@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab import ptx
+from gpulab.simulator import ptx
 
 VALID = sorted((Path(__file__).parent / "valid").glob("*.ptx"))
 

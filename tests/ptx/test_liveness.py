@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import ptx
+from gpulab.simulator import ptx
 
 REGISTERS = [f"%r{number}" for number in range(4)]
 register = st.sampled_from(REGISTERS)

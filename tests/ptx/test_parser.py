@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab import ptx
+from gpulab.simulator import ptx
 from tests.ptx.make_samples import list_blocks
 
 HERE = Path(__file__).parent

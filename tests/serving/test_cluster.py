@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.serving import cluster
+from gpulab.subjects.serving import cluster
 
 
 def test_two_jobs_that_are_bound_in_turn_hold_everything_and_never_begin():

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import serving
-from gpulab.serving import InvalidDecision, Machine, Request, decisions
+from gpulab.subjects import serving
+from gpulab.subjects.serving import InvalidDecision, Machine, Request, decisions
 
 MACHINE = Machine(2, 50, block_tokens=2, step_tokens=30)
 TRACE = [Request(n, 0.7 * n, 5, 4, most=6) for n in range(6)]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import serving
-from gpulab.serving import Engine, InvalidDecision, Machine, Request, Units, policies, traces
+from gpulab.subjects import serving
+from gpulab.subjects.serving import Engine, InvalidDecision, Machine, Request, Units, policies, traces
 
 
 def first_come(state):

@@ -14,10 +14,10 @@ import torch
 
 pytest.importorskip("fastapi", reason="the extra `serving` is not installed")
 
-from gpulab.models import text
-from gpulab.models.config import Config
-from gpulab.models.gpt import GPT, generate
-from gpulab.serving import InvalidDecision, Machine, Request, http, load, metrics
+from gpulab.subjects.models import text
+from gpulab.subjects.models.config import Config
+from gpulab.subjects.models.gpt import GPT, generate
+from gpulab.subjects.serving import InvalidDecision, Machine, Request, http, load, metrics
 
 PROMPT = "\nana lost a red"
 

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import hardware, serving
-from gpulab.models import known
-from gpulab.serving import Work
-from gpulab.serving.machine import matrix_parameters
+from gpulab.simulator import hardware
+from gpulab.subjects import serving
+from gpulab.subjects.models import known
+from gpulab.subjects.serving import Work
+from gpulab.subjects.serving.machine import matrix_parameters
 
 
 def test_a_token_meets_all_parameters_but_the_embedding_and_the_norms():

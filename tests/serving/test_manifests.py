@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from gpulab.serving import manifests
-from gpulab.serving.manifests import BadManifest
+from gpulab.subjects.serving import manifests
+from gpulab.subjects.serving.manifests import BadManifest
 
 JOB = """\
 apiVersion: batch/v1

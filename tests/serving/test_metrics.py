@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import serving
-from gpulab.serving import SLO, Life, Machine, Request, metrics, queues
+from gpulab.subjects import serving
+from gpulab.subjects.serving import SLO, Life, Machine, Request, metrics, queues
 
 
 def life(*tokens, arrival=1.0, output=None):

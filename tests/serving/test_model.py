@@ -7,11 +7,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab import serving
-from gpulab.models import text
-from gpulab.models.config import Config
-from gpulab.models.gpt import GPT, Cache, generate
-from gpulab.serving import Machine, Request, model
+from gpulab.subjects import serving
+from gpulab.subjects.models import text
+from gpulab.subjects.models.config import Config
+from gpulab.subjects.models.gpt import GPT, Cache, generate
+from gpulab.subjects.serving import Machine, Request, model
 
 
 @pytest.fixture(scope="module")

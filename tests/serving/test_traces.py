@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpulab.serving import Request, traces
+from gpulab.subjects.serving import Request, traces
 
 KINDS = [traces.poisson, traces.bursty, traces.heavy_tailed, traces.adversarial]
 

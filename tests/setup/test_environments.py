@@ -18,10 +18,10 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from gpulab.course import catalogue
-from grading import cgroup
-from grading.hosted import INSTALL, runs_on_binder
-from grading.preprocessors import StableIds
+from gpulab.app.course import catalogue
+from grading.core import cgroup
+from grading.lms.hosted import INSTALL, runs_on_binder
+from grading.lms.preprocessors import StableIds
 from tests.setup.environments import (
     ROOT,
     copy_of_checkout,

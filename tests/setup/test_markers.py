@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.device import has_gpu
+from gpulab.simulator.device import has_gpu
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab import ptx, simt
+from gpulab.simulator import ptx, simt
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 REGISTERS = (

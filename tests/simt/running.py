@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 
-from gpulab import ptx, simt
+from gpulab.simulator import ptx, simt
 
 PTX_TYPE = {
     "i1": "s8",

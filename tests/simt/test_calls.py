@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpulab import ptx, simt
+from gpulab.simulator import ptx, simt
 
 from .launching import SCHEDULES, element, kernel, launch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpulab import simt
+from gpulab.simulator import simt
 
 from .launching import SCHEDULES, element, kernel, launch
 

@@ -8,8 +8,9 @@ import struct
 import numpy as np
 import pytest
 
-from gpulab import cuda, ptx, simt
-from gpulab.simt.memory import GUARD
+from gpulab import cuda
+from gpulab.simulator import ptx, simt
+from gpulab.simulator.simt.memory import GUARD
 
 from .launching import SCHEDULES, element, kernel, launch
 

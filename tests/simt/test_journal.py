@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.simt import Journal, Memory
-from gpulab.simt.journal import PAGE
+from gpulab.simulator.simt import Journal, Memory
+from gpulab.simulator.simt.journal import PAGE
 
 SIZES = (1, 100, PAGE, 3 * PAGE + 5)
 writes = st.lists(

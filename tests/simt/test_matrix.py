@@ -10,9 +10,9 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from gpulab import ptx, simt
-from gpulab.observe import Counters
-from gpulab.simt.packed import fp8_values, from_bf16, to_bf16, to_fp8
+from gpulab.simulator import ptx, simt
+from gpulab.simulator.observe import Counters
+from gpulab.simulator.simt.packed import fp8_values, from_bf16, to_bf16, to_fp8
 
 LANES = np.arange(32)
 

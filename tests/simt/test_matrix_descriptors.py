@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.simt.matrix_descriptors import MatrixDescriptor, decode, element_addresses, encode
-from gpulab.simt.swizzles import SPANS
+from gpulab.simulator.simt.matrix_descriptors import MatrixDescriptor, decode, element_addresses, encode
+from gpulab.simulator.simt.swizzles import SPANS
 
 from .layouts import canonical_one, compiled_by_triton, swizzled_bit_by_bit
 

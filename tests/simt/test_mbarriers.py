@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab import ptx, simt
-from gpulab.observe import Races
-from gpulab.simt import mbarriers
-from gpulab.simt.errors import Endless, WrongBarrier
+from gpulab.simulator import ptx, simt
+from gpulab.simulator.observe import Races
+from gpulab.simulator.simt import mbarriers
+from gpulab.simulator.simt.errors import Endless, WrongBarrier
 
 from .launching import SCHEDULES, element, kernel, launch
 

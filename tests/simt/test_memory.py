@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gpulab import ptx, simt
+from gpulab.simulator import ptx, simt
 
 from .drawing import seeds
 from .launching import SCHEDULES, element, kernel, launch

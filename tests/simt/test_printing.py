@@ -8,8 +8,8 @@ import struct
 import numpy as np
 import pytest
 
-from gpulab import simt
-from gpulab.simt.printing import arguments_of, render, unpack_arguments
+from gpulab.simulator import simt
+from gpulab.simulator.simt.printing import arguments_of, render, unpack_arguments
 
 from .launching import kernel, launch
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 
-from gpulab import simt
-from gpulab.simt import engine
+from gpulab.simulator import simt
+from gpulab.simulator.simt import engine
 
 from .drawing import seeds
 from .interpreter import M32, Memory, run_grid

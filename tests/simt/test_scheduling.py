@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gpulab import simt
-from gpulab.simt import engine
+from gpulab.simulator import simt
+from gpulab.simulator.simt import engine
 
 from .drawing import seeds
 from .launching import SCHEDULES, element, kernel, launch

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.simt.swizzles import SPANS, canonical_offsets, pattern_bytes, swizzled
+from gpulab.simulator.simt.swizzles import SPANS, canonical_offsets, pattern_bytes, swizzled
 
 from .layouts import canonical_one, swizzled_bit_by_bit
 

@@ -11,7 +11,7 @@ from cuda.bindings import driver
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.simt.tensor_maps import (
+from gpulab.simulator.simt.tensor_maps import (
     BYTES,
     DRIVER_TYPES,
     NUMBERS,
@@ -429,7 +429,7 @@ def test_many_boxes_are_cut_at_once(map_, seed):
 
 def test_a_copied_tile_is_read_by_wgmma_as_it_was():
     """TMA's swizzle and the matrix descriptor's are the same."""
-    from gpulab.simt.matrix_descriptors import MatrixDescriptor, element_addresses
+    from gpulab.simulator.simt.matrix_descriptors import MatrixDescriptor, element_addresses
 
     matrix = np.arange(128 * 64, dtype=np.uint16).reshape(128, 64)
     for span in (32, 64, 128):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gpulab import simt
+from gpulab.simulator import simt
 
 from .drawing import seeds
 from .launching import SCHEDULES, element, kernel, launch

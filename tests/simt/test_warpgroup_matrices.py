@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.simt.matrix import ELEMENTS
-from gpulab.simt.warpgroup_matrices import (
+from gpulab.simulator.simt.matrix import ELEMENTS
+from gpulab.simulator.simt.warpgroup_matrices import (
     RESULTS,
     check,
     columns_of_a,

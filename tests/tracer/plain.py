@@ -7,7 +7,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-from gpulab.simulated_cuda.kernels import Kernel
+from gpulab.frontends.cuda.kernels import Kernel
 
 
 def python_steps(kernel: Kernel, thread: int, arguments: tuple[Any, ...]) -> list[tuple[int, dict[str, Any]]]:

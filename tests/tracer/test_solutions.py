@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.exercises import cases
-from gpulab.exercises.launching import given, launch
-from gpulab.simulated_cuda.transfers import to_device
-from tests.doctor.test_no_false_alarm import EXERCISES
+from gpulab.checks import cases
+from gpulab.checks.launching import given, launch
+from gpulab.frontends.cuda.transfers import to_device
 from tests.labs import notebooks
+from tests.sanitizer.test_no_false_alarm import EXERCISES
 
 CHOSEN = (
     "basics.saxpy",

@@ -8,10 +8,10 @@ import pytest
 import gpulab
 from gpulab import cuda
 from gpulab import cupy as cp
-from gpulab.compile import cuda_c_module
-from gpulab.device import LaunchError
-from gpulab.messages import Message
-from gpulab.tracer import CannotTrace
+from gpulab.analysis.tracer import CannotTrace
+from gpulab.foundation.errors import Message
+from gpulab.simulator.compile import cuda_c_module
+from gpulab.simulator.device import LaunchError
 
 from .kernels import leaves, twice
 
@@ -104,7 +104,7 @@ def test_threads_that_run_no_line_have_an_empty_table(tmp_path):
 
 
 def test_a_stopped_run_leaves_the_device_as_it_was():
-    device = gpulab.device.current()
+    device = gpulab.simulator.device.current()
     before = list(device._executors)
 
     def stopped():

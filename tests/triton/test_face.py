@@ -13,9 +13,9 @@ import triton.language as tl  # noqa: E402
 
 import gpulab  # noqa: E402
 from gpulab import cuda, triton  # noqa: E402
-from gpulab.compile import CompileError  # noqa: E402
-from gpulab.device import LaunchError  # noqa: E402
-from gpulab.simt import OutOfBounds  # noqa: E402
+from gpulab.simulator.compile import CompileError  # noqa: E402
+from gpulab.simulator.device import LaunchError  # noqa: E402
+from gpulab.simulator.simt import OutOfBounds  # noqa: E402
 
 
 @triton.jit

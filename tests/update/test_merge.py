@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.update.merge import NEW_STUB, YOURS, merge, source
+from gpulab.app.update.merge import NEW_STUB, YOURS, merge, source
 
 
 def cell(name: str, text: str, solution: bool = False, kind: str = "code", **more: Any) -> dict[str, Any]:

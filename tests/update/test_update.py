@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from gpulab import cli
-from gpulab.update import CannotUpdate, update
-from gpulab.update.update import KEPT
+from gpulab.app import cli
+from gpulab.app.update import CannotUpdate, update
+from gpulab.app.update.update import KEPT
 
 from .test_merge import BASE, cell, changed, notebook, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-update_module = sys.modules["gpulab.update.update"]
+update_module = sys.modules["gpulab.app.update.update"]
 LAB = "00_start_here/00_start_here.ipynb"
 
 

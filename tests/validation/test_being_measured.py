@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from gpulab import hardware
-from gpulab.compile import compiler_version
+from gpulab.simulator import hardware
+from gpulab.simulator.compile import compiler_version
 from tests.validation import stand_in
 from validation.children import ROOT
 from validation.metrics import COUNTERS

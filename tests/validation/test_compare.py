@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab import hardware
 from gpulab.plot import style
+from gpulab.simulator import hardware
 from validation import children, goals, measured
 from validation.case import Variant
 from validation.compare import compare

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulab import hardware
-from gpulab.compile import compiler_version
-from gpulab.device import has_gpu
+from gpulab.simulator import hardware
+from gpulab.simulator.compile import compiler_version
+from gpulab.simulator.device import has_gpu
 from validation import measured
 from validation.compare import Comparison, compare
 from validation.model import model_all

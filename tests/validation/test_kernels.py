@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab import hardware
+from gpulab.simulator import hardware
 from validation import children
 from validation.case import CUDA_C, NUMBA, Variant, in_cuda_c, in_numba, wrong
 from validation.compiled import compiling_for

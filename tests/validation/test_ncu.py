@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.profile import METRICS
+from gpulab.analysis.profile import METRICS
 from validation import ncu
 from validation.metrics import COUNTERS, EXTRA, TABLE, named
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpulab import hardware
-from gpulab.compile import ptxas
+from gpulab.simulator import hardware
+from gpulab.simulator.compile import ptxas
 from validation.model import model
 from validation.table import chosen
 from validation.traces import arguments_of, code_of, load, record, recorded, save

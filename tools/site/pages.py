@@ -14,11 +14,11 @@ import jupytext
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from gpulab.course import catalogue
+from gpulab.app.course import catalogue
 from gpulab.plot import lab_map
-from grading.course import sources
-from grading.preprocessors import StableIds
-from grading.release import released_notebook
+from grading.authoring.release import released_notebook
+from grading.core.course import sources
+from grading.lms.preprocessors import StableIds
 
 from .masks import HIDDEN, Mask, secret_lines
 from .runs import ROOT, run

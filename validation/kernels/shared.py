@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpulab import simulated_cuda as cuda
+from gpulab.frontends import cuda as cuda
 
 
 @cuda.jit

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from gpulab import simulated_cuda as cuda
+from gpulab.frontends import cuda as cuda
 
 ALL = 0xFFFFFFFF
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any
 
-from gpulab.messages import Message
+from gpulab.foundation.errors import Message
 
 from . import svg
 from .figure import Moving

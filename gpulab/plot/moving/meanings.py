@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .. import style
+from gpulab.plot import style
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 # slow: yes
 import gc
 
-from gpulab import serving
+from gpulab.subjects import serving
 
 found = {}
 

@@ -4,7 +4,7 @@
 # says: 293.6 %
 import gc
 
-from gpulab import serving
+from gpulab.subjects import serving
 
 found = {}
 

@@ -2,7 +2,7 @@
 # exercise: memory.copy
 # earns: 0
 # says: should be
-from gpulab.exercises import cases, registry
+from gpulab.checks import cases, registry
 
 exercise = registry.find("memory.copy")
 public = next(c for c in exercise.cases if c.sizes["n"] == 1023)

@@ -2,7 +2,7 @@
 # exercise: memory.sectors
 # earns: 0
 # says: not installed
-from gpulab.exercises import registry
+from gpulab.checks import registry
 
 
 def sectors(addresses, size):

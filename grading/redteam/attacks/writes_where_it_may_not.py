@@ -14,7 +14,7 @@ for path in (
     "/course/recorder.py",
     str(pathlib.Path(gpulab.__file__)),
     str(pathlib.Path(numpy.__file__)),
-    "/course/gpulab/exercises/references/__init__.py",
+    "/course/gpulab/content/lab_04_memory_hierarchy/references/__init__.py",
     "/usr/lib/python3/sitecustomize.py",
     "/etc/passwd",
     "/out/verdict",

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy
 
-from gpulab import simulated_cupy, simulated_cupyx
+from gpulab.analysis import cupyx as simulated_cupyx
+from gpulab.frontends import cupy as simulated_cupy
 
 SOURCE = os.environ.get("CUPY_SOURCE", "")
 
@@ -54,7 +55,7 @@ module(
     experimental=lambda name: None,
 )
 alias("cupy.exceptions", numpy.exceptions)
-cuda = importlib.import_module("gpulab.simulated_cupy.cuda")
+cuda = importlib.import_module("gpulab.frontends.cupy.cuda")
 for name in ("cuda", "cuda.runtime", "cuda.memory", "cuda.compiler", "cuda.stream", "cuda.device"):
     thing: Any = simulated_cupy
     for part in name.split("."):

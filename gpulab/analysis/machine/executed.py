@@ -1,0 +1,251 @@
+"""How often each instruction of a kernel's machine code runs.
+
+PTX is what is simulated and counted; ptxas makes other instructions of it. Each of those comes from a line of
+the PTX, which the machine code names when every instruction of the PTX is marked with its own line. So a
+basic block of machine code runs as often as the lines say that it holds. Where ptxas has unrolled a loop, a
+line stands in several blocks, and several times in one of them; loads, stores and other instructions that it
+neither doubles nor moves tell how often.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from gpulab.foundation.display import Card, Heading, Note, Shown, Span, Table
+from gpulab.simulator import ptx
+from gpulab.simulator.compile.kernel import CompiledKernel
+from gpulab.simulator.compile.machine_code import MachineInstruction
+from gpulab.simulator.compile.machine_code import sass as listing_of
+from gpulab.simulator.observe import Counts
+
+from .blocks import Block, guarded, opcode, split
+from .pipes import PIPES, opcodes, pipe_of
+from .watching import Seen, watched
+
+# Instructions of which ptxas makes one for one of PTX, and which it leaves in their loop.
+KEPT = opcodes(
+    "LD LDG LDS LDL LDSM LDGSTS ST STG STS STL ATOM ATOMG ATOMS RED REDG SHFL BAR HMMA IMMA DMMA QMMA"
+)
+# … and those that are mostly so.
+MOSTLY = opcodes("FFMA FMUL FADD DFMA DMUL DADD HFMA2 HADD2 HMUL2 IADD3 IMAD LOP3 LEA SHF MUFU")
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class Executed(Shown):
+    """What launches execute on a GPU of compute capability `cc`.
+
+    `instructions` is the machine code of the kernels that ran, whose `line` counts in the PTX; `warps` says
+    how many warps execute each; `ptx_warps` is how many warp instructions the PTX has. The machine code is
+    exact; how often it runs is estimated from exact counts.
+
+    Where only some blocks were simulated (`simulated` of `blocks`), the counts are estimates, too; `error` is
+    the standard error of `total`.
+    """
+
+    kernel: str
+    cc: tuple[int, int]
+    instructions: tuple[MachineInstruction, ...]
+    warps: tuple[int, ...]
+    ptx_warps: int
+    simulated: int = 0
+    blocks: int = 0
+    error: float = 0.0
+
+    @property
+    def total(self) -> int:
+        """Warp instructions, as ``smsp__inst_executed.sum`` of Nsight Compute."""
+        return sum(self.warps)
+
+    @property
+    def pipes(self) -> dict[str, int]:
+        """Warp instructions of each pipe that has any."""
+        found = Counter[str]()
+        for instruction, n in zip(self.instructions, self.warps, strict=True):
+            found[pipe_of(opcode(instruction))] += n
+        return {pipe: found[pipe] for pipe in PIPES if found[pipe]}
+
+    @property
+    def by_opcode(self) -> dict[str, int]:
+        """Warp instructions of each opcode, up to its first dot, the most frequent first."""
+        found = Counter[str]()
+        for instruction, n in zip(self.instructions, self.warps, strict=True):
+            found[opcode(instruction).partition(".")[0]] += n
+        return {name: n for name, n in found.most_common() if n}
+
+    def card(self) -> Card:
+        whole = self.total or 1
+        rows = tuple(
+            (pipe, PIPES[pipe][0], f"{n:,}", f"{100 * n / whole:.1f} %") for pipe, n in self.pipes.items()
+        )
+        header = ("pipe", "for", "warp instructions", "share")
+        ratio = f"{self.total / self.ptx_warps:.2f} of a machine instruction for one of PTX"
+        notes = [f"{self.total:,} machine instructions, {self.ptx_warps:,} of PTX: {ratio}."]
+        if self.simulated < self.blocks:
+            percent = f"{100 * self.error / whole:.2g} %"
+            notes.append(
+                f"From {self.simulated:,} of {self.blocks:,} blocks; standard error of the draw {percent}."
+            )
+        notes.append("The code is the compiler's; how often it runs is estimated from counts.")
+        return Card(
+            (
+                Heading(Span(self.kernel, "strong"), f"machine code {self.cc[0]}.{self.cc[1]}"),
+                Table(header, rows, frozenset({0, 1})),
+                *(Note(Span(note, "dim")) for note in notes),
+            )
+        )
+
+
+def sass(
+    run: Any, *args: Any, cc: tuple[int, int] | None = None, sample: int | None = None, **named: Any
+) -> Executed:
+    """Run ``run(*args, **named)`` and say which machine instructions that takes.
+
+    `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels. `cc`
+    is the compute capability of the GPU, the device's by default; `sample` about how many blocks of each
+    launch to simulate, as in `gpulab.machine.modelled`. Raises NothingLaunched, NoDisassembler without
+    nvdisasm, CompileError where `cc` cannot run the PTX, ValueError for a sample of nothing.
+    """
+    seen = watched("gpulab.sass", run, args, named, sample=sample)
+    parts, squared = [], 0.0
+    for digest in dict.fromkeys(each.launch.kernel.digest for each in seen):
+        mine = [each for each in seen if each.launch.kernel.digest == digest]
+        kernel = mine[0].launch.kernel
+        parts.append(of_kernel(kernel, [each.counts() for each in mine], cc or kernel.cc))
+        for each in mine:
+
+            def total(weights: Array, each: Seen = each, kernel: CompiledKernel = kernel) -> float:
+                return of_kernel(kernel, [each.counts(weights)], cc or kernel.cc).total
+
+            squared += each.sample.error(total) ** 2
+    return Executed(
+        ", ".join(dict.fromkeys(part.kernel for part in parts)),
+        parts[0].cc,
+        tuple(i for part in parts for i in part.instructions),
+        tuple(n for part in parts for n in part.warps),
+        sum(part.ptx_warps for part in parts),
+        sum(each.sample.simulated for each in seen),
+        sum(each.sample.blocks for each in seen),
+        squared**0.5,
+    )
+
+
+def of_kernel(kernel: CompiledKernel, counts: Sequence[Counts], cc: tuple[int, int]) -> Executed:
+    """What launches of one kernel execute; `counts` are theirs."""
+    listing = machine_code(kernel, cc)
+    warps = executed(listing, by_line(counts), sum(map(_warps, counts)))
+    return Executed(kernel.name, cc, listing, tuple(warps), sum(c.total("warps") for c in counts))
+
+
+def machine_code(kernel: CompiledKernel, cc: tuple[int, int]) -> tuple[MachineInstruction, ...]:
+    """The machine code of a kernel, whose instructions name lines of its PTX."""
+    return listing_of(marked(kernel.ptx), cc, kernel.entry)
+
+
+def added_up(listing: Sequence[MachineInstruction]) -> frozenset[int]:
+    """Lines of the PTX whose atomics a warp adds up first: where all lanes update one address, ptxas lets
+    them vote and one of them act."""
+    votes = {i.line for i in listing if opcode(i).startswith("VOTE")}
+    return frozenset(
+        i.line
+        for i in listing
+        if guarded(i) and opcode(i).startswith(("ATOM", "RED.", "REDG")) and i.line in votes
+    )
+
+
+@lru_cache(maxsize=64)
+def marked(text: str) -> str:
+    """The same PTX, each instruction of which says that it comes from its own line of `text`.
+
+    All else stays as it is, word for word: another word on a loop, and ptxas makes other machine code.
+    """
+    functions = ptx.parse(text).functions.values()
+    starts = {i.line for function in functions for block in function.blocks for i in block.instructions}
+    lines = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if number in starts:
+            lines.append(f"\t.loc 1 {number} 0")
+        if not line.lstrip().startswith((".loc ", ".loc\t", ".file ", ".file\t")):
+            lines.append(line)
+    return "\n".join([*lines, '\t.file 1 "kernel.ptx"', ""])
+
+
+def by_line(counts: Sequence[Counts]) -> dict[int, int]:
+    """How many warps ran each line of the PTX."""
+    found: defaultdict[int, int] = defaultdict(int)
+    for count in counts:
+        for instruction, n in zip(count.instructions, count.table["warps"], strict=True):
+            found[instruction.line] += int(n)
+    return found
+
+
+def _warps(counts: Counts) -> int:
+    x, y, z = counts.grid
+    a, b, c = counts.block
+    return x * y * z * -(-a * b * c // 32)
+
+
+def executed(listing: Sequence[MachineInstruction], lines: Mapping[int, int], warps: int) -> list[int]:
+    """How many warps run each instruction of a listing: `lines` says it of the lines of the PTX, `warps` is
+    how many there are."""
+    blocks = split(listing)
+    sure = _votes(blocks, lines, warps, KEPT)
+    likely = _votes(blocks, lines, warps, KEPT | MOSTLY)
+    holders = Counter(
+        line for block in blocks if block.reached for line in {i.line for i in block.instructions}
+    )
+    found: list[int] = []
+    for number, block in enumerate(blocks):
+        known = [i.line for i in block.instructions if i.line in lines and not guarded(i)]
+        alone = [lines[line] for line in known if holders[line] == 1]
+        votes = sure[number] or likely[number] or alone or [lines[line] for line in known]
+        times = round(median(votes)) if votes and block.reached else 0
+        found += [times] * len(block.instructions)
+    return found
+
+
+def _votes(
+    blocks: Sequence[Block], lines: Mapping[int, int], warps: int, telling: Set[str]
+) -> list[list[float]]:
+    """For each block how often it runs, by each line of which it has `telling` opcodes."""
+    copies: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for number, block in enumerate(blocks):
+        if not block.reached:
+            continue
+        names = [(i.line, opcode(i).partition(".")[0]) for i in block.instructions if not guarded(i)]
+        for (line, _), n in Counter(pair for pair in names if pair[1] in telling).items():
+            if line in lines:
+                copies[line][number] = max(n, copies[line].get(number, 0))
+    votes: list[list[float]] = [[] for _ in blocks]
+    for line, of in copies.items():
+        for number, times in _shared(lines[line], of, warps).items():
+            votes[number].append(times)
+    return votes
+
+
+def _shared(count: int, copies: Mapping[int, int], warps: int) -> dict[int, float]:
+    """How often each block runs, if together they run a line `count` times and hold `copies` of it each.
+
+    The block with the most copies is an unrolled loop: all warps run it as often as its copies fit. What
+    is left is for the next. Blocks with the same number of copies share alike.
+    """
+    found: dict[int, float] = {}
+    left = float(count)
+    sizes = sorted(set(copies.values()), reverse=True)
+    for size in sizes:
+        alike = [number for number, n in copies.items() if n == size]
+        times = left / size
+        if size != sizes[-1] and warps:
+            times = left // (size * warps) * warps
+        for number in alike:
+            found[number] = times / len(alike)
+        left -= times * size
+    return found

@@ -1,0 +1,116 @@
+"""All tools of the doctor over one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from gpulab.simulator import device as devices
+from gpulab.simulator import simt
+from gpulab.simulator.observe import Races
+from gpulab.simulator.observe.early_touches import EarlyTouches
+from gpulab.simulator.observe.ordered_atomics import OrderedAtomics
+from gpulab.simulator.observe.synchronisation import Synchronisation
+from gpulab.simulator.observe.uninitialised import Uninitialised
+from gpulab.simulator.observe.warp_results import WarpResults
+from gpulab.simulator.ptx import Location
+from gpulab.simulator.simt.program import is_volatile
+
+from .findings import Finding
+
+ORDERED = frozenset({"fence", "membar", "activemask", "mbarrier", "nanosleep"})
+
+Maker = Callable[[devices.Launch], simt.Observer]
+
+
+class Tools:
+    """The observers of one run, made launch by launch: enter `standing` around it, then ask `findings`."""
+
+    def __init__(self, device: devices.SimulatedDevice) -> None:
+        self.device = device
+        self._made: list[Any] = []
+        self._launches: list[devices.Launch] = []
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """While it is entered, every launch is looked at by every tool."""
+        makers: tuple[Maker, ...] = (
+            lambda launch: Races(
+                ("shared", "global"), launch.arrays, self.device.memory.find, launch.kernel.replicates
+            ),
+            lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
+            lambda _: Synchronisation(),
+            lambda _: EarlyTouches(),
+            lambda _: WarpResults(),
+            lambda _: OrderedAtomics(),
+        )
+        with ExitStack() as stack:
+            stack.enter_context(self.device.observed(self._launches.append))
+            for make in makers:
+                stack.enter_context(self.device.observed(self._kept(make)))
+            yield
+
+    def _kept(self, make: Maker) -> Maker:
+        def factory(launch: devices.Launch) -> simt.Observer:
+            tool = make(launch)
+            self._made.append(tool)
+            return tool
+
+        return factory
+
+    def _is_written(self, label: simt.ArrayLabel) -> bool:
+        allocation = self.device.memory.find(label.address)
+        return allocation is None or allocation.written
+
+    def of(self, tool: type[Any]) -> list[Any]:
+        """What the tools of one kind have found."""
+        return [found for made in self._made if isinstance(made, tool) for found in made.findings]
+
+    def findings(self) -> list[Finding]:
+        races = [Finding("race", str(r), (r.first.line, r.second.line), r.sighting) for r in self.of(Races)]
+        explained = {line for race in races for line in race.lines}  # races may read too early, too
+        reads = [Finding("uninitialised", str(u), lines_of(u.location)) for u in self.of(Uninitialised)]
+        missed = [Finding("barrier", str(m), lines_of(m.location)) for m in self.of(Synchronisation)]
+        early = [Finding("barrier", str(e), lines_of(e.copied, e.location)) for e in self.of(EarlyTouches)]
+        return [*races, *(read for read in reads if not explained & set(read.lines)), *missed, *early]
+
+    def undefined_results(self, certain: bool) -> list[Finding]:
+        """Warp operations without a defined result: wrong for `certain`, or only if somebody uses it."""
+        found = [u for u in self.of(WarpResults) if (u.why == "unnamed") == certain]
+        return [Finding("barrier", str(u), lines_of(u.location)) for u in found]
+
+    def kernel(self, run: Any) -> str:
+        """What was looked at: the kernels that were launched, or `run` if there was none."""
+        names = dict.fromkeys(launch.kernel.name for launch in self._launches)
+        return ", ".join(names) or str(getattr(run, "__name__", "kernel"))
+
+    def launched(self) -> bool:
+        """Whether there was any launch."""
+        return bool(self._launches)
+
+    def labels(self) -> list[simt.ArrayLabel]:
+        """What the learner calls the arrays of the first launch."""
+        return list(self._launches[0].arrays) if self._launches else []
+
+    def order_may_matter(self) -> bool:
+        """Whether a result could depend on the order although nobody races: where threads use atomics that do
+        not commute, look at what others change, at a clock, or at who else runs."""
+        programs = [self.device.program(launch.kernel) for launch in self._launches]
+        instructions = [i for program in programs for i in program.instructions]
+        return (
+            any(program.timed for program in programs)
+            or any(i.parts[0] in ORDERED or is_volatile(i) for i in instructions)
+            or any(atomics.may_matter for atomics in self._atomics())
+        )
+
+    def ordered_atomics(self) -> dict[Location, str]:
+        """Source lines whose outcome depends on the order, with the reason."""
+        return {place: why for atomics in self._atomics() for place, why in atomics.reasons.items()}
+
+    def _atomics(self) -> list[OrderedAtomics]:
+        return [tool for tool in self._made if isinstance(tool, OrderedAtomics)]
+
+
+def lines_of(*locations: Location | None) -> tuple[int, ...]:
+    return tuple(location.line for location in locations if location is not None)

@@ -1,0 +1,271 @@
+"""`trace`: run a kernel once, compiled so that its variables can be looked at, and write the steps down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpulab.analysis.profile.onto_simulator import arrays_there, onto_simulator
+from gpulab.analysis.profile.to_run import misuse
+from gpulab.foundation.display import Block, Card, Heading, Note, Piece, Shown, Span, Table, Words
+from gpulab.foundation.errors import Message, shorten
+from gpulab.simulator import device as devices
+from gpulab.simulator import simt
+from gpulab.simulator.compile import is_learners
+from gpulab.simulator.device.simulated import Simulator
+from gpulab.simulator.ptx import source_variables
+
+from .steps import Name, Step, Steps, Value
+from .stops import stops_of
+from .threads import CannotTrace, Chosen, chosen
+
+if TYPE_CHECKING:
+    from gpulab.plot import Picture
+
+MOST_THREADS = 1 << 18  # of a launch: some seconds for a simple kernel
+ROWS = 200  # steps that are kept unless more are asked for
+SOURCE = 44  # characters of a source line
+NONE = "–"
+HOW = (
+    "A row is a source line that a thread has executed, with the variables after it; what a row changed is "
+    "strong. lanes: those of the warp that took part, lane 0 the lowest bit. Empty: the thread took no part. "
+    f"{NONE}: not set yet, or no value that the compiler kept. Compiled without optimisation, so that there "
+    "is a value to look at: the instructions are others than those that are counted."
+)
+
+
+class Trace(Shown):
+    """The steps of chosen threads through one launch. `steps` are in the order of the run; `fault` is what
+    stopped the kernel, if something did."""
+
+    def __init__(
+        self,
+        kernel: str,
+        threads: Sequence[Chosen],
+        steps: Steps,
+        grid: tuple[int, int, int],
+        fault: simt.KernelFault | None,
+    ):
+        self.kernel, self.threads, self.fault, self._grid = kernel, tuple(threads), fault, grid
+        self.steps, self.dropped = steps.steps, steps.dropped
+        self._order = steps.order
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names that the table has columns for; those of a device function follow its name and a dot."""
+        return tuple(dict.fromkeys(_written(name) for name in self._shown_names(self.steps)))
+
+    def _shown_names(self, steps: Sequence[Step]) -> list[Name]:
+        """Names that have a value in some step."""
+        having = {name for step in steps for values in step.values.values() for name in values}
+        return [name for name in self._order if name in having]
+
+    def values(self, variable: str, thread: int = 0) -> list[Value | None]:
+        """What a variable holds after each step of a chosen thread (the first, the second …)."""
+        name = next((n for n in self._order if _written(n) == variable), None)
+        if name is None:
+            raise CannotTrace(
+                f"trace: there is no variable {variable!r}; there are {', '.join(self.variables)}."
+            )
+        who = self.threads[thread]
+        return [step.values[who].get(name) for step in self.steps if who in step.values]
+
+    # ---- showing ---------------------------------------------------------------------------------
+
+    def card(self) -> Card:
+        pieces: list[Piece] = []
+        for place, steps in self._by_warp():
+            block = _index(place[0], self._grid)
+            pieces.append(Heading(self.kernel, f"block {block} · warp {place[1]}"))
+            pieces.append(self._table(steps))
+        if not self.steps:
+            pieces.append(Heading(self.kernel, "no step"))
+            pieces.append(Note("The chosen threads executed no line of the source."))
+        if self.dropped:
+            pieces.append(Note(f"{self.dropped:,} more rows were not kept: ask for them with rows=…"))
+        if self.fault is not None:
+            pieces += [Note("Here the kernel was stopped:"), Block(str(self.fault))]
+        pieces.append(Note(HOW))
+        return Card(tuple(pieces))
+
+    def _by_warp(self) -> Iterator[tuple[tuple[int, int], list[Step]]]:
+        for place in dict.fromkeys((thread.block, thread.warp) for thread in self.threads):
+            if steps := [step for step in self.steps if (step.block, step.warp) == place]:
+                yield place, steps
+
+    def _table(self, steps: list[Step]) -> Table:
+        names = self._shown_names(steps)
+        threads = [t for t in self.threads if (t.block, t.warp) == (steps[0].block, steps[0].warp)]
+        many = len(self.threads) > 1
+        header = ["line", "source", "lanes"]
+        for thread in threads:
+            header += [f"{_written(name)} · {thread.label}" if many else _written(name) for name in names]
+        rows = [(str(s.location.line), Span(_short(s.text), "code"), f"{s.mask:08x}") for s in steps]
+        columns = [self._column(steps, thread, name) for thread in threads for name in names]
+        whole: list[tuple[Words, ...]] = (
+            [(*row, *cells) for row, cells in zip(rows, zip(*columns, strict=True), strict=True)]
+            if columns
+            else list(rows)
+        )
+        return Table(tuple(header), tuple(whole), left=frozenset({1, 2}))
+
+    @staticmethod
+    def _column(steps: list[Step], thread: Chosen, name: Name) -> list[Words]:
+        """The values of one variable of one thread, a changed one strong."""
+        cells: list[Words] = []
+        before = None
+        for step in steps:
+            if thread not in step.values:
+                cells.append("")
+                continue
+            value = step.values[thread].get(name)
+            if value is None and name[0]:  # of a device function that is not running
+                cells.append("")
+                continue
+            shown = NONE if value is None else _shown(value)
+            cells.append(Span(shown, "strong" if value is not None and shown != before else "dim"))
+            before = shown
+        return cells
+
+    def picture(self) -> Picture:
+        """The tables as a figure. Raises NothingToDraw without a step."""
+        from gpulab import plot
+
+        found = []
+        for (block, warp), steps in self._by_warp():
+            table = self._table(steps)
+            title = f"{self.kernel} · block {_index(block, self._grid)} · warp {warp}"
+            found.append(plot.Steps(title, table.header, [_cells(row) for row in table.rows], table.left))
+        return plot.step_table(found)
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file: ``.html`` a page of its own, ``.png`` an image, ``.txt`` text."""
+        path = Path(path)
+        if path.suffix == ".png":
+            self.picture().save(path)
+        elif path.suffix == ".txt":
+            path.write_text(f"{self}\n", encoding="utf-8")
+        elif path.suffix in (".html", ".htm"):
+            page = f"<!doctype html><meta charset=utf-8><title>{escape(self.kernel)}</title>"
+            path.write_text(page + self.card().html(), encoding="utf-8")
+        else:
+            raise CannotTrace(f"trace: {path.name!r} says no kind of file; write .html, .png or .txt.")
+
+
+def trace(run: Callable[..., Any], *args: Any, threads: Any = (0,), rows: int = ROWS, **named: Any) -> Trace:
+    """Run ``run(*args, **named)`` and step through chosen threads of its first launch.
+
+    `run` is a kernel with its launch shape, ``kernel[grid, block]``, a kernel of CuPy's, or host code that
+    launches one. `threads` are numbers that count over the grid, or pairs (block, thread). The launch really
+    runs, and leaves its results. At most `rows` rows are kept. Raises CannotTrace, and whatever a wrong
+    launch raises; a fault of the kernel is the end of the table.
+    """
+    if problem := misuse("trace", run, args, named):
+        raise CannotTrace(problem)
+    if devices.uses_gpu():
+        run = onto_simulator(run)
+    device = devices.current()
+    stepper = _Stepper(threads, rows)
+    with arrays_there(args) as there, device.executed_by(stepper):
+        try:
+            run(*there, **named)
+        except simt.KernelFault:
+            if stepper.trace is None or stepper.trace.fault is None:
+                raise
+        except Message as error:
+            raise shorten(error) from None
+    if stepper.trace is None:
+        raise CannotTrace(f"trace: `{getattr(run, '__name__', 'this')}` launched no kernel.")
+    return stepper.trace
+
+
+class _Stepper:
+    """Carries out launches: the first one is stepped through, the others run as ever."""
+
+    def __init__(self, threads: Any, rows: int):
+        self.threads, self.rows = threads, rows
+        self.trace: Trace | None = None
+
+    def launch(self, device: devices.SimulatedDevice, launch: devices.Launch) -> None:
+        if self.trace is not None:
+            Simulator().launch(device, launch)
+            return
+        who = chosen(self.threads, launch)
+        threads = math.prod(launch.grid) * math.prod(launch.block)
+        if threads > MOST_THREADS:
+            raise CannotTrace(
+                f"trace: {launch.kernel.name} is launched with {threads:,} threads; stepping runs them all "
+                f"without optimisation, so take a launch of at most {MOST_THREADS:,}."
+            )
+        if launch.kernel.with_variables is None:
+            raise CannotTrace(
+                f"trace: the compiler does not say where the variables of {launch.kernel.name} are; kernels "
+                "of numba and CUDA C++ (cupy.RawKernel, cupy.RawModule) can be stepped through."
+            )
+        kernel = launch.kernel.with_variables()
+        module = device.module(kernel.ptx)
+        _share_variables(device, launch.kernel.ptx, kernel.ptx)
+        variables = source_variables(kernel.ptx)
+        stops = stops_of(module, kernel.ptx, variables)
+        steps = Steps(who, variables, stops, is_learners, self.rows)
+        program = simt.load(module, kernel.entry, kernel.name, stops.lines)
+        fault = None
+        try:
+            simt.launch(
+                program,
+                launch.grid,
+                launch.block,
+                launch.arguments,
+                device.memory,
+                shared_bytes=launch.shared_bytes,
+                observers=(steps,),
+                arrays=launch.arrays,
+                guard=kernel.guard,
+                **(
+                    {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
+                    | device.options
+                ),
+            )
+        except simt.KernelFault as stopped:
+            fault = stopped
+        self.trace = Trace(kernel.name, who, steps, launch.grid, fault)
+        if fault is not None:
+            raise fault
+
+    def host_access(self, device: devices.SimulatedDevice, allocation: simt.Allocation, writes: bool) -> None:
+        pass
+
+
+def _share_variables(device: devices.SimulatedDevice, plain: str, stepped: str) -> None:
+    """Let both compilations of one source use the same global and constant variables."""
+    known = simt.variables_of(device.module(plain), device.memory)
+    own = simt.variables_of(device.module(stepped), device.memory)
+    module = device.module(stepped)
+    device.memory.modules[id(module)] = module, own | {n: a for n, a in known.items() if n in own}
+
+
+def _written(name: Name) -> str:
+    return ".".join(filter(None, name))
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
+    return str(value)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SOURCE else f"{text[: SOURCE - 1]}…"
+
+
+def _cells(row: tuple[Words, ...]) -> list[tuple[str, str]]:
+    """(text, style) of each cell."""
+    return [(cell.text, cell.style) if isinstance(cell, Span) else (str(cell), "") for cell in row]
+
+
+def _index(linear: int, shape: tuple[int, int, int]) -> str:
+    x, y, z = linear % shape[0], linear // shape[0] % shape[1], linear // (shape[0] * shape[1])
+    return str(x) if shape[1:] == (1, 1) else str((x, y) if shape[2] == 1 else (x, y, z))

@@ -1,0 +1,357 @@
+"""Examines exercises that several ranks compute together: each rank's results, then what the network counted.
+
+In a notebook the ranks are processes of this machine; the judge has run its own in sandboxes and hands their
+outcomes in. Either way a rank has its part of the inputs, and the network of `gpulab.distributed` counts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpulab.foundation.errors import Message
+from gpulab.subjects.distributed.network import Outcome, Task, Trouble
+from gpulab.subjects.distributed.traffic import Traffic
+
+from . import budgets, cases, messages
+from .cases import Argument
+from .compare import index_words, mismatch, value_words, where
+from .every_case import Failure, parts
+from .on_ranks import TYPES, file_of
+from .registry import Reference
+from .run import name_of
+from .scoring import Score
+from .spec import Array, Budget, Case, Exercise, Scalar, Sizes
+from .verdict import Detail, Part, no_points
+
+# How the ranks fared at a case.
+Source = Callable[[Case, Sequence[Argument]], Outcome]
+SECONDS = 60.0  # of one case in a notebook
+MOST_ADDENDS = 4  # of a wrong sum that is explained: three ways for each
+SHOWN = 3  # links that a missed budget names
+
+
+class NoTorch(Message):
+    """The exercise is about torch.distributed, which is not installed."""
+
+
+class CannotTravel(Message):
+    """The learner's function uses something that stays in its process."""
+
+
+class NotAResult(Exception):
+    """What a rank returned is not what was asked for; the text says why."""
+
+
+def ranks_of(case: Case) -> int:
+    """How many ranks a case has."""
+    return int(case.sizes["ranks"])
+
+
+def whole(exercise: Exercise) -> Exercise:
+    """The exercise with its arrays as the reference sees them.
+
+    An ``own`` one has an axis of ranks in front.
+    """
+    listed = exercise.arguments
+    assert listed is not None, f"{exercise.name} lists no arguments"
+
+    def arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+        ranks = int(sizes["ranks"])
+        return tuple(
+            replace(a, shape=(ranks, *a.shape)) if isinstance(a, Array) and a.placement == "own" else a
+            for a in listed(sizes)
+        )
+
+    return replace(exercise, arguments=arguments)
+
+
+def part(argument: Argument, value: np.ndarray, rank: int, ranks: int) -> np.ndarray:
+    """What one rank has of a whole array."""
+    spec = argument.spec
+    assert isinstance(spec, Array)
+    if spec.placement == "own":
+        return value[rank]
+    return np.array_split(value, ranks)[rank] if spec.placement == "sharded" else value
+
+
+def task(exercise: Exercise, made: Sequence[Argument], ranks: int) -> Task:
+    """What each rank is given: its part of the inputs, and which shapes its outputs have."""
+    given = []
+    most = 0  # bytes of a right result
+    for rank in range(ranks):
+        returned = 0
+        heads: list[dict[str, Any]] = []
+        contents: list[bytes] = []
+        for argument in made:
+            if isinstance(argument.spec, Scalar):
+                heads.append({"name": argument.name, "value": argument.value.item()})
+                continue
+            mine = part(argument, argument.value, rank, ranks)
+            returned += mine.nbytes if argument.role in ("out", "inout") else 0
+            heads.append(
+                {
+                    "name": argument.name,
+                    "dtype": str(mine.dtype),
+                    "shape": mine.shape,
+                    "role": argument.role,
+                    "grad": argument.spec.grad,
+                }
+            )
+            contents += [] if argument.role == "out" else [np.ascontiguousarray(mine).tobytes()]
+        given.append(({"arguments": heads}, b"".join(contents)))
+        most = max(most, returned)
+    return Task(tuple(given), exercise.calls, most)
+
+
+def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
+    """Runs `fn` in a process a rank. Raises NoTorch, and CannotTravel if `fn` cannot be copied there."""
+    try:
+        import cloudpickle
+        import torch  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise NoTorch(messages.no_torch(exercise.name)) from missing
+    from gpulab.subjects.distributed.local import joined
+
+    from . import on_ranks
+
+    try:
+        job = cloudpickle.dumps(fn)
+    except Exception as error:  # pickling raises all kinds
+        raise CannotTravel(messages.cannot_travel(name_of(fn), str(error))) from error
+
+    def at(case: Case, made: Sequence[Argument]) -> Outcome:
+        ranks = ranks_of(case)
+        with joined(on_ranks.main, ranks, job) as network:
+            return network.run(
+                task(exercise, made, ranks), SECONDS, lambda rank, text: print(f"[rank {rank}] {text}")
+            )
+
+    return at
+
+
+def examine(
+    exercise: Exercise, fn: Any, reference: Reference, source: Source | None = None
+) -> tuple[Part, ...]:
+    """All parts. What happened comes from `source`; by default `fn` runs on this machine."""
+    try:
+        source = source or on_this_machine(exercise, fn)
+    except CannotTravel as error:
+        return no_points(exercise, messages.no_result(), (Detail(str(error)),))
+    traffic: dict[str, Traffic] = {}
+    return parts(
+        exercise,
+        fn,
+        lambda case: _at(exercise, case, fn, reference, source, traffic),
+        lambda: _budgets(exercise, traffic),
+    )
+
+
+def _at(
+    exercise: Exercise,
+    case: Case,
+    fn: Any,
+    reference: Reference,
+    source: Source,
+    traffic: dict[str, Traffic],
+) -> Failure | None:
+    """What is wrong at one case; None if nothing is."""
+    made = cases.arguments(whole(exercise), case)
+    outcome = source(case, made)
+    if outcome.trouble:
+        return Failure(case, _trouble(outcome.trouble, fn), True)
+    ranks = ranks_of(case)
+    try:
+        got = [results(made, rank, ranks, *outcome.returned[rank]) for rank in range(ranks)]
+    except NotAResult as wrong:
+        return Failure(case, (Detail(str(wrong)),), True)
+    if details := _wrong(exercise, made, got, cases.expected(reference, made, case)):
+        return Failure(case, details)
+    traffic[case.name] = outcome.traffic
+    return None
+
+
+def _trouble(trouble: Trouble, fn: Any) -> tuple[Detail, ...]:
+    """Why the ranks came to no result, and the line of the learner's code to look at."""
+    if trouble.error == "NotImplementedError" and not trouble.text:
+        return (Detail(messages.empty(name_of(fn))),)
+    if trouble.kind == "error":
+        first = (trouble.text.strip().splitlines() or [""])[0]
+        said = messages.on_rank(trouble.rank, messages.raised(trouble.error, first, trouble.line))
+    else:
+        said = trouble.text
+    file = trouble.file or file_of(fn)
+    text = linecache.getline(file, trouble.line).strip() if trouble.line else ""
+    return (Detail(said), Detail(text, trouble.line)) if text else (Detail(said),)
+
+
+# ---------------------------------------------------------------- what ranks returned
+
+
+def results(
+    made: Sequence[Argument], rank: int, ranks: int, head: dict[str, Any], payload: bytes
+) -> dict[str, np.ndarray]:
+    """A rank's outputs by name: what it returned, and arrays that it changed. Raises NotAResult.
+
+    The head and the payload come from `on_ranks`, or from whoever pretends to be it.
+    """
+    changed = head.get("changed")
+    for argument in made:
+        if argument.role == "in" and isinstance(changed, list) and argument.name in changed:
+            raise NotAResult(messages.on_rank(rank, messages.changed_input(argument.name)))
+    outputs = [a for a in made if a.role == "out"]
+    gradients = [a for a in outputs if a.name.endswith(".grad")]
+    wanted = [a for a in outputs if a not in gradients]
+    returned, named = (_entries(head.get(key)) for key in ("returned", "named"))
+    if len(returned) != len(wanted):
+        said = messages.other_results(len(returned), [a.name for a in wanted])
+        raise NotAResult(messages.on_rank(rank, said))
+    asked = [*wanted, *(a for a in made if a.role == "inout"), *gradients]
+    if len(returned) + len(named) != len(asked):
+        raise NotAResult(messages.on_rank(rank, messages.other_inputs()))
+    found: dict[str, np.ndarray] = {}
+    at = 0
+    for argument, entry in zip(asked, returned + named, strict=True):
+        should = part(argument, argument.value, rank, ranks)
+        if len(entry) == 1:
+            missing = argument in gradients and entry == ["NoneType"]
+            said = (
+                messages.no_gradient_on_rank(argument.name.removesuffix(".grad"))
+                if missing
+                else messages.not_a_tensor(argument.name, entry[0])
+            )
+            raise NotAResult(messages.on_rank(rank, said))
+        dtype, shape = entry
+        if (tuple(shape), dtype) != (should.shape, str(should.dtype)):
+            words = messages.tensor_words(should.shape, str(should.dtype))
+            said = messages.other_result(argument.name, messages.tensor_words(tuple(shape), dtype), words)
+            raise NotAResult(messages.on_rank(rank, said))
+        data = payload[at : at + should.nbytes]
+        at += should.nbytes
+        if len(data) < should.nbytes:
+            raise NotAResult(messages.on_rank(rank, messages.other_inputs()))
+        found[argument.name] = np.frombuffer(data, should.dtype).reshape(should.shape)
+    return found
+
+
+def _entries(value: Any) -> list[Any]:
+    """What a rank says about its tensors, if it has the form of `on_ranks.Entry`. Raises NotAResult."""
+    if not isinstance(value, list) or len(value) > 4096:
+        raise NotAResult(messages.other_inputs())
+    for entry in value:
+        well = isinstance(entry, list) and len(entry) in (1, 2) and isinstance(entry[0], str)
+        well = well and len(entry[0]) <= 60
+        if well and len(entry) == 2:
+            dtype, shape = entry
+            well = dtype in TYPES and isinstance(shape, list) and len(shape) <= 16
+            well = well and all(type(n) is int and 0 <= n < 2**40 for n in shape) and math.prod(shape) < 2**40
+        if not well:
+            raise NotAResult(messages.other_inputs())
+    return value
+
+
+def _wrong(
+    exercise: Exercise,
+    made: Sequence[Argument],
+    got: list[dict[str, np.ndarray]],
+    expected: dict[str, np.ndarray],
+) -> tuple[Detail, ...]:
+    """The first output that is not as it should be, and on which other ranks it is wrong, too."""
+    for argument in made:
+        if argument.role not in ("out", "inout"):
+            continue
+        should = expected.get(argument.name, argument.value)
+        if should.shape != argument.value.shape:
+            raise ValueError(
+                f"the reference of `{argument.name}` has shape {should.shape}, not {argument.value.shape}"
+            )
+        wrong = {
+            rank: found
+            for rank, mine in enumerate(got)
+            if (
+                found := mismatch(
+                    argument.name,
+                    mine[argument.name],
+                    part(argument, should, rank, len(got)),
+                    exercise.rtol,
+                    exercise.atol,
+                )
+            )
+        }
+        if not wrong:
+            continue
+        rank, first = next(iter(wrong.items()))
+        sentence = messages.element(
+            index_words(argument.name, first.first),
+            value_words(first.got[first.first]),
+            value_words(first.expected[first.first].astype(first.got.dtype)),
+            False,
+        )
+        if first.count > 1:
+            sentence += f" · {messages.more_elements(first.count - 1, where(first.wrong))}"
+        if said := _addends(made, argument, first.got[first.first], first.first, rank, len(got)):
+            sentence += f" · {said}"
+        details = [Detail(messages.on_rank(rank, sentence))]
+        if len(got) > 1:
+            details.append(Detail(messages.wrong_on(list(wrong), len(got))))
+        return tuple(details)
+    return ()
+
+
+def _addends(
+    made: Sequence[Argument],
+    output: Argument,
+    got: Any,
+    index: tuple[int, ...],
+    rank: int,
+    ranks: int,
+) -> str:
+    """Of which ranks' elements `got` is the sum, if it is one: where an output is the sum of one whole input.
+
+    Told of whole numbers alone: where sums are rounded, another choice could come as near.
+    """
+    given = [a for a in made if a.role == "in" and not isinstance(a.spec, Scalar)]
+    if len(given) != 1 or ranks > MOST_ADDENDS:
+        return ""
+    whole, should = given[0].value, output.value
+    own = isinstance(output.spec, Array) and output.spec.placement == "own"
+    if whole.shape != (should.shape if own else (ranks, *should.shape)) or (whole != np.rint(whole)).any():
+        return ""
+    each = [float((x if own else part(output, x, rank, ranks))[index]) for x in whole]
+    for times in itertools.product((1, 0, 2), repeat=ranks):
+        if any(n != 1 for n in times) and sum(map(operator.mul, times, each)) == got:
+            missing, twice = ([r for r in range(ranks) if times[r] == n] for n in (0, 2))
+            return messages.addends(missing, twice) if len(missing) < ranks else ""
+    return ""
+
+
+# ---------------------------------------------------------------- what it costs
+
+
+def _budgets(exercise: Exercise, traffic: dict[str, Traffic]) -> tuple[Part, ...]:
+    def advice(budget: Budget, case: Case, got: Score) -> tuple[Detail, ...]:
+        said = _most(traffic[case.name], budget.metric)
+        return tuple(Detail(text) for text in (said, budgets.question(budget, got)) if text)
+
+    return budgets.parts(exercise, lambda budget, case: traffic[case.name][budget.metric], advice)
+
+
+def _most(traffic: Traffic, metric: str) -> str:
+    """Who sends or receives most, and over which links."""
+    side = {"busiest sender": 0, "busiest receiver": 1}.get(metric)
+    if side is None:
+        return ""
+    totals = (traffic.sent, traffic.received)[side]
+    rank = totals.index(max(totals))
+    links = sorted(
+        ((link[1 - side], size) for link, size in traffic.links.items() if link[side] == rank),
+        key=lambda row: -row[1],
+    )
+    return messages.busiest(rank, totals, links[:SHOWN], receives=bool(side))

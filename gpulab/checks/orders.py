@@ -1,0 +1,98 @@
+"""Lockstep hides missing barriers: a small case runs again, warp after warp, and a race check looks on. It
+looks on at the last case, too: a small one may have a single warp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpulab.simulator import device as devices
+from gpulab.simulator import simt
+from gpulab.simulator.observe import Race, Races
+from gpulab.simulator.observe.synchronisation import MissedBarrier, Synchronisation
+
+from . import cases, messages
+from .compare import index_words, pair_words
+from .diagnose import source
+from .registry import Reference
+from .results import first_mismatch
+from .run import run
+from .spec import Case, Exercise
+from .verdict import Detail
+
+SEED = 1  # of the order in which warps run
+
+
+def race_case(exercise: Exercise) -> Case:
+    """The case that runs under both schedules."""
+    if exercise.race_case is None:
+        return exercise.cases[0]
+    return next(case for case in exercise.cases if case.name == exercise.race_case)
+
+
+def examine(
+    exercise: Exercise, fn: Callable[..., Any], reference: Reference
+) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
+    """What depends on the order of warps, in words, empty if nothing was found; and remarks that cost
+    nothing."""
+    case = race_case(exercise)
+    other, said = _other_order(exercise, case, fn, reference)
+    race, missed = _watched(exercise, case, fn)
+    if race is None and (last := exercise.cases[-1]).name != case.name:
+        race, missed_there = _watched(exercise, last, fn)
+        missed = missed or missed_there
+    remarks = (Detail(_missed_words(missed)), *source(missed.location)) if missed else ()
+    if race is None:
+        return other, remarks
+    return (Detail(race_words(race, exercise.detective)), *((Detail(said),) if said else ())), remarks
+
+
+def race_words(race: Race, detective: bool) -> str:
+    """A race in words; without its cure in a detective, whose question that is."""
+    return f"{race.sighting}\n{messages.detective_race()}" if detective else str(race)
+
+
+def _missed_words(missed: MissedBarrier) -> str:
+    line = missed.location.line if missed.location else 0
+    return messages.barrier_without_some(missed.came, missed.threads, line)
+
+
+def _watched(
+    exercise: Exercise, case: Case, fn: Callable[..., Any]
+) -> tuple[Race | None, MissedBarrier | None]:
+    """The first race in shared memory, whether or not it went wrong, and the first barrier that threads
+    skipped by returning."""
+    races: list[Races] = []
+    barriers: list[Synchronisation] = []
+
+    def watch_races(launch: devices.Launch) -> Races:
+        races.append(Races(arrays=launch.arrays, replicated=launch.kernel.replicates))
+        return races[-1]
+
+    def watch_barriers(launch: devices.Launch) -> Synchronisation:
+        barriers.append(Synchronisation())
+        return barriers[-1]
+
+    device = devices.current()
+    with device.observed(watch_barriers):
+        run(exercise, case, fn, cases.arguments(exercise, case), device.observed(watch_races))
+    race = next((race for watcher in races for race in watcher.findings), None)
+    found = (finding for watcher in barriers for finding in watcher.findings)
+    return race, next((missed for missed in found if isinstance(missed, MissedBarrier)), None)
+
+
+def _other_order(
+    exercise: Exercise, case: Case, fn: Callable[..., Any], reference: Reference
+) -> tuple[tuple[Detail, ...], str]:
+    """What goes wrong when warps run one after the other: on its own, and as a sentence behind a race."""
+    serial = devices.current().using(schedule=simt.warp_serial(SEED))
+    outcome = run(exercise, case, fn, cases.arguments(exercise, case), serial)
+    if outcome.trouble:
+        return (Detail(messages.trouble_in_other_order(case.name)), *outcome.trouble), ""
+    wrong = first_mismatch(exercise, case, outcome, reference)
+    if wrong is None:
+        return (), ""
+    where = index_words(wrong.array, wrong.first)
+    right, other = pair_words(wrong.expected[wrong.first].astype(wrong.got.dtype), wrong.got[wrong.first])
+    alone = Detail(messages.order_matters(case.name, where, right, other))
+    return (alone,), messages.also_wrong(where, right, other)

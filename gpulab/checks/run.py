@@ -1,0 +1,183 @@
+"""Runs a learner's code at one case on the simulated device, and turns whatever goes wrong into sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import linecache
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpulab.foundation.errors import Message
+from gpulab.frontends.cuda.arrays import DeviceArray
+from gpulab.frontends.cuda.transfers import to_device
+from gpulab.simulator import device as devices
+from gpulab.simulator.compile import CompileError
+from gpulab.simulator.device.simulated import Simulator
+from gpulab.simulator.hardware import find as find_gpu
+from gpulab.simulator.observe.writers import Range, Writers
+from gpulab.simulator.simt import Allocation, SimulationError
+from gpulab.simulator.simt.errors import Endless
+
+from . import launching, messages
+from .cases import Argument
+from .spec import Case, Exercise
+from .verdict import Detail
+
+GPU = "A100"  # what counts are taken on everywhere, so that a budget means the same on every machine
+LIMIT = 400_000  # instructions of one chunk of blocks: many times what an exercise needs, and a few seconds
+
+Arrays = Mapping[str, DeviceArray]
+
+
+class ReadOnHost(Message):
+    """Host code looked at device memory, which holds nothing when it is recorded for the judge."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run. `after` holds the arrays as they were left, by name; `launches` is how many kernels ran.
+
+    `trouble` says why the run stopped early, in sentences and source lines; empty when it did not.
+    """
+
+    before: tuple[Argument, ...]
+    after: dict[str, np.ndarray] = field(default_factory=dict)
+    launches: int = 0
+    trouble: tuple[Detail, ...] = ()
+
+
+@contextlib.contextmanager
+def reference_device() -> Iterator[devices.SimulatedDevice]:
+    """The simulated device as the GPU that counts are taken on, whichever the learner has chosen."""
+    device = devices.current()
+    chosen = device.gpu
+    device.gpu = find_gpu(GPU)
+    try:
+        yield device
+    finally:
+        device.gpu = chosen
+
+
+def run(
+    exercise: Exercise,
+    case: Case,
+    fn: Callable[..., Any],
+    before: tuple[Argument, ...],
+    around: contextlib.AbstractContextManager[Any] | None = None,
+    writers: Writers | None = None,
+) -> Outcome:
+    """Run `fn` on the arguments `before`.
+
+    `around` is entered for the run alone, with the device's memory already filled: observers and schedules go
+    there. `writers` watches all arrays. KeyboardInterrupt passes through; everything else becomes `trouble`.
+    """
+    device = devices.current()
+    arrays = {a.name: to_device(a.value) for a in before if a.role != "scalar"}
+    given = [
+        launching.given(arrays[a.name], exercise.face)
+        if a.name in arrays
+        else launching.scalar(a.value, exercise.face)
+        for a in before
+    ]
+    count = _Count()
+    if writers is not None:
+        writers.watch({n: Range(a.address, a.size, a.dtype.itemsize) for n, a in arrays.items()})
+    try:
+        with (
+            around or contextlib.nullcontext(),
+            device.observed(count),
+            device.observed(lambda launch: writers),
+            device.using(limit=LIMIT),
+        ):
+            if exercise.shape is not None:
+                shape = exercise.shape(case.sizes)
+                if 0 not in shape.grid:  # a grid of nothing is nothing to do
+                    launching.launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
+            else:
+                with device.executed_by(_HandsOff(arrays)):
+                    fn(*given)
+    except Exception as error:
+        return Outcome(before, launches=count.launches, trouble=explain(error, fn))
+    after = {name: array.copy_to_host() for name, array in arrays.items()}
+    return Outcome(before, after, count.launches)
+
+
+class _Count:
+    """Counts launches; observes nothing."""
+
+    def __init__(self) -> None:
+        self.launches = 0
+
+    def __call__(self, launch: devices.Launch) -> None:
+        self.launches += 1
+
+
+class _HandsOff(Simulator):
+    """The simulator, except that the host may not look: while the judge records there is nothing to see."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+
+    def host_access(self, device: devices.SimulatedDevice, allocation: Allocation, writes: bool) -> None:
+        if writes:
+            return
+        names = [n for n, a in self._arrays.items() if a.size and device.memory.find(a.address) is allocation]
+        raise ReadOnHost(messages.read_on_host(names[0] if names else "a device array"))
+
+
+# ---------------------------------------------------------------- what went wrong, in words
+
+
+def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
+    """An exception as sentences. Errors of ours say all themselves; others get the learner's line."""
+    if isinstance(error, Endless):
+        return Detail(str(error)), Detail(messages.or_everything())
+    if isinstance(error, CompileError) and error.text.startswith("raise NotImplementedError"):
+        return (Detail(messages.empty(error.kernel)),)  # host code is there, and its kernel of Triton is not
+    if isinstance(error, Message | SimulationError):
+        return (Detail(str(error)),)
+    if isinstance(error, NotImplementedError):
+        return (Detail(messages.empty(name_of(fn))),)
+    if isinstance(error, TypeError) and _is_ours(error) and f"{name_of(fn)}() " in str(error):
+        return (Detail(messages.other_parameters(str(error))),)
+    file, line = _last_line(error, fn)
+    if not line and _is_ours(error):
+        return (Detail(messages.ours(type(error).__name__, str(error))),)
+    said = (str(error).strip() or "").splitlines()
+    first = " ".join(
+        said[:2] if said and said[0].endswith(":") else said[:1]
+    )  # the list that a colon announces
+    details = [Detail(messages.raised(type(error).__name__, first, line))]
+    if line and (text := linecache.getline(file, line).strip()):
+        details.append(Detail(text, line))
+    return tuple(details)
+
+
+def _last_line(error: BaseException, fn: Callable[..., Any]) -> tuple[str, int]:
+    """The innermost line of the learner's code that an exception came through; ("", 0) for none."""
+    code = getattr(inspect.unwrap(python_function(fn)), "__code__", None)
+    mine = code.co_filename if code else ""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == mine and mine]
+    return (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """It was raised inside gpulab, where nothing should be."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename.startswith(str(Path(__file__).parents[1]))
+
+
+def python_function(fn: Any) -> Any:
+    """The Python function of a kernel; other callables as they are."""
+    return getattr(fn, "py_func", fn)
+
+
+def name_of(fn: Any) -> str:
+    """What the learner calls the function."""
+    return str(getattr(python_function(fn), "__name__", type(fn).__name__))

@@ -1,0 +1,79 @@
+"""Expected results of lab 04's exercises, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpulab.checks.spec import Sizes
+from gpulab.content.lab_04_memory_hierarchy.exercises import TILE, WINDOW
+
+Arrays = Mapping[str, np.ndarray]
+Expected = dict[str, np.ndarray]
+
+
+def sectors(addresses: Sequence[int], size: int) -> int:
+    return len({byte // 32 for address in addresses for byte in range(address, address + size)})
+
+
+def ways(addresses: Sequence[int | None], size: int) -> int:
+    together = 128 // size  # lanes that the 32 banks can serve at best in one pass
+    passes = 0
+    for first in range(0, 32, together):
+        words = {
+            word
+            for address in addresses[first : first + together]
+            if address is not None
+            for word in range(address // 4, (address + size) // 4)
+        }
+        banks = [word % 32 for word in words]
+        passes += max((banks.count(bank) for bank in banks), default=0)
+    return passes
+
+
+def copy(inputs: Arrays, sizes: Sizes) -> Expected:
+    return {"b": inputs["a"]}
+
+
+def transpose(inputs: Arrays, sizes: Sizes) -> Expected:
+    return {"out": inputs["a"].T}
+
+
+def centre(inputs: Arrays, sizes: Sizes) -> Expected:
+    a = inputs["a"].astype(np.float64)
+    tiles = [a[first : first + TILE] for first in range(0, a.size, TILE)]
+    return {"out": np.concatenate([tile - tile.mean() for tile in tiles] or [a])}
+
+
+def unpack(inputs: Arrays, sizes: Sizes) -> Expected:
+    x, y, z = inputs["points"].reshape(-1, 3).T
+    return {"xs": x, "ys": y, "zs": z}
+
+
+def blur(inputs: Arrays, sizes: Sizes) -> Expected:
+    a = inputs["a"].astype(np.float64)
+    rows, cols = a.shape
+    framed = np.pad(a, 1)
+    shifted = [framed[y : y + rows, x : x + cols] for y in range(3) for x in range(3)]
+    return {"out": np.mean(shifted, axis=0)}
+
+
+def smooth(inputs: Arrays, sizes: Sizes) -> Expected:
+    a = inputs["a"].astype(np.float64)
+    framed = np.pad(a, ((WINDOW - 1, 0), (0, 0)))
+    return {"out": np.mean([framed[k : k + a.shape[0]] for k in range(WINDOW)], axis=0)}
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "memory.sectors": sectors,
+    "memory.copy": copy,
+    "memory.transpose": transpose,
+    "memory.centre": centre,
+    "memory.unpack": unpack,
+    "memory.ways": ways,
+    "memory.padded": transpose,
+    "memory.blur": blur,
+    "memory.smooth": smooth,
+}

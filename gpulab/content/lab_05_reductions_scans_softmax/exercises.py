@@ -1,0 +1,838 @@
+"""Lab 05: what its nine exercises ask.
+
+| exercise | signature | teaches | counted | naive | good | budget |
+|---|---|---|---|---|---|---|
+| warp_sum | warp_sum(a, sums) | shuffles instead of shared memory | load sectors | n | n/8 | n/8 |
+| | | | shared requests | – | 0 | 0 |
+| | | | warp operations/warp | 31 | 5 | 5 |
+| total | total(a, out), 8 × 256 threads | grid-stride, tree, atomic | load sectors | n | n/8 | n/8 |
+| | | | global atomics | n | 8 | 8 |
+| | | | barriers/warp | 9 | 1 | 1 |
+| kahan | kahan(a, sums), float64 | the lost digits, carried on | right to 3.4e-16 | – | – | – |
+| | | | loaded bytes/element | – | 8 | 8 |
+| | | | operations/element | 7 | 4 | 4.4 |
+| scan | scan(a, out), blocks of 256 | warp scans, one barrier | loaded bytes/element | 514 | 4 | 4 |
+| | | | barriers/warp | 9 | 1 | 1 |
+| | | | shared wavefronts/block | 201 | 36 | 40 |
+| compact | compact(a, out, count), host | votes, scan, scatter | loaded bytes/element | 16 | 8.02 | 8.8 |
+| | | | stored bytes/element | 10 | 2.02 | 2.3 |
+| | | | blocks, in all launches | 1 | n/128 + 1 | n/256 |
+| histogram | histogram(values, counts) | private bins, a copy per lane | loaded bytes/element | – | 4 | 4 |
+| | | | global atomics | n | 512 | 512 |
+| | | | atomic conflicts | – | 0 | 0 |
+| | | | bank conflicts (ways) | – | 1 | 1 |
+| logsumexp | logsumexp(x, out) | running maximum and sum, merging | load sectors | n/4 | n/8 | n/8 |
+| | | | special functions/row | 2·c + 320 | c + 320 | 1.1 · good |
+| row_softmax | row_softmax(x, out) | a row in registers | loaded bytes/element | 12 | 4 | 4 |
+| | | | barriers/warp | 20 | 0 | 0 |
+| | | | sectors in all | 2·n | n/4 | n/4 |
+| | | | local bytes | – | 0 | 0 |
+| add_norm | add_norm(x, residual, weight, summed, out) | fusing | loaded bytes/element | 24 | 12 | 12 |
+| | | | stored bytes/element | – | 8 | 8 |
+
+Derivations; a warp has 32 lanes, a sector 32 bytes, a float 4, n elements, rows of c.
+
+**warp_sum**: 32 neighbours are 128 B, 4 sectors, so n/8 in all; one lane that adds the 32 numbers asks for
+each by itself, a sector every time: n. A sum of 32 values in registers takes log₂ 32 = 5 shuffles, because
+each can at most double how many values a lane knows of. Handing all of them to one lane takes 31.
+
+**total**: n/8 sectors as above. One atomic for each of 8 blocks; every element by an atomic: n. Barriers: the
+8 warps of a block must hand over once, and one barrier does it. A tree in shared memory over 256 values has
+one before it and one in each of 8 rounds: 9.
+
+**kahan**: for each element a subtraction, an addition and two subtractions for what was lost: 4. An exact
+two-sum takes 6 and one more to collect its error: 7. The error is at most 2·2⁻⁵³ (N. Higham, "The Accuracy of
+Floating Point Summation", 1993), the reference's own rounding 2⁻⁵³: together 3.34e-16. The plain loop over
+1,000 numbers loses about ten times as much.
+
+**scan**: a thread that adds up all elements before it in its block loads 1 … 256 of them, 128.5 on average,
+4 B each: 514. Hillis and Steele's scan over 256 with two buffers has 1 + 8 barriers. Its wavefronts for 8
+warps: 8 to fill, in round k 8 loads of the own value, 8 stores, and a load by the warps that have a thread
+t ≥ 2ᵏ: 8 in rounds 0–5 (2⁵ = 32: 7), so 8·5 + 7 + 6 + 4 = 57; 8 at the end: 8 + 128 + 57 + 8 = 201. With
+warp scans: 8 stores, and warp w reads w totals: 28; 36.
+
+**compact**: a flag and a place for every element: 4 (read a) + 4 (scan the flags) + 8 (read a and its place)
+= 16 loaded, 4 + 4 + about 2 stored. Counting per block and ranking by votes reads a twice and the counts of
+256 elements twice: 8 + 4/256 + 4/256. Half of the numbers are positive: 2 stored, and 2 · 4/256.
+
+**histogram**: 64 bins · 8 blocks = 512. With a copy of the bins for each lane no two lanes of a warp meet at
+an address, and with the lane as last index none meet in a bank.
+
+**logsumexp**: one pass, 4 sectors per request of 128 B. Rescaling the sum and adding the new term takes 2
+exponentials; one of them is always e⁰. The merge of 32 lanes: 5 rounds · 32 lanes · 2 = 320 per row.
+
+**row_softmax**: three passes load 3 · 4 B. A tree over 256 threads has 1 + 8 barriers, and one more before
+the array is used again: 10, twice. One copy of all elements is n/8 sectors loaded and n/8 stored; lanes that
+each take a row of their own touch a sector for each element, 2 · n.
+
+**add_norm**: the addition loads 8 B; a layer norm in three passes 3 · 4 and the weight 4. Fused: x, residual,
+weight: 12. Stored: the sum and the result, 8.
+
+Where a count is provably the least possible the budget is that count; elsewhere it leaves 10 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from gpulab.checks.builders import prediction, sectors_of_neighbours, sectors_of_rows
+from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+
+LAB = "05"
+THREADS = 256  # of a block
+BLOCKS = 8  # of parallel.total and parallel.histogram, whatever the size
+BINS = 64
+EPSILON = 1e-5  # that layer norms add to the variance
+COLUMNS_PER_BLOCK = 64  # threads of a block of parallel.kahan
+BLOCK_SUMS = Shape((BLOCKS,), (THREADS,))
+
+
+def blocks(n: int, size: int = THREADS) -> int:
+    """Blocks of `size` that cover n elements; at least one, because a grid of none cannot be launched."""
+    return max(1, -(-n // size))
+
+
+def _size(n: int, name: str = "") -> Case:
+    return Case(name or f"{n:,}", {"n": n})
+
+
+def _matrix(rows: int, cols: int, name: str = "") -> Case:
+    return Case(name or f"{rows} × {cols}", {"rows": rows, "cols": cols})
+
+
+def masked(rows: int, cols: int) -> Case:
+    """A matrix in which some entries, and in one row all of them, are −∞."""
+    return Case(f"{rows} × {cols}, masked", {"rows": rows, "cols": cols, "masked": 1})
+
+
+def _n(sizes: Sizes) -> int:
+    return int(sizes["n"]) if "n" in sizes else int(sizes["rows"]) * int(sizes["cols"])
+
+
+def _cover(sizes: Sizes) -> Shape:
+    """A thread for each element."""
+    return Shape((blocks(_n(sizes)),), (THREADS,))
+
+
+def _warp_per_row(sizes: Sizes) -> Shape:
+    return Shape((blocks(32 * int(sizes["rows"])),), (THREADS,))
+
+
+# ---------------------------------------------------------------- contents
+
+
+def skewed_bins(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
+    """Bin numbers of which the first are by far the most frequent."""
+    return np.minimum(BINS - 1, numbers.geometric(0.2, shape) - 1)
+
+
+def logits(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
+    """Rows around a centre between −1,000 and 1,000, with a narrow or a very wide spread.
+
+    Where the sizes say masked, a tenth of the entries are −∞, and so is all of the second row.
+    """
+    rows = shape[0]
+    centre = numbers.uniform(-1000, 1000, (rows, 1))
+    spread = numbers.choice([1.0, 300.0], (rows, 1))
+    values = np.clip(centre + spread * numbers.standard_normal(shape), -1000, 1000)
+    if sizes.get("masked"):
+        values[numbers.random(shape) < 0.1] = -np.inf
+        values[1:2] = -np.inf
+    return values
+
+
+def far_from_zero(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
+    """Numbers that differ by about one and lie around a thousand."""
+    return 1000 + numbers.standard_normal(shape)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def warp_sum_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = _n(sizes)
+    return (Array("a", (n,), fill="uniform"), Array("sums", (-(-n // 32),), role="out"))
+
+
+def total_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    """Whole numbers: their float32 sum is the same in any order."""
+    return (Array("a", (_n(sizes),), fill="integers:0:100"), Array("out", (1,), role="inout", fill="zeros"))
+
+
+def kahan_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return (
+        Array("a", (rows, cols), "float64", fill="uniform"),
+        Array("sums", (cols,), "float64", role="out"),
+    )
+
+
+def scan_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = _n(sizes)
+    return (Array("a", (n,), "int32", fill="integers:0:100"), Array("out", (n,), "int32", role="out"))
+
+
+def compact_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = _n(sizes)
+    return (
+        Array("a", (n,)),
+        Array("out", (n,), role="inout", fill="zeros"),
+        Array("count", (1,), "int32", role="inout", fill="zeros"),
+    )
+
+
+def histogram_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    return (
+        Array("values", (_n(sizes),), "int32", fill=skewed_bins),
+        Array("counts", (BINS,), "int32", role="inout", fill="zeros"),
+    )
+
+
+def logsumexp_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return (Array("x", (rows, cols), fill=logits), Array("out", (rows,), role="out"))
+
+
+def softmax_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return (Array("x", (rows, cols), fill=logits), Array("out", (rows, cols), role="out"))
+
+
+def add_norm_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return (
+        Array("x", (rows, cols), fill=far_from_zero),
+        Array("residual", (rows, cols)),
+        Array("weight", (cols,)),
+        Array("summed", (rows, cols), role="out"),
+        Array("out", (rows, cols), role="out"),
+    )
+
+
+# ---------------------------------------------------------------- budgets that return
+
+
+def _load_sectors(points: float, limit: Callable[[Sizes], int], advice: str, naive: int = 8) -> Budget:
+    """Each element loaded once, 32 neighbours at a time. `naive` is in eighths of n."""
+    return Budget(
+        "global_load_sectors",
+        limit,
+        points,
+        "load sectors",
+        naive=lambda sizes: naive * _n(sizes) // 8,
+        why="each element once, 8 in a sector",
+        advice=advice,
+        case=EVERY,
+    )
+
+
+def _loaded(
+    bytes_each: float,
+    points: float,
+    advice: str,
+    naive: float | None = None,
+    why: str = "",
+    more: int = 0,
+) -> Budget:
+    """So many bytes for each element, and `more` whatever their number."""
+    return Budget(
+        "global_load_bytes",
+        lambda sizes: int(bytes_each * _n(sizes)) + more,
+        points,
+        "loaded bytes",
+        naive=None if naive is None else lambda sizes: naive * _n(sizes),
+        why=why or "each element once",
+        advice=advice,
+        case=EVERY,
+    )
+
+
+def _sectors(sizes: Sizes) -> int:
+    """Of the elements that the warps take in order."""
+    return sectors_of_rows(1, _n(sizes))
+
+
+def _row_sectors(sizes: Sizes) -> int:
+    """Of a matrix that warps take row by row.
+
+    Where a row is no whole number of rounds, the compiler's unrolled loop sets some lanes a round behind: a
+    request then has a sector more.
+    """
+    rows, cols = int(sizes["rows"]), int(sizes["cols"])
+    return sectors_of_rows(rows, cols) + (rows * blocks(cols, 32) if cols % 32 else 0)
+
+
+def kept_bytes(sizes: Sizes) -> int:
+    """Half of the elements are kept, give or take four standard deviations, and a number or two a block."""
+    n = _n(sizes)
+    return int(2.3 * n + 8 * n**0.5) + 32
+
+
+def exponentials(sizes: Sizes) -> int:
+    """One for each element, and two in each of the 5 rounds in which 32 lanes merge."""
+    return int(sizes["rows"]) * (int(sizes["cols"]) + 320)
+
+
+def two_for_each(sizes: Sizes) -> int:
+    return int(sizes["rows"]) * (2 * int(sizes["cols"]) + 320)
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="parallel.warp_sum",
+        lab=LAB,
+        varies=("n",),
+        correct_points=1.2,
+        cases=(_size(512), _size(32), _size(100), _size(1), _size(1023), _size(0, "empty"), _size(8192)),
+        arguments=warp_sum_arguments,
+        shape=_cover,
+        budgets=(
+            _load_sectors(
+                0.4, _sectors, "Which lanes load? A lane on its own moves 32 bytes for the 4 that it wants."
+            ),
+            Budget(
+                "shared_requests",
+                0,
+                0.7,
+                "shared memory",
+                why="registers only",
+                case=EVERY,
+                advice="A lane can read another lane's register. Which function of `cuda` does that?",
+            ),
+            Budget(
+                "warp_syncs",
+                lambda sizes: 5 * 8 * blocks(_n(sizes)),
+                0.7,
+                "warp operations",
+                naive=lambda sizes: 31 * 8 * blocks(_n(sizes)),
+                why="5 per warp: each doubles what a lane has summed",
+                case=EVERY,
+                advice="After one shuffle a lane can know the sum of two values. Of how many after two? If "
+                "these are 10 per warp, your value is float64, two shuffles each: `else 0` makes it so.",
+            ),
+        ),
+        rtol=1e-5,
+        hints=(
+            "`cuda.shfl_down_sync(0xFFFFFFFF, value, 16)` gives lane i the `value` of lane i + 16. What "
+            "does lane 0 hold after adding it?",
+            "Halve the distance: 16, 8, 4, 2, 1. All 32 lanes take part each time, even those whose element "
+            "does not exist: what should they bring along?",
+            "A lane without an element brings `float32(0)`. Only the storing stands behind a condition: "
+            "lane 0, and only if its element exists.",
+        ),
+        section="2 · Shuffles: from register to register",
+    ),
+    Exercise(
+        name="parallel.total",
+        lab=LAB,
+        varies=("n",),
+        correct_points=1.6,
+        cases=(
+            _size(3000),
+            _size(256),
+            _size(1),
+            _size(1023),
+            _size(0, "empty"),
+            _size(65_539),
+            _size(65_536),
+        ),
+        arguments=total_arguments,
+        shape=lambda sizes: BLOCK_SUMS,
+        budgets=(
+            _load_sectors(
+                0.6,
+                lambda sizes: sectors_of_neighbours(_n(sizes), BLOCKS),
+                "Neighbouring lanes should load neighbouring elements, and no element twice.",
+            ),
+            Budget(
+                "global_atomics",
+                BLOCKS,
+                1.0,
+                "global atomics",
+                naive=lambda sizes: max(_n(sizes), THREADS * BLOCKS),
+                why="one for each block",
+                case=EVERY,
+                advice="Who else has a part of the sum that could be added before it leaves the block?",
+            ),
+            Budget(
+                "barriers_per_warp",
+                1,
+                0.8,
+                "barriers",
+                naive=9,
+                why="the warps hand over once",
+                case=EVERY,
+                advice="Inside a warp the sum needs no barrier. How many values are left when every warp has "
+                "summed its own?",
+            ),
+        ),
+        hints=(
+            "Four stages: each thread over the array, the lanes of a warp, the warps of a block, the blocks.",
+            "The second stage is your `warp_sum`. For the third each warp puts one number into shared "
+            "memory; after a barrier one warp adds these.",
+            "In the third stage lanes 0–7 of warp 0 hold the eight sums and the others 0. Then lane 0 calls "
+            "`cuda.atomic.add(out, 0, value)`.",
+        ),
+        section="3 · The whole array in one launch",
+    ),
+    Exercise(
+        name="parallel.kahan",
+        lab=LAB,
+        varies=("rows", "cols"),
+        correct_points=1.8,
+        cases=(
+            _matrix(100, 64),
+            _matrix(1, 3),
+            _matrix(1000, 65),
+            _matrix(33, 1),
+            _matrix(0, 5, "no rows"),
+            _matrix(1000, 64),
+        ),
+        arguments=kahan_arguments,
+        shape=lambda sizes: Shape((blocks(int(sizes["cols"]), COLUMNS_PER_BLOCK),), (COLUMNS_PER_BLOCK,)),
+        budgets=(
+            _loaded(8, 0.4, "Keep the element in a variable. How often do you read `a`?"),
+            Budget(
+                "flops",
+                lambda sizes: int(4.4 * _n(sizes)) + 2 * int(sizes["cols"]),
+                0.8,
+                "operations",
+                naive=lambda sizes: 7 * _n(sizes),
+                why="4 for each element",
+                advice="Correct the next number by what was lost, add it, and find out what is lost now: "
+                "that is one, one and two operations.",
+                case=EVERY,
+            ),
+        ),
+        rtol=3.4e-16,
+        hints=(
+            "Keep two numbers: the sum, and how much too large it has become by rounding.",
+            "Before you add the next element, take the second number off it. Then see what really arrived: "
+            "new sum minus old sum.",
+            "`y = a[row, column] - lost`, `t = s + y`, `lost = (t - s) - y`, `s = t`. The parentheses "
+            "matter.",
+        ),
+        section="5 · The order of a sum",
+    ),
+    Exercise(
+        name="parallel.scan",
+        lab=LAB,
+        varies=("n",),
+        correct_points=1.6,
+        cases=(_size(256), _size(100), _size(1), _size(257), _size(1000), _size(0, "empty"), _size(4096)),
+        arguments=scan_arguments,
+        shape=_cover,
+        budgets=(
+            _loaded(
+                4,
+                0.6,
+                "The threads of a block have loaded all elements between them. Who can tell a thread the "
+                "sum of those before it?",
+                naive=514,
+            ),
+            Budget(
+                "barriers_per_warp",
+                1,
+                1.0,
+                "barriers",
+                naive=9,
+                why="the warps hand over once",
+                case=EVERY,
+                advice="Lanes of one warp pass values on by shuffles, without a barrier. What does a warp "
+                "have to know of the others?",
+            ),
+            Budget(
+                "shared_wavefronts",
+                lambda sizes: 40 * blocks(_n(sizes)),
+                0.8,
+                "shared wavefronts",
+                naive=lambda sizes: 201 * blocks(_n(sizes)),
+                why="40 per block, 10 % more than ours",
+                case=EVERY,
+                advice="Eight warps have eight totals. Does anything else need shared memory?",
+            ),
+        ),
+        hints=(
+            "`cuda.shfl_up_sync(0xFFFFFFFF, value, 1)` gives lane i the `value` of lane i − 1. Lane 0 gets "
+            "its own back: it must not add it.",
+            "Distances 1, 2, 4, 8, 16; a lane below the distance adds nothing, but takes part in the "
+            "shuffle. Then lane 31 has the total of its warp.",
+            "Lane 31 of every warp stores its total; barrier; each thread adds the totals of the warps "
+            "before its own.",
+        ),
+        section="6 · Scans",
+        race_case="257",
+    ),
+    Exercise(
+        name="parallel.compact",
+        lab=LAB,
+        correct_points=2,
+        cases=(
+            _size(1000),
+            _size(256),
+            _size(33),
+            _size(1),
+            _size(0, "empty"),
+            _size(65_535),
+            _size(65_536),
+        ),
+        arguments=compact_arguments,
+        budgets=(
+            _loaded(
+                8.8,
+                1.3,
+                "A block needs one number from outside: how many are kept before it. What else do your "
+                "threads load?",
+                naive=16,
+                why="`a` twice, and a little",
+                more=64,
+            ),
+            Budget(
+                "global_store_bytes",
+                kept_bytes,
+                1.3,
+                "stored bytes",
+                naive=lambda sizes: 10 * _n(sizes),
+                why="what is kept, half of the array, and a little",
+                case=EVERY,
+                advice="Besides the result you store {times} × as much as is needed. Could a thread work its "
+                "place out again instead of reading it?",
+            ),
+            Budget(
+                "blocks",
+                lambda sizes: blocks(_n(sizes)),
+                0.4,
+                "blocks",
+                naive=1,
+                sense=">=",
+                why="256 elements for each, or fewer",
+                case=EVERY,
+                advice="One block runs on one SM. What keeps the others from working at the same time?",
+            ),
+        ),
+        hints=(
+            "Three launches: count what each block keeps, scan these counts with your `scan` in one block, "
+            "then write.",
+            "`cuda.syncthreads_count(1 if … else 0)` tells every thread how many of its block said 1. In the "
+            "last kernel a thread's place is: kept in blocks before, in warps before, in lanes before.",
+            "`votes = cuda.ballot_sync(0xFFFFFFFF, keep)` has a bit for each lane, "
+            "`cuda.popc(votes & cuda.lanemask_lt())` counts those below one's own. Warps leave their counts "
+            "in shared memory; one thread of the block loads the number of the blocks before.",
+        ),
+        section="7 · Compaction",
+    ),
+    Exercise(
+        name="parallel.histogram",
+        lab=LAB,
+        varies=("n",),
+        correct_points=1.6,
+        cases=(_size(2048), _size(1), _size(255), _size(0, "empty"), _size(5001), _size(32_768)),
+        arguments=histogram_arguments,
+        shape=lambda sizes: BLOCK_SUMS,
+        budgets=(
+            _loaded(4, 0.4, "Each value goes into one bin. Which loop reads it {times} times?"),
+            Budget(
+                "global_atomics",
+                BINS * BLOCKS,
+                1.4,
+                "global atomics",
+                naive=_n,
+                why="64 bins × 8 blocks",
+                advice="Let each block count in bins of its own, in shared memory, and add these to `counts` "
+                "once.",
+                case=EVERY,
+            ),
+            Budget(
+                "atomic_conflicts",
+                0,
+                0.8,
+                "atomic conflicts",
+                why="no two lanes at one address",
+                advice="Most values are in few bins, so lanes of a warp meet there. Give each lane its own "
+                "copy of the bins.",
+                case=EVERY,
+            ),
+            Budget(
+                "bank_conflict_ways",
+                1,
+                0.8,
+                "bank conflicts",
+                why="1 is none",
+                advice="Lane i should find itself in bank i, both when it counts and when the copies are "
+                "added. Which index of your bins is the last one, and which differs between lanes?",
+                case=EVERY,
+            ),
+        ),
+        hints=(
+            "Three stages with a barrier between: zero the block's bins, count, add the bins to `counts`.",
+            "Shared bins of shape (64, 32): a row for each bin, a column for each lane. "
+            "`cuda.atomic.add(bins, (b, lane), 1)`.",
+            "For the last stage a warp takes a bin: lane i reads the copy of lane i, and your `warp_sum` "
+            "adds the 32 copies. There are 8 warps and 64 bins.",
+        ),
+        section="8 · Histograms",
+    ),
+    Exercise(
+        name="parallel.logsumexp",
+        lab=LAB,
+        varies=("rows", "cols"),
+        correct_points=1.6,
+        cases=(
+            _matrix(8, 256),
+            _matrix(3, 1),
+            _matrix(10, 33),
+            masked(9, 50),
+            _matrix(0, 7, "no rows"),
+            _matrix(5, 1000),
+            _matrix(64, 1024),
+        ),
+        arguments=logsumexp_arguments,
+        shape=_warp_per_row,
+        budgets=(
+            _load_sectors(
+                1.4,
+                _row_sectors,
+                "You read the row {times} times. What would you need to know to begin the sum before the "
+                "maximum is known?",
+                naive=2,
+            ),
+            Budget(
+                "special_functions",
+                lambda sizes: int(1.1 * exponentials(sizes)),
+                1.0,
+                "exponentials",
+                naive=two_for_each,
+                why="one for each element, and the merging",
+                case=EVERY,
+                advice="Of the two exponentials of a step one is always e⁰. Which one, and when?",
+            ),
+        ),
+        rtol=1e-6,
+        atol=1e-5,
+        hints=(
+            "Each lane keeps m, the largest logit so far, and s, the sum of exp(x − m). What happens to s "
+            "when a larger logit comes?",
+            "s is multiplied by exp(old m − new m). In the same way two lanes merge: both are rescaled to "
+            "the larger m, then added.",
+            "Start with m = −∞ and s = 0, and mind −∞ − (−∞), which is NaN: skip elements that are −∞, and "
+            "do not rescale when both maxima are −∞.",
+        ),
+        section="9 · Softmax",
+        race_case="10 × 33",
+    ),
+    Exercise(
+        name="parallel.row_softmax",
+        lab=LAB,
+        varies=("rows", "cols"),
+        correct_points=2,
+        cases=(
+            _matrix(8, 256),
+            _matrix(1, 1),
+            _matrix(10, 5),
+            _matrix(9, 33),
+            _matrix(3, 200),
+            _matrix(0, 7, "no rows"),
+            _matrix(64, 256),
+        ),
+        arguments=softmax_arguments,
+        shape=_warp_per_row,
+        budgets=(
+            _loaded(
+                4,
+                1.2,
+                "You read each logit {times} times. A row of 256 is 8 numbers for each lane: where could a "
+                "lane keep 8 numbers?",
+                naive=12,
+            ),
+            Budget(
+                "barriers_per_warp",
+                0,
+                0.8,
+                "barriers",
+                naive=20,
+                why="a warp needs none",
+                case=EVERY,
+                advice="All threads that work on a row are lanes of one warp. What do they need instead of a "
+                "barrier?",
+            ),
+            Budget(
+                "global_sectors",
+                lambda sizes: 2 * _row_sectors(sizes),
+                0.5,
+                "sectors in all",
+                naive=lambda sizes: 2 * _n(sizes),
+                why="each loaded once, stored once",
+                case=EVERY,
+                advice="That is {times} × what one copy of all elements needs. Do neighbouring lanes take "
+                "neighbouring columns?",
+            ),
+            Budget(
+                "local_bytes",
+                0,
+                0.5,
+                "local memory",
+                why="the row is in registers",
+                case=EVERY,
+                advice="Registers have no index that is known only at run time. Does your loop over the 8 "
+                "numbers have bounds that the compiler knows?",
+            ),
+        ),
+        rtol=1e-5,
+        atol=1e-7,
+        hints=(
+            "Lane i takes the columns i, i + 32, … i + 224, as far as they exist. Keep these 8 numbers. Do "
+            "all lanes get the maximum?",
+            "`cuda.local.array(8, float32)` with the loop `for k in range(8)` stays in registers, because "
+            "the compiler unrolls it. Columns that do not exist hold −∞.",
+            "Maximum over the 8, then over the warp with `cuda.shfl_xor_sync`, so that all lanes have it; "
+            "replace the 8 by their exponentials and sum in the same way; divide and store.",
+        ),
+        section="9 · Softmax",
+        race_case="9 × 33",
+    ),
+    Exercise(
+        name="parallel.add_norm",
+        lab=LAB,
+        varies=("rows", "cols"),
+        correct_points=2,
+        cases=(
+            _matrix(8, 256),
+            _matrix(1, 2),
+            _matrix(10, 5),
+            _matrix(9, 33),
+            _matrix(3, 200),
+            _matrix(0, 7, "no rows"),
+            _matrix(64, 256),
+        ),
+        arguments=add_norm_arguments,
+        shape=_warp_per_row,
+        budgets=(
+            _loaded(
+                12,
+                2,
+                "x, residual and weight make 12 bytes for each element. What do you load a second time?",
+                naive=24,
+                why="x, residual and weight once",
+            ),
+            Budget(
+                "global_store_bytes",
+                lambda sizes: 8 * _n(sizes),
+                1,
+                "stored bytes",
+                why="two results",
+                case=EVERY,
+                advice="Each element of `summed` and of `out` is stored once. What else do you store?",
+            ),
+        ),
+        rtol=1e-4,
+        atol=2e-3,
+        hints=(
+            "Start from your `row_softmax`: a warp for a row, 8 numbers for each lane, two sums over the "
+            "warp.",
+            "The mean of the squares minus the square of the mean loses all digits when the numbers are near "
+            "1,000. The row is in registers: subtract the mean first, then square.",
+            "A column that does not exist brings 0 to the first sum, but (0 − mean)² to the second: leave it "
+            "out there. Divide both sums by the number of columns.",
+        ),
+        section="10 · Norms, and fusing with the neighbours",
+        race_case="9 × 33",
+    ),
+)
+
+
+_prediction = partial(prediction, "parallel", LAB)
+
+
+# Those without an answer are measured in the lab, from the run or from data sheets.
+PREDICTIONS: tuple[Prediction, ...] = (
+    _prediction(
+        "rounds",
+        "Rounds in which a tree adds up 65,536 numbers, if in each round every pair is added at once",
+        "rounds",
+        16,
+        "Each round halves the numbers: log₂ 65,536.",
+    ),
+    _prediction(
+        "tree_barriers",
+        "Barriers that a warp passes in `interleaved`",
+        "barriers",
+        9,
+        "One when the array is filled, one in each of log₂ 256 = 8 rounds.",
+    ),
+    _prediction(
+        "warp_atomics",
+        "Atomics of a sum on 8 blocks of 256 threads, one for each warp",
+        "atomics",
+        64,
+        "256 / 32 = 8 warps in each of 8 blocks.",
+    ),
+    _prediction(
+        "warps_in_flight",
+        "Warps on each SM of an A100 that keep its DRAM busy with one 4-byte load per lane",
+        "warps",
+        reason="Bytes in flight = bandwidth per SM × latency; one load of a warp is 128 of them.",
+        tolerance=0.1,
+    ),
+    _prediction(
+        "ones",
+        "A float32 sum to which 1.0 is added 20 million times ends at",
+        "",
+        16_777_216,
+        "At 2²⁴ neighbouring float32 numbers lie 2 apart; 2²⁴ + 1 is rounded back to 2²⁴.",
+    ),
+    _prediction(
+        "hillis_steele",
+        "Additions of the scan of Hillis and Steele over 256 elements",
+        "additions",
+        1793,
+        "In round k the 256 − 2ᵏ threads with a partner add: 8 · 256 − 255.",
+        0.001,
+    ),
+    _prediction(
+        "rank",
+        "Lanes 1, 2 and 4 vote to keep their element. The place of lane 4's element among those of its warp",
+        "",
+        2,
+        "Two lanes below lane 4 keep theirs; places count from 0.",
+    ),
+    _prediction(
+        "copies",
+        "Shared memory of a block for 64 int32 bins with a copy for each lane",
+        "bytes",
+        8192,
+        "64 · 32 · 4.",
+    ),
+    _prediction(
+        "overflow",
+        "The smallest logit whose exponential is too large for float32",
+        "",
+        88.72,
+        "The largest float32 is 3.4 · 10³⁸, and its natural logarithm is 88.72.",
+        0.01,
+    ),
+    _prediction(
+        "merge",
+        "The sum s of the merged row, for (m = 3, s = 2) and (m = 5, s = 1)",
+        "",
+        1.2707,
+        "The larger maximum is 5: 2 · e^(3 − 5) + 1 · e⁰.",
+        0.01,
+    ),
+    _prediction(
+        "gate",
+        "Bytes that one kernel for silu(a) · b loads and stores for each element",
+        "bytes",
+        12,
+        "a and b are loaded, the product is stored: 3 · 4.",
+    ),
+    _prediction(
+        "unfused",
+        "Bytes that adding, then a layer norm in three passes with a weight, load for each element",
+        "bytes",
+        24,
+        "8 for the two summands, 3 · 4 for the passes, 4 for the weight.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Lab 06: its exercises."""

@@ -1,0 +1,66 @@
+"""Expected results of the exercises of lab 07, part A."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gpulab.checks.spec import Sizes
+from gpulab.content.lab_07_cuda_cpp_and_cupy.cuda_cpp import STEP
+
+Arrays = Mapping[str, np.ndarray]
+Expected = dict[str, np.ndarray]
+
+LOAD = re.compile(r"\bld(?:\.\w+)*?\.global(?:\.\w+)*?(?:\.v(\d))?\.[bsuf](\d+)\b")
+FUSED = re.compile(r"\bfma\.")
+
+
+def invert(inputs: Arrays, sizes: Sizes) -> Expected:
+    out, cols = inputs["out"].copy(), int(sizes["cols"])
+    out[:, :cols] = 255 - inputs["image"][:, :cols]
+    return {"out": out}
+
+
+def scale(inputs: Arrays, sizes: Sizes) -> Expected:
+    dtype = np.dtype(str(sizes["dtype"]))
+    factor = dtype.type(3 if dtype.kind == "i" else 0.7)
+    return {"x": inputs["x"].astype(dtype) * factor}  # rounded once, in the array's own type
+
+
+def copy4(inputs: Arrays, sizes: Sizes) -> Expected:
+    return {"b": inputs["a"]}
+
+
+def mix(ptx: str) -> dict[str, int]:
+    loads = [(int(width or 1), int(bits)) for width, bits in LOAD.findall(ptx)]
+    return {
+        "loads": len(loads),
+        "bytes": sum(width * bits // 8 for width, bits in loads),
+        "fused": len(FUSED.findall(ptx)),
+    }
+
+
+def two_product(inputs: Arrays, sizes: Sizes) -> Expected:
+    a, b = inputs["a"], inputs["b"]
+    p = a * b
+    exact = (Fraction(x) * Fraction(y) - Fraction(z) for x, y, z in zip(a, b, p, strict=True))
+    return {"p": p, "e": np.array([float(error) for error in exact])}
+
+
+def shuffle(inputs: Arrays, sizes: Sizes) -> Expected:
+    n, step = int(sizes["n"]), int(sizes.get("step", STEP))
+    return {"out": inputs["a"][np.arange(n, dtype=np.int64) * step % n]}
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "cpp.invert": invert,
+    "cpp.scale": scale,
+    "cpp.copy4": copy4,
+    "cpp.mix": mix,
+    "cpp.two_product": two_product,
+    "cpp.shuffle": shuffle,
+}

@@ -1,0 +1,132 @@
+"""Expected results of the exercises of lab 07, part B, and what carries its plans out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gpulab.analysis.profile.engines import Operation, makespan, predecessors
+from gpulab.checks.spec import Sizes, WrongAnswer
+from gpulab.content.lab_07_cuda_cpp_and_cupy.cupy import EPS, STAGES
+
+Arrays = Mapping[str, np.ndarray]
+Expected = dict[str, np.ndarray]
+
+WORDS = {"in": "copy in", "kernel": "kernel", "out": "copy out"}
+
+
+def normalise(inputs: Arrays, sizes: Sizes) -> Expected:
+    x, mean, var, gamma, beta = (inputs[name] for name in ("x", "mean", "var", "gamma", "beta"))
+    return {"out": np.maximum((x - mean) / np.sqrt(var + EPS) * gamma + beta, 0)}
+
+
+def rms(inputs: Arrays, sizes: Sizes) -> Expected:
+    return {"out": np.sqrt(((inputs["x"] - inputs["y"]) ** 2).mean(axis=1))}
+
+
+def pipeline(plan: Any, chunks: int, buffers: int) -> dict[str, float]:
+    """Runs the plan on two copy engines and the SMs; all stages of all data take 1."""
+    if not isinstance(plan, list) or not all(isinstance(each, dict) for each in plan):
+        raise WrongAnswer("a plan is a list of dictionaries.")
+    operations, places = [], {}
+    for place, each in enumerate(plan):
+        operation, key = _operation(place, each, chunks)
+        if key in places:
+            raise WrongAnswer(f"the {WORDS[key[0]]} of chunk {key[1]} is there twice.")
+        operations.append(operation)
+        places[key] = place
+    missing = [(do, k) for k in range(chunks) for do in STAGES if (do, k) not in places]
+    if missing:
+        raise WrongAnswer(f"the {WORDS[missing[0][0]]} of chunk {missing[0][1]} is missing.")
+    _check_order(predecessors(operations), places, chunks, buffers)
+    return {"makespan": makespan(operations) / chunks}
+
+
+def _operation(place: int, each: dict, chunks: int) -> tuple[Operation, tuple[str, int]]:
+    do, chunk, stream, after = (each.get(name) for name in ("do", "chunk", "stream", "after"))
+    if do not in STAGES:
+        raise WrongAnswer(f'operation {place}: "do" is {do!r}, and not one of {", ".join(STAGES)}.')
+    if type(chunk) is not int or not 0 <= chunk < chunks:
+        raise WrongAnswer(
+            f'operation {place}: "chunk" is {chunk!r}, and not a number from 0 to {chunks - 1}.'
+        )
+    if type(stream) not in (int, str):
+        raise WrongAnswer(f'operation {place}: "stream" is {stream!r}, and not a number or a name.')
+    after = [] if after is None else after
+    if not isinstance(after, list) or any(type(other) is not int for other in after):
+        raise WrongAnswer(f'operation {place}: "after" is no list of places in the plan.')
+    if any(not 0 <= other < place for other in after):
+        raise WrongAnswer(
+            f"operation {place} waits for an event that is recorded later, or never. On a GPU such a wait "
+            "waits for nothing."
+        )
+    return Operation(stream, do, 1.0, tuple(after)), (do, chunk)
+
+
+def _check_order(
+    earlier: tuple[frozenset[int], ...], places: dict[tuple[str, int], int], chunks: int, buffers: int
+) -> None:
+    """Raises WrongAnswer where neither streams nor events promise what the data need."""
+
+    def must_follow(then: tuple[str, int], first: tuple[str, int], harm: str) -> None:
+        if places[first] in earlier[places[then]]:
+            return
+        why = "neither a stream nor an event orders them."
+        if places[then] < places[first]:
+            before, after = (f"the {WORDS[do]} of chunk {k}" for do, k in (then, first))
+            why = (
+                f"the plan issues {before} before {after}, and what is issued first waits for nothing later."
+            )
+        raise WrongAnswer(f"{harm}: {why}")
+
+    for k in range(chunks):
+        for first, then in (("in", "kernel"), ("kernel", "out")):
+            harm = f"the {WORDS[then]} of chunk {k} may start before its {WORDS[first]} has ended"
+            must_follow((then, k), (first, k), harm)
+        old = k - buffers
+        if old >= 0:
+            harm = (
+                f"the copy in of chunk {k} may overwrite chunk {old}, which is in the same buffer "
+                f"({k % buffers}), before its copy out has ended"
+            )
+            must_follow(("in", k), ("out", old), harm)
+
+
+def winograd(answer: Any) -> dict[str, float]:
+    """Checks that the products add up to the filter for all inputs and weights, and counts them."""
+    if not isinstance(answer, dict) or set(answer) != {"inputs", "weights", "outputs"}:
+        raise WrongAnswer('the answer is a dictionary with "inputs", "weights" and "outputs".')
+    inputs, weights, outputs = (_rows(answer, name) for name in ("inputs", "weights", "outputs"))
+    products = len(inputs)
+    for name, rows, count, width in (
+        ("inputs", inputs, products, 4),
+        ("weights", weights, products, 3),
+        ("outputs", outputs, 2, products),
+    ):
+        if len(rows) != count or any(len(row) != width for row in rows):
+            raise WrongAnswer(f'"{name}" has to have {count} rows of {width} numbers.')
+    for j in range(2):
+        for a in range(4):
+            for b in range(3):
+                got = sum(outputs[j][k] * inputs[k][a] * weights[k][b] for k in range(products))
+                if got != (a == j + b):
+                    raise WrongAnswer(
+                        f"in output {j} the product d{a} · g{b} comes {float(got):g} times, and should come "
+                        f"{int(a == j + b)} times."
+                    )
+    return {"products": products}
+
+
+def _rows(answer: dict, name: str) -> list[list[Fraction]]:
+    return [[Fraction(number) for number in row] for row in answer[name]]
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "cupy.normalise": normalise,
+    "cupy.rms": rms,
+    "cupy.pipeline": pipeline,
+    "cupy.winograd": winograd,
+}

@@ -1,0 +1,466 @@
+"""Lab 09: what its nine exercises ask.
+
+| exercise | asks for | teaches | counted | naive | good | points |
+|---|---|---|---|---|---|---|
+| fields | fields(code, exponent, mantissa) | sign, exponent, mantissa | answers | – | – | 1 |
+| decode | decode(code, exponent, mantissa) | subnormals, infinity, NaN | answers | – | – | 3 |
+| encode | encode(x, exponent, mantissa) | ties to even, the edges | answers | – | – | 4 |
+| decode8 | decode8(code, variant) | E4M3, E5M2 and FNUZ | answers | – | – | 3 |
+| order | order(n), a plan of FP16 additions | error grows with depth | steps | n − 1 | ⌈log2 n⌉ | 4 |
+| | | | error | 50 % | 0.3 % | |
+| stochastic | stochastic(bits, noise) | right on average | answers | – | – | 2 |
+| block | block(values) → scale and codes | the MX rule for the scale | answers | – | – | 3 |
+| dequantize | kernel dequantize(packed, scales, out) | four bits back to 32 | store sectors | n/4 | n/8 | 5 |
+| | | | instructions/warp | 205 | 140 | |
+| adopt | adopt(code), a detective's answer | one code, two meanings | answers | – | – | 2 |
+
+Derivations:
+
+**decode**: of FP16's 65,536 codes 2 · 1,023 have exponent field 0 and a mantissa that is not 0. A decoder
+that forgets **subnormals** puts a leading 1 there and gets these 2,046 wrong.
+
+**adopt**: E4M3's bias is 7, that of its FNUZ variant 8, so the same code means half as much. With a factor of
+2 all finite codes mean the same but one: 0x80, minus zero in E4M3, is the one NaN of FNUZ. And E4M3's NaNs
+0x7F and 0xFF would become ±480.
+
+**order**: n numbers between 0 and 1, n = 8,192, have a sum near 4,096. One after the other in FP16: from
+2,048 on the spacing is 2, and a number below 1 changes nothing any more. The sum stops there: half is
+missing. As a tree each number takes part in 13 additions, each with a relative error of at most 2⁻¹¹; the
+errors have both signs, and what is left of them in many runs is below 0.1 %. The tree is also ⌈log2 n⌉ steps
+deep, which is the least that additions of two can do.
+
+**dequantize**: a thread has one byte, two numbers. Two stores of 4 bytes lie 8 bytes apart from lane to lane,
+so each touches 8 sectors where 4 would hold it: n/4 in all. One store of 8 bytes moves n/8, the least: n · 4
+B / 32 B. Warp instructions: a chain of comparisons for each of the eight magnitudes against arithmetic on the
+fields.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import ceil, log2
+
+import numpy as np
+
+from gpulab.checks.builders import prediction
+from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
+from gpulab.subjects import numerics
+
+LAB = "09"
+CODECS = tuple(
+    f"gpulab.numerics.{name}"
+    for name in (
+        "decode", "encode", "quantize", "representable", "neighbours", "encode_blocks", "codecs.exact_codes",
+    )
+)  # fmt: skip
+VARIANTS = ("E4M3", "E5M2", "E4M3FNUZ", "E5M2FNUZ")
+BLOCK = 32  # numbers that share a scale in MXFP4
+THREADS = 128
+
+Numbers = np.random.Generator
+
+
+def _cases(*names: str) -> tuple[Case, ...]:
+    return tuple(Case(name, {"what": name}) for name in names)
+
+
+def _formats(*names: str) -> tuple[Case, ...]:
+    return tuple(Case(name, {"format": name}) for name in names)
+
+
+def _widths(sizes: Sizes) -> tuple[int, int]:
+    form = numerics.find(str(sizes["format"]))
+    return form.exponent, form.mantissa
+
+
+# ---------------------------------------------------------------- questions
+
+
+def field_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    exponent, mantissa = _widths(sizes)
+    bits = 1 + exponent + mantissa
+    codes = [0, 1, 1 << (bits - 1), (1 << bits) - 1, *(int(c) for c in numbers.integers(0, 1 << bits, 8))]
+    return [(code, exponent, mantissa) for code in codes]
+
+
+def decode_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """All codes of a short format; of a longer one the edges and some at random."""
+    exponent, mantissa = _widths(sizes)
+    bits = 1 + exponent + mantissa
+    if bits <= 16:
+        return [(code, exponent, mantissa) for code in range(1 << bits)]
+    one, top = 1 << mantissa, ((1 << exponent) - 1) << mantissa
+    edges = [0, 1, one - 1, one, one + 1, top - 1, top, top + 1]
+    codes = [*edges, *(edge | 1 << (bits - 1) for edge in edges)]
+    return [(int(c), exponent, mantissa) for c in (*codes, *numbers.integers(0, 1 << bits, 40))]
+
+
+def encode_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """Numbers of the format, ties between two of them, a hair beside the ties, too small and too large."""
+    form = numerics.find(str(sizes["format"]))
+    codes = numbers.integers(0, form.largest_code, 12)
+    low = _exact(codes, form)
+    high = _exact(codes + 1, form)
+    middle = (low + high) / 2
+    asked = [*low, *middle, *np.nextafter(middle, 0), *np.nextafter(middle, np.inf)]
+    limit = form.largest + (form.largest - _exact(np.array([form.largest_code - 1]), form)[0]) / 2
+    asked += [form.largest, np.nextafter(limit, 0), limit, 2 * form.largest, np.inf]
+    asked += [form.smallest / 2, np.nextafter(form.smallest / 2, 1), form.smallest / 3, form.smallest * 1.5]
+    asked += [form.smallest_normal * (1 - form.epsilon / 4), form.smallest_normal]
+    signed = [float(x) * (1 if k % 2 else -1) for k, x in enumerate(asked)]
+    return [(x, form.exponent, form.mantissa) for x in (*signed, 0.0, -0.0)]
+
+
+def _exact(codes: np.ndarray, form: numerics.Format) -> np.ndarray:
+    """The values of positive finite codes, float64."""
+    field, fraction = codes >> form.mantissa, codes & ((1 << form.mantissa) - 1)
+    lead = np.where(field > 0, 1 << form.mantissa, 0)
+    return np.ldexp((fraction + lead).astype(np.float64), np.maximum(field, 1) - form.bias - form.mantissa)
+
+
+def eight_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    return [(code, str(sizes["what"])) for code in range(256)]
+
+
+def adopt_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    if sizes["what"] == "all codes":
+        return [(code,) for code in range(256)]
+    return [(int(code),) for code in (*numbers.integers(0, 127, 5), 0, 128)]
+
+
+def noise_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """Bits of float32 numbers, and 16 random bits for each."""
+    x = (numbers.standard_normal(16) * 10.0 ** numbers.integers(-6, 7, 16)).astype(np.float32)
+    if sizes["what"] == "already short":
+        bits = x.view(np.uint32) & np.uint32(0xFFFF0000)
+    elif sizes["what"] == "carries":
+        bits = x.view(np.uint32) | np.uint32(0x007FFF00)
+    else:
+        bits = x.view(np.uint32)
+    noise = [0, 0xFFFF, 0x8000, *numbers.integers(0, 1 << 16, 13)]
+    return [(int(b), int(n)) for b, n in zip(bits, noise, strict=True)]
+
+
+def order_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    return [(int(sizes["n"]),)]
+
+
+def block_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """Blocks of 32 numbers: of one size, of many sizes, around the limits, with an outlier, of zeros."""
+    match sizes["what"]:
+        case "by hand":
+            return [([3.7, -0.2, 0.9, 1.6] + [0.0] * 28,)]
+        case "zeros":
+            return [([0.0] * BLOCK,)]
+        case "powers of two":
+            return [([s * 2.0**k for _ in range(16) for s in (1, -1)],) for k in (-9, 0, 5)]
+        case "ties":
+            ties = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0]
+            return [([s * 2.0**k * t for t in ties for s in (1, -1, 1, -1)],) for k in (-3, 4)]
+        case "outlier":
+            x = numbers.standard_normal((2, BLOCK))
+            x[:, 7] *= 100
+        case "largest between 6 and 8":  # saturates: 7 is cut to 6
+            x = numbers.uniform(-1, 1, (2, BLOCK))
+            x[:, 3] = 7.5 / 8
+        case _:
+            x = numbers.standard_normal((3, BLOCK)) * 10.0 ** numbers.integers(-4, 5, (3, 1))
+    return [([float(v) for v in row],) for row in x.astype(np.float32)]
+
+
+# ---------------------------------------------------------------- a kernel
+
+
+def dequantize_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = int(sizes["n"])
+    return (
+        Array("packed", (n // 2,), "uint8", fill="integers:0:256"),
+        Array("scales", (n // BLOCK,), "uint8", fill="integers:100:150"),
+        Array("out", (n,), role="out"),
+    )
+
+
+def dequantize_shape(sizes: Sizes) -> Shape:
+    return Shape((max(1, ceil(int(sizes["n"]) / 2 / THREADS)),), (THREADS,))
+
+
+def _n(*sizes: int) -> tuple[Case, ...]:
+    return tuple(Case(f"{n:,}" if n else "empty", {"n": n}) for n in sizes)
+
+
+def warps(sizes: Sizes) -> int:
+    """Warps of the launch of `dequantize`."""
+    return dequantize_shape(sizes).grid[0] * THREADS // 32
+
+
+def steps_of_a_tree(sizes: Sizes) -> int:
+    return ceil(log2(int(sizes["n"]))) if int(sizes["n"]) > 1 else 0
+
+
+FEW = ("BF16", "E5M2", "E4M3")  # of these E4M3 stands for any format of that shape, with IEEE's rules
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="formats.fields",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=1,
+        cases=_formats("FP16", "FP32", "BF16", "E5M2"),
+        questions=field_questions,
+        hints=(
+            "The mantissa is in the lowest bits. Which operation keeps the lowest `mantissa` bits of a "
+            "number?",
+            "`code >> mantissa` moves the exponent to the lowest bits. The sign is still above it.",
+            "`x & ((1 << k) - 1)` keeps the lowest k bits of x.",
+        ),
+        section="1 · Three fields",
+    ),
+    Exercise(
+        name="formats.decode",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=3,
+        cases=_formats("E5M2", "FP16", "BF16", "FP32"),
+        questions=decode_questions,
+        hints=(
+            "Three kinds of codes: exponent field 0, exponent field all ones, and the rest.",
+            "With exponent field 0 there is no leading 1, and the power is that of field 1: `1 - bias`.",
+            "Exponent field all ones: mantissa 0 is infinity, every other is `math.nan`. The sign "
+            "stands before infinity and zero, too.",
+        ),
+        section="2 · Subnormals, infinity, NaN",
+        by_hand=CODECS,
+    ),
+    Exercise(
+        name="formats.encode",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=4,
+        cases=_formats("FP16", "BF16", "E5M2", "FP32"),
+        questions=encode_questions,
+        hints=(
+            "Divide |x| by the spacing of the numbers around it. Then you have to round to a whole number. "
+            "Which one, at exactly half?",
+            "`math.frexp(x)` gives the power of two. Below the smallest normal number the spacing "
+            "stays that of the smallest normal. Python's `round` takes the even one of two.",
+            "With q steps of a spacing of 2^(p − mantissa): the code is `((p + bias - 1) << mantissa) "
+            "+ q`. A carry of q into the exponent is right by itself. What is beyond the largest "
+            "finite code becomes infinity.",
+        ),
+        section="3 · Rounding to the nearest",
+        by_hand=CODECS,
+    ),
+    Exercise(
+        name="formats.decode8",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=3,
+        cases=_cases(*VARIANTS),
+        questions=eight_questions,
+        hints=(
+            "Your `decode` knows the rules of IEEE 754. Where do the four variants differ: bias, "
+            "infinity, NaN, minus zero?",
+            "E4M3 uses the top exponent for numbers: only mantissa 111 there is NaN, and nothing is "
+            "infinite.",
+            "FNUZ: the bias is one more, 0x80 is the only NaN, and every other code is a number.",
+        ),
+        section="4 · Eight bits, four ways",
+        by_hand=CODECS,
+    ),
+    Exercise(
+        name="formats.adopt",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=2,
+        cases=_cases("all codes", "small ones"),
+        questions=adopt_questions,
+        detective=True,
+        hints=(
+            "Draw what the codes mean in the one format over what they mean in the other.",
+            "All finite codes mean a half. Which factor mends that, and which codes does it not mend?",
+            "Look at 0x80, 0x7F and 0xFF in both formats.",
+        ),
+        section="Detective · The same bytes",
+    ),
+    Exercise(
+        name="formats.stochastic",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=2,
+        cases=_cases("numbers", "already short", "carries"),
+        questions=noise_questions,
+        hints=(
+            "BF16 keeps the upper 16 bits. If the lower 16 are a quarter of the way up, which quarter of the "
+            "65,536 noises should round up?",
+            "Lower bits and noise are added. When does the sum reach bit 16?",
+            "The carry may run through all of the upper bits; the sign is a bit of its own. One "
+            "addition and one shift do it.",
+        ),
+        section="6 · Rounding by chance",
+    ),
+    Exercise(
+        name="formats.order",
+        lab=LAB,
+        evidence="answered cases",
+        measured=True,
+        correct_points=1,
+        cases=(*_n(1, 2, 3, 7, 1000), *_n(8192)),
+        questions=order_questions,
+        budgets=(
+            Budget(
+                "steps",
+                steps_of_a_tree,
+                1.5,
+                "steps",
+                naive=lambda sizes: int(sizes["n"]) - 1,
+                unit="steps",
+                why="each step at best halves what is left",
+                advice="Additions of different slots can be done in the same step. Which could be?",
+                case=EVERY,
+            ),
+            Budget(
+                "error",
+                0.3,
+                1.5,
+                "error",
+                naive=50,
+                unit="% of the sum",
+                why="as a tree: 13 roundings of at most 0.05 %",
+                advice="Which number of an addition is the smaller one, and how much of it is lost?",
+                case=EVERY,
+            ),
+        ),
+        hints=(
+            "First add neighbours: slots 0 and 1, 2 and 3, … Each pair leaves its sum in the first of "
+            "the two.",
+            "Then add sums whose slots are 2 apart, then 4, 8, … until slot 0 holds all.",
+            "A loop over the distance (1, 2, 4, …), in it one over the slots in steps of twice the distance. "
+            "Leave out pairs whose second slot is not there.",
+        ),
+        section="5 · Sums",
+    ),
+    Exercise(
+        name="formats.block",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=3,
+        cases=_cases(
+            "by hand", "numbers", "powers of two", "ties", "largest between 6 and 8", "outlier", "zeros"
+        ),
+        questions=block_questions,
+        hints=(
+            "The scale is a power of two: 2^(⌊log2 of the largest magnitude⌋ − 2). Its code is that "
+            "power + 127.",
+            "Divide by the scale, then take the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6; above 6 take 6. At "
+            "exactly half take the one with the even code.",
+            "The code of a number is the place of its magnitude in that list, plus 8 if it is negative (also "
+            "where a negative number is rounded to zero). A block of zeros gets scale code 0.",
+        ),
+        section="7 · Blocks that share a scale",
+        by_hand=CODECS,
+    ),
+    Exercise(
+        name="formats.dequantize",
+        lab=LAB,
+        correct_points=2,
+        cases=_n(64, 96, 4096, 0, 8224, 65536),
+        arguments=dequantize_arguments,
+        shape=dequantize_shape,
+        budgets=(
+            Budget(
+                "global_store_sectors",
+                lambda sizes: int(sizes["n"]) // 8,
+                1.5,
+                "store sectors",
+                naive=lambda sizes: int(sizes["n"]) // 4,
+                why="n × 4 B / 32 B",
+                advice="Lane 0 writes elements 0 and 1, lane 1 elements 2 and 3. How far apart are the words "
+                "of one store?",
+                case=EVERY,
+            ),
+            Budget(
+                "instructions",
+                lambda sizes: 140 * warps(sizes),
+                1.5,
+                "instructions",
+                naive=lambda sizes: 205 * warps(sizes),
+                why="140 a warp",
+                advice="Do both numbers of a byte share what they can, and are all operations on integers of "
+                "one type?",
+                case=EVERY,
+            ),
+        ),
+        hints=(
+            "Make the 32 bits of each result as an integer: sign at bit 31, exponent from bit 23 on, one "
+            "mantissa bit at bit 22.",
+            "A code with exponent field f > 0 is 2^(f − 1) · (1 + m/2), so its float32 exponent field is "
+            "`scale + f - 1`. 0.5 is 2^−1, and 0 is all zeros.",
+            "`out.view(np.uint64)` has one element for two results: `first | second << 32`, in unsigned "
+            "64-bit arithmetic.",
+        ),
+        section="8 · Back to thirty-two bits, in a kernel",
+        rtol=0,
+        atol=0,
+    ),
+)
+
+
+_prediction = partial(prediction, "formats", LAB)
+
+
+PREDICTIONS: tuple[Prediction, ...] = (
+    _prediction(
+        "subnormals",
+        "Codes that a decoder of FP16 gets wrong if it forgets subnormals",
+        "codes",
+        2046,
+        "2^10 − 1 mantissas that are not 0, with exponent field 0, and two signs.",
+    ),
+    _prediction(
+        "whole",
+        "The first whole number that FP16 does not have",
+        "",
+        2049,
+        "11 bits with the leading one hold all whole numbers up to 2^11 = 2,048; from there on the "
+        "spacing is 2.",
+    ),
+    _prediction(
+        "hundredths",
+        "1,000 × 0.01, added one by one in FP16",
+        "",
+        None,
+        "0.01 itself is off by 0.02 % only. From 8 on the spacing is 2^-7 = 0.0078, and each addition "
+        "is rounded to it.",
+        0.002,
+    ),
+    _prediction(
+        "e4m3_numbers",
+        "Different finite numbers that E4M3 has, zero counted once",
+        "numbers",
+        253,
+        "256 codes, less two NaN, less minus zero.",
+    ),
+    _prediction(
+        "mxfp4_bits",
+        "Bits per number of MXFP4",
+        "bits",
+        4.25,
+        "4 and its share of an 8-bit scale: 8/32.",
+    ),
+    _prediction(
+        "stuck",
+        "1 plus 10,000 × 0.001 in BF16, to nearest",
+        "",
+        None,
+        "Above 1 BF16's spacing is 2^-7 = 0.0078. 0.001 is less than half of it, so nothing is ever added.",
+    ),
+    _prediction(
+        "rotated",
+        "How many times smaller the error of MXFP4 becomes by a rotation, with an outlier in each block",
+        "×",
+        None,
+        "Without it the outlier sets the scale of its block, and its 31 neighbours are lost. With it all "
+        "numbers are off by a little: the outliers make each of the 256 somewhat larger.",
+        0.25,
+    ),
+)

@@ -1,0 +1,716 @@
+"""Lab 16: what its eight exercises ask.
+
+| exercise | asks for | teaches | counted | naive | good | points |
+|---|---|---|---|---|---|---|
+| memory | memory(parameters, ranks, stage) | what each stage divides | answers | – | – | 2 |
+| split | split(sizes, ranks): pieces | flat and even | longest share | 262,144 | 115,264 | 3 |
+| | | | pieces | 132 | 36 | |
+| zero2_step | zero2_step(gradient, …) | 16 → 5.5 B a parameter | busiest sender | 2.25 S | 1.5 S | 5 |
+| gather | gather_layers(x, slope, parts) | a layer when it is needed | busiest sender | 3 S | 2.25 S | 5 |
+| | | and not kept | all-gathers | 4 | 7 | |
+| clip | clip(gradient, limit) | a norm is of the whole | busiest sender | 3 shards | 8 B | 3 |
+| offload | offload(layers, fetch, compute, room) | fetch ahead, keep some | over the best | 67 % | 0 | 5 |
+| | | | fetches | 24 | 20 | |
+| recompute | recompute(layers, …, memory) | what to keep, what to do again | over the least | 69 % | 0 | 4 |
+| config | config(settings, gpus, tensor, …) | the batch triple, keys that exist | answers | – | – | 3 |
+
+Derivations. N ranks, Ψ parameters, S the bytes of what an all-reduce would carry; a ring makes each rank send
+(N − 1)/N · S for a reduce-scatter, as much for an all-gather, and both for an all-reduce (lab 15).
+
+**memory**: weights and gradients in 16 bits, K = 12 bytes of float32 for Adam (master weight, two moments).
+DDP (2 + 2 + K) Ψ; stage 1 divides K Ψ by N, stage 2 also the gradients' 2 Ψ, stage 3 also the weights' 2 Ψ
+(S. Rajbhandari et al., arXiv:1910.02054, section 3).
+
+**split**: of n tensors and N ranks: cut where the flat array is at a multiple of ⌈total/N⌉. Each of the
+N − 1 cuts makes at most one piece more: n + N − 1. The small transformer of the last case has an embedding
+of 262,144 and 461,056 numbers in 33 tensors; the embedding whole is 262,144, a quarter of all 115,264. Each
+tensor in four pieces: 132.
+
+**zero2_step**: S = 2 Ψ bytes of gradients there, S of weights back: 2 (N − 1)/N · S, DDP's traffic. At four
+ranks 2 + (2 + 12)/4 = 5.5 bytes a parameter. All-reduce and then all-gather: 3 (N − 1)/N · S.
+
+**gather**: each layer's weights forward, again backward, and its gradients: 3 (N − 1)/N · S, half more than
+DDP. The last layer need not be gathered again: 2 L − 1 gathers of L layers, and 2.75 (N − 1)/N · S at four
+layers. All-reduce of gradients instead of reduce-scatter: 4 (N − 1)/N · S. Layers that are kept from forward
+take L gathers; that is another trade.
+
+**clip**: one number a rank has to be added up: an all-reduce of 4 bytes, busiest rank 8. Gathering the
+gradient takes N − 1 shards.
+
+**offload**: with room for m of L layers, L + (L − m) fetches, because the last m are there when backward
+begins. Fetch after each use: 2 L. At the last case (12 layers, fetch 3, compute 2, room for 4) forward waits
+for the link, 12 · 3 + 2, backward takes 12 · 4: 86. One after the other: 24 · 3 + 12 · 6 = 144, 67 % more.
+tests/labs/test_16 compares the reference with all plans of small cases.
+
+**recompute**: three choices a layer (V. Korthikanti et al., arXiv:2205.05198): keep all, s b h (34 + 5 a s/h)
+bytes; all but what attention makes of scores, 34 s b h, for 4 b s² h FLOPs again; the input, 2 s b h, for
+24 b s h² + 4 b s² h again. Layers are alike, so counts are enough, and trying all is short. Counted in
+percent of a forward pass over the least. Dropping scores everywhere before any whole layer is not always the
+least: of L layers with s = 16 h and room for L − 1 whole ones and an input it drops the scores of two.
+
+**config**: DeepSpeed's rules (its documentation "DeepSpeed Configuration JSON", `lr_schedules.py`,
+`config.py` and `pipe/engine.py` in August 2026), those that are listed in the notebook.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpulab.checks.builders import prediction
+from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
+
+LAB = "16"
+LIMIT = 2.5  # of the norm that `clip` is asked for
+Numbers = np.random.Generator
+
+
+def _whats(*names: str) -> tuple[Case, ...]:
+    return tuple(Case(name, {"what": name}) for name in names)
+
+
+# ---------------------------------------------------------------- memory, pieces
+
+
+def memory_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """Parameters, of which each rank gets as many; ranks; stage."""
+    match sizes["what"]:
+        case "one rank":
+            pairs = [(1000, 1)]
+        case "7.5 billion on 64":
+            pairs = [(7_500_000_000, 64)]
+        case _:
+            pairs = [(int(n * each), int(n)) for n, each in numbers.integers(2, 10**6, (4, 2))]
+    return [(parameters, ranks, stage) for parameters, ranks in pairs for stage in range(4)]
+
+
+BLOCK = (64 * 192, 192, 64 * 64, 64, 64 * 256, 256, 256 * 64, 64)
+TRANSFORMER = (4096 * 64, *4 * BLOCK)
+
+
+def split_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """How many numbers each tensor has, and ranks."""
+    match sizes["what"]:
+        case "one tensor":
+            return [([7], 1), ([7], 3), ([8], 4)]
+        case "more ranks than numbers":
+            return [([1, 1], 4), ([2], 3)]
+        case "an empty tensor":
+            return [([3, 0, 4], 2)]
+        case "any":
+            return [
+                ([int(n) for n in numbers.integers(1, 90, int(numbers.integers(2, 12)))], int(ranks))
+                for ranks in numbers.integers(2, 9, 6)
+            ]
+    return [(list(TRANSFORMER), int(sizes["ranks"]))]
+
+
+def _small_transformer(ranks: int) -> Case:
+    return Case(f"a small transformer on {ranks}", {"what": "a small transformer", "ranks": ranks})
+
+
+# ---------------------------------------------------------------- on real ranks
+
+
+def _ranks(ranks: int, **sizes: int) -> Case:
+    said = ", ".join(f"{n} {name}" for name, n in sizes.items() if name not in ("step", "times", "zero"))
+    if "step" in sizes:
+        said += f", step {sizes['step']}"
+    if sizes.get("times") == 0:
+        said += ", all zero"
+    if "zero" in sizes:
+        said += f", rank {sizes['zero']}'s all zero"
+    return Case(f"{ranks} rank{'s' * (ranks > 1)}, {said}", {"ranks": ranks, **sizes})
+
+
+def _small(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
+    """Weights whose products stay of the size of their inputs."""
+    return numbers.standard_normal(shape) / np.sqrt(shape[-2])
+
+
+def _steep(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
+    """Gradients of which some ranks' are much longer than others'; zero for `times` 0, and on rank `zero`."""
+    slope = np.linspace(0.1, 3, int(np.prod(shape))).reshape(shape)
+    found = numbers.standard_normal(shape) * slope * int(sizes.get("times", 1))
+    if "zero" in sizes:
+        np.split(found, int(sizes["ranks"]))[int(sizes["zero"])][:] = 0
+    return found
+
+
+def zero2_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    """Gradients are whole numbers, whose sums are exact in 16 bits."""
+    n = (int(sizes["parameters"]),)
+    return (
+        Array("gradient", n, "float16", fill="integers:-99:100"),
+        Array("master", n, role="inout", placement="sharded"),
+        Array("momentum", n, role="inout", placement="sharded"),
+        Array("variance", n, role="inout", fill="uniform", placement="sharded"),
+        Scalar("step", int(sizes["step"])),
+        Array("weights", n, "float16", role="out", placement="replicated"),
+    )
+
+
+def gather_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    batch, width, layers = (int(sizes[k]) for k in ("batch", "width", "layers"))
+    shapes = [(width, width)] * layers
+    return (
+        Array("x", (batch, width)),
+        Array("slope", (batch, width)),
+        *several("parts", shapes, fill=_small, placement="sharded"),
+        Array("y", (batch, width), role="out"),
+        *several("slopes", shapes, role="out", placement="sharded"),
+    )
+
+
+def clip_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
+    n = (int(sizes["parameters"]),)
+    return (
+        Array("gradient", n, fill=_steep, placement="sharded"),
+        Scalar("limit", LIMIT, "float64"),
+        Array("clipped", n, role="out", placement="sharded"),
+    )
+
+
+def ring(sizes: Sizes, size: float) -> float:
+    """Bytes that each rank sends for a reduce-scatter or an all-gather of `size` bytes."""
+    ranks = int(sizes["ranks"])
+    return (ranks - 1) / ranks * size
+
+
+def _half(sizes: Sizes) -> float:
+    """Bytes of all parameters in 16 bits."""
+    return 2.0 * int(sizes["parameters"])
+
+
+def _model(sizes: Sizes) -> float:
+    """Bytes of all layers in float32."""
+    return 4.0 * int(sizes["layers"]) * int(sizes["width"]) ** 2
+
+
+# ---------------------------------------------------------------- offload, recomputation
+
+
+def offload_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """Layers, time of a fetch, time of a forward, places."""
+    match sizes["what"]:
+        case "one layer":
+            return [(1, 2, 1, 1)]
+        case "room for one":
+            return [(4, 2, 3, 1)]
+        case "room for all":
+            return [(5, 2, 3, 9)]
+        case "any":
+            return [
+                (int(layers), int(fetch), int(compute), int(room))
+                for layers, fetch, compute, room in numbers.integers((2, 1, 1, 2), (12, 6, 6, 7), (8, 4))
+            ]
+    return [(12, 3, 2, 4)]
+
+
+def recompute_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """Layers, batch, sequence, width, heads, bytes for activations."""
+    match sizes["what"]:
+        case "room for all":
+            return [(4, 1, 128, 64, 4, 10**9)]
+        case "room for inputs":
+            return [(6, 2, 256, 128, 8, 6 * 2 * 2 * 256 * 128)]
+        case "one layer":
+            return [(1, 1, 512, 256, 8, 34 * 512 * 256)]
+        case "any":
+            return [_some_model(numbers) for _ in range(8)]
+    return [(96, 1, 2048, 12288, 96, 60 * 10**9), _long_sequence(numbers)]  # GPT-3's shape
+
+
+def _long_sequence(numbers: Numbers) -> tuple[int, ...]:
+    """16 times as long as wide: scores are most of a layer's work, to drop them first is not the least."""
+    layers, batch = int(numbers.integers(3, 9)), int(numbers.integers(1, 4))
+    sequence, width, heads = 4096, 256, 2
+    unit = sequence * batch * width
+    every = unit * (34 + 5 * heads * sequence // width)
+    return layers, batch, sequence, width, heads, (layers - 1) * every + 3 * unit
+
+
+def _some_model(numbers: Numbers) -> tuple[int, ...]:
+    layers, batch, heads = (int(n) for n in numbers.integers((2, 1, 2), (40, 4, 17)))
+    sequence, width = 256 * int(numbers.integers(1, 9)), 64 * heads
+    unit = sequence * batch * width
+    least, most = 2 * unit * layers, unit * (34 + 5 * heads * sequence / width) * layers
+    return layers, batch, sequence, width, heads, int(numbers.uniform(least, 1.05 * most))
+
+
+# ---------------------------------------------------------------- configurations
+
+# The keys of DeepSpeed's schedulers (deepspeed/runtime/lr_schedules.py, August 2026).
+SCHEDULERS: dict[str, tuple[str, ...]] = {
+    "WarmupLR": ("warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "warmup_type"),
+    "WarmupDecayLR": (
+        "total_num_steps",
+        "warmup_min_lr",
+        "warmup_max_lr",
+        "warmup_num_steps",
+        "warmup_type",
+    ),
+    "WarmupCosineLR": (
+        "total_num_steps",
+        "warmup_min_ratio",
+        "warmup_num_steps",
+        "cos_min_ratio",
+        "warmup_type",
+    ),
+}
+TRIPLE = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+# Common mistakes: scheduler keys of another type; buckets a thousandth of the default; offload in a stage
+# that divides nothing of the kind.
+COMMON: dict[str, Any] = {
+    "train_batch_size": 512,
+    "train_micro_batch_size_per_gpu": 32,
+    "gradient_accumulation_steps": 4,
+    "fp16": {"enabled": True},
+    "scheduler": {
+        "type": "WarmupCosineLR",
+        "params": {"warmup_min_lr": 0, "warmup_max_lr": 3e-4, "warmup_num_steps": 500},
+    },
+    "zero_optimization": {
+        "stage": 2,
+        "reduce_bucket_size": 1_000_000,
+        "allgather_bucket_size": 100_000,
+        "offload_param": {"device": "cpu"},
+    },
+}
+
+
+def config_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+    """Settings, GPUs, and how many of them share a copy of the model: tensor times pipeline."""
+    match sizes["what"]:
+        case "a good one":
+            good = {"train_batch_size": 64, "gradient_accumulation_steps": 2, "bf16": {"enabled": True}}
+            return [({**good, "zero_optimization": {"stage": 1}}, 8, 1, 1)]
+        case "two of three":
+            triple = dict(zip(TRIPLE, (96, 4, 3), strict=True))
+            return [({k: v for k, v in triple.items() if k != left}, 16, 2, 1) for left in TRIPLE]
+        case "does not divide":
+            return [({TRIPLE[0]: 100, TRIPLE[1]: 8}, 4, 1, 1), ({TRIPLE[0]: 6, TRIPLE[2]: 4}, 2, 1, 1)]
+        case "common mistakes":
+            return [(dict(COMMON), gpus, 1, 1) for gpus in (4, 8)]
+        case "nothing offloaded":
+            zero = {kind: {"device": "none"} for kind in ("offload_param", "offload_optimizer")}
+            fp16 = {"fp16": {"enabled": False}, "bf16": {"enabled": True}}
+            return [({TRIPLE[1]: 1, TRIPLE[2]: 8, **fp16, "zero_optimization": zero}, 2, 1, 1)]
+        case "offload and stage":
+            return [
+                ({**_batches(numbers), "zero_optimization": {**stage, what: {"device": device}}}, 4, 1, 1)
+                for what in ("offload_optimizer", "offload_param")
+                for stage in ({}, *({"stage": number} for number in range(4)))
+                for device in ("cpu", "nvme")
+            ]
+        case "pipeline and stage":
+            return [
+                ({**_batches(numbers), "zero_optimization": stage}, 8, 1, pipeline)
+                for stage in ({}, *({"stage": number} for number in range(4)))
+                for pipeline in (2, 1)
+            ]
+        case "every scheduler":
+            keys = sorted({key for taken in SCHEDULERS.values() for key in taken})
+            params = {key: int(numbers.integers(1, 100)) for key in keys}
+            return [
+                ({**_batches(numbers), "scheduler": {"type": kind, "params": params}}, 2, 1, 1)
+                for kind in SCHEDULERS
+            ]
+        case "GPUs left over":
+            whole = _batches(numbers)
+            triple = {**whole, TRIPLE[0]: 2 * whole[TRIPLE[1]] * whole[TRIPLE[2]]}
+            return [({k: v for k, v in triple.items() if k != left}, 10, 4, 1) for left in (*TRIPLE, "")]
+    return [_some_settings(numbers) for _ in range(12)]
+
+
+def _batches(numbers: Numbers) -> dict[str, Any]:
+    """A micro-batch and accumulation steps: the batch is what they make."""
+    return {key: int(numbers.integers(1, 9)) for key in TRIPLE[1:]}
+
+
+def _some_settings(numbers: Numbers) -> tuple[dict[str, Any], int, int, int]:
+    pick = lambda *values: values[int(numbers.integers(len(values)))]  # noqa: E731
+    tensor, pipeline, data = pick(1, 2, 4), pick(1, 2), pick(2, 3, 8)
+    micro, steps = pick(1, 2, 8), pick(1, 4, 6)
+    triple = dict(zip(TRIPLE, (micro * steps * data + pick(0, 0, 0, 1), micro, steps), strict=True))
+    left_out = pick(*TRIPLE, "")
+    settings: dict[str, Any] = {k: v for k, v in triple.items() if k != left_out}
+    for kind in ("fp16", "bf16"):
+        if pick(True, False):
+            settings[kind] = {"enabled": pick(True, True, False)}
+    zero: dict[str, Any] = {"stage": pick(0, 1, 2, 3)}
+    if pick(True, False):
+        zero["reduce_bucket_size"] = pick(500_000_000, 5_000_000, 4_999_999)
+    if pick(True, False):
+        zero["allgather_bucket_size"] = pick(200_000_000, 100_000)
+    for what in ("offload_param", "offload_optimizer"):
+        if pick(True, False):
+            zero[what] = {"device": pick("cpu", "nvme", "none")}
+    if pick(True, True, False):
+        settings["zero_optimization"] = zero
+    if pick(True, True, False):
+        kind, other = pick(*SCHEDULERS), pick(*SCHEDULERS)
+        keys = {*SCHEDULERS[kind][:2], *SCHEDULERS[other][1:3]}
+        settings["scheduler"] = {"type": kind, "params": {key: 1 for key in sorted(keys)}}
+    return settings, tensor * pipeline * data, tensor, pipeline
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="shard.memory",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=2,
+        cases=_whats("one rank", "7.5 billion on 64", "any"),
+        questions=memory_questions,
+        hints=(
+            "Three things are kept: weights (2 bytes), gradients (2 bytes), and what Adam needs in float32 "
+            "(12 bytes).",
+            "Stage 1 divides the last of them by the ranks, stage 2 the last two, stage 3 all.",
+            "Parameters are divisible by the ranks here, so `//` is exact.",
+        ),
+        section="2 · Three stages",
+    ),
+    Exercise(
+        name="shard.split",
+        lab=LAB,
+        evidence="answered cases",
+        measured=True,
+        correct_points=1,
+        cases=(
+            *_whats("one tensor", "more ranks than numbers", "an empty tensor", "any"),
+            _small_transformer(4),
+        ),
+        questions=split_questions,
+        budgets=(
+            Budget(
+                "longest share",
+                lambda sizes: -(-sum(TRANSFORMER) // int(sizes["ranks"])),
+                1,
+                "longest share",
+                naive=max(TRANSFORMER),
+                unit="numbers",
+                why="all numbers over the ranks",
+                advice="Which tensor alone is longer than that? May a share end inside a tensor?",
+            ),
+            Budget(
+                "pieces",
+                lambda sizes: len(TRANSFORMER) + int(sizes["ranks"]) - 1,
+                1,
+                "pieces",
+                naive=lambda sizes: len(TRANSFORMER) * int(sizes["ranks"]),
+                unit="pieces",
+                why="one more a cut",
+                advice="Lay all tensors end to end. How many cuts does it take?",
+            ),
+        ),
+        hints=(
+            "Think of one long array of all numbers. Rank r has those from r · share to (r + 1) · share; "
+            "share is ⌈total / ranks⌉.",
+            "A tensor that begins at `first` in the long array and a share overlap from max(starts) to "
+            "min(ends).",
+            "Subtract `first` from both ends; leave out what is empty.",
+        ),
+        section="3 · Cut evenly",
+    ),
+    Exercise(
+        name="shard.zero2_step",
+        lab=LAB,
+        evidence="communication",
+        correct_points=2,
+        cases=(
+            _ranks(1, parameters=5, step=1),
+            _ranks(3, parameters=12, step=2),
+            _ranks(2, parameters=64, step=1),
+            _ranks(4, parameters=1024, step=3),
+        ),
+        arguments=zero2_arguments,
+        calls=frozenset({"all_reduce", "reduce_scatter", "all_gather", "broadcast"}),
+        budgets=(
+            Budget(
+                "busiest sender",
+                lambda sizes: 2 * ring(sizes, _half(sizes)),
+                3,
+                "busiest sender",
+                naive=lambda sizes: 3 * ring(sizes, _half(sizes)),
+                unit="B",
+                why="what DDP's all-reduce takes",
+                advice="Which part of the mean gradient does this rank use? And in which format are weights "
+                "needed?",
+                case=EVERY,
+            ),
+        ),
+        rtol=2e-3,
+        atol=1e-3,
+        hints=(
+            "Three steps: this rank's share of the summed gradient; Adam on the share; the new 16-bit "
+            "weights of all. A `master` that is still the input was not changed in place.",
+            "`dist.reduce_scatter(share, list(gradient.chunk(ranks)))`, share as long as `master`. Then "
+            "`share.float() / ranks` is the mean.",
+            "Change `master`, `momentum` and `variance` in place (`mul_`, `add_`, `addcmul_`), gather "
+            "`master.half()`, and not `master`.",
+        ),
+        section="4 · ZeRO-2: the optimizer in between",
+    ),
+    Exercise(
+        name="shard.gather_layers",
+        lab=LAB,
+        evidence="communication",
+        correct_points=2,
+        cases=(
+            _ranks(1, layers=2, batch=3, width=4),
+            _ranks(3, layers=1, batch=2, width=6),
+            _ranks(2, layers=3, batch=4, width=8),
+            _ranks(4, layers=4, batch=8, width=32),
+        ),
+        arguments=gather_arguments,
+        calls=frozenset({"all_reduce", "reduce_scatter", "all_gather"}),
+        budgets=(
+            Budget(
+                "busiest sender",
+                lambda sizes: 3 * ring(sizes, _model(sizes)),
+                2,
+                "busiest sender",
+                naive=lambda sizes: 4 * ring(sizes, _model(sizes)),
+                unit="B",
+                why="1.5 × DDP",
+                advice="Each rank needs all of a layer's weights. How much of its gradient does it keep?",
+                case=EVERY,
+            ),
+            Budget(
+                "calls of all_gather",
+                lambda sizes: 2 * int(sizes["layers"]) - 1,
+                1,
+                "gathered again",
+                naive=lambda sizes: int(sizes["layers"]),
+                sense=">=",
+                unit="all-gathers",
+                why="a layer each, forward and backward; the last may stay",
+                advice="Which layers are whole on this rank between forward and backward?",
+                case=EVERY,
+            ),
+        ),
+        rtol=1e-4,
+        atol=1e-4,
+        hints=(
+            "Write a helper that gathers one layer: an empty (width, width), `dist.all_gather` into its "
+            "`chunk`s.",
+            "Forward keeps the input of each layer and the last output, no weights. With h = tanh(input @ w) "
+            "the slope before tanh is slope · (1 − h²).",
+            "Backward, from the last layer on: gather it, `input.T @ inner` is this rank's gradient of w, "
+            "reduce-scatter that and divide by the ranks; `inner @ w.T` is the slope of the layer before.",
+        ),
+        section="5 · ZeRO-3: a layer when it is needed",
+    ),
+    Exercise(
+        name="shard.clip",
+        lab=LAB,
+        evidence="communication",
+        correct_points=2,
+        cases=(
+            _ranks(1, parameters=9),
+            _ranks(3, parameters=10),
+            _ranks(2, parameters=8, times=0),
+            _ranks(3, parameters=12, zero=1),
+            _ranks(4, parameters=1000),
+        ),
+        arguments=clip_arguments,
+        calls=frozenset({"all_reduce", "all_gather"}),
+        budgets=(
+            Budget(
+                "busiest sender",
+                16,
+                1,
+                "busiest sender",
+                naive=lambda sizes: 2 * ring(sizes, _half(sizes)),
+                unit="B",
+                why="a number a rank",
+                advice="What of the other ranks' shards does the norm need?",
+                case=EVERY,
+            ),
+        ),
+        rtol=1e-4,
+        atol=1e-5,
+        hints=(
+            "Print what each rank multiplies its share by. On one rank, what would it be?",
+            "The squared norm of the whole is the sum of the shares' squared norms.",
+            "All-reduce the sum of squares, take the root, multiply by min(1, limit / norm). A norm of 0 "
+            "must not give NaN.",
+        ),
+        section="Detective · A loss that depends on the ranks",
+    ),
+    Exercise(
+        name="shard.offload",
+        lab=LAB,
+        evidence="answered cases",
+        measured=True,
+        correct_points=1,
+        cases=_whats("one layer", "room for one", "room for all", "any", "12 layers, room for 4"),
+        questions=offload_questions,
+        budgets=(
+            Budget(
+                "over the best",
+                0,
+                2,
+                "time",
+                naive=67,
+                unit="%",
+                why="over the best plan",
+                advice="Which fetch begins later than the link and the room allow? Draw your plan.",
+                case=EVERY,
+            ),
+            Budget(
+                "fetches",
+                20,
+                2,
+                "fetches",
+                naive=24,
+                unit="layers",
+                why="each once, and again those that found no room",
+                advice="Which layers are on the device when backward begins? Which should be?",
+                case=EVERY,
+            ),
+        ),
+        hints=(
+            "Write the uses in their order: 0 … L − 1, L − 1 … 0. In front of each use, ask for as many of "
+            "the next layers as there is room for.",
+            "Where there is no room, evict a layer whose next use is further away than that of the layer you "
+            "fetch. In forward that is the layer with the smallest number.",
+            "If no layer on the device is used later than the one to fetch, stop fetching; do the next "
+            "forward or backward first.",
+        ),
+        section="7 · More room: host memory and disk",
+    ),
+    Exercise(
+        name="shard.recompute",
+        lab=LAB,
+        evidence="answered cases",
+        measured=True,
+        correct_points=1,
+        cases=_whats(
+            "room for all", "room for inputs", "one layer", "any", "GPT-3 in 60 GB, a long sequence"
+        ),
+        questions=recompute_questions,
+        budgets=(
+            Budget(
+                "over the least",
+                0,
+                3,
+                "recomputed",
+                naive=68.9,
+                unit="% of a forward",
+                why="over the least that fits",
+                advice="What do you get per byte: dropping scores, or dropping a whole layer? Is that the "
+                "same for every shape, and is a remainder left over?",
+            ),
+        ),
+        hints=(
+            "Work out bytes and FLOPs of each of the three choices for one layer.",
+            "Layers are alike: only how many there are of each kind matters. Two loops give all splits.",
+            "Keep the split with the fewest FLOPs among those whose bytes are at most `memory`.",
+        ),
+        section="8 · Activations",
+    ),
+    Exercise(
+        name="shard.config",
+        lab=LAB,
+        evidence="answered cases",
+        correct_points=3,
+        cases=_whats(
+            "a good one",
+            "two of three",
+            "does not divide",
+            "GPUs left over",
+            "common mistakes",
+            "nothing offloaded",
+            "offload and stage",
+            "pipeline and stage",
+            "every scheduler",
+            "any",
+        ),
+        questions=config_questions,
+        hints=(
+            "Data-parallel ranks are gpus / (tensor · pipeline), if that is a whole number. Two of the three "
+            "batch numbers give the third; multiply all again to see whether they fit.",
+            "`settings.get('zero_optimization', {})` helps where a part is missing. The stage is then 0.",
+            "`device` of an offload may be 'none': then nothing is offloaded. `enabled` may be False.",
+        ),
+        section="9 · Configurations",
+    ),
+)
+
+
+_prediction = partial(prediction, "shard", LAB)
+
+
+PREDICTIONS: tuple[Prediction, ...] = (
+    _prediction(
+        "gpt3",
+        "Weights, gradients and Adam's states of 175 billion parameters in mixed precision",
+        "GB",
+        2800,
+        "2 + 2 + 4 + 4 + 4 = 16 bytes each.",
+        0.01,
+    ),
+    _prediction(
+        "seventh",
+        "How many times less a rank keeps with ZeRO-2 than with DDP, on 64 ranks",
+        "×",
+        7.2,
+        "16 against 2 + 14/64 = 2.22 bytes. Eight would need infinitely many ranks.",
+        0.02,
+    ),
+    _prediction(
+        "traffic",
+        "Bytes a parameter that each of 4 ranks sends in a ZeRO-2 step, in 16 bits",
+        "B",
+        3,
+        "3/4 · 2 for the reduce-scatter, 3/4 · 2 for the all-gather: DDP's all-reduce takes as much.",
+    ),
+    _prediction(
+        "again",
+        "Bytes a parameter that each of 4 ranks sends in a ZeRO-3 step, in 16 bits",
+        "B",
+        4.5,
+        "3/4 · 2 each for an all-gather forward, one backward, a reduce-scatter: 1.5 times DDP.",
+    ),
+    _prediction(
+        "fsdp",
+        "Bytes a parameter that fully_shard keeps on each of 4 ranks after backward, in float32",
+        "B",
+        None,
+        "Weight, gradient and two moments in float32, 16 bytes, over four ranks.",
+        0.05,
+    ),
+    _prediction(
+        "fetches",
+        "Fetches for forward and backward of 12 layers, with room for 4",
+        "fetches",
+        20,
+        "All 12 once; at the turn the last 4 are there, the other 8 come again.",
+    ),
+    _prediction(
+        "activations",
+        "Activations of one sequence of 2,048 tokens in GPT-3, nothing recomputed, 16 bits",
+        "GB",
+        None,
+        "2048 · 12288 · 96 layers · (34 + 80) bytes.",
+        0.05,
+    ),
+    _prediction(
+        "accumulate",
+        "Accumulation steps: batch 1,536, micro-batch 1, 1,024 GPUs, tensor 8, pipeline 8",
+        "steps",
+        96,
+        "1,024 / 64 = 16 data-parallel ranks; 1,536 / 16 = 96.",
+    ),
+    _prediction(
+        "seventy",
+        "GPUs of 80 GB for the states alone of 70 billion parameters, all of them trained",
+        "GPUs",
+        14,
+        "16 · 70e9 / 80e9 = 14, with nothing left for activations.",
+    ),
+)

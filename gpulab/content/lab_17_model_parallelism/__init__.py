@@ -1,0 +1,1 @@
+"""Lab 17: its exercises."""

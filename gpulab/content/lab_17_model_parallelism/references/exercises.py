@@ -1,0 +1,205 @@
+"""Expected results of lab 17's exercises: plans are carried out and counted, layouts are held to the best."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpulab.checks.spec import Sizes, WrongAnswer
+from gpulab.subjects.distributed.layouts import WAYS, NoLayout, cost
+from gpulab.subjects.distributed.pipelines import CannotRun, Work, simulate
+
+Arrays = Mapping[str, np.ndarray]
+
+# ---------------------------------------------------------------- on real ranks: arrays of a rank in front
+
+
+def gelu(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """GELU with the error function, and its slope."""
+    below = 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+    return x * below, below + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def mlp(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
+    x, slope = inputs["x"], inputs["slope"]
+    a, b = np.concatenate(inputs["a"], axis=1), np.concatenate(inputs["b"], axis=0)
+    ranks = len(inputs["a"])
+    inner, steep = gelu(x @ a)
+    back = (slope @ b.T) * steep
+    return {
+        "y": inner @ b,
+        "dx": back @ a.T,
+        "da": np.stack(np.split(x.T @ back, ranks, axis=1)),
+        "db": np.stack(np.split(inner.T @ slope, ranks, axis=0)),
+    }
+
+
+def biased(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
+    a, b = np.concatenate(inputs["a"], axis=1), np.concatenate(inputs["b"], axis=0)
+    inner, _ = gelu(inputs["x"] @ a + np.concatenate(inputs["a_bias"]))
+    return {"y": inner @ b + inputs["b_bias"]}
+
+
+def loss(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
+    logits = inputs["hidden"] @ np.concatenate(inputs["table"]).T
+    top = logits.max(axis=1)
+    total = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
+    return {"losses": total - logits[np.arange(len(logits)), inputs["labels"]]}
+
+
+def ring(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
+    q, k, v = inputs["q"], inputs["k"], inputs["v"]
+    scores = q @ k.T / math.sqrt(q.shape[1])
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return {"out": weights / weights.sum(axis=1, keepdims=True) @ v}
+
+
+def dispatch(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
+    """Each token through its expert, a linear layer with ReLU, times its weight."""
+    chosen = inputs["expert"][inputs["choice"]]
+    return {"y": inputs["weight"][:, None] * np.maximum(np.einsum("tw,twv->tv", inputs["x"], chosen), 0)}
+
+
+# ---------------------------------------------------------------- pipelines
+
+
+def _orders(answer: Any, devices: int, batches: int, kinds: str) -> list[list[Work]]:
+    """A schedule in words as the simulator takes it. Raises WrongAnswer for what is none."""
+    if not isinstance(answer, list) or not all(isinstance(order, list) for order in answer):
+        raise WrongAnswer("a schedule is a list with one list of words for each device.")
+    if len(answer) != devices:
+        raise WrongAnswer(f"it has lists for {len(answer)} devices; there are {devices}.")
+    orders = [[_work(word, device, batches, kinds) for word in order] for device, order in enumerate(answer)]
+    for device, order in enumerate(orders):
+        for work in (Work(kind, batch) for batch in range(batches) for kind in kinds):
+            if work not in order:
+                raise WrongAnswer(f"device {device} never does {work.kind}{work.batch}.")
+    return orders
+
+
+def _work(word: Any, device: int, batches: int, kinds: str) -> Work:
+    ok = isinstance(word, str) and word[:1] in tuple(kinds) and word[1:].isascii() and word[1:].isdigit()
+    if not ok or int(word[1:]) >= batches:
+        raise WrongAnswer(
+            f"device {device} has {word!r}; words are one of {', '.join(kinds)} and a micro-batch "
+            f"from 0 to {batches - 1}, as in '{kinds[0]}0'."
+        )
+    return Work(word[0], int(word[1:]))
+
+
+def _carried_out(orders: list[list[Work]]) -> dict[str, float]:
+    try:
+        run = simulate(orders)
+    except CannotRun as stuck:
+        raise WrongAnswer(f"{stuck}.") from None
+    return {"steps": run.makespan, "peak micro-batches": float(max(run.peak))}
+
+
+def schedule(answer: Any, devices: int, batches: int) -> dict[str, float]:
+    """Steps until the last backward, and the most micro-batches whose activations a device holds."""
+    return _carried_out(_orders(answer, devices, batches, "FB"))
+
+
+def zero_bubble(answer: Any, devices: int, batches: int) -> dict[str, float]:
+    """The same where backward is in two parts; activations are held until W."""
+    return _carried_out(_orders(answer, devices, batches, "FBW"))
+
+
+def least(times: Sequence[int], devices: int) -> int:
+    """The least time of the slowest stage over all ways to cut the layers."""
+
+    def stages(limit: int) -> int:
+        count, filled = 1, 0
+        for time in times:
+            if filled + time > limit:
+                count, filled = count + 1, 0
+            filled += time
+        return count
+
+    low, high = max(times), sum(times)
+    while low < high:
+        middle = (low + high) // 2
+        if stages(middle) <= devices:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def stages(answer: Any, times: Sequence[int], devices: int) -> dict[str, float]:
+    """How much longer the slowest stage takes than it must."""
+    whole = isinstance(answer, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in answer)
+    if not whole or len(answer) != devices:
+        raise WrongAnswer(f"the answer is a list of {devices} whole numbers: how many layers each stage has.")
+    if min(answer) < 1:
+        raise WrongAnswer(f"stage {answer.index(min(answer))} has no layer; each stage needs one.")
+    if sum(answer) != len(times):
+        raise WrongAnswer(f"the stages have {sum(answer)} layers together; there are {len(times)}.")
+    ends = list(itertools.accumulate(answer))
+    slowest = max(sum(times[end - n : end]) for n, end in zip(answer, ends, strict=True))
+    return {"above the least": float(slowest - least(times, devices))}
+
+
+# ---------------------------------------------------------------- layouts
+
+
+def best(model: Mapping[str, Any], cluster: Mapping[str, Any]) -> float:
+    """The least seconds of a step over all layouts that fit into memory."""
+    gpus = cluster["nodes"] * cluster["per_node"]
+    parts = [n for n in range(1, gpus + 1) if gpus % n == 0]
+    found = []
+    for tensor, pipeline in itertools.product(parts, parts):
+        if gpus % (tensor * pipeline):
+            continue
+        for micro, order in itertools.product(range(1, model["batch"] + 1), itertools.permutations(WAYS)):
+            if model["batch"] % micro:
+                continue
+            try:
+                costs = cost(
+                    model,
+                    cluster,
+                    {
+                        "tensor": tensor,
+                        "pipeline": pipeline,
+                        "data": gpus // (tensor * pipeline),
+                        "micro": micro,
+                        "order": order,
+                    },
+                )
+            except NoLayout:
+                continue
+            if costs.memory <= cluster["memory"]:
+                found.append(costs.seconds)
+    return min(found)
+
+
+def layout(answer: Any, model: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, float]:
+    """By how many percent a step takes longer than with the best layout."""
+    if not isinstance(answer, dict):
+        raise WrongAnswer("a layout is a dictionary with tensor, pipeline, data, micro and order.")
+    try:
+        costs = cost(model, cluster, answer)
+    except NoLayout as no:
+        raise WrongAnswer(f"{no}.") from None
+    if costs.memory > cluster["memory"]:
+        raise WrongAnswer(
+            f"it needs {costs.memory / 1e9:.1f} GB on a GPU; there are {cluster['memory'] / 1e9:.1f}."
+        )
+    return {"slower than the best": 100 * (costs.seconds / best(model, cluster) - 1)}
+
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "parallel.mlp": mlp,
+    "parallel.loss": loss,
+    "parallel.ring": ring,
+    "parallel.biased": biased,
+    "parallel.dispatch": dispatch,
+    "parallel.schedule": schedule,
+    "parallel.zero_bubble": zero_bubble,
+    "parallel.stages": stages,
+    "parallel.layout": layout,
+}

@@ -1,0 +1,652 @@
+"""Lab 18: what its nine exercises ask. The first five are in part A, the others in part B.
+
+| exercise | asks for | teaches | counted | naive | good | points |
+|---|---|---|---|---|---|---|
+| max_flow | max_flow(links, source, sink) | cuts, bisection | answers | – | – | 4 |
+| all_reduce | all_reduce(nodes, per_node), a plan | levels spare slow links | steps, 4 × 4 | 30 | 12 | 5 |
+| | | | chunks through a NIC, 4 × 4 | 30 | 6 | |
+| spread | spread(flows, spines), a plan | full bisection collides | flows on a link/least | 3 | 1 | 4 |
+| serve | serve(model, memory, users, context) | weights, cache, whole heads | answers | – | – | 3 |
+| train | train(model, gpu, days, lost) | memory or time, whole nodes | answers | – | – | 3 |
+| interval | interval(cost, restart, mtbf) | Young, Daly | % above the least, 24 h | 173 | 0 | 4 |
+| | | | % above the least, often | 4 … 7 | 0 | |
+| replay | replay(work, interval, cost, restart, failures) | what a failure costs | answers | – | – | 4 |
+| save | save(step, there, shards, keep), a plan | atomic, durable | copies | keep + 2 | keep + 1 | 5 |
+| | | | synchronisations | – | shards + 1 | |
+| reshard | reshard(elements, old, new) | elastic: who reads what | answers | – | – | 3 |
+
+Derivations:
+
+**all_reduce**: p = N·G ranks, p chunks. A flat ring takes 2(p − 1) steps, and the rank at the end of a node
+sends one chunk through its NIC in each. In levels: reduce-scatter inside a node G − 1 steps, all-reduce of
+each GPU's share over its rail 2(N − 1) steps of one chunk, all-gather G − 1 steps. A node has to get what
+the others add and to give what it adds: 2(N − 1)/N of the array, over G NICs 2(N − 1) chunks each. No plan
+sends less. For N = G = 4: 30 and 30 against 12 and 6.
+
+**spread**: with at most d flows from each leaf and to each leaf, some link carries at least ⌈d/s⌉ of them
+over s spines, and that can be reached: a bipartite multigraph of degree d has an edge colouring
+with d colours (D. König, 1916).
+
+**interval**: failures at rate 1/M, work τ between checkpoints of C seconds, restart R: a stretch takes
+M e^(R/M) (e^((τ + C)/M) − 1) on average (J. Daly, 2006). C = 60 s, M = 24 h, R = 0: τ = 600 s loses 10.4 % of
+the work time (first order: C/τ + τ/2M = 10.3 %), √(2CM) = 3,220 s loses 3.8 % (3.7 %). Where M is 2 to 3 C,
+√(2CM) loses 4 to 7 % more than the least.
+
+**save**: names are journalled in order, so one synchronisation of the folder after the last rename or
+deletion makes them all durable; each shard needs one of its own before the rename. While the new checkpoint
+is written, `keep` old ones are there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from gpulab.checks.builders import answered, prediction
+from gpulab.checks.cases import of_kinds
+from gpulab.checks.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
+from gpulab.simulator import hardware
+from gpulab.subjects.distributed import topologies
+
+LAB = "18"
+
+DAY = 86_400.0
+
+
+# ---------------------------------------------------------------- clusters
+
+
+def flow_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(links, source, sink): links are [from, to, rate], one way, rates whole numbers."""
+    return [_network(str(sizes["kind"]), generator) for _ in range(5)]
+
+
+def _network(kind: str, generator: np.random.Generator) -> tuple:
+    def rate() -> int:
+        return int(generator.integers(1, 20))
+
+    ends = ("a", "b")
+    if kind == "a chain":  # the rates back are others, and say nothing
+        names = ["a", *(f"s{i}" for i in range(int(generator.integers(2, 6)))), "b"]
+        links = [[x, y, rate()] for x, y in pairwise(names)] + [[y, x, rate()] for x, y in pairwise(names)]
+    elif kind == "several cables":
+        links = [["a", "s", rate()] for _ in range(3)] + [["s", "b", rate()] for _ in range(3)]
+    elif kind == "cut off":
+        links = [["a", "s", rate()], ["s", "t", rate()], ["b", "t", rate()], ["u", "b", rate()]]
+    elif kind == "a way back":
+        # The shortest way takes the link s → t, and the best plan does not: what it took must be sent back.
+        links = []
+        for i in range(4):
+            s, t, u, v, w, x, r = *(f"{name}{i}" for name in "stuvwx"), rate()
+            ways = (("a", s, t, "b"), ("a", u, v, t), (s, w, x, "b"))
+            links += [[y, z, r] for way in ways for y, z in pairwise(way)]
+    elif kind == "two halves":  # of the hosts of a torus; ways that wander are easily found in it
+        torus = topologies.torus(2, int(generator.integers(3, 6)), rate())
+        halves = list(torus.halves())
+        half, others = halves[int(generator.integers(len(halves)))]
+        ends = ("from", "to")
+        links = _both_ways([list(link) for link in torus.links])
+        links += [["from", host, 10**6] for host in half] + [[host, "to", 10**6] for host in others]
+    else:  # leaves and spines, some of them broken
+        leaves, spines = int(generator.integers(2, 5)), int(generator.integers(2, 4))
+        cables = [[f"leaf {i}", f"spine {j}", rate()] for i in range(leaves) for j in range(spines)]
+        cables = [cable for cable in cables if generator.random() < 0.8]
+        cables += [["a", f"leaf {i}", rate()] for i in range(leaves - 1)]
+        cables += [["b", f"leaf {leaves - 1}", 40], ["b", f"leaf {leaves - 2}", rate()]]
+        links = _both_ways(cables)
+    return [links[i] for i in generator.permutation(len(links))], *ends
+
+
+def _both_ways(cables: list[list]) -> list[list]:
+    return [link for a, b, rate in cables for link in ([a, b, rate], [b, a, rate])]
+
+
+def cluster_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(nodes, per node)."""
+    return [(int(sizes["nodes"]), int(sizes["per_node"]))]
+
+
+def _clusters(*shapes: tuple[int, int]) -> tuple[Case, ...]:
+    return tuple(Case(f"{n} × {g}", {"nodes": n, "per_node": g}) for n, g in shapes)
+
+
+def ring_messages(sizes: Sizes) -> int:
+    """Steps of a ring over all GPUs, and chunks that its busiest NIC sends."""
+    return 2 * (int(sizes["nodes"]) * int(sizes["per_node"]) - 1)
+
+
+def flows_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(flows, spines): flows are [from leaf, to leaf], at most `degree` from each and to each."""
+    leaves, degree, spines = (int(sizes[name]) for name in ("leaves", "degree", "spines"))
+    asked = []
+    for _ in range(3):
+        flows: list[list[int]] = []
+        for _ in range(degree):
+            to = generator.permutation(leaves)
+            flows += [[leaf, int(to[leaf])] for leaf in range(leaves) if to[leaf] != leaf]
+        order = generator.permutation(len(flows))
+        asked.append(([flows[i] for i in order], spines))
+    return asked
+
+
+def _fabric(name: str, leaves: int, degree: int, spines: int) -> Case:
+    return Case(name, {"leaves": leaves, "degree": degree, "spines": spines})
+
+
+MODELS: dict[str, dict] = {
+    # parameters, layers, heads, kv_heads, head_dim from the models' published configurations
+    "Llama 2 7B": {"parameters": 6.74e9, "layers": 32, "heads": 32, "kv_heads": 32, "head_dim": 128},
+    "Llama 2 70B": {"parameters": 68.98e9, "layers": 80, "heads": 64, "kv_heads": 8, "head_dim": 128},
+    "Llama 3 8B": {"parameters": 8.03e9, "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128},
+    "Llama 3 405B": {"parameters": 405.85e9, "layers": 126, "heads": 128, "kv_heads": 8, "head_dim": 128},
+}
+CARDS = ("L4", "L40S", "RTX 4090", "A100", "H100", "H200", "B200")
+TENSOR_SIZES = (1, 2, 4, 8, 16)
+
+
+def serve_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(model, memory in bytes, users, context in tokens)."""
+    kind, asked = str(sizes["kind"]), list[tuple]()
+    while len(asked) < 6:
+        model = dict(MODELS[str(generator.choice(sorted(MODELS)))])
+        model["weight_bits"] = float(generator.choice((16, 8)))
+        model["cache_bytes"] = int(generator.choice((2, 1)))
+        users, context = int(generator.integers(1, 9)), 1024 * int(generator.integers(1, 9))
+        if kind == "quantised":
+            model["weight_bits"] = float(generator.choice((4.25, 4.5)))
+        if kind == "many users":
+            users, context = int(generator.integers(16, 129)), 1024 * int(generator.integers(4, 33))
+        if kind == "few key heads":
+            model |= {"heads": 32, "kv_heads": int(generator.choice((1, 2)))}
+            users, context = int(generator.integers(64, 257)), 32_768
+        if kind == "odd heads":
+            model |= {"heads": 4 * int(generator.choice((3, 5, 7))), "kv_heads": 4}
+        if kind == "odd key heads":
+            model |= {"heads": 48, "kv_heads": int(generator.choice((6, 12)))}
+        memory = float(hardware.find(str(generator.choice(CARDS))).dram_bytes)
+        if kind == "odd heads":  # too much for 4 GPUs, and 8 or 16 cannot share the heads
+            needed = serve_needs(model, memory, users, context)[4]
+            memory = float(round(needed / 0.9 * generator.uniform(0.55, 1.3)))
+        if kind == "odd key heads":  # every second time too much for the last number that shares the heads
+            needed = list(serve_needs(model, memory, users, context).values())[-1]
+            room = generator.uniform(0.7, 0.95) if len(asked) % 2 else generator.uniform(1.05, 1.5)
+            memory = float(round(needed / 0.9 * room))
+        question = (model, memory, users, context)
+        if all(abs(needed / (0.9 * memory) - 1) > 1e-6 for needed in serve_needs(*question).values()):
+            asked.append(question)
+    return asked
+
+
+def serve_needs(model: dict, memory: float, users: int, context: int) -> dict[int, float]:
+    """Bytes that each GPU holds, by the number of GPUs over which the heads can be shared."""
+    weights = model["parameters"] * model["weight_bits"] / 8
+    per_head = 2 * model["layers"] * model["head_dim"] * context * users * model["cache_bytes"]
+    return {
+        g: weights / g + per_head * max(1, model["kv_heads"] // g)
+        for g in TENSOR_SIZES
+        if model["heads"] % g == 0 and (model["kv_heads"] % g == 0 or g % model["kv_heads"] == 0)
+    }
+
+
+def train_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(model, GPU, days): what is to be trained, on what, and in how much time."""
+    kind, asked = str(sizes["kind"]), list[tuple]()
+    while len(asked) < 6:
+        gpu = hardware.find(str(generator.choice(("A100", "H100", "B200"))))
+        size = float(generator.integers(1, 600)) * 1e9
+        tokens = 20 * size
+        days = float(generator.integers(20, 120))
+        if kind == "fine-tuning":
+            tokens = float(generator.integers(1, 100)) * 1e6
+        if kind == "long":
+            tokens = float(generator.integers(1, 20)) * 1e12
+        if kind == "idle experts":  # all are held, few work: memory decides
+            size = float(generator.integers(200, 600)) * 1e9
+            tokens, days = float(generator.integers(20, 100)) * 1e9, days + 40
+        model = {
+            "parameters": size,
+            "tokens": tokens,
+            "bytes_per_parameter": int(generator.choice((16, 18))),
+            "active": round(size / int(generator.integers(8, 33)))
+            if kind in ("mixture", "idle experts")
+            else size,
+        }
+        data = {
+            "memory": float(gpu.dram_bytes),
+            "peak": float(hardware.roofline(gpu, "bfloat16").peak),
+            "utilisation": float(generator.integers(30, 56)) / 100,
+            "per_node": 8,
+        }
+        lost = float(generator.integers(0, 15)) / 100
+        by_memory, by_time = train_needs(model, data, days, lost)
+        if all(abs(n / 8 - round(n / 8)) > 1e-6 for n in (by_memory, by_time)):
+            asked.append((model, data, days, lost))
+    return asked
+
+
+def train_needs(model: dict, gpu: dict, days: float, lost: float) -> tuple[float, float]:
+    """GPUs by memory and by time, not rounded."""
+    by_memory = model["bytes_per_parameter"] * model["parameters"] / (0.8 * gpu["memory"])
+    rate = gpu["peak"] * gpu["utilisation"] * (1 - lost)
+    return by_memory, 6 * model["active"] * model["tokens"] / (rate * days * DAY)
+
+
+# ---------------------------------------------------------------- reliability
+
+
+def interval_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(cost, restart, MTBF), all in seconds."""
+    match sizes["kind"]:
+        case "24 h":
+            return [(60.0, 0.0, DAY)]
+        case "rare":
+            costs = generator.integers(10, 400, 6)
+            return [
+                (float(c), float(generator.integers(0, 900)), float(c * generator.integers(300, 3000)))
+                for c in costs
+            ]
+    costs = generator.integers(60, 900, 6)  # often
+    return [(float(c), 0.0, round(float(c * generator.uniform(2, 3)), 1)) for c in costs]
+
+
+def replay_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(work, interval, cost, restart, failures), whole seconds; failures ascend."""
+    kind, asked = str(sizes["kind"]), []
+    for _ in range(6):
+        interval, cost = int(generator.integers(50, 300)), int(generator.integers(5, 40))
+        restart, work = int(generator.integers(10, 60)), int(generator.integers(500, 3000))
+        stretch = interval + cost
+        match kind:
+            case "none":
+                failures: list[int] = []
+                work = interval * int(generator.integers(1, 8)) + int(generator.integers(2)) * 7
+            case "one":
+                failures = [int(generator.integers(1, work))]
+            case "while saving":
+                n = int(generator.integers(1, 1 + max(1, work // interval - 1)))
+                failures = [n * stretch - int(generator.integers(1, cost))]
+            case "while restarting":
+                at = int(generator.integers(1, work))
+                failures = [at, at + int(generator.integers(1, restart))]
+            case "to the second":
+                first = stretch * int(generator.integers(1, 3))
+                failures = [first, first + restart, first + 2 * restart + stretch]
+                work = 6 * interval
+            case _:  # many
+                times = generator.exponential(3 * stretch, 30).cumsum()
+                failures = sorted({int(t) + 1 for t in times})
+        asked.append((work, interval, cost, restart, failures))
+    return asked
+
+
+def save_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(step, there, shards, keep): the folders that are there may hold what a crash left behind."""
+    kind, shards, keep = str(sizes["kind"]), int(sizes["shards"]), int(sizes["keep"])
+    asked = []
+    for _ in range(2):
+        every = int(generator.integers(1, 30)) * 10
+        first = int(generator.integers(1, 9)) * every if kind != "more digits" else 9 * every
+        steps = [first + i * every for i in range(keep)]
+        if kind == "more digits":
+            every = 10
+            steps = [10 * (10 - keep + i) for i in range(keep)]  # up to 90, the next is 100
+        if kind == "first":
+            steps = []
+        there = [f"step-{s}" for s in steps]
+        step = (steps[-1] if steps else 0) + every
+        if kind == "left behind":
+            there.append(f"step-{step - every // 2}.tmp")
+        if kind == "the same step":
+            there.append(f"step-{step}.tmp")
+        if kind == "too many":
+            there.insert(0, f"step-{max(1, first - every)}")
+        asked.append((step, there, shards, keep))
+    return asked
+
+
+def _folder(name: str, shards: int, keep: int, kind: str = "") -> Case:
+    return Case(name, {"kind": kind or name, "shards": shards, "keep": keep})
+
+
+def reshard_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+    """(elements, old ranks, new ranks)."""
+    match sizes["kind"]:
+        case "halved":
+            return [(int(generator.integers(1, 50)) * 2 * new, 2 * new, new) for new in (1, 2, 4)]
+        case "the same":
+            return [(int(generator.integers(1, 999)), p, p) for p in (1, 3, 8)]
+        case "few elements":
+            return [(3, 8, 2), (3, 2, 8), (0, 2, 3), (1, 1, 4), (5, 4, 3)]
+    return [
+        (int(generator.integers(100, 5000)), int(generator.integers(1, 12)), int(generator.integers(1, 12)))
+        for _ in range(6)
+    ]
+
+
+# ---------------------------------------------------------------- the exercises
+
+
+_answered = partial(answered, "cluster", LAB)
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    _answered(
+        "max_flow",
+        4,
+        ("a chain", "several cables", "cut off", "a way back", "two halves", "leaves and spines"),
+        flow_questions,
+        (
+            "Keep for each ordered pair of nodes what can still be sent. A second link between the same "
+            "nodes adds its rate. A pair without a link starts with 0: something may be sent back there.",
+            "Search breadth-first for a way on which every link has something left. Its smallest rest is "
+            "what you can add.",
+            "After adding f, take f from each link of the way, and give f to each link's opposite direction: "
+            "what was sent can be sent back. Stop when there is no way.",
+        ),
+        "2 · What a network lets through",
+    ),
+    Exercise(
+        name="cluster.all_reduce",
+        lab=LAB,
+        evidence="answered cases",
+        measured=True,
+        correct_points=2,
+        cases=_clusters((2, 2), (1, 3), (3, 1), (3, 2), (1, 1), (4, 4)),
+        questions=cluster_questions,
+        budgets=(
+            Budget(
+                "NIC chunks",
+                lambda sizes: 2 * (int(sizes["nodes"]) - 1),
+                2,
+                "NIC traffic",
+                naive=ring_messages,
+                unit="chunks through the busiest NIC",
+                why="each node's share, once out and once in",
+                advice="The busiest NIC sends {times} × the least. How many of a node's NICs send, and could "
+                "each carry a share?",
+                case=EVERY,
+            ),
+            Budget(
+                "steps",
+                lambda sizes: 2 * (int(sizes["nodes"]) + int(sizes["per_node"]) - 2),
+                1,
+                "steps",
+                naive=ring_messages,
+                unit="steps",
+                why="two rings inside a node, two between",
+                advice="Which messages wait for each other although they use different GPUs?",
+                case=EVERY,
+            ),
+        ),
+        hints=(
+            "Three parts: a reduce-scatter inside each node, an all-reduce between GPUs of the same number, "
+            "an all-gather inside each node. All nodes do the first at the same time.",
+            "After the reduce-scatter, GPU g of each node must hold the node's sum of N chunks, the same "
+            "ones in all nodes. So cut the p chunks into G groups of N, and let the first ring move whole "
+            "groups.",
+            "In a ring of n, in step t, member i sends group (i − t) mod n to member i + 1 with `add`; after "
+            "n − 1 steps it holds the sum of group (i + 1) mod n. Then the same with `copy`, from there on.",
+        ),
+        section="4 · All-reduce in levels",
+    ),
+    Exercise(
+        name="cluster.spread",
+        lab=LAB,
+        evidence="answered cases",
+        measured=True,
+        correct_points=1,
+        cases=(
+            _fabric("two leaves", 2, 3, 3),
+            _fabric("two of four", 8, 4, 2),
+            _fabric("more spines", 6, 3, 5),
+            _fabric("one spine", 4, 2, 1),
+            _fabric("full", 12, 8, 8),
+        ),
+        questions=flows_questions,
+        budgets=(
+            Budget(
+                "share",
+                1,
+                3,
+                "busiest link",
+                naive=3,
+                unit="× the least",
+                why="it can always be reached",
+                advice="Some link carries {times} × what it must. Can an earlier flow change its spine to "
+                "make room?",
+                case=EVERY,
+            ),
+        ),
+        hints=(
+            "A flow takes one link up, from its leaf to the spine, and one link down. With d flows a leaf "
+            "and s spines, ⌈d/s⌉ flows a link are the aim. Think of it as colouring: a spine is a colour.",
+            "Take d colours first, so that no leaf has a colour twice on its way up, or twice on its way "
+            "down. Colour d then goes to spine d mod s.",
+            "A new flow u → v: take a colour a that is free up at u, and b that is free down at v. If they "
+            "differ, go along the path of flows from v that are coloured a, b, a, b … and swap the two "
+            "colours on it. Now a is free at both ends.",
+        ),
+        section="5 · Congestion",
+    ),
+    _answered(
+        "serve",
+        3,
+        ("plain", "quantised", "many users", "few key heads", "odd heads", "odd key heads"),
+        serve_questions,
+        (
+            "Weights: parameters × bits ÷ 8. Cache: keys and values, so 2 × layers × KV heads × head_dim "
+            "numbers for each token of each user.",
+            "Try 1, 2, 4, 8, 16 GPUs. g must divide the heads, and either divide the KV heads or be a "
+            "multiple of them.",
+            "A GPU holds weights ÷ g and the cache of max(1, KV heads ÷ g) heads: one head cannot be cut. "
+            "Compare with 0.9 × memory. The second answer is the cache without copies.",
+        ),
+        "6 · How many GPUs?",
+        rtol=1e-9,
+        by_hand=(f"{__name__}.serve_needs",),
+    ),
+    _answered(
+        "train",
+        3,
+        ("20 tokens a parameter", "fine-tuning", "long", "mixture", "idle experts"),
+        train_questions,
+        (
+            "Two numbers of GPUs: one that holds the state in 80 % of the memory, one that is done in time.",
+            "Work: 6 × active parameters × tokens. A GPU does peak × utilisation of it in a second, and "
+            "loses the share `lost` of its time.",
+            "Take the larger number, round it up to whole nodes, and work out the days from what you got.",
+        ),
+        "6 · How many GPUs?",
+        rtol=1e-9,
+        by_hand=(f"{__name__}.train_needs",),
+    ),
+    Exercise(
+        name="cluster.interval",
+        lab=LAB,
+        evidence="answered cases",
+        measured=True,
+        correct_points=1,
+        cases=of_kinds("24 h", "rare", "often"),
+        questions=interval_questions,
+        budgets=(
+            Budget(
+                "excess",
+                2,
+                2,
+                "lost time, 24 h",
+                naive=172,
+                unit="% more loss than the least",
+                why="near the best interval it hardly changes",
+                case="24 h",
+                advice="Which is larger with your interval: what saving costs, or what a failure throws "
+                "away?",
+            ),
+            Budget(
+                "excess",
+                0.5,
+                1,
+                "failures often",
+                unit="% more loss than the least",
+                why="Young's formula: 4 to 7",
+                advice="Here a second failure often comes before the next checkpoint. Is your formula's "
+                "derivation good for that?",
+            ),
+        ),
+        hints=(
+            "Saving costs cost/τ of each second, failures half an interval every MTBF: τ/(2 · MTBF). Where "
+            "is the sum smallest?",
+            "√(2 · cost · MTBF). Where failures come as often as checkpoints, take the expected time of a "
+            "stretch from the text and divide it by τ.",
+            "That quotient falls and then rises with τ: find its lowest point by ternary search between 1 s "
+            "and 10 · √(2 · cost · MTBF). The factor e^(R/M) changes nothing about where it lies.",
+        ),
+        section="B1 · How often to save",
+    ),
+    _answered(
+        "replay",
+        4,
+        ("none", "one", "while saving", "while restarting", "to the second", "many"),
+        replay_questions,
+        (
+            "Keep the clock, the work that is saved, and go from one event to the next: a stretch of work, a "
+            "save, a failure.",
+            "A stretch is the smaller of the interval and what is left to do. It ends at clock + stretch; "
+            "then a save follows unless all work is done. Does the next failure come before the end of that?",
+            "On a failure at t the clock is t + restart, the saved work stays, and what was worked since is "
+            "lost: t − start of the stretch, but at most the stretch. A failure during the restart loses no "
+            "work.",
+        ),
+        "B2 · A failure simulator",
+    ),
+    Exercise(
+        name="cluster.save",
+        lab=LAB,
+        evidence="answered cases",
+        measured=True,
+        correct_points=3,
+        cases=(
+            _folder("one shard", 1, 1, "plain"),
+            _folder("first", 2, 2),
+            _folder("left behind", 3, 2),
+            _folder("too many", 2, 2),
+            _folder("more digits", 2, 3),
+            _folder("the same step", 2, 2),
+            _folder("eight shards", 8, 2, "plain"),
+        ),
+        questions=save_questions,
+        budgets=(
+            Budget(
+                "copies",
+                lambda sizes: int(sizes["keep"]) + 1,
+                1,
+                "copies on disk",
+                naive=lambda sizes: int(sizes["keep"]) + 2,
+                unit="folders at most",
+                why="those to keep and the new one",
+                case="left behind",
+                advice="A checkpoint of a large model takes terabytes. What could go before you write?",
+            ),
+            Budget(
+                "synchronisations",
+                lambda sizes: int(sizes["shards"]) + 2,
+                1,
+                "synchronisations",
+                naive=lambda sizes: 3 * int(sizes["shards"]),
+                unit="synchronisations",
+                why="each makes all wait for the disk",
+                advice="One for each file's contents is needed. How many for the names?",
+                case=EVERY,
+            ),
+        ),
+        hints=(
+            "The loader takes the newest `step-N` as it is. So a folder may get that name only when "
+            "everything in it is on the disk: write into `step-N.tmp`.",
+            "Write all shards, synchronise each, rename the folder, synchronise `.`, and only then delete "
+            "old ones.",
+            "What another crash left in `*.tmp` goes first. Which are the oldest? `step-90` is older than "
+            "`step-100`, though not as text.",
+        ),
+        section="B3 · A checkpoint that is there or not",
+    ),
+    _answered(
+        "reshard",
+        3,
+        ("halved", "the same", "uneven", "few elements"),
+        reshard_questions,
+        (
+            "A shard of p ranks has ⌈n/p⌉ elements; rank r's starts at r · ⌈n/p⌉ and ends there or at n.",
+            "New rank r wants elements from `start` to `stop`. Which old shards overlap that?",
+            "For each old shard: the larger start and the smaller stop, less the shard's own start. Leave "
+            "out what is empty.",
+        ),
+        "B5 · Elastic: other ranks than before",
+    ),
+)
+
+
+_prediction = partial(prediction, "cluster", LAB, tolerance=0.05)
+
+
+PREDICTIONS: tuple[Prediction, ...] = (
+    _prediction(
+        "nvlink_pcie",
+        "NVLink 4 over PCIe 5.0 ×16, both in one direction",
+        "times",
+        450 / 63,
+        "900 GB/s are both directions: 450 over 63.",
+        tolerance=0.1,
+    ),
+    _prediction(
+        "ring_cut",
+        "Links that the narrowest cut through a ring of 8 hosts crosses, 4 hosts on each side",
+        "links",
+        2,
+        "Four neighbours on each side: the ring is cut in two places, whatever its size.",
+        tolerance=0,
+    ),
+    _prediction(
+        "hash",
+        "8 flows from a leaf choose one of 8 spines by chance. How many share the busiest uplink of 12 "
+        "leaves, on average?",
+        "flows",
+        reason="Chance makes heaps: some uplinks stay empty, and in two draws of three one of the 96 has "
+        "four or more.",
+        tolerance=0.2,
+    ),
+    _prediction(
+        "h100s",
+        "H100s whose memory holds weights, gradients and optimizer of GPT-3, 175 billion parameters, "
+        "16 B each, with 20 % kept free",
+        "GPUs",
+        44,
+        "2.8 TB over 64 GB each.",
+        tolerance=0,
+    ),
+    _prediction(
+        "ten_minutes",
+        "A save takes 60 s, a failure comes every 24 h. Time lost when saving every 10 minutes",
+        "%",
+        10.3,
+        "60/600 for saving, and half of 600 s every 86,400 s: 10 % + 0.3 %.",
+        tolerance=0.06,
+    ),
+    _prediction(
+        "mtbf",
+        "Hours between failures of 16,384 GPUs, if one GPU with all that belongs to it fails once in 6 years",
+        "hours",
+        6 * 8766 / 16384,
+        "6 · 8,766 h / 16,384.",
+        tolerance=0.1,
+    ),
+    _prediction(
+        "forgets",
+        "A run resumes at step 140 of 300 from a checkpoint without the state of the dropout generator. Bits "
+        "of its final weights that differ from the undisturbed run's",
+        "% of all bits",
+        reason="About half of the 23 bits of each mantissa, 11.5 of 32, are 36 %: numbers that are only "
+        "close have signs and exponents in common, and hardly more.",
+        tolerance=0.2,
+    ),
+)

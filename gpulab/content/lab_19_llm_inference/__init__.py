@@ -1,0 +1,1 @@
+"""Lab 19: its exercises."""

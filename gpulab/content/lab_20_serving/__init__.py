@@ -1,0 +1,1 @@
+"""Lab 20: its exercises."""

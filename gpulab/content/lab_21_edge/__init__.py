@@ -1,0 +1,1 @@
+"""Lab 21: its exercises."""

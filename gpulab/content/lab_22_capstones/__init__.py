@@ -1,0 +1,1 @@
+"""Lab 22: its exercises."""

@@ -1,0 +1,3 @@
+"""The version of gpulab."""
+
+VERSION = "0.1.0"

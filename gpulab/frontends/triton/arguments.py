@@ -1,0 +1,158 @@
+"""Arguments of a Triton kernel: their types, as Triton specialises on them, and their bytes in the buffer."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpulab.simulator import device as devices
+from gpulab.simulator.device import LaunchError
+from gpulab.simulator.simt import Allocation, ArrayLabel
+
+# Element types as NumPy or torch name them → as Triton does.
+ELEMENTS = {
+    "bool": "i1",
+    **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
+    **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+}
+SCALARS = {"i1": "?", "i32": "i", "i64": "q", "u64": "Q", "fp32": "f"}
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument: Triton's type name, its value or device address, and whether it is divisible by 16."""
+
+    type: str
+    value: Any
+    aligned: bool
+    label: ArrayLabel | None = None
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.type.startswith("*")
+
+
+@dataclass
+class Transfers:
+    """Torch tensors of the host that a launch uses, each storage copied to the device once."""
+
+    device: devices.SimulatedDevice
+    storages: dict[int, tuple[Allocation, Any]] = field(default_factory=dict)
+
+    def address(self, tensor: Any) -> int:
+        """Where the tensor's first element is on the device."""
+        storage = tensor.untyped_storage()
+        where = storage.data_ptr()
+        if where not in self.storages:
+            allocation = self.device.allocate(storage.nbytes())
+            self.device.host_view(allocation, writes=True)[:] = _bytes_of(storage)
+            self.storages[where] = allocation, storage
+        return self.storages[where][0].address + tensor.data_ptr() - where
+
+    def back(self) -> None:
+        """Copy everything back and free the device's copies."""
+        for allocation, storage in self.storages.values():
+            _bytes_of(storage)[:] = allocation.data
+            self.device.free(allocation)
+
+
+def _bytes_of(storage: Any) -> np.ndarray:
+    """The bytes of a torch storage, live."""
+    size = storage.nbytes()
+    if not size:
+        return np.empty(0, np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(storage.data_ptr()))
+
+
+@contextmanager
+def transfers(device: devices.SimulatedDevice) -> Iterator[Transfers]:
+    """Tensors used inside come back when it ends, also after a fault: what a kernel wrote shows."""
+    moved = Transfers(device)
+    try:
+        yield moved
+    finally:
+        moved.back()
+
+
+def describe(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
+    """What Triton makes of one argument. Raises LaunchError for what no kernel can take."""
+    if value is None:
+        return Argument("constexpr", None, False)
+    if isinstance(value, bool | np.bool_):
+        return Argument("i1", bool(value), False)
+    if isinstance(value, int | np.integer):
+        number = int(value)
+        if not -(2**63) <= number < 2**64:
+            raise LaunchError(f"{kernel}: {name} is {number}, which fits no 64-bit integer.")
+        type_ = "i32" if -(2**31) <= number < 2**31 else "i64" if number < 2**63 else "u64"
+        return Argument(type_, number, number % ALIGNMENT == 0)
+    if isinstance(value, float | np.floating):
+        return Argument("fp32", float(value), False)
+    return _pointer(name, kernel, value, moved)
+
+
+def _pointer(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
+    interface = (
+        getattr(value, "__cuda_array_interface__", None) if not hasattr(value, "untyped_storage") else None
+    )
+    if interface is not None:
+        dtype = np.dtype(interface["typestr"])
+        address, shape = interface["data"][0], tuple(interface["shape"])
+        strides = interface.get("strides") or _contiguous(shape, dtype.itemsize)
+        label = ArrayLabel(name, address, shape, tuple(strides), dtype.name, dtype.itemsize)
+        return Argument(f"*{_element(name, kernel, dtype.name)}", address, address % ALIGNMENT == 0, label)
+    if hasattr(value, "untyped_storage"):
+        if value.requires_grad and not value.is_leaf:
+            value = value.detach()
+        address, size = moved.address(value), value.element_size()
+        dtype_name = str(value.dtype).removeprefix("torch.")
+        strides = tuple(s * size for s in value.stride())
+        label = ArrayLabel(name, address, tuple(value.shape), strides, dtype_name, size)
+        return Argument(f"*{_element(name, kernel, dtype_name)}", address, address % ALIGNMENT == 0, label)
+    hint = "Pass a torch tensor or a device array" + (
+        ": torch.from_numpy(…) shares its memory." if isinstance(value, np.ndarray) else "."
+    )
+    raise LaunchError(
+        f"{kernel}: {name} is a {type(value).__name__}, which a Triton kernel cannot take. {hint}"
+    )
+
+
+def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+def _element(name: str, kernel: str, dtype: str) -> str:
+    if dtype not in ELEMENTS:
+        raise LaunchError(f"{kernel}: {name} holds {dtype}, a type that Triton has no pointers for.")
+    return ELEMENTS[dtype]
+
+
+def pack(arguments: Mapping[str, Argument], room: int) -> tuple[bytes, tuple[int, ...]]:
+    """(the argument buffer of `room` bytes, where pointers are in it). Triton's own scratch pointers stay
+    null."""
+    buffer = b""
+    pointers = []
+    for argument in arguments.values():
+        piece = struct.pack("Q" if argument.is_pointer else SCALARS[argument.type], argument.value)
+        buffer += bytes(-len(buffer) % len(piece))
+        if argument.is_pointer:
+            pointers.append(len(buffer))
+        buffer += piece
+    return buffer.ljust(room, b"\0"), tuple(pointers)

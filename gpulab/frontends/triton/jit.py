@@ -1,0 +1,137 @@
+"""`triton.jit` whose kernels run in the simulator. A kernel is a real ``JITFunction``: others may call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from triton.runtime.jit import JITFunction
+
+from gpulab.foundation.errors import Message, shorten
+from gpulab.simulator import device as devices
+from gpulab.simulator.compile.triton_kernel import TritonKernel, triton_kernel
+from gpulab.simulator.device import LaunchError
+from gpulab.simulator.simt import SimulationError
+
+from .arguments import Argument, describe, pack, transfers
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
+
+
+class Kernel(JITFunction):
+    """What `jit` returns. ``kernel[grid](*arguments, BLOCK=128, num_warps=4)`` compiles if need be, and
+    runs."""
+
+    def __init__(self, fn: Callable, **options: Any):
+        super().__init__(fn, **options)
+        self._compiled: dict[tuple, TritonKernel] = {}
+
+    def __getitem__(self, grid: Any) -> Launcher:
+        return Launcher(self, grid)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        name = self.__name__
+        raise LaunchError(f"{name} is a kernel: say how many programs, as in {name}[grid](…).")
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> TritonKernel:
+        """Compile for the arguments and, unless only to warm up, launch."""
+        options = {name: kwargs.pop(name) for name in OPTIONS if name in kwargs}
+        bound = self._bind(args, kwargs)
+        device = devices.current()
+        try:
+            with transfers(device) as moved:
+                given = self._described(bound, moved)
+                made = self._compile(given, options, device.cc)
+                if not warmup:
+                    self._launch(device, made, given, _grid(grid, bound, self.__name__))
+        except (Message, SimulationError) as error:
+            raise shorten(error) from None
+        return made
+
+    def _bind(self, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(self.signature.parameters)
+            raise LaunchError(f"{self.__name__}({names}): {error}.") from None
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _described(self, bound: dict[str, Any], moved: Any) -> dict[str, Argument]:
+        """Each parameter's argument; constexpr parameters, None and the number 1 become constants, as in
+        Triton."""
+        given: dict[str, Argument] = {}
+        for parameter in self.params:
+            value = bound[parameter.name]
+            if parameter.is_constexpr:
+                given[parameter.name] = Argument("constexpr", value, False)
+                continue
+            argument = describe(parameter.name, self.__name__, value, moved)
+            if parameter.do_not_specialize:
+                argument = Argument(argument.type, argument.value, False, argument.label)
+            elif argument.type == "i32" and argument.value == 1:
+                argument = Argument("constexpr", 1, False)
+            given[parameter.name] = argument
+        return given
+
+    def _compile(
+        self, given: dict[str, Argument], options: dict[str, Any], cc: tuple[int, int]
+    ) -> TritonKernel:
+        key = (
+            cc,
+            tuple(sorted(options.items())),
+            tuple(
+                (a.type, a.aligned, repr(a.value) if a.type == "constexpr" else "") for a in given.values()
+            ),
+        )
+        if key not in self._compiled:
+            signature = {name: argument.type for name, argument in given.items()}
+            constants = {n: a.value for n, a in given.items() if a.type == "constexpr"}
+            aligned = tuple(n for n, a in given.items() if a.aligned)
+            self._compiled[key] = triton_kernel(self, signature, constants, aligned, cc, options)
+        return self._compiled[key]
+
+    def _launch(
+        self, device: devices.SimulatedDevice, made: TritonKernel, given: dict[str, Argument], grid: tuple
+    ) -> None:
+        passed = {name: argument for name, argument in given.items() if argument.type != "constexpr"}
+        buffer, pointers = pack(passed, device.program(made.kernel).parameter_bytes)
+        device.launch(
+            made.kernel,
+            grid,
+            (made.threads,),
+            buffer,
+            shared_bytes=made.shared_bytes,
+            pointers=pointers,
+            arrays=tuple(a.label for a in passed.values() if a.label is not None),
+        )
+
+
+class Launcher:
+    """A kernel with its grid, ready to be called; `gpulab.profile` takes it too."""
+
+    def __init__(self, kernel: Any, grid: Any):
+        self.kernel, self.grid = kernel, grid
+        self.__name__ = kernel.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.kernel.run(*args, grid=self.grid, **kwargs)
+
+
+def _grid(grid: Any, bound: dict[str, Any], kernel: str) -> tuple:
+    """The grid as a tuple; a function gets all arguments by name, as in Triton."""
+    if callable(grid):
+        grid = grid(bound)
+    if not isinstance(grid, tuple | list):
+        raise LaunchError(
+            f"{kernel}[{grid!r}]: the grid is a tuple of one to three numbers, as in {kernel}[(8,)]."
+        )
+    return tuple(int(n) for n in grid)
+
+
+def jit(fn: Callable | None = None, **options: Any) -> Any:
+    """`triton.jit`, with or without parentheses."""
+    keep = {k: v for k, v in options.items() if k not in ("launch_metadata",)}
+    if fn is None:
+        return lambda function: Kernel(function, **keep)
+    return Kernel(fn, **keep)

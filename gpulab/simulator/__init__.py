@@ -1,0 +1,1 @@
+"""Runs kernels on any machine: compilers, PTX, the SIMT engine and its observers, and data sheets of GPUs."""

@@ -1,0 +1,263 @@
+"""The observer that counts what Nsight Compute counts: requests, sectors, wavefronts, lanes, branches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from gpulab.simulator.ptx import Instruction, Vector
+from gpulab.simulator.simt import Access, Chunk, Observer, Program
+
+from . import patterns
+from .counts import COLUMNS, Counts
+
+Array = np.ndarray
+
+# How the accesses of a space are counted; all others as global memory.
+ANALYSES = {
+    "shared": patterns.wavefronts,
+    "local": patterns.local_sectors,
+    "const": patterns.constant_passes,
+}
+REMEMBERED = 1024  # patterns of accesses whose cost is kept …
+REMEMBERED_LANES = 1024  # … of so many lanes: those of one block, or alike in all blocks
+SPACES = ("global", "shared", "local", "const", "param")
+KINDS = {
+    "ld": "load",
+    "ldu": "load",
+    "ldmatrix": "load",
+    "st": "store",
+    "stmatrix": "store",
+    "atom": "atomic",
+    "red": "atomic",
+    "bra": "branch",
+    "brx": "branch",
+    "shfl": "warp_sync",
+    "vote": "warp_sync",
+    "match": "warp_sync",
+    "redux": "warp_sync",
+    "elect": "warp_sync",
+    "membar": "other",
+    "fence": "other",
+    "ret": "other",
+    "exit": "other",
+    "trap": "other",
+    "call": "other",
+    "nanosleep": "other",
+    "mbarrier": "other",
+}
+
+
+# In their ``.approx`` form each is one instruction of the special function unit; exact forms are sequences.
+SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
+
+
+def classify(instruction: Instruction) -> tuple[str, str]:
+    """(kind, space) of an instruction, as `Counts.kinds` lists them. Accesses without a space are global."""
+    name = instruction.parts[0]
+    if name in ("bar", "barrier"):
+        return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
+    if name in SPECIAL and "approx" in instruction.parts:
+        return "special", ""
+    if is_copy(instruction):
+        return "load", "global"
+    kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
+    if kind not in ("load", "store", "atomic"):
+        return kind, ""
+    spaces = (part.partition("::")[0] for part in instruction.parts[1:])
+    return kind, next((s for s in spaces if s in SPACES), "global")
+
+
+def is_copy(instruction: Instruction) -> bool:
+    """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
+    return instruction.parts[0] == "cp" and "global" in instruction.parts
+
+
+def is_fragment(instruction: Instruction) -> bool:
+    """Whether a warp loads or stores a matrix by it: ``wmma.load`` and ``wmma.store``."""
+    return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
+
+
+class Counters(Observer):
+    """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch.
+
+    An instruction has one row, so of ``cp.async``, which loads from global memory and stores to shared
+    memory, the load is counted.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counts | None = None
+        self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+        self._guarded: dict[int, int] = defaultdict(int)
+        self._table: dict[str, Array] = {}
+        self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
+        self._fragment: list[Array] = []  # the addresses of a matrix, as far as they have come
+        self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
+
+    def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        assert isinstance(program, Program)
+        self._program, self._grid, self._block = program, grid, block
+        self._table = {column: np.zeros(len(program.instructions), np.int64) for column in COLUMNS}
+
+    def executed(self, first: int, stop: int, lanes: Array | None, chunk: Chunk) -> None:
+        warps, threads = self._size(lanes, chunk)
+        entry = self._passes[first, stop]
+        entry[0] += warps
+        entry[1] += threads
+
+    def guarded(self, index: int, lanes: Array, chunk: Chunk) -> None:
+        self._guarded[index] += _count(lanes, chunk)
+
+    def branch(self, index: int, lanes: Array | None, taken: Array, chunk: Chunk) -> None:
+        warps, _ = self._size(lanes, chunk)
+        if taken.shape[1] == 1:  # one decision for a whole block
+            self._table["uniform"][index] += warps
+            return
+        taken, there = _together(taken, lanes, chunk)
+        if taken.dtype != bool:
+            split = patterns.distinct(taken, there) > 1
+        else:
+            went = taken if there is None else taken & there
+            stayed = ~taken if there is None else ~taken & there
+            split = np.asarray(went.any(axis=1) & stayed.any(axis=1))
+        self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
+
+    def access(self, access: Access) -> None:
+        index, table = access.index, self._table
+        if is_fragment(access.instruction):
+            self._element(access)
+            return
+        if access.space == "shared" and is_copy(access.instruction):
+            return
+        warps, threads = self._size(access.lanes, access.chunk)
+        table["requests"][index] += warps
+        table["bytes"][index] += threads * access.size
+        what = "wavefronts" if access.space in ("shared", "const") else "sectors"
+        asked, ideal = self._cost(access)
+        table[what][index] += asked
+        table[f"ideal_{what}"][index] += ideal
+        if access.kind in ("atomic", "reduction"):
+            rows, lanes = _together(access.address, access.lanes, access.chunk)
+            apart = int(patterns.distinct(rows, lanes).sum()) * _times(len(rows), access.chunk)
+            table["conflicts"][index] += threads - apart
+
+    def _element(self, access: Access) -> None:
+        """An element that each lane moves of a matrix; they come one after the other.
+
+        PTX leaves open which lane moves which element. So the matrix counts as one request of all its bytes,
+        in the order that suits memory best.
+        """
+        rows, lanes = _together(access.address, access.lanes, access.chunk)
+        self._fragment.append(rows)
+        registers = access.instruction.operands[access.kind == "store"]
+        words = len(registers.items) if isinstance(registers, Vector) else 1
+        if len(self._fragment) < words * max(patterns.WORD // access.size, 1):
+            return
+        moved = np.concatenate(self._fragment, axis=1)
+        self._fragment.clear()
+        if lanes is not None:
+            moved = moved[lanes.any(axis=1)]
+        count, size = patterns.matrix(moved, access.size, access.space == "shared")
+        what = "wavefronts" if access.space == "shared" else "sectors"
+        times = _times(len(rows), access.chunk)
+        for column, amount in (
+            ("requests", len(moved)),
+            ("bytes", int(size.sum())),
+            (what, int(count.sum())),
+            (
+                f"ideal_{what}",
+                int((-(-size // (128 if access.space == "shared" else patterns.SECTOR))).sum()),
+            ),
+        ):
+            self._table[column][access.index] += amount * times
+
+    def _cost(self, access: Access) -> tuple[int, int]:
+        """Sectors or wavefronts of an access, and at best.
+
+        Blocks and loops repeat the same few patterns, each time some bytes further on. By whole sectors of
+        global memory or whole words elsewhere, that changes no count.
+        """
+        address, lanes = access.address, access.lanes
+        if max(address.size, 0 if lanes is None else lanes.size) > REMEMBERED_LANES:
+            asked, ideal, rows = _analysed(access)
+        else:
+            unit = patterns.WORD if access.space in ANALYSES else patterns.SECTOR
+            moved = address - address[0, 0] // unit * unit
+            who = None if lanes is None else (lanes.shape, lanes.tobytes())
+            key = access.space, access.size, moved.shape, moved.tobytes(), who
+            known = self._costs.get(key)
+            if known is None:
+                if len(self._costs) == REMEMBERED:
+                    self._costs.clear()
+                known = self._costs[key] = _analysed(access)
+            asked, ideal, rows = known
+        times = _times(rows, access.chunk)
+        return asked * times, ideal * times
+
+    def end(self) -> None:
+        table = self._table
+        for (first, stop), (warps, threads) in self._passes.items():
+            table["warps"][first:stop] += warps
+            table["threads"][first:stop] += threads
+        table["active"][:] = table["threads"]
+        for index, lanes in self._guarded.items():
+            table["active"][index] = lanes
+        instructions = self._program.instructions
+        table["flops"][:] = np.array(self._program.flops) * table["active"]
+        self.counts = Counts(
+            self._program.display_name,
+            instructions,
+            tuple(classify(i) for i in instructions),
+            table,
+            self._grid,
+            self._block,
+        )
+
+    def _size(self, lanes: Array | None, chunk: Chunk) -> tuple[int, int]:
+        """(warps, lanes) of a group. Most groups come many times in a row."""
+        last, blocks, warps, threads = self._last
+        if lanes is last and blocks == chunk.blocks.size:
+            return warps, threads
+        if lanes is None:
+            warps, threads = (
+                chunk.blocks.size * chunk.warps_per_block,
+                chunk.blocks.size * chunk.lanes_per_block,
+            )
+        else:
+            rows: Array = _rows(lanes, chunk)
+            times = chunk.blocks.size if len(rows) == chunk.warps_per_block else 1
+            warps, threads = int(rows.any(axis=1).sum()) * times, int(rows.sum()) * times
+        self._last = (lanes, chunk.blocks.size, warps, threads)
+        return warps, threads
+
+
+def _count(lanes: Array, chunk: Chunk) -> int:
+    return int(lanes.sum()) * (chunk.blocks.size * chunk.lanes_per_block // lanes.size)
+
+
+def _rows(x: Array, chunk: Chunk) -> Array:
+    """(b, t) → (b · warps, 32): a row a warp; b stays 1 where all blocks are alike."""
+    if x.shape[1] != chunk.lanes_per_block:
+        x = np.broadcast_to(x, (x.shape[0], chunk.lanes_per_block))
+    return x.reshape(-1, 32)
+
+
+def _together(x: Array, lanes: Array | None, chunk: Chunk) -> tuple[Array, Array | None]:
+    """Values and lanes as `_rows`, as many of them for both."""
+    blocks = x.shape[0] if lanes is None else max(x.shape[0], lanes.shape[0])
+    shape = (blocks, chunk.lanes_per_block)
+    rows = np.broadcast_to(x, shape).reshape(-1, 32)
+    return rows, None if lanes is None else np.broadcast_to(lanes, shape).reshape(-1, 32)
+
+
+def _times(rows: int, chunk: Chunk) -> int:
+    """How many warps of the chunk each row stands for."""
+    return chunk.blocks.size * chunk.warps_per_block // rows
+
+
+def _analysed(access: Access) -> tuple[int, int, int]:
+    """Sectors or wavefronts of all rows, those at best, and how many rows there are."""
+    rows, lanes = _together(access.address, access.lanes, access.chunk)
+    asked, ideal = ANALYSES.get(access.space, patterns.sectors)(rows, access.size, lanes)
+    return int(asked.sum()), int(ideal.sum()), len(rows)

@@ -1,0 +1,53 @@
+"""The counts of one launch: a row per instruction of the program. Everything else is derived from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpulab.simulator.ptx import Instruction
+
+COLUMNS = (
+    "warps",  # warps that executed the instruction (a warp counts once per pass with at least one lane)
+    "threads",  # lanes that executed it
+    "active",  # … and whose guard predicate held
+    "requests",  # memory instructions: warps with at least one lane whose guard held
+    "bytes",  # memory: bytes that the lanes asked for
+    "sectors",  # global and local memory: distinct 32-byte sectors, summed over requests
+    # … had the same lanes asked for the same number of bytes without gaps, overlaps counted once
+    "ideal_sectors",
+    "wavefronts",  # shared memory: passes that the banks need
+    "ideal_wavefronts",  # … without bank conflicts
+    "flops",  # floating-point operations (an fma is two), by lanes whose guard held
+    "uniform",  # conditional branches: warps whose lanes all went one way
+    "conflicts",  # atomics: lanes beyond the first on the same address in one warp
+)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of one launch, int64.
+
+    `table[column][i]` belongs to `instructions[i]`; `kinds[i]` is ``(kind, space)`` with kind one of
+    load, store, atomic, branch, barrier, warp_sync, special (one instruction of the special function unit),
+    arithmetic, other, and space global, shared, local, const, param or "".
+    """
+
+    kernel: str
+    instructions: tuple[Instruction, ...]
+    kinds: tuple[tuple[str, str], ...]
+    table: dict[str, np.ndarray]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+
+    def total(self, column: str, kind: str | None = None, space: str | None = None) -> int:
+        """Sum of a column over all instructions of a kind and a space (None means any)."""
+        rows = self.table[column]
+        return int(
+            sum(
+                rows[i]
+                for i, (k, s) in enumerate(self.kinds)
+                if (kind is None or k == kind) and (space is None or s == space)
+            )
+        )

@@ -1,0 +1,71 @@
+"""Barriers that not all threads of a block reach, because some have returned before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpulab.simulator.ptx import Location
+from gpulab.simulator.simt import Chunk, Observer, Program
+from gpulab.simulator.simt.errors import Index, source_text
+
+
+@dataclass(frozen=True)
+class MissedBarrier:
+    """A barrier at which some threads of a block were missing: they had returned."""
+
+    kernel: str
+    location: Location | None
+    block: Index
+    came: int
+    threads: int
+
+    def __str__(self) -> str:
+        line = self.location.line if self.location else 0
+        lines = [f"Barrier not reached by all in kernel {self.kernel}, line {line}"]
+        if text := source_text(self.location):
+            lines.append(f"    {line} │ {text}")
+        lines.append(
+            f"{self.came} of {self.threads} threads of block {self.block} came; the others had returned."
+        )
+        lines.append("Usual cure: guard the work and not the barrier, so that every thread reaches it.")
+        return "\n".join(lines)
+
+
+class Synchronisation(Observer):
+    """Finds barriers after an early return; read `findings` after the launch, each source line once."""
+
+    def __init__(self) -> None:
+        self.findings: list[MissedBarrier] = []
+        self._seen: set[object] = set()
+
+    def start(self, program: object, grid: Index, block: Index) -> None:
+        assert isinstance(program, Program)
+        self._program, self._grid = program, grid
+
+    def barrier(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        if lanes is None:
+            return
+        shape = (chunk.blocks.size, chunk.lanes_per_block)
+        came = np.broadcast_to(lanes, shape).sum(axis=1)
+        short = (came > 0) & (came < chunk.threads_per_block)
+        instruction = self._program.instructions[index]
+        if len(instruction.operands) > 1 + ("red" in instruction.parts) * 2:
+            return  # it says itself how many threads it is for
+        key = instruction.location or index
+        if not short.any() or key in self._seen:
+            return
+        self._seen.add(key)
+        row = int(short.argmax())
+        x, y, _ = self._grid
+        block = int(chunk.blocks[row])
+        self.findings.append(
+            MissedBarrier(
+                self._program.display_name,
+                instruction.location,
+                (block % x, block // x % y, block // (x * y)),
+                int(came[row]),
+                chunk.threads_per_block,
+            )
+        )

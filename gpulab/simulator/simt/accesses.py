@@ -1,0 +1,474 @@
+"""Loads, stores and atomics of one group of lanes, in every memory space, checked against real bounds.
+
+Addresses are int64 arrays broadcastable to (B, T). Shared and local addresses are offsets into the block's or
+the thread's own window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from gpulab.simulator.ptx import Instruction
+
+from . import atomics
+from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names, indexes_axes
+from .events import Access
+from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
+from .types import SIGNED
+
+if TYPE_CHECKING:
+    from .run import Run
+
+Array = np.ndarray
+
+# All places were checked, so none is out of range: this is the fastest of NumPy's ways to be told so.
+ANY: Literal["wrap"] = "wrap"
+READ_ONLY = {"const": "constants", "param": "parameters"}  # spaces whose instructions reach nothing else
+
+
+def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    """`count` neighbouring elements of `dtype` for each lane; lanes outside the group get some value."""
+    if space == "generic":
+        return _load_generic(run, index, address, dtype, count)
+    size = dtype.itemsize * count
+    if space == "local":
+        values = _load_local(run, index, address, dtype, count)
+    elif space == "shared":
+        values = load_shared(run, index, address, dtype, count)
+    else:
+        values = _load_global(run, index, address, dtype, count)
+        if space in READ_ONLY:
+            _check_read_only(run, index, address, space, size)
+    if run.on_access:
+        tell(run, index, "global" if space == "param" else space, "load", address, size, values)
+    return values
+
+
+def store(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
+    """Write `values` (one array per vector element, of the memory's element type) for the lanes of the
+    group."""
+    if space == "generic":
+        for part, lanes, offset in _spaces(run, address):
+            with run.only(lanes):
+                store(run, index, part, address - offset, values)
+        return
+    dtype, count = values[0].dtype, len(values)
+    if space == "global" or space == "const":
+        targets = _global_places(run, index, address, dtype, count, writing=True)
+    else:
+        targets = _window_target(run, index, space, address, dtype, count)
+    if run.on_access:  # before the write: an observer may want to see what was there
+        tell(run, index, space, "store", address, dtype.itemsize * count, values)
+    run.changed()
+    for view, places, mine in targets:
+        _scatter(view, places, values, _both(run.lanes, mine))
+
+
+def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
+    """A store to shared or local memory that nobody is told of."""
+    for view, places, _ in _window_target(run, index, space, address, values[0].dtype, len(values)):
+        _scatter(view, places, values, run.lanes)
+
+
+def atomic(
+    run: Run,
+    index: int,
+    space: str,
+    address: Array,
+    function: Callable[..., Array],
+    dtype: np.dtype,
+    operands: tuple[Array, ...],
+    keep: bool,
+) -> Array | None:
+    """Apply an atomic, `function` of (old, operands…); returns the old values (B, T) when `keep`, garbage
+    outside the group."""
+    if space == "generic":
+        result = None
+        for part, lanes, offset in _spaces(run, address):
+            with run.only(lanes):
+                old = atomic(run, index, part, address - offset, function, dtype, operands, keep)
+            if old is not None:
+                result = old if result is None else np.where(lanes, old, result)
+        return result
+    if space == "shared" or space == "local":
+        targets = _window_target(run, index, space, address, dtype, 1)
+    else:
+        targets = _global_places(run, index, address, dtype, 1, writing=True)
+    if run.on_access:
+        tell(run, index, space, "atomic" if keep else "reduction", address, dtype.itemsize, list(operands))
+    shape = (run.chunk.blocks.size, run.chunk.lanes_per_block)
+    old = np.zeros(shape, dtype)
+    lanes = run.lanes
+    turn = slice(None, None, -1 if run.frame.schedule.backwards else 1)
+    for view, places, mine in targets:
+        chosen = _both(lanes, mine)
+        selected = slice(None) if chosen is None else np.flatnonzero(np.broadcast_to(chosen, shape))
+        flat = np.broadcast_to(places, shape).reshape(-1)[selected][turn]
+        values = tuple(np.broadcast_to(o, shape).reshape(-1)[selected][turn] for o in operands)
+        if not keep and isinstance(function, np.ufunc):
+            function.at(view, flat, values[0])
+            run.changed()
+            continue
+        before = view[flat]
+        found = atomics.apply(function, view, flat, values)
+        if not np.array_equal(view[flat], before):
+            run.changed()
+        old.reshape(-1)[selected] = found[turn]
+    run.idle += 1
+    return old if keep else None
+
+
+# ---- global memory -------------------------------------------------------------------------------
+
+
+def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    parts = _global_places(run, index, address, dtype, count, writing=False)
+    if len(parts) == 1:
+        view, places, _ = parts[0]
+        return [view.take(places + i if i else places, mode=ANY) for i in range(count)]
+    values: list[Array] = []
+    for i in range(count):
+        value = np.zeros((1, 1), dtype)
+        for view, places, part in parts:  # where several allocations are hit, each part has its lanes
+            value = np.where(part, view.take(places + i, mode=ANY), value)  # type: ignore[arg-type]
+        values.append(value)
+    return values
+
+
+def _global_places(
+    run: Run, index: int, address: Array, dtype: np.dtype, count: int, writing: bool
+) -> list[tuple[Array, Array, Array | None]]:
+    """(elements of an allocation, index of each lane's element, lanes that it concerns) for each allocation
+    hit."""
+    size = dtype.itemsize * count
+    shift = dtype.itemsize.bit_length() - 1
+    address = _inside(run, address)
+    found = run.nearby.get(index)
+    if found is not None and (found.writable or not writing):  # most likely the same allocation as before
+        offset = address - found.address
+        reach = _reach(offset)
+        if 0 <= reach <= found.nbytes - size and not reach & (size - 1):
+            if writing:
+                run.memory.writes(found, offset)
+            return [(found.view(dtype), offset >> shift, None)]
+    low, high = int(address.min()), int(address.max())
+    if size > 1 and _reach(address) & (size - 1):
+        _fault_misaligned(run, index, "global", address, size)
+    if found is None or low < found.address or high + size > found.address + found.nbytes:
+        found = run.memory.find(low)
+        if found is None or high + size > found.address + found.nbytes:
+            return _several(run, index, address, dtype, size, writing)
+        run.nearby[index] = found
+    if writing and not found.writable:
+        _fault_outside(run, index, address, size, "wrote")
+    offset = address - found.address
+    if writing:
+        run.memory.writes(found, offset)
+    return [(found.view(dtype), offset >> shift, None)]
+
+
+def _reach(offset: Array) -> int:
+    """All bits that any of the offsets has: none of them is larger, it is negative if one of them is, and
+    its last bits are 0 if theirs are. So one pass shows that all of them are in order, if they are."""
+    return int(np.bitwise_or.reduce(offset, axis=None))
+
+
+def _check_read_only(run: Run, index: int, address: Array, space: str, size: int) -> None:
+    """Raise OutOfBounds where an instruction for constants or parameters reads an array: on a GPU they lie in
+    windows of their own."""
+    address = _inside(run, address)
+    first, last = (run.memory.find(int(end)) for end in (address.min(), address.max()))
+    hit = [first] if first is last else [run.memory.find(int(a)) for a in np.unique(address)]
+    if any(allocation is None or allocation.writable for allocation in hit):
+        raise OutOfBounds(
+            **run.blame(index, np.ones(run.shape, bool)),
+            what=f"read {size} bytes of global memory with an instruction for {READ_ONLY[space]}.",
+            advice=f"ld.{space} reads {READ_ONLY[space]} and nothing else.",
+        )
+
+
+def _several(
+    run: Run, index: int, address: Array, dtype: np.dtype, size: int, writing: bool
+) -> list[tuple[Array, Array, Array | None]]:
+    """As `_global_places`, where lanes hit more than one allocation, or none."""
+    parts: list[tuple[Array, Array, Array | None]] = []
+    rest = np.ones(address.shape, bool)
+    while rest.any():
+        first = int(address[rest][0])
+        allocation = run.memory.find(first)
+        if allocation is None or (writing and not allocation.writable):
+            _fault_outside(run, index, address, size, "wrote" if writing else "read")
+        assert allocation is not None
+        here = (
+            rest
+            & (address >= allocation.address)
+            & (address + size <= allocation.address + allocation.nbytes)
+        )
+        if not here.flat[int(np.flatnonzero(rest)[0])]:
+            _fault_outside(run, index, address, size, "wrote" if writing else "read")
+        offset = np.where(here, address - allocation.address, 0)
+        if writing:
+            run.memory.writes(allocation, offset[here])
+        parts.append((allocation.view(dtype), offset >> (dtype.itemsize.bit_length() - 1), here))
+        rest &= ~here
+    return parts
+
+
+def _inside(run: Run, address: Array) -> Array:
+    """The addresses with those of lanes outside the group replaced by one of a lane inside it."""
+    lanes = run.lanes
+    if lanes is None or address.size == 1:
+        return address
+    lanes = np.broadcast_to(lanes, np.broadcast_shapes(lanes.shape, address.shape))
+    wide = np.broadcast_to(address, lanes.shape)
+    return np.where(lanes, wide, wide.flat[int(lanes.argmax())])
+
+
+def _scatter(view: Array, places: Array, values: list[Array], lanes: Array | None) -> None:
+    for i, value in enumerate(values):
+        where = places + i if i else places
+        if lanes is None:
+            shape = np.broadcast_shapes(where.shape, value.shape)
+            view[np.broadcast_to(where, shape)] = value
+        else:
+            shape = np.broadcast_shapes(where.shape, value.shape, lanes.shape)
+            chosen = np.broadcast_to(lanes, shape)
+            view[np.broadcast_to(where, shape)[chosen]] = np.broadcast_to(value, shape)[chosen]
+
+
+def _both(lanes: Array | None, part: Array | None) -> Array | None:
+    if lanes is None or part is None:
+        return part if lanes is None else lanes
+    return lanes & part
+
+
+# ---- shared and local memory: windows of the block and of the thread -----------------------------
+
+
+def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    """A load from shared memory that nobody is told of."""
+    size = dtype.itemsize * count
+    address = in_window(run, index, "shared", address, size)
+    view = run.shared.view(dtype)  # (B, elements)
+    places = address >> (dtype.itemsize.bit_length() - 1)
+    if places.shape[0] == 1:  # the same pattern in every block
+        row = places[0]
+        return [view.take(row + i if i else row, axis=1, mode=ANY) for i in range(count)]
+    places = places + run.block_rows * view.shape[1]
+    flat = view.reshape(-1)
+    return [flat.take(places + i if i else places, mode=ANY) for i in range(count)]
+
+
+def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    size = dtype.itemsize * count
+    address = in_window(run, index, "local", address, size)
+    view = run.local.view(dtype)  # (B, T, elements)
+    if address.size == 1:
+        place = int(address.flat[0]) // dtype.itemsize
+        return [view[:, :, place + i].copy() for i in range(count)]
+    flat, places = _window_places(run, "local", address, dtype)
+    return [flat.take(places + i, mode=ANY) for i in range(count)]
+
+
+def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tuple[Array, Array]:
+    """(all elements of the chunk's windows as one row, each lane's place in it)."""
+    shift = dtype.itemsize.bit_length() - 1
+    if space == "shared":
+        view = run.shared.view(dtype)
+        return view.reshape(-1), (address >> shift) + run.block_rows * view.shape[1]
+    own = run.local.view(dtype)
+    return own.reshape(-1), (address >> shift) + run.lane_rows * own.shape[2]
+
+
+def _window_target(
+    run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int
+) -> list[tuple[Array, Array, Array | None]]:
+    """As `_global_places`, for shared and local memory, where all lanes hit one array."""
+    address = in_window(run, index, space, address, dtype.itemsize * count)
+    view, places = _window_places(run, space, address, dtype)
+    return [(view, places, None)]
+
+
+def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
+    """The addresses, checked, with those of lanes outside the group replaced by one of a lane inside it."""
+    address = _inside(run, address)
+    limit = run.shared_bytes if space == "shared" else run.program.local_bytes
+    reach = _reach(address)
+    if reach & (size - 1):
+        _fault_misaligned(run, index, space, address, size)
+    if 0 <= reach <= limit - size:
+        return address
+    low, high = int(address.min()), int(address.max())
+    if low < 0 or high + size > limit:
+        bad = (address < 0) | (address + size > limit)
+        place = _first(run, bad)
+        offset = int(np.broadcast_to(address, run.shape)[place])
+        did = "read" if run.program.is_load(index) else "wrote"
+        advice = f"Is the index into the {space} array smaller than its size for every thread?"
+        if space == "local":
+            what = f"{size} bytes at byte {offset} of local memory; the thread has {limit} bytes."
+        else:
+            if limit == 0:
+                advice = "The launch gave the block no dynamic shared memory."
+            what = _shared_element(run, index, offset, limit, size)
+        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice)
+    return address
+
+
+def _shared_element(run: Run, index: int, offset: int, limit: int, size: int) -> str:
+    """An element of the shared array before `offset`: whose index ran over, most likely."""
+    places = run.program.shared_variables.values()
+    start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
+    return _element(run, index, "shared", offset - start, nbytes or limit - start, size)
+
+
+def _element(run: Run, index: int, kind: str, offset: int, nbytes: int, size: int) -> str:
+    """``element 32 of the shared array s, which has 32 elements of 4 bytes.``, by its name in the source."""
+    names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
+    array = f"the {kind} array {names.pop()}" if len(names) == 1 else f"a {kind} array"
+    return f"element {offset // size} of {array}, which has {_elements(nbytes // size)} of {size} bytes."
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'' if count == 1 else 's'}"
+
+
+# ---- generic addresses ---------------------------------------------------------------------------
+
+
+def _spaces(run: Run, address: Array) -> list[tuple[str, Array, int]]:
+    """(space, lanes of the group with addresses in it, start of its window)."""
+    lanes = np.broadcast_to(True if run.lanes is None else run.lanes, run.shape)
+    shared = address >= SHARED_WINDOW
+    local = (address >= LOCAL_WINDOW) & (address < LOCAL_WINDOW + WINDOW)
+    parts = [
+        ("shared", shared, SHARED_WINDOW),
+        ("local", local, LOCAL_WINDOW),
+        ("global", ~(shared | local), 0),
+    ]
+    return [(name, lanes & where, start) for name, where, start in parts if (lanes & where).any()]
+
+
+def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+    values: list[Array] = []
+    for space, lanes, start in _spaces(run, address):
+        with run.only(lanes):
+            part = load(run, index, space, address - start, dtype, count)
+        values = (
+            [np.where(lanes, new, old) for new, old in zip(part, values, strict=True)] if values else part
+        )
+    return values
+
+
+# ---- telling -------------------------------------------------------------------------------------
+
+
+def tell(run: Run, index: int, space: str, kind: str, address: Array, size: int, values: list[Array]) -> None:
+    """An access happened: pass it to those who listen."""
+    instruction: Instruction = run.program.instructions[index]
+    access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values)
+    for hear in run.on_access:
+        hear(access)
+    if space == "shared" and run.on_early and run.copies is not None:
+        run.copies.tell_early(run, index, address, size)
+
+
+def _first(run: Run, bad: Array) -> tuple[int, int]:
+    """(block row, lane) of the first lane of the group in `bad`."""
+    chosen = np.broadcast_to(bad, run.shape)
+    if run.lanes is not None:
+        chosen = chosen & run.lanes
+    row, lane = np.unravel_index(int(chosen.argmax()), run.shape)
+    return int(row), int(lane)
+
+
+def _fault_misaligned(run: Run, index: int, space: str, address: Array, size: int) -> None:
+    bad = (address & (size - 1)) != 0
+    place = _first(run, bad)
+    offset = int(np.broadcast_to(address, run.shape)[place])
+    raise Misaligned(
+        **run.blame(index, bad),
+        what=f"used {size} bytes at {space} address {offset:#x}, which is no multiple of {size}.",
+        advice=f"Accesses of {size} bytes must start at a multiple of {size} bytes.",
+    )
+
+
+def _fault_outside(run: Run, index: int, address: Array, size: int, did: str) -> None:
+    wide = np.broadcast_to(address, run.shape)
+    bad = np.array([not _holds(run, int(a), size, did) for a in wide.reshape(-1)]).reshape(run.shape)
+    row, lane = _first(run, bad)
+    raise OutOfBounds(**run.blame(index, bad), **_describe(run, index, int(wide[row, lane]), size, did))
+
+
+def _holds(run: Run, address: int, size: int, did: str) -> bool:
+    allocation = run.memory.find(address)
+    if allocation is None or (did == "wrote" and not allocation.writable):
+        return False
+    return address + size <= allocation.address + allocation.nbytes
+
+
+def _describe(run: Run, index: int, address: int, size: int, did: str) -> dict[str, Any]:
+    """What was touched, in the learner's names: array, index, size."""
+    if abs(address) < GUARD:
+        return {
+            "what": f"{did} address {address:#x}: a null pointer.",
+            "advice": "Did an empty or missing array reach the kernel?",
+        }
+    label = _nearest_label(run.arrays, address)
+    if label is None:
+        return _describe_unlabelled(run, index, address, size, did)
+    what = f"{label.name}[{', '.join(map(str, label.index_of(address)))}]"
+    advice = _kept_inside(run)
+    if address < label.address:
+        advice = "The index is negative. Did a product overflow, or a difference fall below 0?"
+    elif address < label.address + label.extent:
+        what = f"{size} bytes at {what}"
+        advice = f"Do all {size} bytes lie inside the array?"
+    if len(label.shape) == 1:
+        has = f"{label.name} has {_elements(label.shape[0])} ({label.dtype})."
+    else:
+        has = f"{label.name} is {' × '.join(map(str, label.shape))} ({label.dtype})."
+        advice += (
+            "\nThe index is worked out from the address, and behind the end of a row comes the"
+            "\nnext row: your line may have named the place by a column too many"
+        )
+        by_axes = indexes_axes(run.program.instructions[index].location)
+        advice += ", or by a\nnegative index, which counts from the end." if by_axes else "."
+    return {"what": f"{did} {what}; {has}", "advice": advice}
+
+
+def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> dict[str, Any]:
+    """As `_describe`, for memory that is no argument: constants and variables of the module, or nothing."""
+    nearest = run.memory.nearest(address)
+    offset = address - nearest.address if nearest else 0
+    if nearest is None or not nearest.name or not 0 <= offset < nearest.nbytes + GUARD:
+        return {
+            "what": f"{did} {size} bytes at {address:#x}, which belongs to no array.",
+            "advice": "Was the array freed, does an index run far beyond it, or did a product overflow?",
+        }
+    kind = "global" if nearest.writable else "constant"
+    if did == "wrote" and not nearest.writable and offset < nearest.nbytes:
+        return {"what": "wrote to a constant array.", "advice": "A kernel can only read constant memory."}
+    return {
+        "what": f"{did} {_element(run, index, kind, offset, nearest.nbytes, size)}",
+        "advice": _kept_inside(run),
+    }
+
+
+def _kept_inside(run: Run) -> str:
+    return f"Does a {run.frame.guard} keep every index inside the array?"
+
+
+def _nearest_label(labels: tuple[ArrayLabel, ...], address: int) -> ArrayLabel | None:
+    near = [l for l in labels if l.address - GUARD <= address < l.address + l.extent + GUARD]
+    return min(
+        near, key=lambda l: max(l.address - address, address - (l.address + l.extent), 0), default=None
+    )
+
+
+def memory_dtype(register: np.dtype, size: int) -> np.dtype:
+    """How the elements of an access are seen: as the register's own type where the sizes agree."""
+    return register if register.itemsize == size else SIGNED[size]

@@ -1,0 +1,118 @@
+"""What the simulator tells its observers. Observers never change a run.
+
+Shapes: a chunk of B blocks runs at once, each of T lanes (threads per block rounded up to whole warps).
+Arrays of events are broadcastable to (B, T): an address that is the same pattern in every block
+has shape (1, T), a uniform one (1, 1). `lanes` is None when every lane of the chunk takes part, else a
+boolean array broadcastable to (B, T).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from gpulab.simulator.ptx import Instruction
+
+
+@dataclass(slots=True)
+class Chunk:
+    """The blocks that run together. `blocks` holds their linear indices, shape (B,)."""
+
+    blocks: np.ndarray
+    lanes_per_block: int  # T: threads per block rounded up to a multiple of 32
+    threads_per_block: int
+
+    @property
+    def warps_per_block(self) -> int:
+        return self.lanes_per_block // 32
+
+
+@dataclass(slots=True)
+class Access:
+    """One memory instruction of one group of lanes.
+
+    `index` is the instruction's index in the program. `space` is global, shared, local or const; `kind` is
+    load, store, atomic or reduction. `address` is in bytes: an address of the global space, or an offset into
+    the block's shared / the thread's local window. `size` is bytes per lane (a vector access counts whole).
+    `values` is what was loaded or stored (None where an observer did not ask), one array per vector element.
+    """
+
+    index: int
+    instruction: Instruction
+    space: str
+    kind: str
+    address: np.ndarray
+    size: int
+    lanes: np.ndarray | None
+    chunk: Chunk
+    values: list[np.ndarray] = field(default_factory=list)
+
+
+class State(Protocol):
+    """What an observer may ask while a chunk of blocks runs. A thread is a row (of the chunk's blocks) and a
+    lane."""
+
+    chunk: Chunk
+
+    def register(self, name: str, row: int, lane: int) -> np.generic:
+        """What a register holds for one thread."""
+
+    def stored(self, name: str, offset: int, nbytes: int, row: int, lane: int) -> bytes:
+        """Bytes of a thread's local variable or of a kernel's parameter; empty for any other name."""
+
+
+class Observer:
+    """Base of all observers: override what you need. An observer that is not there costs nothing."""
+
+    def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        """A launch begins."""
+
+    def begin(self, state: State) -> None:
+        """A chunk of blocks begins; `state` tells what its threads hold, as long as the chunk runs."""
+
+    def executed(self, first: int, stop: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        """The instructions first … stop-1 of the program run once for `lanes`, now."""
+
+    def guarded(self, index: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        """Instruction `index` ran under a guard that holds for `lanes` only."""
+
+    def branch(self, index: int, lanes: np.ndarray | None, taken: np.ndarray, chunk: Chunk) -> None:
+        """A branch with a choice: `taken` is true where it was taken, or for a table of branches the number
+        of the entry (meaningless outside `lanes`)."""
+
+    def access(self, access: Access) -> None:
+        """A memory instruction ran."""
+
+    def barrier(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        """All threads of the blocks of `lanes` passed a block barrier."""
+
+    def warp_sync(self, index: int, lanes: np.ndarray | None, masks: np.ndarray | None, chunk: Chunk) -> None:
+        """Warps met at a `*.sync` operation (shuffle, vote, match, bar.warp.sync); `masks`, as uint32 (B, T),
+        say for whom each lane waited, None where all waited for all of their warp."""
+
+    def stray(self, index: int, lanes: np.ndarray, why: str, chunk: Chunk) -> None:
+        """A warp operation has no defined result for `lanes`: they read a lane that is ``outside`` their mask
+        or ``inactive``, or are themselves ``unnamed`` in their mask."""
+
+    def early(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        """Instruction `index` touched, for `lanes`, shared memory that the ``cp.async`` of instruction
+        `copied` has not reached yet."""
+
+    def arrive(
+        self, index: int, address: np.ndarray, phase: np.ndarray, lanes: np.ndarray | None, chunk: Chunk
+    ) -> None:
+        """`lanes` arrived at the mbarriers at `address`, an offset into shared memory, in the phase of parity
+        `phase`. A barrier of the hardware for a number of threads has the address -1 - its number."""
+
+    def passed(
+        self, index: int, address: np.ndarray, phase: np.ndarray, lanes: np.ndarray, chunk: Chunk
+    ) -> None:
+        """`lanes` saw that the phase of parity `phase` of the mbarriers at `address` is over."""
+
+    def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
+        """Threads passed a memory fence."""
+
+    def end(self) -> None:
+        """The launch is over (not called after a fault)."""

@@ -1,0 +1,350 @@
+"""Steps of the tensor-core instructions: fragments gathered from a warp's lanes, multiplied, and handed
+back."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpulab.simulator.ptx import Operand, Vector
+
+from . import accesses
+from .errors import Misaligned
+from .events import Access
+from .matrix import ELEMENTS, matrix_product, mma_tables, wmma_tables
+from .meetings import Getter
+from .operations import Opcode, matrix_shape
+from .program import Step
+from .steps import space_of, unsupported
+from .types import DTYPES, I32, I64, U32
+
+if TYPE_CHECKING:
+    from .program import _Decoder
+    from .run import Run
+
+Array = np.ndarray
+LANE = np.arange(32)
+# Elements whose matrices start at 32 bytes, rows at 16 (CUDA Programming Guide, "Warp Matrix Functions").
+ALIGNED = ("f16", "bf16", "tf32", "f32")
+INTEGER_LIMITS = -(2**31), 2**31 - 1
+
+
+# ---- fragments ------------------------------------------------------------------------------------
+
+
+def _registers(decoder: _Decoder, operand: Operand, dtype: np.dtype) -> list[Getter]:
+    items = operand.items if isinstance(operand, Vector) else (operand,)
+    return [decoder.source(item, dtype) for item in items]
+
+
+def _slots(decoder: _Decoder, operand: Operand) -> list[int | None]:
+    items = operand.items if isinstance(operand, Vector) else (operand,)
+    return [decoder.destination(item) for item in items]
+
+
+def _gather(run: Run, registers: list[Getter]) -> Array:
+    """(b, W, 32, registers), contiguous, so that a view splits packed registers into elements."""
+    values = [run.registers[s] if v is None else v(run.registers[s]) for s, v in registers]
+    rows = max(v.shape[0] for v in values)
+    wide = [np.broadcast_to(v, (rows, run.shape[1])) for v in values]
+    return np.stack(wide, axis=-1).reshape(rows, -1, 32, len(values))
+
+
+def _hand_out(run: Run, slots: list[int | None], values: Array) -> None:
+    """values (b, W, 32, registers) → one register each, in the register's own type."""
+    for i, slot in enumerate(slots):
+        if slot is not None:
+            dtype = run.program.dtypes[slot]
+            flat = np.ascontiguousarray(values[..., i]).reshape(values.shape[0], -1)
+            run.put(slot, flat if flat.dtype == dtype else flat.view(dtype))
+
+
+def _register_dtype(type_: str) -> np.dtype:
+    """How a fragment's registers are read: whole floats as they are, all packed elements as 32-bit words."""
+    return DTYPES[type_] if type_ in ("f64", "f32", "s32") else I32
+
+
+def _decode(values: Array, type_: str) -> Array:
+    """Register contents (…, registers) → accumulator elements (…, elements)."""
+    if type_ == "f16":
+        return values.view(np.float16).astype(np.float64)
+    return values.astype(np.int64 if type_ == "s32" else np.float64)
+
+
+def _packed(result: Array, type_: str) -> Array:
+    """Elements (…, elements) → register contents."""
+    return np.ascontiguousarray(result).view(I32) if type_ == "f16" else result
+
+
+# ---- mma ------------------------------------------------------------------------------------------
+
+
+def _mma(decoder: _Decoder, op: Opcode, index: int) -> Step:
+    shape = matrix_shape(op.instruction)
+    if shape is None or len(op.types) != 4 or "sp" in op.modifiers:
+        raise unsupported(decoder, op)
+    d_type, a_type, b_type, c_type = op.types
+    known = a_type in ELEMENTS and b_type in ELEMENTS and d_type in ("f16", "f32", "f64", "s32")
+    if not known or (a_type == "f16" and shape == (8, 8, 4)):
+        raise unsupported(decoder, op, "This shape or type of matrix operation is not simulated.")
+    m, n, k = shape
+    element, other = ELEMENTS[a_type], ELEMENTS[b_type]
+    a_table, b_table, c_table, d_table = mma_tables(m, n, k, element.bits)
+    d, *operands = op.instruction.operands
+    a, b = (
+        _registers(decoder, o, _register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
+    )
+    c = _registers(decoder, operands[2], _register_dtype(c_type))
+    slots = _slots(decoder, d)
+    target, result = decoder.module.target, np.dtype({"s32": "i4"}.get(d_type, f"f{_bytes(d_type)}"))
+    saturated = "satfinite" in op.modifiers
+
+    def step(run: Run) -> None:
+        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., a_table]
+        y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., b_table]
+        z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., c_table]
+        if saturated:
+            wide = np.clip(np.matmul(x, y.swapaxes(-1, -2)) + z, *INTEGER_LIMITS).astype(I32)
+        else:
+            wide = matrix_product(x, y, z, element, result, target, 256 // element.bits)
+        fragments = wide.reshape(*wide.shape[:-2], m * n)[..., d_table]
+        _hand_out(run, slots, _packed(fragments, d_type))
+
+    return step
+
+
+def _bytes(type_: str) -> int:
+    return int(type_[1:]) // 8
+
+
+def _lead(run: Run, registers: list[Getter]) -> tuple[int, int]:
+    """(blocks, warps) of the gathered registers."""
+    rows = max(run.registers[s].shape[0] for s, _ in registers)
+    return rows, run.shape[1] // 32
+
+
+# ---- ldmatrix, stmatrix -----------------------------------------------------------------------------
+
+
+def _matrix_count(op: Opcode) -> int:
+    return next((int(m[1:]) for m in op.modifiers if re.fullmatch(r"x[124]", m)), 1)
+
+
+def _row_places(run: Run, address: Array, matrix: int, transposed: bool) -> list[Array]:
+    """Byte offsets (b, T) of what each lane holds of matrix number `matrix`: one 4-byte word, or two
+    halves."""
+    rows = run.by_warp(address)[..., 8 * matrix : 8 * matrix + 8]
+    if transposed:
+        places = [rows[..., (LANE % 4) * 2 + i] + (LANE // 4) * 2 for i in range(2)]
+    else:
+        places = [rows[..., LANE // 4] + (LANE % 4) * 4]
+    return [p.reshape(p.shape[0], -1) for p in places]
+
+
+def _tell_rows(run: Run, index: int, kind: str, address: Array, count: int) -> None:
+    """Each row of a matrix is 16 bytes, its address given by one lane."""
+    if run.on_access:
+        giving = np.tile(8 * count > LANE, run.shape[1] // 32)[None, :]
+        lanes = giving if run.lanes is None else giving & run.lanes
+        instruction = run.program.instructions[index]
+        access = Access(index, instruction, "shared", kind, address, 16, lanes, run.chunk, [])
+        for hear in run.on_access:
+            hear(access)
+
+
+def _load_matrix(decoder: _Decoder, op: Opcode, index: int) -> Step:
+    if "m8n8" not in op.modifiers or op.type != "b16":
+        raise unsupported(decoder, op)
+    destination, source = op.instruction.operands
+    slots = _slots(decoder, destination)
+    address = decoder.address(source, "shared")
+    count, transposed = _matrix_count(op), "trans" in op.modifiers
+
+    def step(run: Run) -> None:
+        given = address(run.registers)
+        _tell_rows(run, index, "load", given, count)
+        for matrix, slot in enumerate(slots):
+            places = _row_places(run, given, matrix, transposed)
+            if transposed:
+                low, high = (
+                    accesses.load_shared(run, index, p, np.dtype("u2"), 1)[0].astype(U32) for p in places
+                )
+                word = low | high << np.uint32(16)
+            else:
+                word = accesses.load_shared(run, index, places[0], U32, 1)[0]
+            if slot is not None:
+                run.put(slot, word.view(run.program.dtypes[slot]))
+
+    return step
+
+
+def _store_matrix(decoder: _Decoder, op: Opcode, index: int) -> Step:
+    if "m8n8" not in op.modifiers or op.type != "b16":
+        raise unsupported(decoder, op)
+    target, value = op.instruction.operands
+    registers = _registers(decoder, value, U32)
+    address = decoder.address(target, "shared")
+    count, transposed = _matrix_count(op), "trans" in op.modifiers
+
+    def step(run: Run) -> None:
+        given = address(run.registers)
+        _tell_rows(run, index, "store", given, count)
+        for matrix, (slot, view) in enumerate(registers):
+            word = run.registers[slot] if view is None else view(run.registers[slot])
+            places = _row_places(run, given, matrix, transposed)
+            if transposed:
+                parts = [(word >> np.uint32(16 * i)).astype(np.uint16) for i in range(2)]
+            else:
+                parts = [word]
+            for place, part in zip(places, parts, strict=True):
+                accesses.store_window(run, index, "shared", place, [part])
+
+    return step
+
+
+# ---- wmma -----------------------------------------------------------------------------------------
+
+
+def _wmma(decoder: _Decoder, op: Opcode, index: int) -> Step:
+    action = op.instruction.parts[1]
+    shape = matrix_shape(op.instruction)
+    if shape is None:
+        raise unsupported(decoder, op)
+    if action == "mma":
+        return _wmma_multiply(decoder, op, shape)
+    return _wmma_move(decoder, op, index, shape, action)
+
+
+def _element_bits(type_: str) -> int:
+    return ELEMENTS[type_].bits if type_ in ELEMENTS else _bytes(type_) * 8
+
+
+def _wmma_move(decoder: _Decoder, op: Opcode, index: int, shape: tuple[int, int, int], action: str) -> Step:
+    """``wmma.load`` and ``wmma.store``: a matrix in memory with a stride between its rows or columns."""
+    role = op.instruction.parts[2]
+    operands = list(op.instruction.operands)
+    loading = action == "load"
+    fragment, place = (operands[0], operands[1]) if loading else (operands[1], operands[0])
+    bits = _element_bits(op.type)
+    items = fragment.items if isinstance(fragment, Vector) else (fragment,)
+    elements = len(items) * max(32, bits) // bits
+    rows, columns = wmma_tables(role, *shape, elements)
+    by_row = "row" in op.modifiers
+    if len(operands) > 2:
+        stride = decoder.source(operands[2], I32)
+    else:
+        height, width = {"a": (shape[0], shape[2]), "b": (shape[2], shape[1])}.get(role, shape[:2])
+        stride = decoder.source(_literal(width if by_row else height), I32)
+    space = space_of(op)
+    address = decoder.address(place, space)
+    dtype = np.dtype(f"u{bits // 8}")
+    aligned = op.type in ALIGNED
+    word = np.dtype(f"u{max(bits, 32) // 8}")
+    slots = _slots(decoder, fragment) if loading else []
+    registers = [] if loading else _registers(decoder, fragment, word)
+
+    def places(run: Run) -> list[Array]:
+        step = run.registers[stride[0]] if stride[1] is None else stride[1](run.registers[stride[0]])
+        base, lead = (run.by_warp(x.astype(I64)) for x in (address(run.registers), step))
+        if aligned:
+            _check_alignment(run, index, base, lead * dtype.itemsize)
+        outer, inner = (rows, columns) if by_row else (columns, rows)
+        at = [base + (outer[:, i] * lead + inner[:, i]) * dtype.itemsize for i in range(elements)]
+        return [np.broadcast_to(p, (p.shape[0], run.shape[1] // 32, 32)).reshape(p.shape[0], -1) for p in at]
+
+    def load(run: Run) -> None:
+        values = [accesses.load(run, index, space, p, dtype, 1)[0] for p in places(run)]
+        values = [np.broadcast_to(v, (max(v.shape[0] for v in values), run.shape[1])) for v in values]
+        packed = np.ascontiguousarray(np.stack(values, axis=-1)).view(word)
+        _hand_out(run, slots, packed.reshape(packed.shape[0], -1, 32, len(slots)))
+
+    def store(run: Run) -> None:
+        values = _gather(run, registers).view(dtype)
+        for i, p in enumerate(places(run)):
+            part = np.ascontiguousarray(values[..., i]).reshape(values.shape[0], -1)
+            accesses.store(run, index, space, p, [part])
+
+    return load if loading else store
+
+
+def _check_alignment(run: Run, index: int, start: Array, between: Array) -> None:
+    """A matrix's first byte and the bytes from row to row, (b, W, 32) each, as wide loads need them."""
+    for values, size, words in (
+        (start, 32, "starts at address"),
+        (between, 16, "has rows (or columns) that lie"),
+    ):
+        wide = np.broadcast_to(values, run.by_warp(run.mask()).shape).reshape(run.shape)
+        bad = run.mask() & (wide % size != 0)
+        if bad.any():
+            value = int(wide[bad][0])
+            far = f"{value:#x}" if size == 32 else f"{value} bytes apart"
+            raise Misaligned(
+                **run.blame(index, bad),
+                what=f"named a matrix that {words} {far}, which is no multiple of {size} bytes.",
+                advice="A fragment's matrix must start at a multiple of 32 bytes, its rows (or columns) a "
+                "multiple of 16 bytes apart: 8 halves or 4 floats.",
+            )
+
+
+def _literal(value: int) -> Operand:
+    from gpulab.simulator.ptx import Immediate
+
+    return Immediate(value)
+
+
+def _wmma_multiply(decoder: _Decoder, op: Opcode, shape: tuple[int, int, int]) -> Step:
+    m, n, k = shape
+    types = op.types if len(op.types) == 4 else (op.types[0], "f16", "f16", op.types[-1])
+    d_type, a_type, b_type, c_type = types
+    if a_type not in ELEMENTS or b_type not in ELEMENTS:
+        raise unsupported(decoder, op)
+    element, other = ELEMENTS[a_type], ELEMENTS[b_type]
+    d, *operands = op.instruction.operands
+    a, b = (
+        _registers(decoder, o, _register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
+    )
+    c = _registers(decoder, operands[2], _register_dtype(c_type))
+    slots = _slots(decoder, d)
+    target, result = decoder.module.target, np.dtype({"s32": "i4"}.get(d_type, f"f{_bytes(d_type)}"))
+    tables = [
+        _places_of("a", shape, len(a) * max(32, element.bits) // element.bits),
+        _places_of("b", shape, len(b) * max(32, other.bits) // other.bits).T,
+        _places_of("c", shape, len(c) * (2 if c_type == "f16" else 1)),
+    ]
+    per_lane = len(slots) * (2 if d_type == "f16" else 1)
+    rows, columns = wmma_tables("d", m, n, k, per_lane)
+    back = rows * n + columns
+
+    def step(run: Run) -> None:
+        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., tables[0]]
+        y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., tables[1]]
+        z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., tables[2]]
+        wide = _in_pieces(x, y, z, element.bits, result, target, a_type)
+        _hand_out(run, slots, _packed(wide.reshape(*wide.shape[:-2], m * n)[..., back], d_type))
+
+    return step
+
+
+def _in_pieces(x: Array, y: Array, z: Array, bits: int, result: np.dtype, target: str, a_type: str) -> Array:
+    """A product done in steps of the tensor core's own depth: 16 halves, 8 TF32, 32 bytes, 4 doubles."""
+    depth = 256 // bits
+    total = z
+    for start in range(0, x.shape[-1], depth):
+        part = slice(start, start + depth)
+        total = matrix_product(x[..., part], y[..., part], total, ELEMENTS[a_type], result, target, depth)
+        total = total.astype(z.dtype)
+    return total.astype(result)
+
+
+def _places_of(role: str, shape: tuple[int, int, int], elements: int) -> Array:
+    """(height, width) → position among the warp's elements laid out as [lane][element]."""
+    rows, columns = wmma_tables(role, *shape, elements)
+    height, width = {"a": (shape[0], shape[2]), "b": (shape[2], shape[1])}.get(role, shape[:2])
+    table = np.zeros((height, width), np.int64)
+    table[rows, columns] = np.arange(32 * elements).reshape(32, elements)
+    return table
+
+
+BUILDERS = {"mma": _mma, "ldmatrix": _load_matrix, "stmatrix": _store_matrix, "wmma": _wmma}

@@ -1,0 +1,1 @@
+"""What the labs are about besides kernels: number formats, models, several ranks, serving."""

@@ -1,0 +1,1 @@
+"""The judge's own cases, a module for each module of exercises."""

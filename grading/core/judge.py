@@ -1,0 +1,377 @@
+"""A grafted notebook → a verdict: record in the sandbox, replay in a limited child."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import multiprocessing
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from importlib import import_module
+from multiprocessing import spawn
+from multiprocessing.connection import Connection
+from typing import Any
+
+from nbformat import NotebookNode
+
+from gpulab.checks import cases as contents
+from gpulab.checks import communication, registry
+from gpulab.checks.run import GPU
+from gpulab.checks.spec import Array, Case, Exercise
+from gpulab.simulator.compile import compiler_version
+from grading.core import dialogues, limited, ranks, sandbox, texts
+from grading.core.course import ROOT
+from grading.core.environment import seed
+from grading.core.errors import GradingError, Unjudged
+from grading.core.graft import Graft, cells_to_run, imports, is_test
+from grading.core.notebooks import Question
+from grading.core.ranks import Asked
+from grading.core.replay import Broken, Live, ReplayJob, exercise_of, verdicts
+from grading.core.sandbox import Limits, Outcome
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
+
+LARGEST_MESSAGE = 4 << 20
+REPLAY = "gpulab replay"  # the name of its process
+
+
+def _without_main(name: str) -> dict[str, Any]:
+    """What multiprocessing tells a child to prepare: for a replay not to import the main module, too.
+
+    `_in_child` needs none of it, and a main module such as a Dask worker's takes a second to import.
+    """
+    data = _preparation(name)
+    if name == REPLAY:
+        data.pop("init_main_from_name", None)
+        data.pop("init_main_from_path", None)
+    return data
+
+
+_preparation = spawn.get_preparation_data
+spawn.get_preparation_data = _without_main
+
+
+@cache
+def own_cases() -> dict[str, tuple[Case, ...]]:
+    """The judge's own cases by exercise: all CASES of grading/cases/."""
+    names = sorted(p.stem for p in (ROOT / "grading" / "cases").glob("lab_*.py"))
+    modules = [import_module(f"grading.cases.{name}") for name in names]
+    return {exercise: tuple(chosen) for m in modules for exercise, chosen in m.CASES.items()}
+
+
+def judge_cases(exercise: Exercise) -> tuple[Case, ...]:
+    """Where the judge looks: at cases of its own, or the public ones (on other contents, in any case)."""
+    return own_cases().get(exercise.name, exercise.cases)
+
+
+class Stopped(GradingError):
+    """The judge was told to stop before it had a verdict."""
+
+
+class Judge:
+    """Judges notebooks of one course. `verdict` may be called from several threads."""
+
+    def __init__(self, secret: bytes, limits: Limits, *, unsafe: bool = False):
+        self.secret, self.limits, self.unsafe = secret, limits, unsafe
+        self._context = multiprocessing.get_context("forkserver")
+        self._children: set[Any] = set()
+        self._stopped = False
+
+    def verdict(self, graft: Graft, questions: tuple[Question, ...], key: str) -> NotebookVerdict:
+        """The verdict on one notebook, whatever is in it.
+
+        Raises SandboxError where there is no sandbox, Unjudged where it failed twice.
+        """
+        began = time.monotonic()
+        chosen = {q.exercise: judge_cases(registry.find(q.exercise)) for q in questions}
+        seeds = {
+            (exercise, case.name): seed(self.secret, graft.digest, exercise, case.name)
+            for exercise, cases in chosen.items()
+            for case in cases
+        }
+        job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
+        self._context.set_forkserver_preload(warm_modules(questions))  # before any child is started
+        outcome = self.record(job_bytes(job), imports(graft.notebook))
+        together = live(
+            job["steps"],
+            questions,
+            chosen,
+            seeds,
+            self.limits,
+            unsafe=self.unsafe,
+            stopped=lambda: self._stopped,
+        )
+        recorded = time.monotonic()
+        sources = {step["cell"]: step["source"] for step in job["steps"] if "source" in step}
+        replayed = self._replay(
+            ReplayJob(
+                outcome.content,
+                self.ended(outcome),
+                questions,
+                chosen,
+                seeds,
+                sources,
+                _notes(graft, questions),
+                outcomes=together,
+            )
+        )
+        return NotebookVerdict(
+            key,
+            graft.digest,
+            replayed,
+            compiler=compiler_version(),
+            device=f"{GPU} simulated",
+            seconds={"record": round(recorded - began, 2), "replay": round(time.monotonic() - recorded, 2)},
+        )
+
+    def record(self, job: bytes, modules: Sequence[str] = ()) -> Outcome:
+        """What the sandbox brought back; once more where it was killed from outside, or never came up.
+
+        `modules` are those that the lab imports.
+        Raises Unjudged where that happened twice.
+        """
+        for _ in range(2):
+            outcome = sandbox.record(job, self.limits, unsafe=self.unsafe, imports=modules)
+            if self._stopped:
+                raise Stopped
+            never = not outcome.content and outcome.how.startswith("bwrap:")
+            if outcome.end != "killed" and not never:
+                return outcome
+        raise Unjudged(texts.NOT_RECORDED.format(how=texts.clean(outcome.how, 120)))
+
+    def ended(self, outcome: Outcome) -> str:
+        """Why a recording ended before its work was done; empty where it did not."""
+        if outcome.end == "done":
+            return ""
+        if outcome.end == "stopped":
+            return texts.STOPPED.format(seconds=self.limits.seconds)
+        return texts.DIED.format(how=texts.clean(outcome.how, 120))
+
+    def _replay(self, job: ReplayJob) -> tuple[ExerciseVerdict, ...]:
+        """Every exercise gets a verdict: a child that dies costs the one that killed it, not the others."""
+        found: dict[str, ExerciseVerdict] = {}
+        while not self._stopped and (missing := tuple(q for q in job.questions if q.exercise not in found)):
+            said, how = self._child(replace(job, questions=missing))
+            found |= said
+            first = next((q for q in missing if q.exercise not in found), None)
+            if first is not None:
+                found[first.exercise] = _no_verdict(first, job, how)
+        if self._stopped:
+            raise Stopped
+        return tuple(found[q.exercise] for q in job.questions)
+
+    def _child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str]:
+        """What a child said before it ended, and how; if it was killed, a second one does the rest."""
+        said, how, killed = self._one_child(job)
+        if killed and not self._stopped:
+            rest = tuple(q for q in job.questions if q.exercise not in said)
+            more, how, _ = self._one_child(replace(job, questions=rest))
+            said |= more
+        return said, how
+
+    def _one_child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str, bool]:
+        """… and whether it was killed: its own limits end it in other ways."""
+        here, there = self._context.Pipe(duplex=False)
+        arguments = (job, there, self.limits)
+        child = self._context.Process(target=_in_child, args=arguments, name=REPLAY, daemon=True)
+        child.start()
+        self._children.add(child)
+        there.close()
+        found: dict[str, ExerciseVerdict] = {}
+        deadline = time.monotonic() + self.limits.seconds
+        how, killed = "", False
+        try:
+            while here.poll(max(0.0, deadline - time.monotonic())):
+                said = json.loads(here.recv_bytes(LARGEST_MESSAGE))
+                if "failed" in said:
+                    return found, texts.REPLAY_DIED.format(how=said["failed"]), False
+                verdict = exercise_from_json(said)
+                found[verdict.exercise] = verdict
+            how = texts.REPLAY_STOPPED.format(seconds=self.limits.seconds)
+        except (EOFError, OSError, ValueError):
+            child.join(5)
+            killed = child.exitcode == -signal.SIGKILL
+            how = how or texts.REPLAY_DIED.format(how=f"exit status {child.exitcode}")
+        finally:
+            self._children.discard(child)
+            child.kill()
+            child.join()
+            here.close()
+        return found, how, killed
+
+    def stop(self) -> None:
+        """End every replay that is under way, and start no other."""
+        self._stopped = True
+        for child in list(self._children):
+            with contextlib.suppress(OSError, ValueError):
+                child.kill()
+
+
+def warm_modules(questions: Iterable[Question]) -> list[str]:
+    """What the server of the replays imports before it starts; PyTorch only where a lab needs it."""
+    counted = ("tensor graph", "communication")
+    with_torch = any(exercise_of(q.exercise).evidence in counted for q in questions)
+    return ["grading.core.warm", *(["grading.core.warm_torch"] if with_torch else [])]
+
+
+def recording_job(
+    graft: Graft,
+    questions: tuple[Question, ...],
+    chosen: dict[str, tuple[Case, ...]],
+    seeds: dict[tuple[str, str], int],
+    patience: float,
+) -> dict[str, Any]:
+    """What the recorder is to do: run the cells that answers need, record each exercise where it is asked."""
+    asked = {q.cell: q for q in questions}
+    steps: list[dict[str, Any]] = []
+    for step in steps_of(graft.notebook):
+        if "cell" in step:
+            steps.append(step)
+        elif question := asked.get(step["test"]):
+            cases = chosen[question.exercise]
+            numbers = [seeds[question.exercise, case.name] for case in cases]
+            steps.append(exercise_step(question, registry.find(question.exercise), cases, numbers))
+    return {"patience": patience, "steps": steps}
+
+
+def live(
+    steps: list[dict[str, Any]],
+    questions: tuple[Question, ...],
+    chosen: dict[str, tuple[Case, ...]],
+    seeds: dict[tuple[str, str], int],
+    limits: Limits,
+    *,
+    unsafe: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Live:
+    """What is judged while the learner's code runs: exercises for several ranks, and dialogues."""
+    together = asked_together(questions, chosen, seeds)
+    talks = asked_together(questions, chosen, seeds, "dialogue")
+    return {
+        **ranks.outcomes(steps, together, job_bytes, limits, unsafe=unsafe, stopped=stopped),
+        **dialogues.outcomes(
+            steps, talks, job_bytes, limits, unsafe=unsafe, apart=not unsafe, stopped=stopped
+        ),
+    }
+
+
+def asked_together(
+    questions: Iterable[Question],
+    chosen: dict[str, tuple[Case, ...]],
+    seeds: dict[tuple[str, str], int],
+    evidence: str = "communication",
+) -> list[Asked]:
+    """The exercises of one evidence among the questions; those for several ranks by default."""
+    found = []
+    for question in questions:
+        exercise = exercise_of(question.exercise)
+        if exercise.evidence == evidence:
+            cases = chosen[question.exercise]
+            numbers = tuple(seeds[question.exercise, case.name] for case in cases)
+            found.append(Asked(question.exercise, exercise, cases, numbers))
+    return found
+
+
+def steps_of(notebook: NotebookNode) -> Iterator[dict[str, Any]]:
+    """The cells that answers need, ``{"cell", "source"}``, and the tests' places, ``{"test"}``, in order."""
+    needed = {cell.id for cell in cells_to_run(notebook)}
+    for cell in notebook.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id", cell.id)
+        if is_test(cell):
+            yield {"test": name}
+        elif cell.id in needed:
+            # IPython drops empty lines at the top; so do we, for the same line numbers in messages.
+            yield {"cell": name, "source": re.sub(r"\A(?:[ \t]*\n)+", "", cell.source)}
+
+
+def exercise_step(
+    question: Question, exercise: Exercise, cases: Iterable[Case], seeds: Iterable[int]
+) -> dict[str, Any]:
+    """Record the answer to one question at these cases."""
+    given = [_case(exercise, case, number) for case, number in zip(cases, seeds, strict=True)]
+    step = {"exercise": question.exercise, "function": question.function, "cases": given}
+    return step | ({"by_hand": exercise.by_hand} if exercise.by_hand else {})
+
+
+def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
+    """One case as the sandbox gets it: questions, or sizes and types without contents."""
+    if exercise.evidence == "answered cases":
+        return {"name": case.name, "questions": contents.questions(exercise, case, number)}
+    if exercise.evidence == "communication":
+        return {"name": case.name, "ranks": communication.ranks_of(case)}
+    if exercise.evidence == "dialogue":
+        return {"name": case.name, "dialogue": True}
+    if exercise.evidence == "artefact":
+        return {"name": case.name, "makes": "artefact", "arguments": _with_contents(exercise, case, number)}
+    assert exercise.arguments is not None
+    given = [
+        {"array": a.name, "shape": a.shape, "dtype": a.dtype, "role": a.role, "grad": a.grad}
+        if isinstance(a, Array)
+        else {"scalar": a.name, "value": a.value, "dtype": a.dtype}
+        for a in exercise.arguments(case.sizes)
+    ]
+    step: dict[str, Any] = {"name": case.name, "arguments": given, "face": exercise.face}
+    if exercise.evidence == "tensor graph":
+        step["operators"] = sorted(exercise.operators)
+    if exercise.shape is not None:
+        shape = exercise.shape(case.sizes)
+        step["launch"] = [shape.grid, shape.block, shape.shared_bytes]
+    return step
+
+
+def _with_contents(exercise: Exercise, case: Case, number: int) -> list[dict[str, Any]]:
+    """What an artefact is made from; what is held out stays here."""
+    given: list[dict[str, Any]] = []
+    for argument in contents.arguments(exercise, case, number):
+        dtype = str(argument.value.dtype)
+        if argument.role == "scalar":
+            given.append({"scalar": argument.name, "value": argument.value.item(), "dtype": dtype})
+        elif argument.role == "in":
+            data = base64.b64encode(argument.value.tobytes()).decode()
+            given.append(
+                {"array": argument.name, "shape": argument.value.shape, "dtype": dtype, "contents": data}
+            )
+    return given
+
+
+def job_bytes(job: dict[str, Any]) -> bytes:
+    """A job as the recorder reads it; NumPy's numbers become Python's."""
+    return json.dumps(job, default=lambda value: value.tolist()).encode()
+
+
+def _notes(graft: Graft, questions: tuple[Question, ...]) -> dict[str, str]:
+    """What was odd about the solution cell before each test cell."""
+    notes: dict[str, str] = {}
+    asked = {q.cell: q for q in questions}
+    before: list[str] = []
+    for cell in graft.notebook.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        if name in asked:
+            notes[asked[name].exercise] = "; ".join(before)
+            before = []
+        elif name in graft.notes:
+            before.append(graft.notes[name])
+    return notes
+
+
+def _no_verdict(question: Question, job: ReplayJob, how: str) -> ExerciseVerdict:
+    names = tuple(case.name for case in job.cases[question.exercise])
+    return ExerciseVerdict(
+        question.exercise, question.cell, (Line("right", 0.0, question.points),), names, ungraded=how
+    )
+
+
+def _in_child(job: ReplayJob, say: Connection, limits: Limits) -> None:
+    """The child's work: verdicts, one message each, under limits that it cannot lift."""
+    limited.restrict(limits)
+    try:
+        for verdict in verdicts(job):
+            say.send_bytes(json.dumps(asdict(verdict)).encode())
+    except (Broken, MemoryError) as error:  # not the learner's mistake: the coordinator gets one line
+        why = f"{error}" or type(error).__name__
+        say.send_bytes(json.dumps({"failed": texts.clean(why)}).encode())
+    say.close()

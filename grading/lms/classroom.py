@@ -1,0 +1,366 @@
+"""Grading a class: find, graft, judge in parallel, store; then one writer for the gradebook.
+
+A submission that cannot be judged gets its reason and never stops another one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pickle
+import shutil
+import signal
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from nbformat import NotebookNode
+
+from grading.core import environment, sandbox, texts
+from grading.core.course import Course
+from grading.core.errors import GradingError, NotebookError, ReleaseError, SandboxError
+from grading.core.graft import Graft, graft
+from grading.core.judge import Judge
+from grading.core.notebooks import Question, questions, read_released, read_submitted
+from grading.core.sandbox import Limits
+from grading.core.tasks import Lab, Task
+from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
+from grading.gpu_stage import stage
+from grading.gpu_stage.devices import Timer
+from grading.lms import archives, exports, gradebook, late, settings
+from grading.lms.engines import Engine, engine
+from grading.lms.gradebook import GradebookError
+from grading.lms.roster import Roster, Student, read_roster
+from grading.lms.submissions import Submission, find_submissions
+
+
+@dataclass
+class ClassResult:
+    """A graded class: tasks by student, and who was not looked at, with the reason."""
+
+    lab: Lab
+    tasks: dict[str, list[Task]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()  # on the roster, and handed in nothing
+    people: dict[str, Student] = field(default_factory=dict)  # by id
+    seconds: float = 0.0
+
+    def points(self, student: str) -> float:
+        return round(sum(t.verdict.points for t in self.tasks[student] if t.verdict), 2)
+
+    def of(self) -> float:
+        return round(sum(q.points for asked in self.lab.questions.values() for q in asked), 2)
+
+    def reason(self, student: str) -> str:
+        """Why a student is ungraded, in whole or in part; empty for most."""
+        reasons: dict[str, list[str]] = {}  # and the exercises that each is about
+        for task in self.tasks[student]:
+            if task.verdict and task.verdict.ungraded:
+                reasons.setdefault(task.verdict.ungraded, [])
+            elif task.verdict:
+                for verdict in task.verdict.exercises:
+                    if verdict.ungraded:
+                        reasons.setdefault(verdict.ungraded, []).append(verdict.exercise)
+        return "; ".join(f"{', '.join(about)}: {why}" if about else why for why, about in reasons.items())
+
+
+def open_lab(course: Course, lab: str) -> Lab:
+    """Read a released lab; raises ReleaseError where it does not fit its exercises."""
+    paths = sorted((course.labs / lab).glob("*.ipynb"))
+    if not paths:
+        known = ", ".join(sorted(p.name for p in course.labs.glob("[0-9]*"))) or "none"
+        raise ReleaseError(f"no released lab '{lab}' in {course.labs}; there are: {known}")
+    notebooks = {p.stem: read_released(p) for p in paths}
+    asked = {name: questions(notebook) for name, notebook in notebooks.items()}
+    if not any(asked.values()):
+        raise ReleaseError(f"{lab} has no test cell, so there is nothing to grade")
+    return Lab(lab, notebooks, asked)
+
+
+def collect(
+    course: Course, lab: Lab, folder: Path, roster: Roster, called: Path | None = None
+) -> list[Submission]:
+    """The submissions of a folder, copied to where nbgrader looks for them."""
+    found = find_submissions(folder, lab.name, list(lab.notebooks), roster, called)
+    if folder.resolve() == course.submitted.resolve():
+        return found
+    zone = settings.read(course).zone
+    for submission in found:
+        for name, path in submission.notebooks.items():
+            target = course.submitted / submission.student / lab.name / f"{name}.ipynb"
+            if submission.refused or path.is_symlink() or not path.is_file():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists() or target.read_bytes() != path.read_bytes():
+                shutil.copyfile(path, target)
+        stamp = submission.folder / late.STAMP
+        if submission.notebooks and not submission.refused:
+            target = course.submitted / submission.student / lab.name / late.STAMP
+            if stamp.is_file() and not stamp.is_symlink():
+                shutil.copyfile(stamp, target)
+            elif target.parent.is_dir():
+                late.write_stamp(target, submission.who.handed_in, zone)
+    return found
+
+
+def plan(course: Course, lab: Lab, submissions: list[Submission], store: Store, environ: str) -> ClassResult:
+    """Graft every submission and look up what is known; nothing is run."""
+    result = ClassResult(lab)
+    for submission in submissions:
+        if submission.refused:
+            result.refused[submission.student] = submission.refused
+            continue
+        result.people[submission.student] = submission.who
+        tasks = [_task(lab, submission, name, environ) for name in lab.notebooks]
+        for task in tasks:
+            if task.verdict is None:
+                stored = store.get(task.student, lab.name, task.notebook)
+                if stored is not None and stored.key == task.key:
+                    task.verdict, task.known = stored, True
+        result.tasks[submission.student] = tasks
+    return result
+
+
+def _task(lab: Lab, submission: Submission, name: str, environ: str) -> Task:
+    released = lab.notebooks[name]
+    try:
+        if name not in submission.notebooks:
+            expected = f"{submission.student}/{lab.name}/{name}.ipynb"
+            raise NotebookError(texts.NO_LAB.format(lab=lab.name, expected=expected))
+        grafted = graft(released, read_submitted(submission.notebooks[name]), name, lab.name)
+    except NotebookError as error:
+        empty = graft(released, list(released.cells), name, lab.name)
+        verdict = ungraded(lab.questions[name], str(error), empty.digest, f"{environ}-{error}")
+        return Task(submission.student, name, _packed(empty), verdict.key, verdict)
+    return Task(submission.student, name, _packed(grafted), f"{grafted.digest}-{environ}")
+
+
+def _packed(grafted: Graft) -> bytes:
+    return zlib.compress(pickle.dumps(grafted))
+
+
+def ungraded(asked: tuple[Question, ...], reason: str, submission: str, key: str) -> NotebookVerdict:
+    """No verdict on a whole notebook: 0 points, and the reason at each exercise."""
+    exercises = tuple(
+        ExerciseVerdict(q.exercise, q.cell, (Line("right", 0.0, q.points),), ungraded=reason) for q in asked
+    )
+    return NotebookVerdict(key, submission, exercises, ungraded=reason)
+
+
+def judge_all(result: ClassResult, judges: Engine, store: Store, tell: Callable[[Task], None]) -> None:
+    """Work out every missing verdict and store it at once. `tell` hears of each."""
+    todo = [t for tasks in result.tasks.values() for t in tasks if t.verdict is None][::-1]
+    asked = result.lab.questions
+    jobs: dict[Future[NotebookVerdict], Task] = {}
+    while todo or jobs:
+        while todo and len(jobs) < judges.room:
+            task = todo.pop()
+            jobs[judges.submit(task.graft, asked[task.notebook], task.key)] = task
+        for job in wait(jobs, return_when=FIRST_COMPLETED).done:
+            task = jobs.pop(job)
+            try:
+                task.verdict = job.result()
+            except Exception as error:  # without a key, so that the next run tries again
+                reason = judges.reason(error)
+                task.verdict = ungraded(asked[task.notebook], reason, task.graft.digest, "")
+            store.put(task.student, result.lab.name, task.notebook, task.verdict)
+            tell(task)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """A polite end (SIGTERM) is treated as Ctrl-C: what was judged is stored, what runs is ended."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> int:
+    """Fill the gradebook, the feedback and grades.csv; says how many students were new or changed."""
+    lab, written = result.lab, 0
+    gradebook.register(course, lab.name, lab.notebooks)
+    known = gradebook.held(course, lab.name)
+    writer: gradebook.Writer | None = None  # not made for a class in which nothing changed
+    for student, tasks in result.tasks.items():
+        graded = gradebook.Graded(
+            student,
+            {t.notebook: t.graft.notebook for t in tasks},
+            {t.notebook: t.verdict for t in tasks if t.verdict},
+            course.submitted / student / lab.name / late.STAMP,
+        )
+        for task in tasks:
+            if task.verdict and not task.known:
+                Store(course.verdicts).put(student, lab.name, task.notebook, task.verdict)
+        if not gradebook.is_written(course, lab.name, graded, known):
+            try:
+                writer = writer or gradebook.Writer(course, lab.name)
+                writer.write(graded)
+            except GradebookError:
+                raise
+            except GradingError as error:  # of this student's notebook: the others go on
+                result.refused[student] = str(error)
+            written += 1
+        tell(student)
+    for student in late.apply(course, lab.name):  # a person's points, a due date or the rule have changed
+        writer = writer or gradebook.Writer(course, lab.name)
+        writer.feedback(student)
+    taken = late.penalties(course, lab.name)
+    rows = [{**_row(result, student), "late": -taken.get(student, 0.0) or ""} for student in result.tasks]
+    empty = {"lab": lab.name, "points": "", "of": "", "reason": ""}
+    for student, reason in result.refused.items():
+        rows.append({**empty, "student": student, "state": "refused", "reason": reason})
+    rows += [{**empty, "student": student, "state": "missing"} for student in result.missing]
+    gradebook.write_grades(course, lab.name, rows)
+    return written
+
+
+def _row(result: ClassResult, student: str) -> dict[str, object]:
+    reason = result.reason(student)
+    return {
+        "student": student,
+        "lab": result.lab.name,
+        "points": result.points(student),
+        "of": result.of(),
+        "state": "ungraded" if reason else "graded",
+        "reason": texts.clean(reason),
+    }
+
+
+def grade(
+    course: Course,
+    lab_name: str,
+    folder: Path,
+    *,
+    limits: Limits | None = None,
+    unsafe: bool = False,
+    workers: int = 0,
+    roster: Path | None = None,
+    scheduler: str = "",
+    gpus: Sequence[Timer] = (),
+    tell: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> ClassResult:
+    """Grade a folder or zip of submissions of one lab, from the files to the gradebook.
+
+    With `gpus` what passed is timed on them, too, where the lab has exercises that are.
+    """
+    limits = limits or Limits()
+    if not unsafe and not scheduler and sandbox.obstacle():
+        raise SandboxError(
+            f"{sandbox.obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe"
+        )
+    if roster and not roster.is_file():
+        raise GradingError(f"no roster {roster}: give a CSV file")
+    known = read_roster(roster or course.roster)
+    settings.read(course)  # what is wrong in it is said before an hour is spent on verdicts
+    gradebook.check(course)
+    with alone(course):
+        return _grade(
+            course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, gpus, tell
+        )
+
+
+@contextmanager
+def alone(course: Course) -> Iterator[None]:
+    """One run at a time writes to a course's gradebook."""
+    course.home.mkdir(parents=True, exist_ok=True)
+    with (course.home / "running.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise GradingError(
+                f"another run is grading into {course.home}: wait for it, or stop it"
+            ) from error
+        yield
+
+
+def _grade(
+    course: Course,
+    lab: Lab,
+    folder: Path,
+    roster: Roster,
+    limits: Limits,
+    unsafe: bool,
+    workers: int,
+    scheduler: str,
+    gpus: Sequence[Timer],
+    tell: Callable[[str, int, int], None],
+) -> ClassResult:
+    if gpus:
+        stage.check(lab)
+    judge = Judge(environment.secret(course), limits, unsafe=unsafe)
+    store = Store(course.verdicts)
+    environ = environment.digest(course, [repr(limits), repr(lab.questions)])
+    with archives.opened(folder) as opened:
+        result = plan(course, lab, collect(course, lab, opened, roster, folder), store, environ)
+    result.people = {**roster.students, **result.people}
+    result.missing = tuple(s for s in roster.students if s not in result.tasks)
+    total = sum(len(tasks) for tasks in result.tasks.values())
+    done = sum(t.verdict is not None for tasks in result.tasks.values() for t in tasks)
+    tell("judging", done, total)
+
+    def judged(task: Task) -> None:
+        nonlocal done
+        done += 1
+        tell("judging", done, total)
+
+    if done < total:
+        workers = workers or max(1, len(os.sched_getaffinity(0)))
+        with interruptible(), engine(judge, workers, scheduler) as judges:
+            judge_all(result, judges, store, judged)
+    if gpus:
+        with interruptible():
+            timer = Judge(judge.secret, limits, unsafe=unsafe)  # the engine has stopped the other one
+            everybodys = [task for tasks in result.tasks.values() for task in tasks]
+
+            def timed(done: int, whole: int) -> None:
+                tell("on the GPU", done, whole)
+
+            stage.time_class(course, result.lab, everybodys, timer, gpus, store, timed)
+    count = 0
+
+    def saved(student: str) -> None:
+        nonlocal count
+        count += 1
+        tell("gradebook", count, len(result.tasks))
+
+    save(course, result, saved)
+    return result
+
+
+def grafts(course: Course, lab: Lab, folder: Path) -> dict[str, dict[str, NotebookNode]]:
+    """The answers of all who handed in something readable, by notebook and student; nothing is judged."""
+    found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
+    with archives.opened(folder) as opened:
+        everybody = find_submissions(
+            opened, lab.name, list(lab.notebooks), read_roster(course.roster), folder
+        )
+        for submission in everybody:
+            for name, path in submission.notebooks.items():
+                with suppress(NotebookError):
+                    submitted = read_submitted(path)
+                    grafted = graft(lab.notebooks[name], submitted, name, lab.name)
+                    found[name][submission.student] = grafted.notebook
+    return found
+
+
+def grades(course: Course, result: ClassResult) -> list[exports.Grade]:
+    """Everybody's grade for a learning management system, written answers included; by student."""
+    standings = gradebook.standings(course, result.lab.name)
+    of = next((s.of for s in standings.values()), result.of())
+    found = []
+    for student in sorted({*result.tasks, *result.missing}):
+        who = result.people.get(student, Student(student))
+        reason = result.reason(student) if student in result.tasks else ""
+        has = standings.get(student) if student in result.tasks and not reason else None
+        found.append(exports.Grade(who, has.points if has else None, of, reason))
+    return found

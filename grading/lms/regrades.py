@@ -1,0 +1,175 @@
+"""Requests for a regrade: a student's file, and the old verdict beside a new one of the judge of today.
+
+    student = "ada"
+    lab = "04_memory_hierarchy"
+    exercise = "memory.copy"        # without it, all of the lab
+    why = "At 31 elements my kernel writes all of them: see line 4."
+
+Nothing changes hereby. A new verdict that differs is for everybody: `grade` gives it to the class. Where it
+is the same, a person decides, and gives points in formgrader. What was found stands beside it, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from grading.core import environment, sandbox, texts
+from grading.core.course import Course
+from grading.core.errors import GradingError, SandboxError
+from grading.core.judge import Judge
+from grading.core.sandbox import Limits
+from grading.core.verdicts import ExerciseVerdict, Store, write_whole
+from grading.lms import classroom
+from grading.lms.engines import engine
+from grading.lms.roster import Roster
+from grading.lms.submissions import STUDENT, find_submissions
+
+LARGEST = 20_000  # bytes of a request
+MOST_WORDS = 2_000  # characters that are shown of a student's reason
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a student asks for."""
+
+    path: Path
+    student: str
+    lab: str
+    exercise: str  # empty: all
+    why: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A request with both verdicts on each exercise that it is about; `problem` says why there are none."""
+
+    request: Request
+    pairs: tuple[tuple[ExerciseVerdict | None, ExerciseVerdict], ...] = ()
+    problem: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether the judge says something else today than it said."""
+        return any(
+            old is None or (old.lines, old.ungraded) != (new.lines, new.ungraded) for old, new in self.pairs
+        )
+
+    def lines(self) -> Iterator[str]:
+        """For a terminal: who asks why, and both verdicts."""
+        asked = self.request
+        about = f" · {asked.exercise}" if asked.exercise else ""
+        yield texts.clean(f"{asked.student} · {asked.lab}{about} ({asked.path.name})")
+        yield from (f"    “{row}”" for row in texts.wrap(asked.why[:MOST_WORDS]))
+        if self.problem:
+            yield f"    {texts.clean(self.problem)}"
+        for old, new in self.pairs:
+            before = _words(old) if old else "no verdict"
+            same = old is not None and (old.lines, old.ungraded) == (new.lines, new.ungraded)
+            yield f"    {new.exercise}: {before}" + ("; the same today" if same else "")
+            if not same:
+                yield f"    {' ' * len(new.exercise)}  today {_words(new)}"
+
+
+def _words(verdict: ExerciseVerdict) -> str:
+    why = f", {texts.clean(verdict.reason, 120)}" if verdict.reason else ""
+    return f"{verdict.points:g} of {verdict.of:g}{why}"
+
+
+def requests(folder: Path) -> list[Request]:
+    """All requests of a folder, in order. Raises GradingError where there is no folder, or a file is none."""
+    if not folder.is_dir():
+        raise GradingError(f"no folder {folder}: put the students' requests into one, a .toml each")
+    return [request(path) for path in sorted(folder.glob("*.toml"))]
+
+
+def request(path: Path) -> Request:
+    """One request. Raises GradingError for a file that is none."""
+    form = 'write student = "…", lab = "…", why = "…", and exercise = "…" if it is about one'
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+        raise GradingError(f"{path} is no file of at most {LARGEST:,} bytes")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise GradingError(f"{path} is no TOML ({texts.clean(error, 80)}): {form}") from None
+    values = {key: data.get(key, "") for key in ("student", "lab", "exercise", "why")}
+    if missing := [key for key in ("student", "lab", "why") if not values[key]]:
+        raise GradingError(f"{path} does not say '{missing[0]}': {form}")
+    if odd := [key for key, value in values.items() if not isinstance(value, str)]:
+        raise GradingError(f"{path}: '{odd[0]}' is no text: {form}")
+    if not STUDENT.fullmatch(values["student"]):
+        raise GradingError(f"{path}: {texts.clean(values['student'], 60)} is no student's id")
+    return Request(path, values["student"], values["lab"], values["exercise"], values["why"])
+
+
+def queue(course: Course, folder: Path, limits: Limits, unsafe: bool = False) -> list[Answer]:
+    """Judge what is asked for, anew, and store the answers beside the requests.
+
+    Raises GradingError for a file that is no request, SandboxError where there is no sandbox.
+    """
+    asked = requests(folder)
+    if asked and not unsafe and (why := sandbox.obstacle()):
+        raise SandboxError(f"{why}\nwithout a sandbox nothing is judged, unless you say --unsafe")
+    answers: list[Answer] = []
+    for lab in sorted({request.lab for request in asked}):
+        answers += _of_lab(course, lab, [r for r in asked if r.lab == lab], limits, unsafe)
+    for answer in answers:
+        _save(course, answer)
+    return answers
+
+
+def _of_lab(
+    course: Course, name: str, asked: Iterable[Request], limits: Limits, unsafe: bool
+) -> Iterator[Answer]:
+    asked = list(asked)
+    try:
+        lab = classroom.open_lab(course, name)
+        everybody = find_submissions(course.submitted, lab.name, list(lab.notebooks), Roster())
+    except GradingError as error:
+        yield from (Answer(request, problem=str(error)) for request in asked)
+        return
+    students = {request.student for request in asked}
+    chosen = [s for s in everybody if s.student in students and s.notebooks]
+    anew = Store(course.regrades / "verdicts")  # not those that the gradebook is made from
+    environ = environment.digest(course, [repr(limits), repr(lab.questions)])
+    result = classroom.plan(course, lab, chosen, anew, environ)
+    judge = Judge(environment.secret(course), limits, unsafe=unsafe)
+    if any(task.verdict is None for tasks in result.tasks.values() for task in tasks):
+        with classroom.interruptible(), engine(judge, 1, "") as judges:
+            classroom.judge_all(result, judges, anew, lambda task: None)
+    known = Store(course.verdicts)
+    for request in asked:
+        if request.student not in result.tasks:
+            problem = f"nothing of {request.student} in {course.submitted}"
+            yield Answer(request, problem=result.refused.get(request.student, problem))
+            continue
+        pairs = []
+        for task in result.tasks[request.student]:
+            before = known.get(request.student, lab.name, task.notebook)
+            for new in task.verdict.exercises if task.verdict else ():
+                if request.exercise in ("", new.exercise):
+                    pairs.append((before.by_cell(new.cell) if before else None, new))
+        problem = "" if pairs else f"{lab.name} does not ask {request.exercise}"
+        yield Answer(request, tuple(pairs), problem)
+
+
+def _save(course: Course, answer: Answer) -> None:
+    asked = answer.request
+    course.regrades.mkdir(parents=True, exist_ok=True)
+    record = {
+        "student": asked.student,
+        "lab": asked.lab,
+        "exercise": asked.exercise,
+        "why": asked.why,
+        "problem": answer.problem,
+        "verdicts": [{"old": old and asdict(old), "new": asdict(new)} for old, new in answer.pairs],
+    }
+    path = course.regrades / f"{asked.student}@{_safe(asked.lab)}@{asked.path.stem}.json"
+    write_whole(path, json.dumps(record, indent=1, ensure_ascii=False))
+
+
+def _safe(lab: str) -> str:
+    return "".join(c if c.isalnum() or c in "_-." else "_" for c in lab)[:80]

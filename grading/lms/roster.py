@@ -1,0 +1,130 @@
+"""Who is in a class, and what a learning management system calls each of them.
+
+A roster is a CSV of one's own, Canvas's export of its gradebook, or Moodle's grading worksheet; the
+columns say which.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grading.core.errors import GradingError
+
+# What is taken from which columns: the first that is there and filled. Ours, Canvas's, Moodle's.
+COLUMNS = {
+    "id": ("id", "SIS Login ID", "SIS User ID", "ID number", "Email address", "ID"),
+    "canvas": ("canvas", "ID"),
+    "moodle": ("moodle", "Identifier"),
+    "name": ("name", "Student", "Full name"),
+    "email": ("email", "Email address"),
+    "section": ("section", "Section"),
+    "handed_in": ("handed_in", "Last modified (submission)"),
+}
+PARTICIPANT = re.compile(r"\D*(\d+)")  # "Participant 4711" in the worksheet, 4711 in names of files
+
+
+@dataclass(frozen=True)
+class Student:
+    """One row. `canvas` is a user's number, `moodle` the participant's number in this one assignment."""
+
+    id: str
+    canvas: str = ""
+    moodle: str = ""
+    name: str = ""
+    email: str = ""
+    section: str = ""
+    handed_in: str = ""  # when, as it was written: `late.moment` reads it
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who handed something in, as a file's or folder's name says it: an id, or an LMS's number and name."""
+
+    key: str
+    lms: str = ""  # "canvas", "moodle", or nothing
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.lms.capitalize()} {self.key})" if self.lms else self.key
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The students of a class by id; `path` is None where there is no roster, and everybody is welcome."""
+
+    path: Path | None = None
+    students: dict[str, Student] = field(default_factory=dict)
+
+    def find(self, sender: Sender) -> Student | None:
+        """The student who sent it: by number, then by a name that only one has."""
+        if self.path is None:
+            return Student(
+                sender.key, **({sender.lms: sender.key, "name": sender.name} if sender.lms else {})
+            )
+        if not sender.lms:
+            return self.students.get(sender.key)
+        everybody = self.students.values()
+        same = [s for s in everybody if getattr(s, sender.lms) == sender.key]
+        parts = sender.name.split("-")  # Moodle puts the group before the name
+        for spelling in (letters("-".join(parts[i:])) for i in range(len(parts))):
+            same = same or [s for s in everybody if spelling in _spellings(s.name)]
+        return same[0] if len(same) == 1 else None
+
+
+def letters(name: str) -> str:
+    """A name without blanks, commas and capitals, as Canvas writes it into names of files."""
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """``Doe, Jane`` and ``Jane Doe`` are the same person."""
+    if letters(name):
+        yield letters(name)
+        last, comma, first = name.partition(",")
+        if comma:
+            yield letters(first + last)
+        else:
+            first, _, last = name.rpartition(" ")
+            yield letters(last + first)
+
+
+def read_roster(path: Path) -> Roster:
+    """The class in a CSV; without such a file a roster that knows everybody."""
+    if not path.exists():
+        return Roster()
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            columns = rows.fieldnames or ()
+            if not set(columns) & set(COLUMNS["id"]):
+                others = ", ".join(COLUMNS["id"][1:])
+                raise GradingError(f"{path} has no column 'id', nor one of Canvas's or Moodle's: {others}")
+            found = list(_students(rows))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise GradingError(f"{path} is no CSV in UTF-8: {error}") from error
+    for what, words in (("id", "ids"), ("canvas", "numbers of Canvas"), ("moodle", "numbers of Moodle")):
+        count = Counter(filter(None, (getattr(student, what) for student in found)))
+        if twice := sorted(value for value, times in count.items() if times > 1):
+            raise GradingError(f"{path} has some {words} more than once: {', '.join(twice[:5])}")
+    return Roster(path, {student.id: student for student in found})
+
+
+def _students(rows: Iterable[dict[str, str]]) -> Iterator[Student]:
+    for row in rows:
+        values = {
+            what: next((row[c].strip() for c in columns if row.get(c) and row[c].strip()), "")
+            for what, columns in COLUMNS.items()
+        }
+        if "Points Possible" in values["name"] or values["name"] == "Student, Test":
+            continue  # Canvas's second row, and the student that it invents for teachers
+        if not values["name"]:
+            values["name"] = " ".join(filter(None, (row.get("first_name"), row.get("last_name"))))
+        number = PARTICIPANT.fullmatch(values["moodle"])
+        values["moodle"] = number[1] if number else values["moodle"]
+        if values["id"]:
+            yield Student(**values)

@@ -1,0 +1,170 @@
+"""What an instructor sees while a class is graded, and at its end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from statistics import mean, median
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from grading.core import texts
+from grading.core.verdicts import ExerciseVerdict
+from grading.lms.classroom import ClassResult
+from grading.lms.similar import Pair
+
+
+class Bar:
+    """One bar for each step of the work, with the time left and submissions per second."""
+
+    def __init__(self, progress: Progress):
+        self.progress = progress
+        self.steps: dict[str, object] = {}
+        self.began: dict[str, tuple[float, int]] = {}
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if step not in self.steps:
+            self.steps[step] = self.progress.add_task(step, total=total, rate="")
+            self.began[step] = (time.monotonic(), done)
+        since, first = self.began[step]
+        seconds = time.monotonic() - since
+        rate = f"{(done - first) / seconds:.1f}/s" if done > first and seconds > 0 else ""
+        self.progress.update(self.steps[step], completed=done, total=total, rate=rate)  # type: ignore[arg-type]
+
+
+@contextmanager
+def progress_bar(console: Console) -> Iterator[Bar]:
+    """A progress bar on a terminal; nothing elsewhere."""
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[rate]}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield Bar(progress)
+
+
+def show(console: Console, result: ClassResult) -> None:
+    """The table per exercise, and one line for everybody who is ungraded."""
+    graded = [s for s in result.tasks if not result.reason(s)]
+    console.print(_summary(result, graded))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, side in (
+        ("exercise", "left"),
+        ("pass", "right"),
+        ("mean", "right"),
+        ("most frequent reason", "left"),
+    ):
+        table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
+    for verdicts in _by_exercise(result):
+        table.add_row(*(Text(cell) for cell in _row(verdicts)))
+    console.print(table)
+    for line in distribution([result.points(s) for s in graded], result.of()):
+        console.print(Text(line))
+    for line in _frequent(result):
+        console.print(Text(line))
+    if result.missing:
+        console.print(Text(_nothing_from(result.missing)))
+    for student in result.tasks:
+        if reason := result.reason(student):
+            console.print(Text(f"ungraded  {student}  {texts.clean(reason, 200)}"))
+    for student, reason in result.refused.items():
+        console.print(Text(f"refused   {texts.clean(student, 64)}  {texts.clean(reason, 200)}"))
+
+
+def show_pairs(console: Console, notebook: str, pairs: Sequence[Pair], students: int) -> None:
+    """The pairs of one notebook, with what they share in which answer."""
+    if not pairs:
+        console.print(f"{notebook}: no pair among {students} stands out", markup=False)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("in common", "students", "most in", "words that only they have"):
+        table.add_column(name, overflow="fold")
+    for pair in pairs:
+        cells = sorted(pair.cells.items(), key=lambda item: -item[1])[:3]
+        most = ", ".join(f"{cell} {share:.0%}" for cell, share in cells)
+        row = (f"{pair.share:.0%}", " · ".join(pair.students), most, texts.clean(", ".join(pair.words), 100))
+        table.add_row(*map(Text, row))
+    console.print(table)
+    console.print("Look at them: likeness is no proof of anything. --pair A B shows two side by side.")
+
+
+def _summary(result: ClassResult, graded: list[str]) -> str:
+    points = [result.points(s) for s in graded]
+    middle = f"   median {median(points):g} of {result.of():g}" if points else ""
+    known = sum(t.known for tasks in result.tasks.values() for t in tasks)
+    again = f"   unchanged {known}" if known else ""
+    minutes, seconds = divmod(round(result.seconds), 60)
+    others = len(result.tasks) - len(graded) + len(result.refused)
+    missing = f"   ungraded {others} (see below)" if others else ""
+    return f"graded {len(graded)}{middle}{missing}{again}   {minutes}:{seconds:02d}"
+
+
+def distribution(points: Sequence[float], of: float, most: int = 8, width: int = 40) -> list[str]:
+    """A histogram of points as lines of text, in steps of whole points; full marks are in the last bin. A
+    student is a block, or less where `width` blocks are too few."""
+    if not points or of <= 0:
+        return []
+    step = math.ceil(of / most)
+    counts = [0] * math.ceil(of / step)
+    for value in points:
+        counts[min(len(counts) - 1, max(0, int(value / step)))] += 1
+    edges = [f"{min(of, step * i):g}" for i in range(len(counts) + 1)]
+    rows = [("points", "students")]
+    blocks = min(1, width / max(counts))
+    for i, count in enumerate(counts):
+        bar = "█" * max(round(blocks * count), bool(count))
+        rows.append((f"{edges[i]} – {edges[i + 1]}", f"{bar} {count}".strip()))
+    wide = max(len(label) for label, _ in rows)
+    return [f"{label:>{wide}}  {bar}" for label, bar in rows]
+
+
+def _frequent(result: ClassResult, most: int = 5) -> Iterator[str]:
+    """The reasons for lost points that most of the class share."""
+    reasons = Counter(
+        (e.exercise, texts.clean(line.short, 70))
+        for tasks in result.tasks.values()
+        for task in tasks
+        if task.verdict
+        for e in task.verdict.exercises
+        for line in e.lines
+        if line.short
+    )
+    if reasons:
+        yield "most frequent reasons for lost points"
+    for (exercise, reason), count in reasons.most_common(most):
+        yield f"{count:5}  {exercise}: {reason}"
+
+
+def _nothing_from(missing: Sequence[str], most: int = 12) -> str:
+    more = f" and {len(missing) - most} more" if len(missing) > most else ""
+    return f"nothing from {len(missing)} on the roster: {', '.join(missing[:most])}{more}"
+
+
+def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:
+    for asked in result.lab.questions.values():
+        for question in asked:
+            yield [
+                e
+                for tasks in result.tasks.values()
+                for task in tasks
+                if task.verdict and not task.verdict.ungraded
+                for e in task.verdict.exercises
+                if e.exercise == question.exercise
+            ] or [ExerciseVerdict(question.exercise, question.cell, ())]
+
+
+def _row(verdicts: list[ExerciseVerdict]) -> tuple[str, ...]:
+    share = mean(v.passed for v in verdicts)
+    points = mean(v.points for v in verdicts)
+    reasons = Counter(texts.clean(v.reason, 60) for v in verdicts if v.reason)
+    often = [f"{reason} ({count})" for reason, count in reasons.most_common(1)]
+    return verdicts[0].exercise, f"{share:.0%}", f"{points:.1f}/{verdicts[0].of:g}", *(often or [""])
