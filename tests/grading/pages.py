@@ -9,6 +9,7 @@ from nbconvert.exporters import HTMLExporter
 from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
+from grading.core.course import ROOT, Course
 from grading.core.graft import graft
 from grading.core.notebooks import read_submitted
 from grading.lms.gradebook import Graded, Writer
@@ -16,6 +17,18 @@ from grading.lms.nbgrader import nbgrader_config
 from tests.grading.conftest import LAB, Class
 
 TITLES = ("assignment_id", "notebook_id", "submission_id", "base_url", "notebook_path")
+
+
+def configure(course: Course) -> None:
+    """Write the file that tells nbgrader's commands and screens of a course."""
+    (course.root / "nbgrader_config.py").write_text(
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from pathlib import Path\n"
+        "from grading.core.course import Course\n"
+        "from grading.lms.nbgrader import nbgrader_config\n"
+        f"course = Course(Path({str(course.root)!r}), Path({str(course.home)!r}))\n"
+        "c = get_config(); c.merge(nbgrader_config(course))\n"
+    )
 
 
 def write(school: Class, *students: str) -> None:

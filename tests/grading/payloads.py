@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 
 HOST = "https://elsewhere.invalid"
-RUN = "window.__pwned=1"
+RUN = "Object.assign(window,{__pwned:1})"  # fits into an attribute without quotes, and into a formula
 PAGE = f"<script>parent.__pwned=1;top.__pwned=1;{RUN}</script>"
 SVG = f'<svg xmlns="http://www.w3.org/2000/svg" onload="{RUN}"><script>{RUN}</script></svg>'
 
@@ -48,8 +48,8 @@ PAYLOADS = {
     "link to a question": "[x](?index=0)",
     "reference": f"[x][1]\n\n[1]: javascript:{RUN}",
     "reference without a name": f"[x][]\n\n[x]: <javascript:{RUN}>",
-    "reference of one word": f"[x]\n\n[x]: data:text/html,{PAGE}",
-    "reference on two lines": f"[x][1]\n\n[1]:\n  javascript:{RUN}\n  'title'",
+    "reference of one word": f"[y]\n\n[y]: data:text/html,{PAGE}",
+    "reference on two lines": f"[x][2]\n\n[2]:\n  javascript:{RUN}\n  'title'",
     "address in angles": f"<javascript:{RUN}>",
     "address in angles with a page": "<data:text/html,hello>",
     "address of mail that is a script": f"<javascript:{RUN}@a.invalid>",
@@ -61,7 +61,7 @@ PAYLOADS = {
     # Pictures from elsewhere, and what claims to be one.
     "picture from elsewhere": f"![x]({HOST}/a.png)",
     "picture from elsewhere without a scheme": "![x](//elsewhere.invalid/a.png)",
-    "picture by reference": f"![x][1]\n\n[1]: {HOST}/a.png",
+    "picture by reference": f"![x][3]\n\n[3]: {HOST}/a.png",
     "picture that is a script": f"![x](javascript:{RUN})",
     "picture that is a drawing": f"![x](data:image/svg+xml;base64,{b64(SVG)})",
     "picture that is a page": f"![x](data:text/html;base64,{b64(PAGE)})",
@@ -95,7 +95,7 @@ PAYLOADS = {
     "formula in HTML": f"<math><mi xlink:href='javascript:{RUN}'>x</mi></math>",
     "formula that changes its parser": f"<math><mtext><table><mglyph><style><img src=x onerror={RUN}>",
     "frame": f'<iframe srcdoc="{PAGE}"></iframe>',
-    "frame of a script": f"<iframe src='javascript:parent.{RUN}'></iframe>",
+    "frame of a script": "<iframe src='javascript:parent.__pwned=1'></iframe>",
     "frame from elsewhere": f"<iframe src={HOST}></iframe>",
     "object": f"<object data='data:text/html;base64,{b64(PAGE)}'></object>",
     "embedded page": f"<embed src='{HOST}/a.swf'>",

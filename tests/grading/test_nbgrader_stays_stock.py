@@ -27,6 +27,7 @@ from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
 from grading.lms import gradebook
 from grading.lms.nbgrader import nbgrader_config
 from tests.grading.conftest import LAB, Class
+from tests.grading.pages import configure
 from tests.grading.test_feedback import shown
 
 REASON = "32 threads <b>read</b> one bank; a tile of 32 × 33 has none"
@@ -34,15 +35,7 @@ REASON = "32 threads <b>read</b> one bank; a tile of 32 × 33 has none"
 
 def nbgrader(course: Course, *arguments: str) -> str:
     """Run nbgrader's command line with the course's configuration."""
-    config = course.root / "nbgrader_config.py"
-    config.write_text(
-        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from pathlib import Path\n"
-        "from grading.core.course import Course\n"
-        "from grading.lms.nbgrader import nbgrader_config\n"
-        f"course = Course(Path({str(course.root)!r}), Path({str(course.home)!r}))\n"
-        "c = get_config(); c.merge(nbgrader_config(course))\n"
-    )
+    configure(course)
     done = subprocess.run(
         [sys.executable, "-m", "nbgrader", *arguments],
         cwd=course.root,
