@@ -145,22 +145,28 @@ def similar(options: argparse.Namespace, course: Course) -> int:
 
 
 def regrades(options: argparse.Namespace, course: Course) -> int:
-    """Judge anew what students asked for, and show both verdicts; nothing is written into the gradebook."""
+    """Judge anew what students asked for, and show both verdicts; nothing is written into the gradebook.
+
+    A file that is no request is named and keeps no other from its answer.
+    """
     from grading.core.sandbox import Limits
     from grading.lms import regrades as regrades_module
 
     limits = Limits(seconds=options.limit, patience=options.limit / 6)
-    found = regrades_module.queue(course, options.folder or course.regrades, limits, options.unsafe)
+    folder = options.folder or course.regrades
+    found, problems = regrades_module.queue(course, folder, limits, options.unsafe)
     for each in found:
         for line in each.lines():
             console.print(line, markup=False)
     changed = sorted({each.request.lab for each in found if each.changes})
+    for problem in problems:
+        console.print(f"not judged: {clean(problem, 400)}", markup=False)
     console.print(f"{len(found)} request{'s' * (len(found) != 1)}", markup=False)
     for lab in changed:
         console.print(
             f"the judge says something else today: python -m grading grade {lab} gives it to everybody"
         )
-    return 0
+    return 1 if problems else 0
 
 
 def errors(options: argparse.Namespace, course: Course) -> int:

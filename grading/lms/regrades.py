@@ -1,7 +1,7 @@
 """Requests for a regrade: a student's file, and the old verdict beside a new one of the judge of today.
 
     student = "ada"
-    lab = "04_memory_hierarchy"
+    lab = "04_memory_hierarchy"     # or "04"
     exercise = "memory.copy"        # without it, all of the lab
     why = "At 31 elements my kernel writes all of them: see line 4."
 
@@ -12,6 +12,7 @@ is the same, a person decides, and gives points in formgrader. What was found st
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -30,6 +31,7 @@ from grading.lms.submissions import STUDENT, find_submissions
 
 LARGEST = 20_000  # bytes of a request
 MOST_WORDS = 2_000  # characters that are shown of a student's reason
+LAB = re.compile(r"\w[\w.-]{0,79}")  # what a lab may be called: no path
 
 
 @dataclass(frozen=True)
@@ -79,21 +81,33 @@ def _words(verdict: ExerciseVerdict) -> str:
     return f"{verdict.points:g} of {verdict.of:g}{why}"
 
 
-def requests(folder: Path) -> list[Request]:
-    """All requests of a folder, in order. Raises GradingError where there is no folder, or a file is none."""
+def requests(course: Course, folder: Path) -> tuple[list[Request], list[str]]:
+    """All requests of a folder, in order, and what is wrong with each file that is none.
+
+    Raises GradingError where there is no folder.
+    """
     if not folder.is_dir():
         raise GradingError(f"no folder {folder}: put the students' requests into one, a .toml each")
-    return [request(path) for path in sorted(folder.glob("*.toml"))]
+    found: list[Request] = []
+    problems: list[str] = []
+    for path in sorted(folder.glob("*.toml")):
+        try:
+            found.append(request(course, path))
+        except GradingError as error:
+            problems.append(str(error))
+    return found, problems
 
 
-def request(path: Path) -> Request:
-    """One request. Raises GradingError for a file that is none."""
+def request(course: Course, path: Path) -> Request:
+    """One request, with the whole name of its lab. Raises GradingError for a file that is none."""
     form = 'write student = "…", lab = "…", why = "…", and exercise = "…" if it is about one'
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
-        raise GradingError(f"{path} is no file of at most {LARGEST:,} bytes")
     try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+            raise GradingError(f"{path} is no file of at most {LARGEST:,} bytes")
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except OSError as error:
+        raise GradingError(f"{path} cannot be read ({error.strerror}): {form}") from None
+    except (ValueError, RecursionError) as error:
         raise GradingError(f"{path} is no TOML ({texts.clean(error, 80)}): {form}") from None
     values = {key: data.get(key, "") for key in ("student", "lab", "exercise", "why")}
     if missing := [key for key in ("student", "lab", "why") if not values[key]]:
@@ -102,15 +116,21 @@ def request(path: Path) -> Request:
         raise GradingError(f"{path}: '{odd[0]}' is no text: {form}")
     if not STUDENT.fullmatch(values["student"]):
         raise GradingError(f"{path}: {texts.clean(values['student'], 60)} is no student's id")
-    return Request(path, values["student"], values["lab"], values["exercise"], values["why"])
+    if not LAB.fullmatch(values["lab"]):
+        raise GradingError(f"{path}: {texts.clean(values['lab'], 60)} is no lab's name or number")
+    lab = course.whole_name(values["lab"])
+    return Request(path, values["student"], lab, values["exercise"], values["why"])
 
 
-def queue(course: Course, folder: Path, limits: Limits, unsafe: bool = False) -> list[Answer]:
+def queue(
+    course: Course, folder: Path, limits: Limits, unsafe: bool = False
+) -> tuple[list[Answer], list[str]]:
     """Judge what is asked for, anew, and store the answers beside the requests.
 
-    Raises GradingError for a file that is no request, SandboxError where there is no sandbox.
+    Returns the answers, and what is wrong with each file that is no request. Raises GradingError where there
+    is no folder, SandboxError where there is no sandbox.
     """
-    asked = requests(folder)
+    asked, problems = requests(course, folder)
     if asked and not unsafe and (why := sandbox.obstacle()):
         raise SandboxError(f"{why}\nwithout a sandbox nothing is judged, unless you say --unsafe")
     answers: list[Answer] = []
@@ -118,7 +138,7 @@ def queue(course: Course, folder: Path, limits: Limits, unsafe: bool = False) ->
         answers += _of_lab(course, lab, [r for r in asked if r.lab == lab], limits, unsafe)
     for answer in answers:
         _save(course, answer)
-    return answers
+    return answers, problems
 
 
 def _of_lab(

@@ -51,10 +51,14 @@ def test_old_and_new_verdict_stand_side_by_side(
     ask(course, "third", student="cy", lab=LAB, why="I handed it in.")
     ask(course, "fourth", student="bob", lab="99_none", why="What?")
     ask(course, "fifth", student="bob", lab=LAB, exercise="memory.none", why="What?")
+    ask(course, "by_number", student="bob", lab=LAB[:2], exercise="memory.copy", why="By its number.")
+    ask(course, "bad").write_text("student = ")
     before = {
         p: p.read_bytes() for p in course.home.rglob("*") if p.is_file() and course.regrades not in p.parents
     }
-    out = queue(course, capsys)
+    out = queue(course, capsys, code=1)  # for the bad file, which keeps no other from its answer
+    assert "not judged: " in out and "bad.toml is no TOML" in out and "6 requests" in out
+    assert f"bob · {LAB} · memory.copy (by_number.toml)" in out
     assert "ada · 90_class · memory.copy (first.toml) “My copy is right at 31.”" in out
     assert "memory.copy: 2.4 of 4, wrong last week today 4 of 4" in out
     assert "memory.copy: 4 of 4; the same today" in out
@@ -77,6 +81,9 @@ def test_old_and_new_verdict_stand_side_by_side(
         ("student = ", "is no TOML"),
         ('student = "ada"', "does not say 'lab'"),
         ('student = "ada"\nlab = 4\nwhy = "x"', "'lab' is no text"),
+        ('student = "ada"\nlab = "../labs/90_class"\nwhy = "x"', "is no lab's name or number"),
+        ('student = "ada"\nlab = "/tmp"\nwhy = "x"', "is no lab's name or number"),
+        ('student = "ada"\nlab = "04"\nwhy = "\x00"', "is no TOML"),
         ('student = "../ada"\nlab = "x"\nwhy = "x"', "../ada is no student's id"),
         (f'why = "{"x" * 30_000}"', "is no file of at most 20,000 bytes"),
     ],
