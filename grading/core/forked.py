@@ -114,15 +114,19 @@ class Template:
         job: int,
         groups: Sequence[int],
         imports: Sequence[str] = (),
+        calls: bytes = b"",
     ) -> Fork:
         """A copy in the sandbox that bubblewrap makes with these arguments; a killed one if we are dead.
 
-        `imports` are modules that the template imports beforehand, if they are there.
+        `imports` are modules that the template imports beforehand, if they are there. `calls` is the filter
+        of system calls that the copy works under, see `seccomp`.
         `limits` are those of Python's `resource`, by name; the others are descriptors, the last of the files
         that a process is written into to join a control group.
         """
         numbers = [(getattr(resource, name), value) for name, value in limits.items()]
-        request = json.dumps({"imports": imports, "walls": walls, "limits": numbers}).encode()
+        request = json.dumps(
+            {"imports": imports, "walls": walls, "limits": numbers, "calls": calls.hex()}
+        ).encode()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, suppress(OSError):
             socket.send_fds(self.control, [request], [theirs.fileno(), errors, job, *groups])

@@ -1,11 +1,19 @@
-"""System calls that a rank's sandbox does without, because two sandboxes could talk through them.
+"""System calls that code in a sandbox has no use for, refused by the kernel.
 
-Namespaces hide files, processes and networks, but the same read-only files stand in all sandboxes: who locks
-one, watches one or asks which of its pages are in memory could tell others something. So could keys of the
-session, sockets that know no namespace, and what is counted for a user as a whole (locked memory, queues,
-pending signals, buffers of pipes) or for the machine. The filter is a program for the kernel's packet filter,
-as bubblewrap's ``--seccomp`` takes it (``linux/filter.h``, ``linux/seccomp.h``; the numbers of calls are from
-``asm/unistd.h``).
+Two lists. What no sandbox allows are ways to reach more of the kernel than a notebook needs: other kinds of
+sockets than the usual ones (AF_VSOCK reaches the host of a virtual machine), namespaces and mounts, other
+processes' memory, keys, modules, tracing, io_uring. Flatpak and nsjail advise to refuse them, too.
+
+Ranks of one exercise are refused more, because two sandboxes could talk through it. Namespaces hide files,
+processes and networks, but the same read-only files are in all sandboxes: locks, watches and the question
+which of their pages are in memory carry information. So do keys of the session and what is counted for a
+user or for the machine as a whole: locked memory, queues, pending signals, buffers of pipes, free space.
+
+Not covered: how long things take. Two ranks on one machine can slow each other down and measure that, with
+a few bits a second and many errors.
+
+The filter is a program for the kernel's packet filter, as bubblewrap's ``--seccomp`` and prctl take it
+(``linux/filter.h``, ``linux/seccomp.h``; the numbers of calls are from ``asm/unistd.h``).
 """
 
 from __future__ import annotations
@@ -26,13 +34,31 @@ class Machine:
     highest: int = 0  # calls from here on belong to another interface of the same machine
 
 
+# Refused in every sandbox; the rest of a machine's list only in those of ranks.
+EVERYWHERE = {
+    "acct", "add_key", "bpf", "delete_module", "fanotify_init", "finit_module", "fsconfig", "fsmount",
+    "fsopen", "fspick", "init_module", "io_uring_enter", "io_uring_register", "io_uring_setup",
+    "kexec_file_load", "kexec_load", "keyctl", "mount", "mount_setattr", "move_mount", "move_pages",
+    "name_to_handle_at", "open_by_handle_at", "open_tree", "perf_event_open", "pivot_root",
+    "process_vm_readv", "process_vm_writev", "ptrace", "quotactl", "reboot", "request_key", "setns",
+    "swapoff", "swapon", "syslog", "umount2", "unshare", "userfaultfd",
+}  # fmt: skip
+
 MACHINES = {
     "x86_64": Machine(
         audit=0xC000003E,
         fcntl=72,
         socket=41,
         refused={
-            "mincore": 27, "flock": 73, "sysinfo": 99, "rt_sigqueueinfo": 129, "mlock": 149, "mlockall": 151,
+            "ptrace": 101, "syslog": 103, "pivot_root": 155, "acct": 163, "mount": 165, "umount2": 166,
+            "swapon": 167, "swapoff": 168, "reboot": 169, "init_module": 175, "delete_module": 176,
+            "quotactl": 179, "kexec_load": 246, "unshare": 272, "move_pages": 279, "name_to_handle_at": 303,
+            "open_by_handle_at": 304, "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311,
+            "finit_module": 313, "kexec_file_load": 320, "userfaultfd": 323, "open_tree": 428,
+            "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
+            "mount_setattr": 442,
+            "statfs": 137, "fstatfs": 138, "mincore": 27,
+            "flock": 73, "sysinfo": 99, "rt_sigqueueinfo": 129, "mlock": 149, "mlockall": 151,
             "fadvise64": 221, "timer_create": 222, "mq_open": 240, "add_key": 248, "request_key": 249,
             "keyctl": 250, "inotify_init": 253, "inotify_add_watch": 254, "inotify_init1": 294,
             "rt_tgsigqueueinfo": 297, "perf_event_open": 298, "fanotify_init": 300, "bpf": 321, "mlock2": 325,
@@ -46,7 +72,15 @@ MACHINES = {
         fcntl=25,
         socket=198,
         refused={
-            "inotify_init1": 26, "inotify_add_watch": 27, "flock": 32, "timer_create": 107,
+            "umount2": 39, "mount": 40, "pivot_root": 41, "quotactl": 60, "acct": 89, "unshare": 97,
+            "kexec_load": 104, "init_module": 105, "delete_module": 106, "syslog": 116, "ptrace": 117,
+            "reboot": 142, "swapon": 224, "swapoff": 225, "move_pages": 239, "name_to_handle_at": 264,
+            "open_by_handle_at": 265, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271,
+            "finit_module": 273, "userfaultfd": 282, "kexec_file_load": 294, "open_tree": 428,
+            "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
+            "mount_setattr": 442,
+            "statfs": 43, "fstatfs": 44, "inotify_init1": 26, "inotify_add_watch": 27,
+            "flock": 32, "timer_create": 107,
             "rt_sigqueueinfo": 138, "sysinfo": 179, "mq_open": 180, "add_key": 217, "request_key": 218,
             "keyctl": 219, "fadvise64": 223, "mlock": 228, "mlockall": 230, "mincore": 232,
             "rt_tgsigqueueinfo": 240, "perf_event_open": 241, "fanotify_init": 262, "bpf": 280, "mlock2": 284,
@@ -72,8 +106,11 @@ def obstacle() -> str:
     return "" if machine in MACHINES else f"the calls of {machine} are not known; see grading/core/seccomp.py"
 
 
-def program(machine: str | None = None) -> bytes:
-    """The filter for a machine, by default this one. Raises KeyError for one that is not in `MACHINES`."""
+def program(machine: str | None = None, *, rank: bool) -> bytes:
+    """The filter for a machine, by default this one; with `rank` that of a rank, which refuses more.
+
+    Raises KeyError for a machine that is not in `MACHINES`.
+    """
     calls = MACHINES[machine or platform.machine()]
     steps: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -83,10 +120,12 @@ def program(machine: str | None = None) -> bytes:
     ]
     if calls.highest:
         steps += [(AT_LEAST, 0, 1, calls.highest), (RETURN, 0, 0, REFUSE)]
-    for number in calls.refused.values():
-        steps += _answer(number, REFUSE)
-    commands = [step for command in COMMANDS for step in _answer(command, REFUSE)]
-    steps += _where(calls.fcntl, SECOND, commands, ALLOW)
+    for name, number in calls.refused.items():
+        if rank or name in EVERYWHERE:
+            steps += _answer(number, REFUSE)
+    if rank:
+        commands = [step for command in COMMANDS for step in _answer(command, REFUSE)]
+        steps += _where(calls.fcntl, SECOND, commands, ALLOW)
     families = [step for family in FAMILIES for step in _answer(family, ALLOW)]
     steps += _where(calls.socket, FIRST, families, REFUSE)
     steps.append((RETURN, 0, 0, ALLOW))

@@ -4,10 +4,10 @@ For each submission a copy of this process is made and enters a sandbox of its o
 for a fresh Python; there it does the recorder's work. So nothing is imported twice. This process itself runs
 no learner's line and holds nothing of a course: it starts behind walls of its own, without references.
 
-It reads requests from the socket whose descriptor is its argument: JSON with "imports", modules that the lab
-imports, "walls", bubblewrap's arguments, and "limits", resource limits by number, and with it descriptors:
-for what is told of the copy's end, for what it says on standard error, its job, and files of control groups
-to join. It ends when the socket does.
+It reads requests from the socket whose descriptor is its argument. A request is JSON with "imports" (modules
+that the lab imports), "walls" (bubblewrap's arguments), "limits" (resource limits by number) and "calls" (the
+filter of system calls, in hexadecimal). With it come descriptors: for what is told of the copy's end, for
+what it says on standard error, its job, and files of control groups to join. It ends when the socket does.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x
 # From linux/prctl.h and linux/capability.h.
 END_WITH_PARENT, SET_DUMPABLE, DROP_FROM_BOUNDS, NO_NEW_PRIVILEGES = 1, 4, 24, 38
 AMBIENT, CLEAR_AMBIENT = 47, 4
+SET_SECCOMP, FILTER = 22, 2
 CAPABILITIES_3 = 0x20080522
 READY = b"ready"
 IMPORTED = (
@@ -113,6 +114,16 @@ def _without_privileges() -> None:
     _checked(SYSTEM.prctl(SET_DUMPABLE, 1, 0, 0, 0))  # as after an exec, else /proc/self is closed to itself
 
 
+def _filter(calls: bytes) -> None:
+    """Have the kernel filter system calls by this program, here and in every process that starts here."""
+    size = len(calls) // 8  # of an instruction: 8 bytes, see linux/filter.h
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+
+    _checked(SYSTEM.prctl(SET_SECCOMP, FILTER, ctypes.byref(Program(size, calls)), 0, 0))
+
+
 def _enter(walls: list[str]) -> subprocess.Popen[bytes] | None:
     """Have bubblewrap make a sandbox in which nothing but a shell waits, and enter it. None if it cannot."""
     told, telling = os.pipe()
@@ -130,8 +141,10 @@ def _enter(walls: list[str]) -> subprocess.Popen[bytes] | None:
     return sandbox
 
 
-def _record() -> None:
+def _record(calls: bytes) -> None:
     """The copy's work, in the sandbox: what a fresh Python would do there."""
+    if calls:
+        _filter(calls)
     with contextlib.suppress(PermissionError):
         os.setsid()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -162,7 +175,7 @@ def _manage(request: dict[str, Any], status: socket.socket, files: list[int]) ->
     if copy == 0:
         status.detach()
         try:
-            _record()
+            _record(bytes.fromhex(request["calls"]))
             os._exit(0)  # threads and handlers that a learner left behind have no say
         except BaseException:
             traceback.print_exc()

@@ -509,11 +509,13 @@ def test_calls_that_sandboxes_could_talk_through_are_refused(told: dict[str, Pla
 # ---------------------------------------------------------------- the filter itself
 
 
-def filtered(machine: str, number: int, first: int = 0, second: int = 0, audit: int | None = None) -> int:
+def filtered(
+    machine: str, number: int, first: int = 0, second: int = 0, audit: int | None = None, rank: bool = True
+) -> int:
     """What the program answers: the four kinds of instructions that it has, carried out."""
     audit = seccomp.MACHINES[machine].audit if audit is None else audit
     data = struct.pack("=IIQQQ", number, audit, 0, first, second) + bytes(32)
-    code = seccomp.program(machine)
+    code = seccomp.program(machine, rank=rank)
     steps = [struct.unpack_from("=HBBI", code, at) for at in range(0, len(code), 8)]
     at, word = 0, 0
     while True:
@@ -544,6 +546,18 @@ def test_the_filter_refuses_what_is_listed_and_nothing_else(machine: str) -> Non
     assert filtered(machine, 0, audit=0x40000003) == seccomp.REFUSE  # 32-bit calls of the same machine
     if calls.highest:
         assert filtered(machine, calls.highest + 1) == seccomp.REFUSE
+
+
+@pytest.mark.parametrize("machine", seccomp.MACHINES)
+def test_what_is_recorded_alone_is_refused_less_than_a_rank(machine: str) -> None:
+    calls = seccomp.MACHINES[machine]
+    assert calls.refused.keys() > seccomp.EVERYWHERE
+    for name, number in calls.refused.items():
+        refused = filtered(machine, number, rank=False) == seccomp.REFUSE
+        assert refused == (name in seccomp.EVERYWHERE), name
+    assert {filtered(machine, calls.fcntl, 3, n, rank=False) for n in seccomp.COMMANDS} == {seccomp.ALLOW}
+    families = [n for n in range(50) if filtered(machine, calls.socket, n, rank=False) == seccomp.ALLOW]
+    assert families == [1, 2, 10, 16]
 
 
 # ---------------------------------------------------------------- the whole way

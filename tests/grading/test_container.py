@@ -158,7 +158,7 @@ def test_doctor_tells_which_sandbox_there_is_and_why_not_the_other(engine: Path)
         rows["sandbox"][0] and rows["sandbox"][1].startswith("docker") and NO_BUBBLEWRAP in rows["sandbox"][1]
     )
     assert rows["container"] == (True, "docker")
-    assert not rows["calls of ranks"][0]
+    assert not rows["system calls"][0]
     assert not rows["process limit"][0] and "docker makes no control groups" in rows["process limit"][1]
 
 

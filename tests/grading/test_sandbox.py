@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grading.core import cgroup, sandbox
+from grading.core import cgroup, sandbox, seccomp
 from grading.core.course import ROOT
 from grading.core.errors import SandboxError
 from grading.core.sandbox import Limits, Outcome
@@ -96,6 +97,84 @@ def test_there_is_no_network_and_no_other_process(look_around: dict[str, Any]) -
     assert "Error" in look_around["network"]
     assert look_around["processes"] <= 4
     assert not {"USER", "SSH_AUTH_SOCK", "VIRTUAL_ENV"} & set(look_around["environment"])
+
+
+WALLS = """
+import ctypes, errno, os, socket, subprocess
+def writable():
+    found = []
+    for folder, _, files in os.walk("/proc"):
+        if not any(part.isdigit() or part == "self" for part in folder.split("/")):
+            for path in (f"{folder}/{name}" for name in files):
+                try: os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+                except OSError: continue
+                found.append(path)
+    return found
+def unshared():
+    libc = ctypes.CDLL(None, use_errno=True)
+    return "done" if libc.unshare(0x10000000) == 0 else errno.errorcode[ctypes.get_errno()]
+def opened():
+    try: return socket.socket(40, socket.SOCK_STREAM).close()  # AF_VSOCK
+    except OSError as error: return errno.errorcode[error.errno]
+def allocated():
+    try: return os.posix_fallocate(0, 0, 1 << 20)
+    except OSError as error: return errno.errorcode[error.errno]
+def answer():
+    room = ["unshare", "-Urm", "mount", "-t", "tmpfs", "-o", "size=100g", "none", "/tmp"]
+    return {
+        "writable": writable(),
+        "mounted": subprocess.run(room, capture_output=True).returncode,
+        "vsock": opened(),
+        "user namespace": unshared(),
+        "job": allocated(),
+    }
+"""
+
+
+def held(found: dict[str, Any]) -> bool:
+    """Whether walls held: nothing of the host's can be written, no namespace made, no other socket opened."""
+    refused = found["vsock"] == found["user namespace"] == "EPERM" and found["job"] == "EBADF"
+    return found["writable"] == [] and found["mounted"] != 0 and refused
+
+
+@bubblewrap_alone
+def test_nobody_reaches_the_host_through_proc_namespaces_or_sockets() -> None:
+    found = answer(WALLS)
+    assert held(found), found
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the tests do not run as root, so the one above shows it")
+@pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="no Python that every user may start")
+def test_the_walls_hold_for_an_ordinary_user_as_for_root(way: None) -> None:
+    """Where grading runs as root, the user inside is root outside; here it is `nobody`.
+
+    Its Python is the system's, because that of the tests may be in a folder that only root can enter.
+    """
+    source = f"{WALLS}\nimport json\nprint(json.dumps(answer()))"
+    folders = [
+        argument
+        for name in ("usr", "bin", "lib", "lib64")
+        for argument in ("--ro-bind-try", f"/{name}", f"/{name}")
+    ]
+    with tempfile.TemporaryFile() as calls:
+        calls.write(seccomp.program(rank=False))
+        calls.seek(0)
+        walls = ["bwrap", *sandbox.ALONE, *folders, "--tmpfs", "/tmp", "--seccomp", str(calls.fileno()), "--"]
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        run = subprocess.run(
+            [*nobody, *walls, "/usr/bin/python3", "-c", source],
+            stdin=subprocess.DEVNULL, pass_fds=[calls.fileno()], cwd="/", capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout) | {"job": "EBADF"}  # there is none
+    assert held(found), found
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_the_doctor_warns_of_grading_as_root(user: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    rows = {name: words for name, _, words in sandbox.describe()}
+    assert ("grade as an ordinary user" in rows.get("user", "")) == (user == 0)
 
 
 def test_a_loop_that_ignores_every_signal_ends_at_the_wall_limit() -> None:
