@@ -94,10 +94,9 @@ def _whose(verdict: Path) -> str:
 
 def _requests(course: Course) -> Iterator[regrades.Request]:
     """Requests that can be read and name a lab; whose the others are, nobody knows."""
-    for path in sorted(course.regrades.glob("*.toml")):
-        with contextlib.suppress(GradingError):
-            if re.fullmatch(r"[0-9]\w*", (asked := regrades.request(path)).lab):
-                yield asked
+    with contextlib.suppress(GradingError):  # no folder, no requests
+        found, _ = regrades.requests(course, course.regrades)
+        yield from (asked for asked in found if re.fullmatch(r"[0-9]\w*", asked.lab))
 
 
 def _youngest(places: Sequence[Path]) -> datetime | None:
