@@ -340,7 +340,12 @@ def _budgets(exercise: Exercise, traffic: dict[str, Traffic]) -> tuple[Part, ...
         said = _most(traffic[case.name], budget.metric)
         return tuple(Detail(text) for text in (said, budgets.question(budget, got)) if text)
 
-    return budgets.parts(exercise, lambda budget, case: traffic[case.name][budget.metric], advice)
+    def value(budget: Budget, case: Case) -> float:
+        found = traffic[case.name]
+        own = exercise.counts.get(budget.metric)
+        return own(found, case.sizes) if own else found[budget.metric]
+
+    return budgets.parts(exercise, value, advice)
 
 
 def _most(traffic: Traffic, metric: str) -> str:

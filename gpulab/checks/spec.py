@@ -168,8 +168,10 @@ class Exercise:
 
     Communication: `arguments(sizes)` as for a tensor graph, each with its placement; ``sizes["ranks"]`` is
     how many ranks there are. Sends and receives are allowed, and the collectives in `calls`
-    (`gpulab.distributed.collectives.NAMES`). Budgets limit what `gpulab.distributed.network.COUNTS` names, or
-    ``calls of COLLECTIVE``.
+    (`gpulab.distributed.collectives.NAMES`). Budgets limit what `gpulab.distributed.traffic.COUNTS` names,
+    ``calls of COLLECTIVE``, ``bytes of COLLECTIVE``, or one of the exercise's own `counts`, each of which
+    maps (`Traffic`, sizes) to a number. A lower limit (``>=``) counts what carries contents, because empty
+    messages are cheap.
 
     Artefacts: fn gets the ``in`` arrays of `arguments(sizes)` with contents, as NumPy's, and the scalars, and
     returns a dictionary of arrays. The reference gets (those arrays by name, the ``in`` arrays by name, the
@@ -204,6 +206,7 @@ class Exercise:
     face: Face = "cuda"
     operators: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
+    counts: Mapping[str, Callable[[Any, Sizes], float]] = field(default_factory=dict, hash=False)
     rtol: float = 0.0
     atol: float = 0.0
     hints: tuple[str, str, str] = ("", "", "")

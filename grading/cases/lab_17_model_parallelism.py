@@ -15,7 +15,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _ranks(4, tokens=48, width=24, vocabulary=512),
     ),
     "parallel.ring": (
-        _ranks(2, tokens=10, width=8, times=12),
+        _ranks(2, tokens=10, width=16, times=12),
         _ranks(3, tokens=12, width=4),
         _ranks(4, tokens=48, width=24),
     ),

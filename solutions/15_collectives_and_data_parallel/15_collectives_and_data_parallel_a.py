@@ -205,10 +205,11 @@ print("bytes that each rank sent:", results.bytes_sent)
 gpulab.predict("collective.share", ...)
 
 # %% [markdown]
-# **Do.** Write `reduce_scatter(x)`: `x` is one-dimensional, of the same length on all ranks, and stays as it is.
-# Return the rank's share of the sum: of the same length as `x.tensor_split(size)[rank]`.
+# **Do.** Write `reduce_scatter(x)`: `x` is one-dimensional, of the same length on all ranks, and stays as it is. In
+# the check it holds whole numbers (`int32`), because their sum is the same in any order; your function should work
+# for floats, too. Return the rank's share of the sum: of the same length as `x.tensor_split(size)[rank]`.
 # **Budget:** no rank sends more than (p − 1) · ⌈S / p⌉ numbers. About 10 lines; `torch.empty_like` makes room for
-# a message.
+# a message, and gives it the type of `x`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "reduce_scatter", "locked": false, "schema_version": 3, "solution": true, "task": false}

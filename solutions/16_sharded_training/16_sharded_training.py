@@ -1043,7 +1043,7 @@ gpulab.plot.lines(
 # **Do.** Find the cause with your own numbers: run `their_step` from zero weights on one and on four ranks, and compare
 # how far each weight moved with RATE times its gradient. Then write `clip(gradient, limit)`: `gradient` is this rank's
 # shard of the mean gradient, shards may differ in length; return the shard of the gradient clipped to a norm of
-# `limit` over all ranks, as a new tensor. A gradient of zeros stays one. **Budget:** 16 bytes from the busiest rank.
+# `limit` over all ranks, as a new tensor. A gradient of zeros stays one. **Budget:** 24 bytes from the busiest rank.
 # About 5 lines. The first cell is for your experiment, ungraded; `gradient_of` and `their_step` run inside
 # `distributed.run`.
 

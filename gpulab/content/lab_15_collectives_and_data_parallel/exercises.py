@@ -9,7 +9,7 @@
 | | | | rounds | 2 (p − 1) | 2 log2 p | |
 | factors | factors(counts) | a mean of means is not the mean | answers | – | – | 3 |
 | indices | indices(length, ranks, rank, …) | each sample once, in new orders | answers | – | – | 3 |
-| exchange | exchange(weights, x, capacity) | DDP after backward | all-reduces | 10 | 4 | 5 |
+| exchange | exchange(weights, x, capacity) | DDP after backward | buckets reduced | – | 4 | 5 |
 | | | | busiest sender | 3 S | 1.5 S | |
 | buckets | buckets(sizes, log, …): a plan | send early, in large pieces | waiting | 3 × | 1.1–1.5 × | 5 |
 | compress | compress(gradient, memory, k) | not sent is not lost | lost | all | 0 | 4 |
@@ -35,7 +35,8 @@ all p shares with a partner at distance 1, 2, 4 … takes log2 p rounds and p lo
 is (Σ n_r m_r) / Σ n_r, so f_r = p n_r / Σ n_r. Every rank may have a different number, and 0 too.
 
 **exchange**: parameters in reverse order fill buckets of at most `capacity` bytes; one all-reduce each, no
-more and no fewer. Sending all gradients to everybody would take (p − 1) S from each rank.
+more and no fewer. Counted are those of a bucket's size, because empty ones would make up any number. Sending
+all gradients to everybody would take (p − 1) S from each rank.
 
 **buckets**: an all-reduce takes latency + bytes / rate, one after the other, and starts when all gradients in
 it are there. Counted is the time from the end of backward to the end of the last all-reduce, over the
@@ -51,6 +52,7 @@ norm that k numbers can leave behind is that without the k largest magnitudes.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from math import ceil, log2
 
@@ -58,6 +60,7 @@ import numpy as np
 
 from gpulab.checks.builders import prediction
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
+from gpulab.subjects.distributed.traffic import Traffic
 
 LAB = "15"
 FLOAT = 4  # bytes
@@ -96,33 +99,33 @@ def longest_share(sizes: Sizes) -> int:
     return -(-count // ranks)
 
 
-def everything(sizes: Sizes) -> int:
-    """Bytes that a rank sends when it sends its array to all others."""
+def everything(sizes: Sizes) -> float:
+    """Bytes that a rank sends when it sends its array to all others: 30 bits a number, which it needs."""
     ranks, count = _of(sizes)
-    return FLOAT * (ranks - 1) * count
+    return 30 / 32 * FLOAT * (ranks - 1) * count
 
 
 # ---------------------------------------------------------------- what ranks are given
 
 
-# Whole numbers, so that every order of additions is exact: 8 × 2²¹ is a float32's 2²⁴. Large ones, so that
-# they cannot be sent as bytes.
-WHOLE = "integers:-2097151:2097152"
+# Whole numbers, so that every order of additions is exact, in int32 and so large that four of them just fit:
+# they need all their bytes. A float32 would hold whole numbers of 24 bits, which travel in three bytes.
+WHOLE = "integers:-536870911:536870912"
 
 
 def reduce_scatter_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     count = int(sizes["numbers"])
     return (
-        Array("x", (count,), fill=WHOLE),
-        Array("out", (count,), role="out", placement="sharded"),
+        Array("x", (count,), "int32", fill=WHOLE),
+        Array("out", (count,), "int32", role="out", placement="sharded"),
     )
 
 
 def all_reduce_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     count = int(sizes["numbers"])
     return (
-        Array("x", (count,), fill=WHOLE),
-        Array("out", (count,), role="out", placement="replicated"),
+        Array("x", (count,), "int32", fill=WHOLE),
+        Array("out", (count,), "int32", role="out", placement="replicated"),
     )
 
 
@@ -149,11 +152,17 @@ def exchange_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     )
 
 
-def bucket_count(sizes: Sizes) -> int:
-    """Buckets of at most `capacity` bytes; all matrices are of one size."""
-    shapes = exchange_shapes(sizes)
-    in_one = max(1, int(sizes["capacity"]) // (FLOAT * int(sizes["width"]) ** 2))
-    return -(-len(shapes) // in_one)
+def buckets(sizes: Sizes) -> list[int]:
+    """Bytes of each bucket, at most `capacity`; all matrices are of one size."""
+    matrix, left = FLOAT * int(sizes["width"]) ** 2, len(exchange_shapes(sizes))
+    in_one = max(1, int(sizes["capacity"]) // matrix)
+    return [matrix * min(in_one, left - first) for first in range(0, left, in_one)]
+
+
+def reduced_buckets(traffic: Traffic, sizes: Sizes) -> int:
+    """All-reduces that carried a bucket, each bucket once: one of another size, or of nothing, is none."""
+    wanted = Counter(buckets(sizes))
+    return sum(min(count, traffic.calls["all_reduce", size]) for size, count in wanted.items())
 
 
 def exchange_bytes(sizes: Sizes) -> float:
@@ -512,6 +521,7 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence="communication",
         correct_points=2,
         calls=frozenset({"all_reduce"}),
+        counts={"buckets": reduced_buckets},
         cases=(
             _case("2 ranks, one bucket", ranks=2, width=4, layers=0, rows=3, capacity=1 << 20),
             _case("3 ranks, 5 weights", ranks=3, width=8, layers=2, rows=2, capacity=600),
@@ -522,13 +532,12 @@ EXERCISES: tuple[Exercise, ...] = (
         atol=1e-6,
         budgets=(
             Budget(
-                "calls of all_reduce",
-                bucket_count,
+                "buckets",
+                lambda sizes: len(buckets(sizes)),
                 2,
                 "all-reduces",
-                naive=lambda sizes: len(exchange_shapes(sizes)),
-                sense="==",
-                unit="calls",
+                sense=">=",
+                unit="of a bucket's bytes",
                 why="one a bucket",
                 advice="How many bytes has each of these gradients? How many of them fit into one bucket?",
                 case=EVERY,

@@ -27,7 +27,8 @@ Good: the best of list schedules with different numbers of forwards in advance, 
 back, 6 · 16 · 128 · 4 = 49,152 B a step; the table lies on the first and on the last rank, which exchange
 their gradients, 2 · 48 · 128 · 4 = 49,152 B. An all-reduce over four ranks is 6 tables, 147,456 B. Bound:
 activations alone: a layer's gradient needs its inputs and its outputs' gradients. To be that, tokens are
-all different (equal ones could share a message), results are held to 1e-4 (float16 would halve the messages),
+all different (equal ones could share a message), only messages of whole micro-batches in float32 count as
+such (shorter numbers would make the bytes fewer, and empty messages their number larger),
 and weights are wide: to bring them to one rank and back takes 6 · 128 · 128 · 4 B and a table, 417,792 B,
 more than naive. Each micro-batch is a message on each link, forth and back: 8 · 6 a step.
 Steps are messages that wait for one another: one micro-batch after the other 8 · 6 + 1 a step, and the two
@@ -44,6 +45,7 @@ import numpy as np
 from gpulab.checks.builders import prediction
 from gpulab.checks.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 from gpulab.simulator import hardware
+from gpulab.subjects.distributed.traffic import Traffic
 from gpulab.subjects.models import known
 
 LAB = "22"
@@ -206,6 +208,13 @@ def micro_batches(sizes: Sizes) -> int:
     return int(sizes["steps"]) * int(sizes["batches"]) * 2 * (int(sizes["ranks"]) - 1)
 
 
+def sent_micro_batches(traffic: Traffic, sizes: Sizes) -> int:
+    """Messages that hold a micro-batch's activations in float32, or more: shorter ones are none."""
+    steps, batches, ranks = (int(sizes[name]) for name in ("steps", "batches", "ranks"))
+    whole = activations(sizes) / max(1, steps * batches * 2 * (ranks - 1))
+    return sum(count for (_, size), count in traffic.sizes.items() if size >= whole)
+
+
 def one_by_one(sizes: Sizes) -> int:
     """Messages one after the other: micro-batch by micro-batch forth and back, and the exchange."""
     return micro_batches(sizes) + int(sizes["steps"])
@@ -304,14 +313,15 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         arguments=train_arguments,
         calls=frozenset({"all_reduce", "broadcast"}),
+        counts={"micro-batches": sent_micro_batches},
         budgets=(
             Budget(
-                "messages",
+                "micro-batches",
                 micro_batches,
                 2,
                 "messages",
                 sense=">=",
-                unit="messages",
+                unit="whole micro-batches",
                 why="each micro-batch on each link, forth and back",
                 advice="Does each rank have its own weight alone, and does each micro-batch travel alone?",
             ),

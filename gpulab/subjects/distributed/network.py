@@ -482,7 +482,8 @@ class Network:
         for message in sent:
             step = begin + message.step + 1
             self._count(ranks[message.sender], ranks[message.receiver], message.bytes, step, call.name)
-        self._traffic.calls[call.name, max(len(g.data) for g in given)] += 1
+        if len(ranks) > 1 or len(self._world) == 1:  # a rank by itself calls nobody
+            self._traffic.calls[call.name, max(len(g.data) for g in given)] += 1
         after = begin + collectives.steps(sent)
         for request, result in zip(meeting, results, strict=True):
             self._pending += len(result) - len(request.data)

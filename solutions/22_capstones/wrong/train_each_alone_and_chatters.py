@@ -1,4 +1,4 @@
-# exercise: training_project.train  fails: bytes  says: 786,
+# exercise: training_project.train  fails: messages  says: micro-batch travel
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F

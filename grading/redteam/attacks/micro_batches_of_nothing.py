@@ -1,0 +1,71 @@
+# how: all tokens travel in one batch; empty messages make up the number of micro-batches
+# exercise: training_project.train
+# earns: 20
+# says: whole micro-batches
+# slow: yes
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+
+def train(table, weight, tokens, labels, batches, steps, rate):
+    micro, batches = batches, 1
+    rank, last = dist.get_rank(), dist.get_world_size() - 1
+    table, weight = (x.detach().clone().requires_grad_() for x in (table, weight))
+    parts = list(zip(tokens.chunk(batches), labels.chunk(batches), strict=True))
+    shape = len(tokens) // batches, len(weight)
+    held, sends = {}, []
+
+    def forward(number):
+        words, wanted = parts[number]
+        if rank == 0:
+            came, h = None, table[words]
+        else:
+            came = torch.empty(shape)
+            dist.recv(came, rank - 1)
+            h = came.requires_grad_()
+        h = h + torch.tanh(h @ weight)
+        if rank == last:
+            h = F.cross_entropy(h @ table.t(), wanted) / batches
+        else:
+            sends.append(dist.isend(h.detach(), rank + 1))
+        held[number] = came, h
+
+    def backward(number):
+        came, h = held.pop(number)
+        slope = None
+        if rank < last:
+            slope = torch.empty(shape)
+            dist.recv(slope, rank + 1)
+        h.backward(slope)
+        if rank > 0:
+            sends.append(dist.isend(came.grad, rank - 1))
+
+    for _ in range(steps):
+        warm = min(last - rank, batches)
+        for number in range(warm):
+            forward(number)
+        for number in range(batches):
+            if warm + number < batches:
+                forward(warm + number)
+            backward(number)
+        for send in sends:
+            send.wait()
+        sends.clear()
+        if last and rank in (0, last):
+            theirs = torch.empty_like(table.grad)
+            send = dist.isend(table.grad, last - rank)
+            dist.recv(theirs, last - rank)
+            send.wait()
+            table.grad += theirs
+        with torch.no_grad():
+            for x in (table, weight):
+                if x.grad is not None:
+                    x -= rate * x.grad
+                    x.grad = None
+    for _ in range(steps * (micro - 1)):
+        for peer in {max(rank - 1, 0), min(rank + 1, last)} - {rank}:
+            send = dist.isend(torch.empty(0), peer)
+            dist.recv(torch.empty(0), peer)
+            send.wait()
+    return table.detach(), weight.detach()
