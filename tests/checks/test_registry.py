@@ -54,7 +54,7 @@ def test_without_references_nothing_can_be_checked_and_that_is_said() -> None:
 def test_every_exercise_of_the_labs_has_a_reference_hints_and_valid_budgets() -> None:
     from gpulab.analysis.profile import METRICS
     from gpulab.subjects.distributed.collectives import NAMES
-    from gpulab.subjects.distributed.network import COUNTS
+    from gpulab.subjects.distributed.traffic import COUNTS
 
     for exercise in registry.exercises():
         if exercise.lab == "99":
