@@ -303,8 +303,9 @@ def parser() -> argparse.ArgumentParser:
         f"(default: grading/gradebook.db, or what {GRADEBOOK} says)",
     )  # fmt: skip
     command.add_argument(
-        "--limit", type=positive, default=120, metavar="SECONDS", help="for one submission (default: 120)"
-    )
+        "--limit", type=positive, default=120, metavar="SECONDS", help="for one submission: so long may its "
+        "code run, and so much processor time may its replay take (default: 120)",
+    )  # fmt: skip
     command.add_argument(
         "--workers", type=count, default=0, metavar="N", help="at once (default: one per core)"
     )

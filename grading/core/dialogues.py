@@ -33,6 +33,7 @@ def outcomes(
     asked: Iterable[Asked],
     job_bytes: Callable[[dict[str, Any]], bytes],
     limits: Limits,
+    until: float | None = None,
     *,
     unsafe: bool = False,
     apart: bool = False,
@@ -41,15 +42,19 @@ def outcomes(
     """How each case of the exercises that are asked went, in the order of `steps`.
 
     One sandbox serves them all, and is started anew after an exercise that does not come to an end. All
-    together may take `limits.seconds`, one case `limits.patience`. Once `stopped` says so, none is started.
+    together may take until `until`, or `limits.seconds`, one case `limits.patience`. Once `stopped` says so,
+    none is started.
     With `apart` references work in a limited child, which knows the exercises of labs and no others.
     """
     by_name = {each.name: each for each in asked}
     order = [step["exercise"] for step in steps if step.get("exercise") in by_name]
     left = [by_name[name] for name in order]
-    until = time.monotonic() + limits.seconds
+    until = time.monotonic() + limits.seconds if until is None else until
     found: Outcomes = {}
     while left and not stopped():
+        if time.monotonic() >= until:
+            late = Outcome(trouble=Trouble("too long", texts.STOPPED.format(seconds=limits.seconds)))
+            return found | {(each.name, each.cases[0].name): late for each in left}
         todo = {each.name for each in left}
         job = [step for step in steps if "cell" in step or step.get("exercise") in todo]
         data = job_bytes({"patience": limits.patience, "steps": job})
@@ -74,7 +79,7 @@ def _held_apart(
             connection,
             left,
             limits,
-            limits=limits,
+            limits=replace(limits, seconds=min(limits.seconds, left + limits.patience)),
         )
     except limited.Ended as ended:
         return {(asked.name, asked.cases[0].name): Outcome(trouble=Trouble("too long", str(ended)))}, False

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
-import multiprocessing
 import re
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from multiprocessing import spawn
-from multiprocessing.connection import Connection
 from typing import Any
 
 from nbformat import NotebookNode
@@ -24,35 +19,19 @@ from gpulab.checks import communication, registry
 from gpulab.checks.run import GPU
 from gpulab.checks.spec import Array, Case, Exercise
 from gpulab.simulator.compile import compiler_version
-from grading.core import dialogues, limited, ranks, sandbox, texts
+from grading.core import dialogues, ranks, sandbox, texts
 from grading.core.course import ROOT
 from grading.core.environment import seed
-from grading.core.errors import GradingError, Unjudged
+from grading.core.errors import Unjudged
 from grading.core.graft import Graft, cells_to_run, imports, is_test
 from grading.core.notebooks import Question
 from grading.core.ranks import Asked
-from grading.core.replay import Broken, Live, ReplayJob, exercise_of, verdicts
+from grading.core.replay import Live, ReplayJob, exercise_of
+from grading.core.replays import Replays, Stopped
 from grading.core.sandbox import Limits, Outcome
-from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, exercise_from_json
+from grading.core.verdicts import NotebookVerdict
 
-LARGEST_MESSAGE = 4 << 20
-REPLAY = "gpulab replay"  # the name of its process
-
-
-def _without_main(name: str) -> dict[str, Any]:
-    """What multiprocessing tells a child to prepare: for a replay not to import the main module, too.
-
-    `_in_child` needs none of it, and a main module such as a Dask worker's takes a second to import.
-    """
-    data = _preparation(name)
-    if name == REPLAY:
-        data.pop("init_main_from_name", None)
-        data.pop("init_main_from_path", None)
-    return data
-
-
-_preparation = spawn.get_preparation_data
-spawn.get_preparation_data = _without_main
+LIVE = ("communication", "dialogue")  # evidence that is judged while the learner's code runs
 
 
 @cache
@@ -68,17 +47,12 @@ def judge_cases(exercise: Exercise) -> tuple[Case, ...]:
     return own_cases().get(exercise.name, exercise.cases)
 
 
-class Stopped(GradingError):
-    """The judge was told to stop before it had a verdict."""
-
-
 class Judge:
     """Judges notebooks of one course. `verdict` may be called from several threads."""
 
     def __init__(self, secret: bytes, limits: Limits, *, unsafe: bool = False):
         self.secret, self.limits, self.unsafe = secret, limits, unsafe
-        self._context = multiprocessing.get_context("forkserver")
-        self._children: set[Any] = set()
+        self.replays = Replays(limits)
         self._stopped = False
 
     def verdict(self, graft: Graft, questions: tuple[Question, ...], key: str) -> NotebookVerdict:
@@ -87,6 +61,7 @@ class Judge:
         Raises SandboxError where there is no sandbox, Unjudged where it failed twice.
         """
         began = time.monotonic()
+        until = began + self.limits.seconds  # one clock for all that the learner's code does
         chosen = {q.exercise: judge_cases(registry.find(q.exercise)) for q in questions}
         seeds = {
             (exercise, case.name): seed(self.secret, graft.digest, exercise, case.name)
@@ -94,8 +69,8 @@ class Judge:
             for case in cases
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
-        self._context.set_forkserver_preload(warm_modules(questions))  # before any child is started
-        outcome = self.record(job_bytes(job), imports(graft.notebook))
+        self.replays.warm(warm_modules(questions))  # before any child is started
+        outcome = self.record(job_bytes(job), imports(graft.notebook), self.recording(questions))
         together = live(
             job["steps"],
             questions,
@@ -104,13 +79,14 @@ class Judge:
             self.limits,
             unsafe=self.unsafe,
             stopped=lambda: self._stopped,
+            until=until,
         )
         recorded = time.monotonic()
         sources = {step["cell"]: step["source"] for step in job["steps"] if "source" in step}
-        replayed = self._replay(
+        replayed = self.replays.verdicts(
             ReplayJob(
                 outcome.content,
-                self.ended(outcome),
+                self.ended(outcome, self.recording(questions)),
                 questions,
                 chosen,
                 seeds,
@@ -128,14 +104,19 @@ class Judge:
             seconds={"record": round(recorded - began, 2), "replay": round(time.monotonic() - recorded, 2)},
         )
 
-    def record(self, job: bytes, modules: Sequence[str] = ()) -> Outcome:
+    def recording(self, questions: tuple[Question, ...]) -> Limits:
+        """The limits of the recording: half of the time where something is judged live after it."""
+        live_too = any(exercise_of(q.exercise).evidence in LIVE for q in questions)
+        return replace(self.limits, seconds=self.limits.seconds / 2) if live_too else self.limits
+
+    def record(self, job: bytes, modules: Sequence[str] = (), limits: Limits | None = None) -> Outcome:
         """What the sandbox brought back; once more where it was killed from outside, or never came up.
 
-        `modules` are those that the lab imports.
+        `modules` are those that the lab imports; `limits` are the judge's where there are no others.
         Raises Unjudged where that happened twice.
         """
         for _ in range(2):
-            outcome = sandbox.record(job, self.limits, unsafe=self.unsafe, imports=modules)
+            outcome = sandbox.record(job, limits or self.limits, unsafe=self.unsafe, imports=modules)
             if self._stopped:
                 raise Stopped
             never = not outcome.content and outcome.how.startswith("bwrap:")
@@ -143,72 +124,18 @@ class Judge:
                 return outcome
         raise Unjudged(texts.NOT_RECORDED.format(how=texts.clean(outcome.how, 120)))
 
-    def ended(self, outcome: Outcome) -> str:
+    def ended(self, outcome: Outcome, limits: Limits | None = None) -> str:
         """Why a recording ended before its work was done; empty where it did not."""
         if outcome.end == "done":
             return ""
         if outcome.end == "stopped":
-            return texts.STOPPED.format(seconds=self.limits.seconds)
+            return texts.STOPPED.format(seconds=(limits or self.limits).seconds)
         return texts.DIED.format(how=texts.clean(outcome.how, 120))
-
-    def _replay(self, job: ReplayJob) -> tuple[ExerciseVerdict, ...]:
-        """Every exercise gets a verdict: a child that dies costs the one that killed it, not the others."""
-        found: dict[str, ExerciseVerdict] = {}
-        while not self._stopped and (missing := tuple(q for q in job.questions if q.exercise not in found)):
-            said, how = self._child(replace(job, questions=missing))
-            found |= said
-            first = next((q for q in missing if q.exercise not in found), None)
-            if first is not None:
-                found[first.exercise] = _no_verdict(first, job, how)
-        if self._stopped:
-            raise Stopped
-        return tuple(found[q.exercise] for q in job.questions)
-
-    def _child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str]:
-        """What a child said before it ended, and how; if it was killed, a second one does the rest."""
-        said, how, killed = self._one_child(job)
-        if killed and not self._stopped:
-            rest = tuple(q for q in job.questions if q.exercise not in said)
-            more, how, _ = self._one_child(replace(job, questions=rest))
-            said |= more
-        return said, how
-
-    def _one_child(self, job: ReplayJob) -> tuple[dict[str, ExerciseVerdict], str, bool]:
-        """… and whether it was killed: its own limits end it in other ways."""
-        here, there = self._context.Pipe(duplex=False)
-        arguments = (job, there, self.limits)
-        child = self._context.Process(target=_in_child, args=arguments, name=REPLAY, daemon=True)
-        child.start()
-        self._children.add(child)
-        there.close()
-        found: dict[str, ExerciseVerdict] = {}
-        deadline = time.monotonic() + self.limits.seconds
-        how, killed = "", False
-        try:
-            while here.poll(max(0.0, deadline - time.monotonic())):
-                said = json.loads(here.recv_bytes(LARGEST_MESSAGE))
-                if "failed" in said:
-                    return found, texts.REPLAY_DIED.format(how=said["failed"]), False
-                verdict = exercise_from_json(said)
-                found[verdict.exercise] = verdict
-            how = texts.REPLAY_STOPPED.format(seconds=self.limits.seconds)
-        except (EOFError, OSError, ValueError):
-            child.join(5)
-            killed = child.exitcode == -signal.SIGKILL
-            how = how or texts.REPLAY_DIED.format(how=f"exit status {child.exitcode}")
-        finally:
-            self._children.discard(child)
-            child.kill()
-            child.join()
-            here.close()
-        return found, how, killed
 
     def stop(self) -> None:
         """End every replay that is under way, and start no other."""
         self._stopped = True
-        for child in list(self._children):
-            with contextlib.suppress(OSError, ValueError):
-                child.kill()
+        self.replays.stop()
 
 
 def warm_modules(questions: Iterable[Question]) -> list[str]:
@@ -247,14 +174,19 @@ def live(
     *,
     unsafe: bool = False,
     stopped: Callable[[], bool] = lambda: False,
+    until: float | None = None,
 ) -> Live:
-    """What is judged while the learner's code runs: exercises for several ranks, and dialogues."""
+    """What is judged while the learner's code runs: exercises for several ranks, and dialogues.
+
+    All of it ends at `until`, which is in `limits.seconds` where nothing is said.
+    """
+    until = time.monotonic() + limits.seconds if until is None else until
     together = asked_together(questions, chosen, seeds)
     talks = asked_together(questions, chosen, seeds, "dialogue")
     return {
-        **ranks.outcomes(steps, together, job_bytes, limits, unsafe=unsafe, stopped=stopped),
+        **ranks.outcomes(steps, together, job_bytes, limits, until, unsafe=unsafe, stopped=stopped),
         **dialogues.outcomes(
-            steps, talks, job_bytes, limits, unsafe=unsafe, apart=not unsafe, stopped=stopped
+            steps, talks, job_bytes, limits, until, unsafe=unsafe, apart=not unsafe, stopped=stopped
         ),
     }
 
@@ -356,22 +288,3 @@ def _notes(graft: Graft, questions: tuple[Question, ...]) -> dict[str, str]:
         elif name in graft.notes:
             before.append(graft.notes[name])
     return notes
-
-
-def _no_verdict(question: Question, job: ReplayJob, how: str) -> ExerciseVerdict:
-    names = tuple(case.name for case in job.cases[question.exercise])
-    return ExerciseVerdict(
-        question.exercise, question.cell, (Line("right", 0.0, question.points),), names, ungraded=how
-    )
-
-
-def _in_child(job: ReplayJob, say: Connection, limits: Limits) -> None:
-    """The child's work: verdicts, one message each, under limits that it cannot lift."""
-    limited.restrict(limits)
-    try:
-        for verdict in verdicts(job):
-            say.send_bytes(json.dumps(asdict(verdict)).encode())
-    except (Broken, MemoryError) as error:  # not the learner's mistake: the coordinator gets one line
-        why = f"{error}" or type(error).__name__
-        say.send_bytes(json.dumps({"failed": texts.clean(why)}).encode())
-    say.close()

@@ -93,6 +93,8 @@ class Kept:
         The function is found by its name in its module; what it raises ends the child.
         """
         with self._turn:
+            if self._child is not None and not self._child.is_alive():  # somebody killed it
+                self._drop(self._child)
             if self._child is None:
                 self._start()
             assert self._child is not None

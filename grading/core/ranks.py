@@ -45,6 +45,7 @@ def outcomes(
     asked: Iterable[Asked],
     job_bytes: Callable[[dict[str, Any]], bytes],
     limits: Limits,
+    until: float | None = None,
     *,
     unsafe: bool = False,
     stopped: Callable[[], bool] = lambda: False,
@@ -52,15 +53,17 @@ def outcomes(
     """How the ranks fared at each case of the exercises that are asked, in the order of `steps`.
 
     The ranks stay from exercise to exercise; after one that does not come to an end they are started anew.
-    All together may take `limits.seconds`, one case twice `limits.patience`. Once `stopped` says so, none is
-    started any more.
+    All together may take until `until`, or `limits.seconds`; one case twice `limits.patience`. Once `stopped`
+    says so, none is started any more.
     """
     by_name = {each.name: each for each in asked}
     order = [step["exercise"] for step in steps if step.get("exercise") in by_name]
     left = [by_name[name] for name in order]
-    until = time.monotonic() + limits.seconds
+    until = time.monotonic() + limits.seconds if until is None else until
     found: Outcomes = {}
     while left and not stopped():
+        if time.monotonic() >= until:
+            return found | {(each.name, each.cases[0].name): _too_late(limits) for each in left}
         todo = {each.name for each in left}
         job = [step for step in steps if "cell" in step or step.get("exercise") in todo]
         size = max(each.ranks for each in left)
@@ -80,12 +83,15 @@ def _joined(job: bytes, size: int, limits: Limits, unsafe: bool) -> Iterator[Net
         yield network
 
 
+def _too_late(limits: Limits) -> Outcome:
+    return Outcome(trouble=Trouble("too long", texts.STOPPED.format(seconds=limits.seconds)))
+
+
 def _serve(network: Network, asked: Asked, found: Outcomes, until: float, limits: Limits) -> bool:
     """Run all cases of one exercise; says whether the same ranks can go on to the next."""
     first = asked.name, asked.cases[0].name
-    left = until - time.monotonic()
-    if left <= 0:
-        found[first] = Outcome(trouble=Trouble("too long", texts.STOPPED.format(seconds=limits.seconds)))
+    if (left := until - time.monotonic()) <= 0:
+        found[first] = _too_late(limits)
         return False
     if trouble := network.meet(asked.name, left):
         found[first] = Outcome(trouble=trouble)

@@ -48,7 +48,7 @@ _running: set[_Whole | Fork] = set()
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use. `seconds` is one wall limit over the whole of it."""
+    """What one submission may use: its code runs `seconds` at most, its replay so much processor time."""
 
     seconds: float = 120.0
     patience: float = 20.0  # for one cell or exercise, so that one endless loop leaves time for the others

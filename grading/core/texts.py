@@ -78,7 +78,9 @@ UNDECIDED = (
     "{array}[{index}] was right once and is {got} the next time. "
     "Is every element written, and nothing read before it is written?"
 )
-REPLAY_STOPPED = "the replay was stopped after {seconds:.0f} s; does a kernel end at every size?"
+REPLAY_STOPPED = (
+    "the replay was stopped after {seconds:.3g} s of processor time; does a kernel end at every size?"
+)
 REPLAY_DIED = "the replay ended without a verdict ({how})"
 INSTEAD = "{label} {measured} instead of {limit}"
 

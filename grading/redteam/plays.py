@@ -36,9 +36,10 @@ from grading.core import sandbox, texts
 from grading.core.course import Course, sources
 from grading.core.environment import seed
 from grading.core.errors import ReleaseError
-from grading.core.judge import Judge, exercise_step, job_bytes, judge_cases, live, steps_of
+from grading.core.judge import exercise_step, job_bytes, judge_cases, live, steps_of
 from grading.core.notebooks import Question, questions, with_stable_ids
 from grading.core.replay import ReplayJob, exercise_of
+from grading.core.replays import Replays
 from grading.core.sandbox import Limits
 from grading.core.verdicts import ExerciseVerdict, NotebookVerdict, as_text
 
@@ -205,7 +206,7 @@ def judge(
         live(steps, tuple(asked), chosen, seeds, limits, unsafe=unsafe),
     )
     found: dict[str, dict[str, ExerciseVerdict]] = {play.name: {} for play in together}
-    for verdict in Judge(SECRET, limits, unsafe=unsafe)._replay(replayed):
+    for verdict in Replays(limits).verdicts(replayed):
         exercise, _, name = verdict.exercise.partition("@")
         found[name][exercise] = verdict
     return found
@@ -237,10 +238,9 @@ def _steps(notebook: NotebookNode, together: list[Play]) -> tuple[list[dict[str,
         question = by_cell[step["test"]]
         for play in together:
             if question.exercise == play.exercise:
-                # Without the lab's own solution, which would answer for a play that defines nothing.
-                steps.append(
-                    {"cell": f"before {play.name}", "source": f"globals().pop({question.function!r}, None)"}
-                )
+                # The lab's own solution would answer for a play that defines nothing: it gets another name.
+                aside = f"the_labs_own = globals().pop({question.function!r}, None)"
+                steps.append({"cell": f"before {play.name}", "source": aside})
                 steps.append({"cell": play.name, "source": play.source})
                 ask(question, play.name)
                 steps += [] if play.alone else since

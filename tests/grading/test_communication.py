@@ -6,6 +6,7 @@ import copy
 import inspect
 import json
 import struct
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -270,6 +271,19 @@ def test_ranks_that_end_cost_their_own_exercise_only(ending: Played) -> None:
         assert found.points == 0 and words in text(found), text(found)
     assert ending.verdict("ring").passed and ending.verdict("ring again").passed
     assert not sandbox._running
+
+
+def test_once_a_submissions_time_is_over_no_rank_is_started_and_each_exercise_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sandbox, "rank", lambda *_, **__: pytest.fail("a rank was started"))
+    asked = [ranks.Asked(f"{NAME}@{i}", ALL_REDUCE, ALL_REDUCE.cases, (1, 1)) for i in range(40)]
+    steps = [{"exercise": each.name, "function": "ring", "cases": []} for each in asked]
+    found = ranks.outcomes(steps, asked, job_bytes, LIMITS, time.monotonic())
+    assert len(found) == 40
+    assert all(
+        outcome.trouble and outcome.trouble.text == "stopped after 300 s" for outcome in found.values()
+    )
 
 
 def test_once_the_judge_is_stopped_no_rank_is_started() -> None:

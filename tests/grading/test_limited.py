@@ -86,6 +86,15 @@ def test_a_kept_child_that_takes_long_or_raises_is_replaced(bad: Callable[..., s
     assert child.call(_says, "last") == "last"
 
 
+def test_a_kept_child_that_somebody_killed_between_two_calls_costs_no_answer() -> None:
+    child = Kept(5)
+    assert child.call(_says, "one") == "one"
+    assert child._child is not None
+    child._child.kill()
+    child._child.join()
+    assert child.call(_says, "two") == "two"
+
+
 def test_an_answer_that_nobody_waited_for_is_not_the_next_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     child = Kept(5)
     assert child.call(_says, "first") == "first"

@@ -64,7 +64,7 @@ if __name__ == "__mp_main__":
 if __name__ == "__main__":
     from grading.core.judge import Judge
     from grading.core.sandbox import Limits
-    print(Judge(b"", Limits())._replay(pickle.load(open("job", "rb")))[0].points)
+    print(Judge(b"", Limits()).replays.verdicts(pickle.load(open("job", "rb")))[0].points)
 """
 
 

@@ -6,7 +6,7 @@
 # alone: yes
 import gc
 
-right = compress
+compress = the_labs_own
 Record = next(
     t for t in gc.get_objects() if isinstance(t, type) and t.__name__ == "Record" and hasattr(t, "line")
 )

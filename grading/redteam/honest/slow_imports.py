@@ -2,8 +2,8 @@
 # exercise: memory.sectors
 import time
 
-import pandas
-import scipy.signal
+import matplotlib.pyplot
+import sympy
 import torch
 
 time.sleep(1)
