@@ -55,15 +55,6 @@ def sectors_of_rows(rows: int, cols: int) -> int:
     return int((last // SECTOR - first // SECTOR + 1).sum())
 
 
-def sectors_a_request(length: int) -> int:
-    """The most sectors of a request for 32 neighbours of 4 bytes in a row of `length` elements.
-
-    However it is shared among a few blocks, from its start or from its end: a multiple of 1,024 has parts
-    that begin with a sector, elsewhere they may begin within one.
-    """
-    return 4 if length % 1024 == 0 else 5
-
-
 def sectors_of_neighbours(n: int, blocks: int, lanes: int = LANES) -> int:
     """The most sectors of n elements of 4 bytes that warps of some blocks take, each element once.
 

@@ -123,7 +123,7 @@ gpulab.predict("basics.rounds", ...)
 
 # %% [markdown]
 # **Do.** Write `saxpy(alpha, x, y)`: `y` becomes `alpha · x + y`, for any size under any launch, even a
-# single thread. Budget: at most 4 sectors per load request, and each element touched once. About 2 lines.
+# single thread. Budget: 4 sectors for each 32 neighbours, and each element touched once. About 2 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "saxpy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -186,8 +186,8 @@ gpulab.predict("basics.swapped", ...)
 
 # %% [markdown]
 # **Do.** Write `brighten(image, gain, out)`: each pixel times `gain`, but at most 1. Blocks are (32, 8),
-# and the grid covers the columns with x and the rows with y. Budget: at most 4 sectors per load and per
-# store, each pixel once. About 4 lines.
+# and the grid covers the columns with x and the rows with y. Budget: 4 sectors for each 32 pixels of a row,
+# loaded and stored, each pixel once. About 4 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "brighten", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -382,8 +382,9 @@ before
 #
 # **Do.** Write `two_paths(a, out)` with the same result, so that no warp takes both paths. The launch has
 # enough blocks of 256 threads for all elements, and the array may end in the middle of a run. Use `grow` and
-# `decay` as they are. Budget: 99 % of the branches uniform, fewer at a ragged end, and at most 285 warp
-# instructions for each warp that is launched, which is 145,920 for the 512 of the last size. About 10 lines.
+# `decay` as they are. Budget: a divergent branch in one warp of fifty, or three at a ragged end, and at most
+# 285 warp instructions for each warp that is launched, which is 145,920 for the 512 of the last size. About
+# 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "two_paths", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -470,8 +471,8 @@ gpulab.predict("basics.matmul_sectors", ...)
 
 # %% [markdown]
 # **Do.** Write `matmul(a, b, c)`. Blocks are (32, 8), and the grid covers the columns of `c` with x and the
-# rows with y. Budget: 2.5 sectors per load request, one store of 4 bytes for each element of `c`,
-# nothing loaded twice by a thread. About 6 lines.
+# rows with y. Budget: 5 sectors loaded for each round of a warp, one store of 4 bytes for each element of
+# `c`, nothing loaded twice by a thread. About 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "matmul", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -681,10 +682,10 @@ gpulab.check("basics.block_sum", suspicious_sum, attempt=False)
 # %% [markdown]
 # **Do.** Mend it and make it cheap: `block_sum(a, sums)` with blocks of 256 threads, for any number of
 # elements, one sum for each block. Budget: each element of `a` loaded once; for each block at most 8
-# divergent branches and 690 warp instructions, which is 256 and 22,080 for the 32 blocks of the last size;
-# no bank conflicts, that is, exactly 1 way. (Shared memory has 32 **banks**; threads of a warp that want
-# different words of one bank are served one after the other, in as many **wavefronts** as there are
-# **ways**. Neighbouring words lie in neighbouring banks.) About 13 lines.
+# divergent branches and 690 warp instructions, which is 256 and 22,080 for the 32 blocks of the last size,
+# and 8 branches more where the last block is not full; no bank conflicts. (Shared memory has 32 **banks**;
+# threads of a warp that want different words of one bank are served one after the other, in as many
+# **wavefronts** as there are **ways**. Neighbouring words lie in neighbouring banks.) About 13 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "block_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -260,8 +260,8 @@ gpulab.need(sectors)
 
 # %% [markdown]
 # **Do.** Write `copy(a, b)`: `b` becomes equal to `a`. The launch has 1,024 threads, whatever the size, so
-# each thread copies several elements. **Budget:** 4 sectors per request, loads and stores, and in all no more
-# sectors than the two arrays have. About 2 lines. Sizes include 1,023, 65,539 and 0.
+# each thread copies several elements. **Budget:** as many sectors loaded as `a` has, and as many stored as `b`
+# has: 4 for each 32 elements. About 2 lines. Sizes include 1,023, 65,539 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "copy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -384,8 +384,8 @@ gpulab.show(plain)
 # %% [markdown]
 # **Do.** Write `transpose(a, out)`. Shared memory has no sectors, so turn the tile there: the block copies 32
 # × 32 elements into shared memory along rows, waits, and writes them along rows of `out`. The launch has
-# blocks of (32, 32) over `a`, x along its columns. **Budget:** 4 sectors per request, loads and stores, and in
-# all no more sectors than the two arrays have. About 10 lines. Sizes include 1025 × 33 and 0 × 5.
+# blocks of (32, 32) over `a`, x along its columns. **Budget:** as many sectors loaded as `a` has, and as many
+# stored as `out` has: 4 for each 32 elements. About 10 lines. Sizes include 1025 × 33 and 0 × 5.
 
 
 # %% nbgrader={"grade": false, "grade_id": "transpose", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -525,8 +525,8 @@ plain
 # **Do.** If the layout is yours to choose, choose columns. Often it is not: the data come as records. Write
 # `unpack(points, xs, ys, zs)`, which turns records into columns. Let each block stage its 256 points in
 # shared memory, loading them as if they were any 768 floats. The launch has blocks of 256, one thread per
-# point. **Budget:** 4 sectors per load request, and in all no more sectors than points and columns have. About
-# 10 lines. Sizes include 1,023 and 0.
+# point. **Budget:** as many sectors loaded as the points have, 4 for each 32 numbers, and in all no more than
+# points and columns have. About 10 lines. Sizes include 1,023 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "unpack", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -609,8 +609,8 @@ gpulab.need(ways)
 # %% [markdown]
 # **Do.** Your `transpose` writes its tile along rows, 1 wavefront a request, and reads it down a column, 32: it
 # is 16.5-way on average, and 32-way at its worst line. Write it again as `padded`, with no bank conflict.
-# **Budget:** in all no more sectors than the two arrays have, and 1 wavefront where 1 is enough. One number
-# changes.
+# **Budget:** in all no more sectors than the two arrays have, and two wavefronts for each warp of a block: one
+# to write the tile, one to read it. One number changes.
 
 
 # %% nbgrader={"grade": false, "grade_id": "padded", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -28,14 +28,14 @@ def function(lab: str, exercise: str) -> str:
 @pytest.mark.parametrize(
     "stem, label, derived",
     [
-        ("saxpy_chunks", "load sectors", 32),
-        ("brighten_down_the_columns", "load sectors", 32),
-        ("two_paths_by_lane", "branch efficiency", 50),
+        ("saxpy_chunks", "load sectors", 2 * 98_304),
+        ("brighten_down_the_columns", "load sectors", 96 * 256),
+        ("two_paths_by_lane", "divergent branches", 512),
         ("two_paths_select", "warp instructions", 424 * 512),  # both paths and 40 others, in 512 warps
-        ("matmul_down_the_columns", "load sectors", 16.5),
+        ("matmul_down_the_columns", "load sectors", 33 * 64 * 128 * 96 / 32),
         ("matmul_sum_in_memory", "bytes stored", 4 * 64 * 128 * (96 + 1)),  # once more to clear it
         ("block_sum_every_second_thread", "divergent branches", 32 * (47 + 1)),
-        ("block_sum_strided", "bank conflicts", 10 / 3),
+        ("block_sum_strided", "bank conflicts", 32 * 105),
         ("diffuse_copies_back", "bytes stored", 4 * 4096 * (2 * 8 + 1)),
     ],
 )

@@ -3,54 +3,55 @@
 | exercise | signature | teaches | counted | naive | good | budget |
 |---|---|---|---|---|---|---|
 | add_one | add_one(a, out) | one thread per element, guard | sectors in all | – | n/4 | n/4 |
-| saxpy | saxpy(alpha, x, y) | grid-stride loop | load sectors/req. | 32 | 4 | 4 |
+| saxpy | saxpy(alpha, x, y) | grid-stride loop | load sectors | 2·n | n/4 | n/4 |
 | | | | sectors in all | – | 3·n/8 | 3·n/8 |
-| brighten | brighten(image, gain, out) | two axes, x is the column | load sectors/req. | 32 | 4 | 4 |
-| | | | store sectors/req. | 32 | 4 | 4 |
+| brighten | brighten(image, gain, out) | two axes, x is the column | load sectors | n | n/8 | n/8 |
+| | | | store sectors | n | n/8 | n/8 |
 | | | | sectors in all | – | n/4 | n/4 |
 | plan_launch | plan_launch(rows, cols, block, slots) | grid, idle, waves | – | – | – | right |
-| two_paths | two_paths(a, out) | branches by warp | branch efficiency | 50 % | 100 % | 99 % |
+| two_paths | two_paths(a, out) | branches by warp | divergent branches/warp | 1 | 0 | 0.02 |
 | | | | instructions/32 elem. | 428 | 260 | 285 |
-| matmul | matmul(a, b, c) | sum in a register | load sectors/req. | 16.5 | 2.5 | 2.5 |
+| matmul | matmul(a, b, c) | sum in a register | load sectors | 33·m·n·k/32 | 5·m·n·k/32 | the same |
 | | | | bytes stored/element | 4·k | 4 | 4 |
 | | | | sectors in all | – | m·n·(5·k/32 + 1/8) | the same |
 | block_sum | block_sum(a, sums) | barriers; which threads go on | loaded bytes/element | – | 4 | 4 |
 | | | | divergent branches/block | 47 | 6 | 8 |
 | | | | instructions/block | 1,407 | 601 | 690 |
-| | | | bank conflicts (ways) | 3 | 1 | 1 |
+| | | | bank conflicts/block | 105 | 0 | 0 |
 | diffuse | diffuse(rod, out, steps) | launch = grid barrier | bytes stored/cell and step | 8 | 4 | 4 |
 | plan_copies | plan_copies(steps, results) | what must cross | – | – | – | right |
 
-Derivations; a warp has 32 lanes, a sector 32 bytes, a float 4. A kernel can have good requests and make too
-many of them, so most exercises limit the sectors or bytes of the whole run, too: each element once.
+Derivations; a warp has 32 lanes, a sector 32 bytes, a float 4. Budgets count sums over the whole run and no
+ratios: a mean over requests or branches falls with each cheap one that is added, and so do sectors a request
+when the lanes of a warp take turns.
 
 **saxpy**, n = 98,304 on 16 blocks of 128: 64 warps, 2,048 threads, 48 elements each. Grid-stride: a warp
-reads 32 neighbours, 128 bytes on a 128-byte boundary, so 4 sectors. A chunk of 48 neighbours per thread:
-lanes 192 bytes apart, one sector each, so 32.
+reads 32 neighbours, 128 bytes on a 128-byte boundary, so 4 sectors, of x and of y. A chunk of 48 neighbours
+per thread: lanes 192 bytes apart, one sector each, so 32.
 
 **brighten**, 96 × 256 with blocks of (32, 8): a warp is 32 threads along x. x on the columns: 4 sectors, as
 each row is a whole number of 128-byte lines. x on the rows: lanes 1,024 bytes apart, so 32.
 
-**two_paths**, runs of 16 elements, 64 steps each path. A kernel that branches on the lane has two conditional
-branches a warp, the guard (uniform) and the path (16 lanes each way): 50 %. Either path has 3 operations a
-step: growth subtracts, multiplies and fuses, decay multiplies twice and subtracts. A warp that takes both
-runs 2 · 64 · 3 = 384 of them and 44 others; a warp of one kind 192, and 68 others, because the new index
-needs divisions. Computing both and selecting has no divergent branch and still runs 384.
+**two_paths**, runs of 16 elements, 64 steps each path. A kernel that branches on the lane has two
+conditional branches a warp, the guard (uniform) and the path (16 lanes each way, divergent). Either path
+has 3 operations a step: growth subtracts, multiplies and fuses, decay multiplies twice and subtracts. A
+warp that takes both runs 2 · 64 · 3 = 384 of them and 44 others; a warp of one kind 192, and 68 others,
+because the new index needs divisions. Computing both and selecting has no divergent branch and still runs
+384.
 
 A last warp that has less to do may split as it likes, and so may one that an uneven end gives two kinds.
 
 **matmul**, m × k by k × n with n a multiple of 32 and blocks of (32, 8). x on the columns: a[row, i] is one
-address for the warp, 1 sector; b[i, col] 4 sectors; (1 + 4) / 2 = 2.5. x on the rows: a[row, i] lies 4·k
-bytes apart, 32 sectors; b[i, col] 1; 16.5. One store of 4 bytes per element of c, or k of them when the sum
-is kept in c.
+address for the warp, 1 sector; b[i, col] 4 sectors; 5 in each of m·n·k/32 rounds. x on the rows: a[row, i]
+lies 4·k bytes apart, 32 sectors; b[i, col] 1; 33. One store of 4 bytes per element of c, or k of them when
+the sum is kept in c.
 
 **block_sum**, 256 threads, 8 warps. `t % (2·stride) == 0`: strides 1 to 16 split all 8 warps (40), 32
 splits 4, 64 two, 128 one: 47. `t < stride`: 128, 64 and 32 fall on warp boundaries; 16, 8, 4, 2 and 1 split
 warp 0: 5. `t == 0` splits warp 0 in both: one more. Bank conflicts: neighbours in `s` lie in neighbouring
-banks, one wavefront a request. ("Exactly" 1: a kernel without shared memory has nothing to count.) With
-`s[2·stride·t]` stride 1 is 2-way, 2 is 4-way, 4, 8 and 16 are 8-way,
-32 is 4-way, 64 is 2-way. Warp instructions: 601 a block; 1,407 with `t % (2·stride) == 0`; about 3,500 when
-one thread of the block adds all 256.
+banks, one wavefront a request. With `s[2·stride·t]` stride 1 is 2-way, 2 is 4-way, 4, 8 and 16 are 8-way,
+32 is 4-way, 64 is 2-way: 105 wavefronts more a block. Warp instructions: 601 a block; 1,407 with `t %
+(2·stride) == 0`; about 3,500 when one thread of the block adds all 256.
 
 **diffuse**: every step writes every cell once, 4·n bytes. Copying the result back after each step writes it
 twice.
@@ -63,7 +64,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from gpulab.checks.builders import LANES, sectors_a_request, sectors_of_neighbours, sectors_of_rows
+from gpulab.checks.builders import LANES, sectors_of_neighbours, sectors_of_rows
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "03"
@@ -200,19 +201,43 @@ def _sectors_of_saxpy(sizes: Sizes) -> float:
     return 3.0 * sectors_of_neighbours(_n(sizes), _n(sizes, "blocks"), lanes)
 
 
-def _sectors_of_image(sizes: Sizes) -> float:
-    return 2.0 * sectors_of_rows(_n(sizes, "rows"), _n(sizes, "cols"))
+def _sectors_loaded_by_saxpy(sizes: Sizes) -> float:
+    """Those of x and y."""
+    return _sectors_of_saxpy(sizes) * 2 / 3
+
+
+def _sectors_of_one_image(sizes: Sizes) -> float:
+    return float(sectors_of_rows(_n(sizes, "rows"), _n(sizes, "cols")))
+
+
+def _sectors_of_both_images(sizes: Sizes) -> float:
+    return 2 * _sectors_of_one_image(sizes)
+
+
+def _sectors_of_factors(sizes: Sizes) -> float:
+    """One sector of a in each round of a warp, and one row of b for each row of c."""
+    m, k, n = (_n(sizes, name) for name in "mkn")
+    return float(m * k * ceil(n / LANES) + m * sectors_of_rows(k, n))
 
 
 def _sectors_of_product(sizes: Sizes) -> float:
-    """One sector of a in each round of a warp, one row of b for each row of c, and c once."""
-    m, k, n = (_n(sizes, name) for name in "mkn")
-    return float(m * k * ceil(n / LANES) + m * sectors_of_rows(k, n) + sectors_of_rows(m, n))
+    return _sectors_of_factors(sizes) + sectors_of_rows(_n(sizes, "m"), _n(sizes, "n"))
 
 
-def _whole_rows(of_whole: float) -> Callable[[Sizes], float]:
-    """A limit on the sectors of a request where a row of the image is whole 128-byte lines."""
-    return lambda sizes: of_whole if _n(sizes, "cols") % LANES == 0 else of_whole + 1
+def _sectors(
+    kind: str, limit: Callable[[Sizes], float], naive: float, points: float, why: str, advice: str
+) -> Budget:
+    """On loads or stores by themselves. `naive` is how many times the limit the obvious kernel moves."""
+    return Budget(
+        metric=f"global_{kind}_sectors",
+        limit=limit,
+        naive=lambda sizes: naive * limit(sizes),
+        points=points,
+        label=f"{kind} sectors",
+        why=why,
+        advice=f"That is {{times}} × what each element once needs. {advice}",
+        case=EVERY,
+    )
 
 
 def _sectors_in_all(
@@ -242,13 +267,15 @@ def _instructions_of_both_paths(sizes: Sizes) -> float:
     return 410.0 * _warps(sizes)
 
 
-def _uniform_branches(sizes: Sizes) -> float:
-    """In percent: all but those of the last warps with anything to do, where they have no whole one's work.
-
-    A warp has two branches, its guard and its path.
-    """
+def _divergent_branches(sizes: Sizes) -> float:
+    """A fiftieth of the warps, and the last ones with anything to do where they have no whole one's work."""
     ragged = 3 if _n(sizes) % THREADS else 0
-    return min(99.0, 100.0 * (1 - ragged / (2 * ceil(_n(sizes) / LANES))))
+    return max(ragged, 0.02 * ceil(_n(sizes) / LANES))
+
+
+def _divergent_branches_of_sums(sizes: Sizes) -> float:
+    """Of each block, and once more for the guards of one that is not full."""
+    return 8.0 * (ceil(_n(sizes) / THREADS) + (_n(sizes) % THREADS > 0))
 
 
 def _one_store_each(sizes: Sizes) -> float:
@@ -307,18 +334,13 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=_saxpy,
         shape=_given_shape,
         budgets=(
-            Budget(
-                metric="global_load_sectors_per_request",
-                limit=lambda sizes: sectors_a_request(_n(sizes)),
-                naive=32.0,
-                points=2.0,
-                label="load sectors",
-                why="32 neighbours are 128 bytes",
-                case=EVERY,
-                advice=(
-                    "Look at one warp in one round of the loop. Which elements do its 32 lanes touch "
-                    "together?"
-                ),
+            _sectors(
+                "load",
+                _sectors_loaded_by_saxpy,
+                8,
+                2.0,
+                "32 neighbours are 4 sectors",
+                "Look at one warp in one round of the loop. Which elements do its 32 lanes touch together?",
             ),
             _sectors_in_all(_sectors_of_saxpy, 1.0, "Is the step of your loop the number of all threads?"),
         ),
@@ -352,33 +374,24 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=_image,
         shape=lambda sizes: _over("rows", "cols", sizes),
         budgets=(
-            Budget(
-                metric="global_load_sectors_per_request",
-                limit=_whole_rows(4.0),
-                naive=32.0,
-                points=1.0,
-                case=EVERY,
-                label="load sectors",
-                why="a row of 32 pixels is 128 bytes",
-                advice=(
-                    "Threads 0, 1, 2 … of a warp differ in x. Are image[…] of x = 0 and of x = 1 neighbours"
-                    " in memory?"
-                ),
+            _sectors(
+                "load",
+                _sectors_of_one_image,
+                8,
+                1.0,
+                "32 pixels of a row are 4 sectors",
+                "Threads 0, 1, 2 … of a warp differ in x. Are image[…] of x = 0 and of x = 1 neighbours in "
+                "memory?",
             ),
-            Budget(
-                metric="global_store_sectors_per_request",
-                limit=_whole_rows(4.0),
-                naive=32.0,
-                points=1.0,
-                case=EVERY,
-                label="store sectors",
-                why="a row of 32 pixels is 128 bytes",
-                advice=(
-                    "The last index of out is the one that runs through memory. Which of x and y should it "
-                    "be?"
-                ),
+            _sectors(
+                "store",
+                _sectors_of_one_image,
+                8,
+                1.0,
+                "32 pixels of a row are 4 sectors",
+                "The last index of out is the one that runs through memory. Which of x and y should it be?",
             ),
-            _sectors_in_all(_sectors_of_image, 1.0, "How many pixels does each of your threads do?"),
+            _sectors_in_all(_sectors_of_both_images, 1.0, "How many pixels does each of your threads do?"),
         ),
         rtol=1e-6,
         hints=(
@@ -430,12 +443,11 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=_blocks_of_256,
         budgets=(
             Budget(
-                metric="branch_efficiency",
-                limit=_uniform_branches,
-                naive=50.0,
-                sense=">=",
+                metric="divergent_branches",
+                limit=_divergent_branches,
+                naive=lambda sizes: ceil(_n(sizes) / LANES),
                 points=1.0,
-                label="branch efficiency",
+                label="divergent branches",
                 why="no warp takes both paths",
                 case=EVERY,
                 advice=(
@@ -484,17 +496,13 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=_product,
         shape=lambda sizes: _over("m", "n", sizes),
         budgets=(
-            Budget(
-                metric="global_load_sectors_per_request",
-                limit=lambda sizes: 2.5 if _n(sizes, "n") % LANES == 0 else 3.0,
-                naive=16.5,
-                points=1.5,
-                case=EVERY,
-                label="load sectors",
-                why="1 for a, 4 for b",
-                advice=(
-                    "In one round of the loop, which elements of a and of b do the 32 lanes of a warp read?"
-                ),
+            _sectors(
+                "load",
+                _sectors_of_factors,
+                33 / 5,
+                1.5,
+                "in each round of a warp 1 for a, 4 for b",
+                "In one round of the loop, which elements of a and of b do the 32 lanes of a warp read?",
             ),
             Budget(
                 metric="global_store_bytes",
@@ -555,11 +563,11 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Budget(
                 metric="divergent_branches",
-                limit=lambda sizes: 8.0 * ceil(_n(sizes) / THREADS),
+                limit=_divergent_branches_of_sums,
                 naive=lambda sizes: 47.0 * ceil(_n(sizes) / THREADS),
                 points=0.5,
                 label="divergent branches",
-                why="8 for each block",
+                why="8 for each block, and 8 where the last is not full",
                 case=EVERY,
                 advice=(
                     "In the first round 128 of 256 threads add. Which 128 should it be, so that whole warps"
@@ -580,17 +588,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
             ),
             Budget(
-                metric="bank_conflict_ways",
-                limit=1.0,
-                naive=3.0,
-                sense="==",
+                metric="bank_conflicts",
+                limit=0.0,
+                naive=lambda sizes: 105.0 * ceil(_n(sizes) / THREADS),
                 points=0.5,
                 label="bank conflicts",
                 why="neighbouring threads, neighbouring words",
                 case=EVERY,
                 advice=(
-                    "Let the block add in s, and neighbouring threads use neighbouring elements of it: then "
-                    "each lane has a bank of its own."
+                    "Let neighbouring threads use neighbouring elements of s: then each lane has a bank of "
+                    "its own."
                 ),
             ),
         ),

@@ -3,17 +3,17 @@
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
 | sectors | sectors(addresses, size) | whole 32-byte sectors move | answers | – | – | 3 |
-| copy | kernel copy(a, b), 1,024 threads | blocked → striped | sectors/request | 32 | 4 | 4 |
+| copy | kernel copy(a, b), 1,024 threads | blocked → striped | load, store sectors | n | n/8 | 4 |
 | | | | sectors in all | – | n/4 | |
-| transpose | kernel transpose(a, out) | a tile turns the walk | load, store sectors/req. | 32 | 4 | 4 |
+| transpose | kernel transpose(a, out) | a tile turns the walk | load, store sectors | n | n/8 | 4 |
 | | | | sectors in all | – | n/4 | |
 | centre | kernel centre(a, out), mended | both barriers of a tiled loop | load bytes/element | 256 | 4 | 2 |
 | | | | store bytes/element | – | 4 | |
-| unpack | kernel unpack(points, xs, ys, zs) | records → columns | load sectors/request | 12 | 4 | 4 |
+| unpack | kernel unpack(points, xs, ys, zs) | records → columns | load sectors | 9·n/8 | 3·n/8 | 4 |
 | | | | sectors in all | 27·n/8 | 3·n/4 | |
 | ways | ways(addresses, size) | 32 banks, words, groups of lanes | answers | – | – | 3 |
 | padded | kernel transpose(a, out) again | a column of padding | sectors in all | 9·n/8 | n/4 | 4 |
-| | | | shared wavefronts/needed | 16.5 | 1 | |
+| | | | shared wavefronts/block | 1,056 | 64 | |
 | blur | kernel blur(a, out), 3 × 3 | a tile with its halo | load bytes/element | 36 | 5.2 | 5 |
 | | | | store bytes/element | – | 4 | |
 | smooth | kernel smooth(a, out), mean of 4 | registers, not local memory | load bytes/element | 16 | 4 | 3 |
@@ -23,24 +23,26 @@
 Derivations, for 4-byte elements and warps of 32:
 
 **copy**: with n elements over 1,024 threads, blocked gives each thread n / 1,024 neighbours; from 8 on
-every lane has a sector of its own: 32. Striped: 32 lanes · 4 B = 128 B = 4 sectors, and 4-byte loads cannot
-do with less. A kernel can have good requests and make too many of them: all blocks copy all of `a`, or the
-lanes of a warp take turns. So the sectors of the whole run have a budget, too: n · 4 B / 32 B loaded and as
-many stored. Where n is no multiple of 1,024 a warp's 32 neighbours may begin within a sector: 5 a request.
-The same budget stands in transpose, unpack and padded; the others count bytes in all.
+every lane has a sector of its own: 32 a request, n in all. Striped: 32 lanes · 4 B = 128 B = 4 sectors, and
+4-byte loads cannot do with less: n · 4 B / 32 B loaded and as many stored. Budgets are on the sum and not on
+sectors a request: that falls with each cheap request that is added, and when the lanes of a warp take turns.
+Loads and stores by themselves may earn a part, the sectors in all everything or nothing. Where n is no
+multiple of 1,024 a warp's 32 neighbours may begin within a sector: 5 a request. The same budgets stand in
+transpose, unpack and padded; the others count bytes in all.
 
 **transpose**: `out[x, y] = a[y, x]` loads along rows (4) and stores down a column, 32 lanes in 32 sectors.
 Through a tile both walk along rows.
 
 **padded**: a tile of 32 × 32 words reads a column with stride 32: all lanes in one bank, 32 wavefronts. The
-write into the tile takes 1, so the mean over both is 16.5. With rows of 33 words it is 1. Without a tile the
-loads move n/8 sectors and the stores n.
+write into the tile takes 1: 33 for each of a block's 32 warps. With rows of 33 words it is 2. Without a tile
+the loads move n/8 sectors and the stores n.
 
 **centre**: without a tile each thread loads all 64 elements of its tile, 256 B per element. With it, 4 B.
 
-**unpack**: the loads of x are 12 B apart, so 32 · 12 B = 384 B = 12 sectors. Staged: 4. Points and
-columns have n · 12 B / 32 B sectors each; a budget on all of them keeps the stores from being scattered to
-save the loads. Scattered, every number is stored into a sector of its own: 3·n/8 + 3·n.
+**unpack**: the loads of x are 12 B apart, so 32 · 12 B = 384 B = 12 sectors, and three times as many for
+all of x, y and z. Staged: 4 for 32 numbers. Points and columns have n · 12 B / 32 B sectors each; a budget
+on all of them keeps the stores from being scattered to save the loads. Scattered, every number is stored
+into a sector of its own: 3·n/8 + 3·n.
 
 **blur**: 9 loads of 4 B against (34 · 10) / (32 · 8) = 1.33 of 4 B for a block of 32 × 8, fewer at the
 edges.
@@ -59,7 +61,7 @@ from functools import partial
 
 import numpy as np
 
-from gpulab.checks.builders import prediction, sectors_a_request, sectors_of_neighbours, sectors_of_rows
+from gpulab.checks.builders import prediction, sectors_of_neighbours, sectors_of_rows
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "04"
@@ -71,6 +73,7 @@ SIDE = 32  # of the square tiles and blocks of the transpositions
 BLUR_BLOCK = (32, 8)
 SMOOTH_BLOCK = 128
 WINDOW = 4  # rows that memory.smooth takes the mean of
+STRIPED = "32 lanes × 4 B = 4 sectors"
 
 
 def blocks(n: int, size: int) -> int:
@@ -214,27 +217,61 @@ def reread_bytes(sizes: Sizes) -> int:
     return 4 * int(sizes["cols"]) * sum(min(row + 1, WINDOW) for row in range(rows))
 
 
+def _elements_sectors(sizes: Sizes) -> int:
+    """The sectors of all elements that the blocks of memory.copy touch once."""
+    return sectors_of_neighbours(int(sizes["n"]), COPY_SHAPE.grid[0])
+
+
 def _copied_sectors(sizes: Sizes) -> int:
-    """The sectors of all elements loaded once and stored once by the blocks of memory.copy."""
-    return 2 * sectors_of_neighbours(int(sizes["n"]), COPY_SHAPE.grid[0])
+    """Of all elements, loaded once and stored once."""
+    return 2 * _elements_sectors(sizes)
+
+
+def _points_sectors(sizes: Sizes) -> int:
+    """The sectors of three numbers a point, loaded once."""
+    n = int(sizes["n"])
+    return sectors_of_neighbours(3 * n, blocks(n, UNPACK_BLOCK))
 
 
 def _unpacked_sectors(sizes: Sizes) -> int:
-    """The sectors of three numbers a point, loaded once and stored once, each column by itself."""
+    """Of the points loaded once, and stored once, each column by itself."""
     n = int(sizes["n"])
-    columns = blocks(n, UNPACK_BLOCK)
-    return sectors_of_neighbours(3 * n, columns) + 3 * sectors_of_neighbours(n, columns)
+    return _points_sectors(sizes) + 3 * sectors_of_neighbours(n, blocks(n, UNPACK_BLOCK))
 
 
-def _whole_rows(length: str) -> Callable[[Sizes], int]:
-    """A limit on the sectors of a request for 32 neighbours: one more where rows begin within a sector."""
-    return lambda sizes: 4 if int(sizes[length]) % SIDE == 0 else 5
+def _rows_sectors(sizes: Sizes) -> int:
+    """The sectors of a matrix that tiles load along its rows."""
+    return sectors_of_rows(int(sizes["rows"]), int(sizes["cols"]))
+
+
+def _turned_rows_sectors(sizes: Sizes) -> int:
+    """Those of the result, along its own rows."""
+    return sectors_of_rows(int(sizes["cols"]), int(sizes["rows"]))
 
 
 def _turned_sectors(sizes: Sizes) -> int:
-    """The sectors of a matrix that tiles load along its rows and store along those of the result."""
-    rows, cols = int(sizes["rows"]), int(sizes["cols"])
-    return sectors_of_rows(rows, cols) + sectors_of_rows(cols, rows)
+    return _rows_sectors(sizes) + _turned_rows_sectors(sizes)
+
+
+def _tile_wavefronts(each: int) -> Callable[[Sizes], int]:
+    """So many wavefronts for each warp of a block that turns a tile."""
+    return lambda sizes: each * SIDE * blocks(int(sizes["rows"]), SIDE) * blocks(int(sizes["cols"]), SIDE)
+
+
+def _sectors(
+    kind: str, limit: Callable[[Sizes], int], points: float, advice: str, naive: int = 8, why: str = ""
+) -> Budget:
+    """On loads or stores by themselves. `naive` is how many times the limit the obvious kernel moves."""
+    return Budget(
+        f"global_{kind}_sectors",
+        limit,
+        points,
+        f"{kind} sectors",
+        naive=lambda sizes: naive * limit(sizes),
+        why=why or STRIPED,
+        case=EVERY,
+        advice=f"That is {{times}} × what each element once needs. {advice}",
+    )
 
 
 def _sectors_in_all(limit: Callable[[Sizes], int], points: float, advice: str = "") -> Budget:
@@ -267,7 +304,6 @@ def _stored_once(points: float) -> Budget:
 TRANSPOSE_CASES = tuple(
     _matrix(*size) for size in ((64, 64), (32, 96), (96, 128), (33, 31), (1, 70), (1025, 33), (0, 5))
 )
-STRIPED = "32 lanes × 4 B = 4 sectors"
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
@@ -305,25 +341,18 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=copy_arguments,
         shape=lambda sizes: COPY_SHAPE,
         budgets=(
-            Budget(
-                "global_load_sectors_per_request",
-                lambda sizes: sectors_a_request(int(sizes["n"])),
+            _sectors(
+                "load",
+                _elements_sectors,
                 0.8,
-                "load sectors",
-                naive=32,
-                why=STRIPED,
-                case=EVERY,
-                advice="Lanes 0 and 1 load at the same moment. How far apart are their elements?",
+                "Lanes 0 and 1 load at the same moment. How far apart are their elements? Is the step of "
+                "your loop the number of all threads?",
             ),
-            Budget(
-                "global_store_sectors_per_request",
-                lambda sizes: sectors_a_request(int(sizes["n"])),
+            _sectors(
+                "store",
+                _elements_sectors,
                 0.8,
-                "store sectors",
-                naive=32,
-                why=STRIPED,
-                case=EVERY,
-                advice="In which order do the 32 lanes of a warp write to `b`?",
+                "In which order do the 32 lanes of a warp write to `b`?",
             ),
             _sectors_in_all(_copied_sectors, 0.8, "Is the step of your loop the number of all threads?"),
         ),
@@ -344,25 +373,18 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=transpose_arguments,
         shape=_grid_2d((SIDE, SIDE)),
         budgets=(
-            Budget(
-                "global_load_sectors_per_request",
-                _whole_rows("cols"),
+            _sectors(
+                "load",
+                _rows_sectors,
                 0.8,
-                "load sectors",
-                naive=32,
-                why=STRIPED,
-                case=EVERY,
-                advice="Which index of `a` changes from one lane to the next? It should be the last one.",
+                "Which index of `a` changes from one lane to the next? It should be the last one.",
             ),
-            Budget(
-                "global_store_sectors_per_request",
-                _whole_rows("rows"),
+            _sectors(
+                "store",
+                _turned_rows_sectors,
                 1.2,
-                "store sectors",
-                naive=32,
-                why="a plain copy needs 4",
-                case=EVERY,
-                advice="Which index of `out` changes from one lane to the next? It should be the last one.",
+                "Which index of `out` changes from one lane to the next? It should be the last one.",
+                why="as many as a plain copy",
             ),
             _sectors_in_all(_turned_sectors, 0.4, "Does a block move tiles that are another block's?"),
         ),
@@ -418,16 +440,12 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=unpack_arguments,
         shape=lambda sizes: Shape((blocks(int(sizes["n"]), UNPACK_BLOCK),), (UNPACK_BLOCK,)),
         budgets=(
-            Budget(
-                "global_load_sectors_per_request",
-                lambda sizes: sectors_a_request(int(sizes["n"])),
+            _sectors(
+                "load",
+                _points_sectors,
                 1.6,
-                "load sectors",
-                naive=12,
-                why=STRIPED,
-                case=EVERY,
-                advice="Lane 0 loads x of point 0. What does lane 1 load, and how many bytes further on is"
-                " that?",
+                "Lane 0 loads x of point 0. What does lane 1 load, and how many bytes further on is that?",
+                naive=3,
             ),
             Budget(
                 "global_sectors",
@@ -487,12 +505,12 @@ EXERCISES: tuple[Exercise, ...] = (
                 advice="Start from your `transpose`: this exercise is about its tile.",
             ),
             Budget(
-                "bank_conflict_ways",
-                1,
+                "shared_wavefronts",
+                _tile_wavefronts(2),
                 1.8,
                 "bank conflicts",
-                naive=16.5,
-                why="1 is none",
+                naive=_tile_wavefronts(33),
+                why="one for each warp that writes the tile, one for each that reads it",
                 case=EVERY,
                 advice="32 lanes read 32 words of one column of the tile. How many words apart are they, "
                 "and in which banks?",

@@ -1,4 +1,4 @@
-# exercise: basics.brighten  fails: sectors in all  says: 12 × what the elements need
+# exercise: basics.brighten  fails: load sectors  says: 12 × what each element once needs
 from numba import float32
 
 from gpulab import cuda

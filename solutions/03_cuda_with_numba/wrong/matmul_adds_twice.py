@@ -1,4 +1,4 @@
-# exercise: basics.matmul  fails: sectors in all  says: how often
+# exercise: basics.matmul  fails: load sectors, sectors in all  says: 2 × what each element once needs
 from numba import float32
 
 from gpulab import cuda

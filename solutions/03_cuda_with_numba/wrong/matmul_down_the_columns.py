@@ -1,4 +1,4 @@
-# exercise: basics.matmul  fails: load sectors  says: 16.5
+# exercise: basics.matmul  fails: load sectors  says: 811,008 sectors
 from numba import float32
 
 from gpulab import cuda

@@ -1,4 +1,4 @@
-# exercise: basics.saxpy  fails: load sectors  says: 32
+# exercise: basics.saxpy  fails: load sectors  says: 196,608 sectors
 from gpulab import cuda
 
 

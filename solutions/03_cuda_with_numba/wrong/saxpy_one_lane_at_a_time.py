@@ -1,4 +1,4 @@
-# exercise: basics.saxpy  fails: sectors in all  says: number of all threads
+# exercise: basics.saxpy  fails: load sectors  says: 8 × what each element once needs
 from gpulab import cuda
 
 

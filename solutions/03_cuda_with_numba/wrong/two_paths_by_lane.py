@@ -1,4 +1,4 @@
-# exercise: basics.two_paths  fails: branch efficiency  says: 50
+# exercise: basics.two_paths  fails: divergent branches  says: 512 branches
 from numba import float32
 
 from gpulab import cuda

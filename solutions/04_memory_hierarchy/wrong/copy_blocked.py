@@ -1,4 +1,4 @@
-# exercise: memory.copy  fails: load sectors  says: 32.0
+# exercise: memory.copy  fails: load sectors  says: 65,536 sectors
 from gpulab import cuda
 
 

@@ -1,4 +1,4 @@
-# exercise: memory.copy  fails: sectors in all  says: 4 × what one copy
+# exercise: memory.copy  fails: load sectors, store sectors, sectors in all  says: 4 × what one copy
 from gpulab import cuda
 
 

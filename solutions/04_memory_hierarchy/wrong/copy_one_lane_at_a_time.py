@@ -1,4 +1,4 @@
-# exercise: memory.copy  fails: sectors in all  says: 8 × what one copy
+# exercise: memory.copy  fails: load sectors  says: 8 × what each element once needs
 from gpulab import cuda
 
 

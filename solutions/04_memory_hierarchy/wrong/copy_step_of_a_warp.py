@@ -1,4 +1,4 @@
-# exercise: memory.copy  fails: sectors in all  says: number of all threads
+# exercise: memory.copy  fails: load sectors  says: number of all threads
 from gpulab import cuda
 
 

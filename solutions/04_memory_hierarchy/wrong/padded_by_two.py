@@ -1,4 +1,4 @@
-# exercise: memory.padded  fails: bank conflicts  says: 1.5
+# exercise: memory.padded  fails: bank conflicts  says: 1,920 wavefronts
 import numpy as np
 
 from gpulab import cuda

@@ -1,4 +1,4 @@
-# exercise: memory.padded  fails: bank conflicts  says: 16.5
+# exercise: memory.padded  fails: bank conflicts  says: 21,120 wavefronts
 import numpy as np
 
 from gpulab import cuda

@@ -1,4 +1,4 @@
-# exercise: memory.transpose  fails: load sectors  says: 32.0
+# exercise: memory.transpose  fails: load sectors  says: 20,480 sectors
 from gpulab import cuda
 
 

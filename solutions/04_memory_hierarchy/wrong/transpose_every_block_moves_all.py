@@ -1,4 +1,4 @@
-# exercise: memory.transpose  fails: sectors in all  says: another block's
+# exercise: memory.transpose  fails: load sectors  says: 20 × what each element once needs
 import numpy as np
 
 from gpulab import cuda

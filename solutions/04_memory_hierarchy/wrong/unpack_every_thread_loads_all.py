@@ -1,4 +1,4 @@
-# exercise: memory.unpack  fails: sectors in all  says: what the points need
+# exercise: memory.unpack  fails: load sectors  says: what each element once needs
 import numpy as np
 
 from gpulab import cuda

@@ -1,4 +1,4 @@
-# exercise: memory.unpack  fails: load sectors  says: 12.0
+# exercise: memory.unpack  fails: load sectors  says: 4,608 sectors
 from gpulab import cuda
 
 

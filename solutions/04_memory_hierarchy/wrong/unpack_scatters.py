@@ -1,4 +1,4 @@
-# exercise: memory.unpack  fails: sectors in all  says: naive
+# exercise: memory.unpack  fails: load sectors, sectors in all  says: what the points need
 from gpulab import cuda
 
 
