@@ -115,7 +115,10 @@ def _to_be_counted(exercise: Exercise, report: Report) -> Report:
     """
     if any(budget.metric == "global_atomics" for budget in exercise.budgets):
         return report
-    launches = [replace(launch, tally=launch.tally.with_atomics_as_accesses()) for launch in report.launches]
+    launches = [
+        replace(each, tally=each.tally.with_atomics_as_accesses(), most_loaded=each.most_asked)
+        for each in report.launches
+    ]
     return replace(report, launches=tuple(launches))
 
 

@@ -272,7 +272,7 @@ gpulab.predict("parallel.warp_atomics", ...)
 # %% [markdown]
 # **Do.** Write `total(a, out)`: `out[0]`, which is 0 before, becomes the sum of `a`: whole numbers, so that the
 # sum is the same in any order. The launch has 8 blocks of 256, whatever the size. **Budget:** each element
-# loaded once, 8 atomics, one barrier. About 16 lines. Sizes include 1, 65,539 and 0.
+# loaded once, 8 atomics, one barrier and no other way to wait. About 16 lines. Sizes include 1, 65,539 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "total", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -775,8 +775,8 @@ gpulab.predict("parallel.rank", ...)
 # **Do.** Write the host function `compact(a, out, count)`: the elements above 0, in order, at the start of `out`,
 # and their number in `count[0]`; both hold zeros before. Device arrays; at most 65,536 elements, so at most 256
 # blocks of 256, and one launch of your `scan` can take their counts. Temporary arrays: `cuda.device_array(blocks,
-# np.int32)`. **Budget:** 8.8 bytes loaded and 2.3 stored for each element, where half are kept; a block for every
-# 256 elements. About 28 lines with two kernels. Sizes include 1, 33, 65,535 and 0.
+# np.int32)`. **Budget:** 8.8 bytes loaded and 2.3 stored for each element, where half are kept; no block loads more
+# than 512 elements twice. About 28 lines with two kernels. Sizes include 1, 33, 65,535 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "compact", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -873,7 +873,7 @@ print("the fullest bins:", counts.copy_to_host()[:8])
 # %% [markdown]
 # **Do.** Write `histogram(values, counts)`: `counts`, 64 zeros before, gets how often each of 0 … 63 occurs in
 # `values`, int32. The launch has 8 blocks of 256. **Budget:** each value loaded once, 64 × 8 global atomics, no
-# atomic conflict, no bank conflict. About 18 lines. Sizes include 1, 5,001 and 0.
+# atomic conflict, no bank conflict, a warp's 32 values at once. About 18 lines. Sizes include 1, 5,001 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "histogram", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1003,8 +1003,9 @@ gpulab.predict("parallel.merge", ...)
 # %% [markdown]
 # **Do.** Write `logsumexp(x, out)`: `out[row] = m + log(s)`, the logarithm of Σ exp(x). A warp for each row, in
 # blocks of 256; rows of any length. Logits lie between −1,000 and 1,000, and some are −∞ (masked); a row of
-# nothing but −∞ has −∞. **Budget:** each logit loaded once; one exponential for each, and 320 for merging 32 lanes,
-# plus 10 %. About 22 lines. Sizes include 3 × 1, 10 × 33 and no rows.
+# nothing but −∞ has −∞. **Budget:** each logit loaded once; the operations of one exponential in float32 for each
+# (13 with the step around it) and of 320 for merging 32 lanes, plus 20 %. In float64 an exponential costs three
+# times as many. About 22 lines. Sizes include 3 × 1, 10 × 33 and no rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}

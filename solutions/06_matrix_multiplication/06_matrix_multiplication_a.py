@@ -187,7 +187,7 @@ gpulab.predict("gemm.tile_words", ...)
 # once for every row of tiles, and doubling T halves the traffic.
 #
 # **Do.** Write `tiled(a, b, c)`. Blocks are (32, 32), x along the columns of C. Outside of a matrix put
-# zeros into the tile. **Budget:** the bytes that tiles of 32 need, 4 sectors per load request, no bank
+# zeros into the tile. **Budget:** the bytes that tiles of 32 need, 4 sectors for each 32 words of them, no bank
 # conflicts. About 15 lines. Sizes include 33 × 70 × 65 (C is 33 × 65), 40 × 5 × 33,
 # and 70 × 0 × 9, whose C is all zeros.
 
@@ -240,7 +240,7 @@ steps["naive"].compare(steps["tiled"])
 # **Do.** Write `column(a, b, c)`. Blocks are (64, 8) and compute 64 × 64 outputs, x along the columns of C.
 # Give the tiles a depth of 8: 64 × 8 of A, 8 × 64 of B. To fill A's, number the threads, t = 64 · ty + tx:
 # thread t loads row t // 8, column t % 8. Thread (tx, ty) computes column tx, rows ty, ty + 8, …, ty + 56.
-# **Budget:** the bytes that tiles of 64 need, 4 sectors per load request, 1.125 shared loads per
+# **Budget:** the bytes that tiles of 64 need, 4 sectors for each 32 words of them, 1.125 shared loads per
 # multiply-add, no local memory. About 25 lines.
 
 
@@ -669,8 +669,8 @@ else:
 # register blocking works for x: eight rows at once share each word of it.
 #
 # **Do.** Write `matvec(a, x, y)`. Blocks are (32, 8), and a block has 64 rows: warp `threadIdx.y` takes
-# eight of them. y comes unset. **Budget:** 4 sectors per load request, and 4.5 bytes loaded per element of A, plus 10 %.
-# About 20 lines. Sizes include 70 × 33, 5 × 0 and 1 × 1000.
+# eight of them. y comes unset. **Budget:** 4 sectors for each 32 words of A and of x, and 4.5 bytes loaded per
+# element of A, plus 10 %. About 20 lines. Sizes include 70 × 33, 5 × 0 and 1 × 1000.
 
 
 # %% nbgrader={"grade": false, "grade_id": "matvec", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -786,7 +786,8 @@ gpulab.predict("gemm.few_blocks", ...)
 # also offer a second kernel that adds the slices in a fixed order, from a **workspace**.
 #
 # **Do.** Write `split_k(a, b, c)`. Blocks are (16, 16), the grid is (tiles across, tiles down, slices):
-# 16 slices, or another number. C comes as zeros. **Budget:** the bytes that tiles of 16 need, and one atomic addition for each output and slice.
+# 16 slices, or another number. C comes as zeros. **Budget:** no block loads more than the
+# tiles of 16 of its slice, and one atomic addition for each output and slice.
 # About 15 lines. Sizes include 33 × 100 × 17: fewer tiles than slices.
 
 

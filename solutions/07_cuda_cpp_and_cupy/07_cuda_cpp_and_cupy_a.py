@@ -105,8 +105,8 @@ gpulab.predict("cpp.offset", ...)
 # %% [markdown]
 # **Do.** Complete `invert`: `out` becomes 255 minus `image` for all `rows` × `cols` elements. The padding of
 # `out` stays as it is. Blocks have 32 × 8 threads, and the grid covers the image. The check names its sizes
-# rows × cols in pitch: in *9 × 33 in 64* the columns 33 to 63 are padding. **Budget:** 1 sector per request,
-# and in all no more sectors than the image has. About 4 lines.
+# rows × cols in pitch: in *9 × 33 in 64* the columns 33 to 63 are padding. **Budget:** as many sectors
+# loaded, and as many stored, as the image has. About 4 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "invert", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -498,7 +498,7 @@ plot.picture(ax, "A fused a² − a² is the error of rounding a², up to one un
 # `float* __restrict__ p` that p is the only way to its memory.
 #
 # **Do.** Complete `two_product`: for doubles, `p[i]` is a · b rounded, `e[i]` is a · b − p, exactly.
-# **Budget:** 3 operations and 16 loaded bytes per element. About 4 lines.
+# **Budget:** 3 operations and 16 loaded bytes per element, 34 instructions for each warp. About 4 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "two_product", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -19,6 +19,8 @@ class PlainCounts(Observer):
     def __init__(self) -> None:
         self.table: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self.guards: dict[int, int] = defaultdict(int)
+        self.loaded: dict[int, int] = defaultdict(int)  # bytes of global loads, by block
+        self.asked: dict[int, int] = defaultdict(int)  # … of loads and atomics
 
     def executed(self, first: int, stop: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         for _, on in warps(lanes, chunk):
@@ -42,6 +44,9 @@ class PlainCounts(Observer):
             addresses = {lane % WARP: int(places[block, lane]) for lane in on}
             self.add(index, "requests", 1)
             self.add(index, "bytes", size * len(on))
+            if access.space == "global" and access.kind != "store":
+                self.asked[int(access.chunk.blocks[block])] += size * len(on)
+                self.loaded[int(access.chunk.blocks[block])] += size * len(on) * (access.kind == "load")
             if access.kind in ("atomic", "reduction"):
                 self.add(index, "conflicts", len(on) - len(set(addresses.values())))
             if access.space == "shared":

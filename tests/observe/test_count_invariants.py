@@ -130,6 +130,8 @@ def drawn(seed: int) -> tuple[tuple, tuple, np.ndarray]:
 def test_counts_are_those_of_a_plain_counter(name, seed):
     grid, block, index = drawn(seed)
     counters, plain = run(name, grid, block, index)
+    assert counters.counts.most_loaded == max(plain.loaded.values(), default=0)
+    assert counters.counts.most_asked == max(plain.asked.values(), default=0)
     for column in COLUMNS:
         if column != "flops":
             found = counters.counts.table[column]
@@ -151,6 +153,7 @@ def test_counts_hang_neither_on_chunks_nor_on_schedules(name, seed):
             (before, simt.warp_serial(seed + 1)),
         ):
             found, _ = run(name, grid, block, index, schedule)
+            assert found.counts.most_asked == expected.counts.most_asked
             for column in COLUMNS:
                 np.testing.assert_array_equal(
                     found.counts.table[column], expected.counts.table[column], err_msg=f"{column} {schedule}"

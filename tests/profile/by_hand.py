@@ -66,6 +66,7 @@ def launch(rows: tuple[Row, ...] = TRANSPOSE, kernel: str = "transpose") -> Laun
         registers=16,
         spill_bytes=0,
         occupancy=Occupancy(64, 64, "warps"),
+        most_loaded=4096,
     )
 
 

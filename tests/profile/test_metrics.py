@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from gpulab.analysis.profile import METRICS, UnknownMetric
+from gpulab import cuda
+from gpulab.analysis.profile import METRICS, UnknownMetric, profile
 from gpulab.analysis.profile.metrics import find_metric
 from gpulab.analysis.profile.report import Metrics
 from gpulab.analysis.profile.tally import Key, Tally
@@ -94,11 +96,25 @@ def test_metrics_of_several_launches_are_those_of_the_sums_and_not_means() -> No
 
 
 def test_bytes_that_a_block_loads_are_those_of_the_launch_where_they_are_most() -> None:
-    """12 blocks that load 96 · 128 floats; then one block that loads them all, in a launch beside it."""
+    """Blocks that load 32 · 32 floats each; then one block that loads all, in a launch beside it."""
     from dataclasses import replace
 
-    assert report()["block_load_bytes"] == 96 * 128 * 4 / 12
-    assert report(launch(), replace(launch(), grid=(1, 1, 1)))["block_load_bytes"] == 96 * 128 * 4
+    assert report()["block_load_bytes"] == 32 * 32 * 4
+    both = report(launch(), replace(launch(), grid=(1, 1, 1), most_loaded=96 * 128 * 4))
+    assert both["block_load_bytes"] == 96 * 128 * 4
+
+
+def test_blocks_that_load_nothing_make_the_busiest_one_no_less_busy() -> None:
+    @cuda.jit
+    def copy_in_one_block(a, out):
+        if cuda.blockIdx.x == 0:
+            for i in range(cuda.threadIdx.x, a.size, 32):
+                out[i] = a[i]
+
+    a = np.ones(96, np.float32)
+    for blocks in (1, 50):
+        seen = profile(copy_in_one_block[blocks, 32], a, np.zeros_like(a))
+        assert seen["block_load_bytes"] == 96 * 4
 
 
 def test_a_fact_that_one_launch_lacks_has_no_value() -> None:
@@ -152,7 +168,36 @@ def test_an_atomic_may_be_counted_as_a_load_and_a_store() -> None:
     )
     found = Metrics(tally.with_atomics_as_accesses(), {})
     assert (found["global_load_sectors"], found["global_store_sectors"]) == (12, 8)
-    assert (found["global_atomics"], found["instructions"]) == (0, 3)
+    assert (found["hand_overs"], found["instructions"]) == (2, 3)
+
+
+def test_an_atomic_addition_of_floats_is_an_operation_on_floats() -> None:
+    @cuda.jit
+    def add_up(a, whole, out, count):
+        i = cuda.grid(1)
+        cuda.atomic.add(out, 0, a[i])
+        cuda.atomic.add(count, 0, whole[i])
+
+    a, whole = np.ones(64, np.float32), np.ones(64, np.int32)
+    seen = profile(add_up[2, 32], a, whole, np.zeros(1, np.float32), np.zeros(1, np.int32))
+    assert seen["flops"] == 64
+    assert seen["hand_overs_per_warp"] == 2
+
+
+def test_lanes_that_take_turns_at_an_address_pass_as_often_as_those_that_meet_there() -> None:
+    @cuda.jit
+    def count(out, turns):
+        s = cuda.shared.array(1, np.int32)
+        for lane in range(32):
+            if cuda.laneid == lane or not turns:
+                cuda.atomic.add(s, 0, 1)
+            if not turns:
+                break
+        out[0] = s[0]
+
+    out = np.zeros(1, np.int32)
+    for turns in (True, False):
+        assert profile(count[1, 32], out, turns)["shared_atomic_passes"] == 32
 
 
 def test_instructions_without_a_source_line_stand_under_line_zero() -> None:

@@ -213,7 +213,12 @@ _TABLE: tuple[Metric, ...] = (
         ncu="smsp__thread_inst_executed_per_inst_executed.ratio",
         blame="divergent_branches",
     ),
-    _sum("flops", "FLOP", "floating-point operations; a fused multiply-add is two", Term("flops")),
+    _sum(
+        "flops",
+        "FLOP",
+        "floating-point operations; a fused multiply-add is two, an atomic addition one",
+        Term("flops"),
+    ),
     _sum(
         "special_functions",
         "operations",
@@ -336,6 +341,19 @@ _TABLE: tuple[Metric, ...] = (
     ),
     _ratio("barriers_per_warp", "barriers", "block barriers that one warp passes", ("barriers", "warps")),
     _sum(
+        "hand_overs",
+        "warp instructions",
+        "block barriers and atomics, by which warps can wait for one another",
+        Term("warps", "barrier"),
+        Term("warps", "atomic"),
+    ),
+    _ratio(
+        "hand_overs_per_warp",
+        "hand-overs",
+        "block barriers and atomics of one warp",
+        ("hand_overs", "warps"),
+    ),
+    _sum(
         "warp_syncs",
         "warp instructions",
         "shuffles, votes, matches and warp barriers",
@@ -358,6 +376,13 @@ _TABLE: tuple[Metric, ...] = (
         "operations",
         "atomic operations of single threads, shared",
         Term("active", "atomic", "shared"),
+    ),
+    _sum(
+        "shared_atomic_passes",
+        "passes",
+        "shared atomics: warp instructions, and one more for each lane that meets another at its address",
+        Term("requests", "atomic", "shared"),
+        Term("conflicts", "atomic", "shared"),
     ),
     _sum(
         "atomic_conflicts",
@@ -404,7 +429,7 @@ _TABLE: tuple[Metric, ...] = (
     Metric(
         "block_load_bytes",
         "B",
-        "bytes of global loads for each block, on average; of the launch where they are most",
+        "bytes of global loads of the block that has most; of the launch where they are most",
         fact="block_load_bytes",
         combine="max",
     ),

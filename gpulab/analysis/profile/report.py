@@ -63,7 +63,8 @@ class Launch:
     """One launch: what ran, what the compiler gave it, what was counted.
 
     `shared_bytes` is static and dynamic shared memory per block; `registers` and `spill_bytes` (per thread)
-    and `occupancy` are None where ptxas was not to be had. `seconds` is the time of the simulation, not of
+    and `occupancy` are None where ptxas was not to be had. `most_loaded` is the bytes of global loads of the
+    block that has most, `most_asked` of loads and atomics. `seconds` is the time of the simulation, not of
     a GPU. `recording` holds the first requests of each memory instruction, for figures.
     """
 
@@ -76,6 +77,8 @@ class Launch:
     registers: int | None = None
     spill_bytes: int | None = None
     occupancy: Occupancy | None = None
+    most_loaded: int = 0
+    most_asked: int = 0
     recording: Recording = field(default_factory=Recording)
 
     @property
@@ -88,7 +91,7 @@ class Launch:
             "blocks": blocks,
             "threads": blocks * threads,
             "warps": blocks * -(-threads // 32),
-            "block_load_bytes": self.tally.total("bytes", "load", "global") / blocks,
+            "block_load_bytes": self.most_loaded,
             "registers": self.registers,
             "shared_bytes": self.shared_bytes,
             "spill_bytes": self.spill_bytes,
@@ -106,6 +109,8 @@ class Launch:
             "registers": self.registers,
             "spill_bytes": self.spill_bytes,
             "occupancy": vars(self.occupancy) if self.occupancy else None,
+            "most_loaded": self.most_loaded,
+            "most_asked": self.most_asked,
             "tally": self.tally.to_list(),
             "recording": self.recording.to_dict(),
         }

@@ -70,14 +70,15 @@ class Tally:
     def with_atomics_as_accesses(self) -> Tally:
         """The same run, with each atomic as the load and the store that it is.
 
-        What is counted for every instruction, such as warps, stays with the load.
+        What is counted for every instruction, such as warps, stays with the atomic.
         """
         others = {key: row for key, row in self.rows.items() if key.kind != "atomic"}
         found = Tally(others)
         for key, row in self.rows.items():
             if key.kind == "atomic":
                 moved = {name: n for name, n in row.items() if name not in OF_ALL_INSTRUCTIONS}
-                found += Tally({replace(key, kind="load"): row})
+                found += Tally({key: {name: row[name] for name in row if name in OF_ALL_INSTRUCTIONS}})
+                found += Tally({replace(key, kind="load"): moved})
                 found += Tally({replace(key, kind="store"): moved})
         return found
 

@@ -116,6 +116,8 @@ class Watch:
             grid=launch.grid,
             block=launch.block,
             tally=Tally.of(seen.counts),
+            most_loaded=seen.counts.most_loaded,
+            most_asked=seen.counts.most_asked,
             seconds=seen.stopwatch.seconds,
             shared_bytes=shared,
             registers=used.registers,

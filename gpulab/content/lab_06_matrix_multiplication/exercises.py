@@ -3,22 +3,24 @@
 | exercise | asks for a kernel in blocks of | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
 | tiled | (32, 32): tiled(a, b, c) | a tile of each factor | load bytes | 8·m·n·k | tiles of 32 | 4 |
+| | | | load sectors | – | tiles of 32 | |
+| | | | shared wavefronts/FMA | – | 2.06/32 | |
 | column | (64, 8): column(a, b, c) | eight outputs a thread | load bytes | 8·m·n·k | tiles of 64 | 4 |
-| | | | load sectors/req. | 18 | 4 | |
+| | | | load sectors | 4.5 × good | tiles of 64 | |
 | | | | shared loads/FMA | 2 | 1.125 | |
 | | | | local bytes | – | 0 | |
 | blocked | (8, 8): blocked(a, b, c) | 8 × 8 outputs a thread | load bytes | 8·m·n·k | tiles of 64 | 6 |
 | | | | shared loads/FMA | 2 | 0.25 | |
 | | | | local bytes | – | 0 | |
-| | | | bank conflicts (ways) | 7/3 | 1 | |
+| | | | shared wavefronts/warp FMA | 0.66 | 0.28 | |
 | wide | (8, 8): wide(a, b, c) | two floats at a time | load requests | with 4 B | half | 5 |
 | | | | shared requests/warp FMA | 0.25 | 0.125 | |
-| staged | (32, 32): staged(a, b, c), mended | two buffers | barriers/warp | k/16 | k/32 + 1 | 3 |
+| staged | (32, 32): staged(a, b, c), mended | two buffers | hand-overs/warp | k/16 | k/32 + 1 | 3 |
 | | | | load bytes | 8·m·n·k | tiles of 32 | |
-| matvec | (32, 8): matvec(a, x, y) | the matrix is read once | load sectors/req. | 16.5 | 4 | 5 |
+| matvec | (32, 8): matvec(a, x, y) | the matrix is read once | load sectors | m·k | m·k/4 | 5 |
 | | | | load bytes | 8·m·k | 4.5·m·k | |
 | batched | (16, 16): batched(a, b, c) | many small products | load bytes | 8·n³ each | 8·n² each | 3 |
-| split_k | (16, 16): split_k(a, b, c) | slices of a long sum | load bytes | 8·m·n·k | tiles of 16 | 4 |
+| split_k | (16, 16): split_k(a, b, c) | slices of a long sum | busiest block | k columns | its slice | 4 |
 | | | | atomic additions | m·n·k | m·n·slices | |
 
 Part B, in CUDA C++; factors are float16, sums float32:
@@ -30,7 +32,7 @@ Part B, in CUDA C++; factors are float16, sums float32:
 | lanes | (32,): lanes(x, w, y, m, k, n) | who holds what in mma.sync | load requests/mma | 12 | 6 | 5 |
 | tiles | (32, 4): tiles(a, b, c, m, k, n) | fragments from tiles | load bytes | m·n·k/4 | m·n·k/16 | 6 |
 | | | | shared bytes/FMA | 1/4 | 1/8 | |
-| | | | bank conflicts (ways) | 7/4 | 1 | |
+| | | | shared wavefronts/16³ FMA | 14 | 8 | |
 | steady | (32,): steady(a, b, c, m, k, n), mended | wide sums | instructions/warp FMA | 1 | 1/4 | 3 |
 
 "Remembered by" is blocked at 256³: shared loads per FMA 2 → 0.25, global load sectors 2.62 M → 65.5 K.
@@ -50,26 +52,36 @@ sectors, T = 64 half of that, 65,536.
 of a column share the word of b: (1 + 8) / 8 = 1.125. 8 × 8 outputs share 8 words of each: 16 / 64 = 0.25.
 The budgets are on bytes: 4 · that · m·n·k.
 
-**column, sectors**: 32 lanes down a column of a touch 32 sectors, along a row of b 4: (32 + 4) / 2 = 18.
+**Sectors and wavefronts** have budgets on their sums. A mean over requests falls with each cheap one that
+is added, and when the lanes of a warp take turns.
 
-**blocked, bank conflicts**: a warp is 8 threads wide and 4 high. A tile of a with rows of 8 words: if
-thread row ty has rows ty, ty + 8, … the four words that a warp reads are 8 words apart: 4 banks. If it has
-8·ty … 8·ty + 7, they are 64 words apart: one bank, 4-way. A round of 8 steps has 64 requests for a, 64 for b
-and 16 stores of a warp: (4 · 64 + 64 + 16) / 144 = 7/3.
+**column, sectors**: 32 lanes down a column of a touch 32 sectors, along a row of b 4: (32 + 4) / (4 + 4) =
+4.5 times as many.
+
+**tiled, wavefronts**: a warp stores a word of each tile a round and loads 2 for each of 32 steps: 66 for
+32² · 32 multiply-adds of 32 warps.
+
+**blocked, wavefronts**: a warp is 8 threads wide and 4 high. A tile of a with rows of 8 words: if thread
+row ty has rows ty, ty + 8, … the four words that a warp reads are 8 words apart: 4 banks. If it has 8·ty …
+8·ty + 7, they are 64 words apart: one bank, 4-way. A round of 8 steps has 64 requests for a, 64 for b and
+16 stores of a warp: 144 wavefronts, or 4 · 64 + 64 + 16 = 336, for 1,024 multiply-adds of a warp twice.
 
 **wide**: 8 bytes a lane instead of 4 halve the requests that move the same bytes: load bytes / (8 · 32), and
 m·n·k/32 · 0.125 from shared memory. Wavefronts stay: 32 lanes with 8 bytes are served in two halves.
 
 **staged**: one barrier before the loop and one in each of ⌈k/32⌉ rounds; with one buffer two in each.
+Hand-overs are barriers and atomics, by which warps can wait, too.
 
-**matvec**: a thread per row: lanes are rows apart, 32 sectors, and x one: 16.5. A warp along a row: 4 and 4.
-It loads a and, for each row, x again: 8·m·k bytes. Eight rows share a word of x: 4·m·k·(1 + 1/8).
+**matvec**: a thread per row: lanes are rows apart, 32 sectors, one for each element of a. A warp along a
+row: 4 and 4. It loads a and, for each row, x again: 8·m·k bytes. Eight rows share a word of x: 4·m·k·(1 +
+1/8).
 
 **batched**: n × n products in a block each. Each element once is 2 · 4 · n² bytes; from global memory n
 times as much.
 
 **split_k**: slices of k by blockIdx.z, one atomic addition for each output and slice; one for each FMA when
-the sum is kept in c.
+the sum is kept in c. The busiest block loads two tiles for each round of its slice; one that does all
+slices, while the others add zeros, loads 16 times as much.
 
 **fragments**: a warp's product of 16 × 16 × 16 loads 2 · 512 bytes for 16³ multiply-adds: m·n·k/4 bytes. If
 each multiply-add loaded its factors it would be 4·m·n·k. One multiply-add for each lane is one instruction
@@ -80,11 +92,11 @@ room.
 **lanes**: an m16n8k16 takes 4 registers of two halves of A and 2 of B from each lane: 6 requests of 4 bytes a
 lane, or 12 of 2 bytes.
 
-**tiles**: tiles of 64 × 64 outputs: 2 · 64 halves of each step along k for 64² multiply-adds. A warp has 32 ×
-32 of them, so four fragments of 512 bytes serve 32 · 32 · 16 multiply-adds: 1/8 byte each; loaded anew for
-each product it is 1/4. Rows of 64 halves are 32 words, so 16 rows of 8 words lie in banks 0 to 7: 16 passes
-where 4 would do. A step of 16 has 8 fragments of each factor and 64 requests to fill the tiles: (8 · 16 + 8 ·
-4 + 64) / (16 · 4 + 64) = 7/4.
+**tiles**: tiles of 64 × 64 outputs: 2 · 64 halves of each step along k for 64² multiply-adds. A warp has 32
+× 32 of them, so four fragments of 512 bytes serve 32 · 32 · 16 multiply-adds: 1/8 byte each; loaded anew
+for each product it is 1/4. Rows of 64 halves are 32 words, so 16 rows of 8 words lie in banks 0 to 7: 16
+passes where 4 would do. A step of 16 has 8 fragments of each factor and 64 requests to fill the tiles: (8 ·
+16 + 8 · 4 + 64) / (16 · 4 + 64) = 7/4.
 
 **steady**: as fragments; with float16 sums the relative error passes 0.1 % at k = 256.
 
@@ -267,6 +279,48 @@ def matvec_bytes(sizes: Sizes) -> int:
     return int(1.1 * 4 * k * (m + 8 * max(1, tiles(m, MATVEC_ROWS))))
 
 
+def sectors(count: int) -> int:
+    """The most of so many neighbours, eight at a time; where a row is not whole they begin within one."""
+    return tiles(count, 8) * (1 if count % 8 == 0 else 2)
+
+
+def tile_sectors(tile: int) -> Callable[[Sizes], int]:
+    """As `tile_bytes`, in sectors."""
+
+    def count(sizes: Sizes) -> int:
+        m, k, n = (_n(sizes, name) for name in "mkn")
+        return m * sectors(k) * max(1, tiles(n, tile)) + k * sectors(n) * max(1, tiles(m, tile))
+
+    return count
+
+
+def column_naive(sizes: Sizes) -> float:
+    """A tile of a filled down its columns: 32 sectors where 4 would do."""
+    return 4.5 * tile_sectors(LARGE)(sizes)
+
+
+def tile_rounds(sizes: Sizes) -> int:
+    """Rounds of all blocks that go along k in tiles of 32."""
+    m, k, n = (_n(sizes, name) for name in "mkn")
+    return max(1, tiles(m, TILE)) * max(1, tiles(n, TILE)) * tiles(k, TILE)
+
+
+def matvec_sectors(sizes: Sizes) -> int:
+    """A row of a and x for each row, or x for each of the eight warps of a block."""
+    m, k = _n(sizes, "m"), _n(sizes, "k")
+    return m * sectors(k) + max(m, 8 * max(1, tiles(m, MATVEC_ROWS))) * sectors(k)
+
+
+def slice_bytes(sizes: Sizes) -> int:
+    """Bytes of the tiles of 16 × 16 in one of the slices."""
+    return 8 * SMALL**2 * tiles(tiles(_n(sizes, "k"), SMALL), _n(sizes, "slices"))
+
+
+def whole_bytes(sizes: Sizes) -> int:
+    """As `slice_bytes`, where a block does all slices."""
+    return 8 * SMALL**2 * tiles(_n(sizes, "k"), SMALL)
+
+
 def half_tile_bytes(tile: int) -> Callable[[Sizes], int]:
     """As `tile_bytes`, for float16."""
     return lambda sizes: tile_bytes(tile)(sizes) // 2
@@ -289,16 +343,20 @@ def _loaded(tile: int, points: float, advice: str) -> Budget:
     )
 
 
-def _in_order(points: float, advice: str, naive: float | None = None, ragged: int = 5) -> Budget:
-    """`ragged` where a row may begin within a sector."""
+def _in_order(
+    points: float,
+    of: Callable[[Sizes], float],
+    advice: str,
+    naive: Callable[[Sizes], float] | None = None,
+) -> Budget:
     return Budget(
-        "global_load_sectors_per_request",
-        lambda sizes: ragged if any(_n(sizes, name) % 8 for name in "kn" if name in sizes) else 4,
+        "global_load_sectors",
+        of,
         points,
         "load sectors",
         naive=naive,
-        why="32 lanes × 4 B",
-        advice=advice,
+        why="32 lanes × 4 B = 4 sectors",
+        advice=f"That is {{times}} × what loads along the rows need. {advice}",
         case=EVERY,
     )
 
@@ -315,14 +373,20 @@ def _no_local(points: float) -> Budget:
     )
 
 
-def _no_conflicts(points: float, advice: str, naive: float | None = None) -> Budget:
+def _no_conflicts(
+    points: float,
+    of: Callable[[Sizes], float],
+    advice: str,
+    naive: Callable[[Sizes], float] | None = None,
+) -> Budget:
+    """A tenth more wavefronts than `of`, which has no conflict."""
     return Budget(
-        "bank_conflict_ways",
-        1,
+        "shared_wavefronts",
+        lambda sizes: 1.1 * of(sizes),
         points,
         "bank conflicts",
         naive=naive,
-        why="1 is none",
+        why="as many as without a conflict, and a tenth",
         case=EVERY,
         advice=advice,
     )
@@ -344,9 +408,14 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=_over_tiles(TILE, (TILE, TILE)),
         budgets=(
             _loaded(TILE, 1.6, "How many threads of a block load the same element of a?"),
-            _in_order(0.4, "Which index of the array changes from lane to lane? It should be the last one."),
+            _in_order(
+                0.4,
+                tile_sectors(TILE),
+                "Which index of the array changes from lane to lane? It should be the last one.",
+            ),
             _no_conflicts(
                 0.4,
+                lambda sizes: 32 * (2 * TILE + 2) * tile_rounds(sizes),
                 "In the loop over the tile, which words do the 32 lanes of a warp read, and in which banks?",
             ),
         ),
@@ -374,9 +443,9 @@ EXERCISES: tuple[Exercise, ...] = (
             _loaded(LARGE, 0.6, "Is a tile 64 rows of a and 64 columns of b?"),
             _in_order(
                 0.4,
+                tile_sectors(LARGE),
                 "When a tile is filled, does the last index change from lane to lane?",
-                naive=18,
-                ragged=7,
+                naive=column_naive,
             ),
             Budget(
                 "shared_load_bytes",
@@ -424,9 +493,10 @@ EXERCISES: tuple[Exercise, ...] = (
             _no_local(0.6),
             _no_conflicts(
                 0.8,
+                whole_tiles(lambda sizes: 288 / 64**2 / 8 * multiply_adds(sizes)),
                 "A warp is 8 threads wide and 4 high. Which words of that tile do its lanes read or write "
                 "together, and how many words lie between its four thread rows?",
-                naive=7 / 3,
+                naive=whole_tiles(lambda sizes: 672 / 64**2 / 8 * multiply_adds(sizes)),
             ),
         ),
         rtol=1e-4,
@@ -484,6 +554,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _no_local(0.2),
             _no_conflicts(
                 0.4,
+                whole_tiles(lambda sizes: 288 / 64**2 / 8 * multiply_adds(sizes)),
                 "Take 16 lanes at a time: how many words lie between the pairs that they read or write "
                 "together?",
             ),
@@ -511,7 +582,7 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=_over_tiles(TILE, (TILE, TILE)),
         budgets=(
             Budget(
-                "barriers_per_warp",
+                "hand_overs_per_warp",
                 barriers(1, 1),
                 1,
                 "barriers",
@@ -545,8 +616,9 @@ EXERCISES: tuple[Exercise, ...] = (
         budgets=(
             _in_order(
                 1.8,
+                matvec_sectors,
                 "Lanes 0 and 1 load at the same moment. How far apart are their elements of a?",
-                naive=16.5,
+                naive=lambda sizes: _n(sizes, "m") * _n(sizes, "k"),
             ),
             Budget(
                 "global_load_bytes",
@@ -618,7 +690,16 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=sum_arguments,
         shape=_over_tiles(SMALL, (SMALL, SMALL), sliced=True),
         budgets=(
-            _loaded(SMALL, 1.2, "Does a block load the slice of another block, too?"),
+            Budget(
+                "block_load_bytes",
+                slice_bytes,
+                1.2,
+                "loaded by a block",
+                naive=whole_bytes,
+                why="tiles of 16 × 16 of its slice",
+                case=EVERY,
+                advice="That is {times} × what a slice needs. Does a block load that of another block, too?",
+            ),
             Budget(
                 "global_atomics",
                 lambda sizes: _n(sizes, "slices") * _n(sizes, "m") * _n(sizes, "n"),
@@ -744,9 +825,10 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             _no_conflicts(
                 0.8,
+                whole_tiles(lambda sizes: 128 / 64**2 / 16 * multiply_adds(sizes), FRAGMENT),
                 "How many words is a row of that tile? Which banks do 8 words of each of 16 rows lie in, and "
                 "which do 32 lanes that fill it write to?",
-                naive=7 / 4,
+                naive=whole_tiles(lambda sizes: 224 / 64**2 / 16 * multiply_adds(sizes), FRAGMENT),
             ),
         ),
         rtol=1e-3,

@@ -2,7 +2,8 @@
 
 | exercise | asks for | teaches | counted | naive | good | points |
 |---|---|---|---|---|---|---|
-| cpp.invert | kernel (image, out, rows, cols, pitch) | pointers, padded rows | sectors/request | 8 | 1 | 4 |
+| cpp.invert | kernel (image, out, rows, cols, pitch) | padded rows | load sectors | 8 × good | a row's | 4 |
+| | | | store sectors | 8 × good | a row's | |
 | | | | sectors in all | – | 2·rows·⌈cols/32⌉ | |
 | cpp.scale | host (x, factor), three types | templates, typed scalars | launches | – | 1 | 4 |
 | | | | bytes/element | – | 2·itemsize | |
@@ -10,6 +11,7 @@
 | | | | sectors in all | – | n/4 | |
 | cpp.mix | mix(ptx) → counts | reading PTX | answers | – | – | 3 |
 | cpp.two_product | kernel (a, b, p, e, n) | the fused multiply-add | flops/element | 17 | 3 | 3 |
+| | | | instructions/warp | 42 | 28 | |
 | | | pointers that may alias | bytes loaded/element | 32 | 16 | |
 | cpp.shuffle | kernel (a, out, n, step), mended | 32-bit products overflow | – | – | – | 2 |
 
@@ -17,7 +19,7 @@ Derivations:
 
 **invert**: bytes, so a warp along a row asks for 32 B, which is one sector because rows start at multiples of
 32 (the pitch is one). Walking its 32 × 8 block column by column, a warp's 32 lanes lie in 4 columns of 8
-rows: 8 sectors. A row of `cols` elements has ⌈cols/32⌉ sectors, loaded once and stored once.
+rows: 8 sectors a request. A row of `cols` elements has ⌈cols/32⌉ sectors, loaded once and stored once.
 
 **scale**: each element is read once and written once.
 
@@ -93,9 +95,19 @@ def invert_shape(sizes: Sizes) -> Shape:
     return Shape((blocks(int(sizes["cols"]), TILE[0]), blocks(int(sizes["rows"]), TILE[1])), TILE)
 
 
+def image_sectors(sizes: Sizes) -> int:
+    """Every sector with an element of the image."""
+    return int(sizes["rows"]) * -(-int(sizes["cols"]) // 32)
+
+
 def invert_sectors(sizes: Sizes) -> int:
-    """Every sector with an element of the image, loaded once and stored once."""
-    return 2 * int(sizes["rows"]) * -(-int(sizes["cols"]) // 32)
+    """Loaded once and stored once."""
+    return 2 * image_sectors(sizes)
+
+
+def column_sectors(sizes: Sizes) -> int:
+    """Where a warp takes columns of its block: 8 sectors for one."""
+    return 8 * image_sectors(sizes)
 
 
 def typed(n: int, dtype: str) -> Case:
@@ -224,21 +236,21 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=invert_shape,
         budgets=(
             Budget(
-                "global_load_sectors_per_request",
-                1,
+                "global_load_sectors",
+                image_sectors,
                 0.8,
                 "load sectors",
-                naive=8,
+                naive=column_sectors,
                 why="32 lanes × 1 B = 1 sector",
                 advice="Lanes differ in `threadIdx.x`. By how many bytes do their addresses differ?",
                 case=EVERY,
             ),
             Budget(
-                "global_store_sectors_per_request",
-                1,
+                "global_store_sectors",
+                image_sectors,
                 0.8,
                 "store sectors",
-                naive=8,
+                naive=column_sectors,
                 why="32 lanes × 1 B = 1 sector",
                 advice="Lanes differ in `threadIdx.x`. By how many bytes do their addresses differ?",
                 case=EVERY,
@@ -367,9 +379,19 @@ EXERCISES: tuple[Exercise, ...] = (
         shape=lambda sizes: _blocks_of(blocks(_n(sizes), BLOCK)),
         budgets=(
             Budget(
+                "instructions",
+                lambda sizes: 34 * BLOCK // 32 * blocks(_n(sizes), BLOCK),
+                0.4,
+                "instructions",
+                why="34 for each warp",
+                advice="Integers can do it, too, at a price. Which single instruction rounds a product and "
+                "a sum only once?",
+                case=EVERY,
+            ),
+            Budget(
                 "flops",
                 lambda sizes: 3 * _n(sizes),
-                1,
+                0.6,
                 "operations",
                 naive=lambda sizes: 17 * _n(sizes),
                 why="1 for p, 2 for e",

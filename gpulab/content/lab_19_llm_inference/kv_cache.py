@@ -523,6 +523,15 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=split_arguments,
         budgets=(
             Budget(
+                "global_load_bytes",
+                lambda s: int(1.25 * split_bytes(s)),
+                2,
+                "loaded bytes",
+                naive=lambda s: split_bytes(s, 1),
+                why="keys and values once, q and the parts' results",
+                advice="16 query heads want the same keys. How many of your blocks load them?",
+            ),
+            Budget(
                 "block_load_bytes",
                 lambda s: int(1.25 * part_bytes(s)),
                 1,
@@ -531,15 +540,6 @@ EXERCISES: tuple[Exercise, ...] = (
                 why="a part's keys, values and queries",
                 advice="Which axis of the grid says which part a block computes? How many rows does a block "
                 "merge?",
-            ),
-            Budget(
-                "global_load_bytes",
-                lambda s: int(1.25 * split_bytes(s)),
-                2,
-                "loaded bytes",
-                naive=lambda s: split_bytes(s, 1),
-                why="keys and values once, q and the parts' results",
-                advice="16 query heads want the same keys. How many of your blocks load them?",
             ),
         ),
         rtol=3e-3,  # weights are rounded to float16

@@ -94,6 +94,8 @@ class Counters(Observer):
         self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
         self._fragment: list[Array] = []  # the addresses of a matrix, as far as they have come
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
+        # Bytes of loads, and of loads and atomics, of each block of a chunk, by the chunk's id.
+        self._asked: dict[int, tuple[Chunk, Array]] = {}
 
     def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         assert isinstance(program, Program)
@@ -125,6 +127,8 @@ class Counters(Observer):
 
     def access(self, access: Access) -> None:
         index, table = access.index, self._table
+        if access.space == "global" and access.kind != "store":
+            self._ask(access)
         if is_fragment(access.instruction):
             self._element(access)
             return
@@ -141,6 +145,19 @@ class Counters(Observer):
             rows, lanes = _together(access.address, access.lanes, access.chunk)
             apart = int(patterns.distinct(rows, lanes).sum()) * _times(len(rows), access.chunk)
             table["conflicts"][index] += threads - apart
+
+    def _ask(self, access: Access) -> None:
+        """The bytes of an access for each of its blocks."""
+        chunk, lanes = access.chunk, access.lanes
+        if id(chunk) not in self._asked:
+            self._asked[id(chunk)] = chunk, np.zeros((2, chunk.blocks.size), np.int64)
+        asked = self._asked[id(chunk)][1]
+        if access.kind != "load":
+            asked = asked[1:]
+        if lanes is None:
+            asked += chunk.lanes_per_block * access.size
+        else:
+            asked += lanes.sum(axis=1) * (chunk.lanes_per_block // lanes.shape[1] * access.size)
 
     def _element(self, access: Access) -> None:
         """An element that each lane moves of a matrix; they come one after the other.
@@ -212,6 +229,7 @@ class Counters(Observer):
             table,
             self._grid,
             self._block,
+            *(max((int(asked[i].max()) for _, asked in self._asked.values()), default=0) for i in (0, 1)),
         )
 
     def _size(self, lanes: Array | None, chunk: Chunk) -> tuple[int, int]:

@@ -40,6 +40,8 @@ class Counts:
     table: dict[str, np.ndarray]
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
+    most_loaded: int = 0  # bytes of global loads of the block that has most
+    most_asked: int = 0  # … of loads and atomics
 
     def total(self, column: str, kind: str | None = None, space: str | None = None) -> int:
         """Sum of a column over all instructions of a kind and a space (None means any)."""

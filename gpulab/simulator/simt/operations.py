@@ -105,8 +105,18 @@ def flops(instruction: Instruction) -> float:
         shape = matrix_shape(instruction)
         integer = bool({"s8", "u8", "s4", "u4", "b1"} & set(instruction.parts))
         return 0 if shape is None or integer else 2 * shape[0] * shape[1] * shape[2] / 32
+    if instruction.parts[0] in ("atom", "red"):
+        return _atomic_flops(instruction)
     meaning = operation(instruction)
     return meaning.flops if meaning is not None else 0
+
+
+def _atomic_flops(instruction: Instruction) -> int:
+    """Additions of an atomic on floats, each as one by `add`."""
+    parts = instruction.parts
+    if "add" not in parts or not parts[-1].startswith(("f", "bf")):
+        return 0
+    return (2 if parts[-1].endswith("x2") else 1) * next((n for n in (2, 4, 8) if f"v{n}" in parts), 1)
 
 
 # ---- builders: how a family of opcodes becomes an operation --------------------------------------

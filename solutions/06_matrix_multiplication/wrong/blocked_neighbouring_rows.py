@@ -1,4 +1,4 @@
-# exercise: gemm.blocked  fails: bank conflicts  says: 2.33
+# exercise: gemm.blocked  fails: bank conflicts  says: 32,256 wavefronts
 import numpy as np
 
 from gpulab import cuda

@@ -1,4 +1,4 @@
-# exercise: gemm.tiled  fails: bank conflicts  says: 1.47
+# exercise: gemm.tiled  fails: bank conflicts  says: 186,240 wavefronts
 import numpy as np
 
 from gpulab import cuda

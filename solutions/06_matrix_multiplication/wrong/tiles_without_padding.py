@@ -1,4 +1,4 @@
-# exercise: gemm.tiles  fails: bank conflicts  says: 1.75
+# exercise: gemm.tiles  fails: bank conflicts  says: 5,376 wavefronts
 from gpulab import cupy as cp
 
 tiles = cp.RawKernel(

@@ -1,4 +1,4 @@
-# exercise: cpp.invert  fails: sectors in all  says: 8,192 sectors
+# exercise: cpp.invert  fails: load sectors  says: 4,096 sectors
 from gpulab import cupy as cp
 
 invert = cp.RawKernel(
