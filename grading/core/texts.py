@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
+
+from gpulab.foundation.strict import clean
 
 # A file that is no notebook.
 NO_JSON = "notebook is not JSON (line {line})"
@@ -62,22 +63,6 @@ NOT_REACHED = "not reached: {why} in {where}"
 # While replaying.
 BAD_TRACE = "what was recorded cannot be replayed: {why}"
 NO_RECORD = "nothing was recorded at {case}"
-OTHER_BUFFERS = "the arrays recorded at {case} are not those of the exercise"
-OTHER_SHAPE = "the launch recorded at {case} is not the one of the exercise: grid {grid}, block {block}"
-OTHER_GPU = "`{kernel}` was compiled for compute capability {cc}; exercises are judged on {gpu}"
-TOO_MANY_UPLOADS = (
-    "uploads {size:,} bytes from the host at {case}; "
-    "at most {limit:,} are allowed, so a kernel must compute it"
-)
-TOO_MANY_CONSTANTS = (
-    "`{kernel}` brings {size:,} bytes of constants; "
-    "at most {limit:,} are allowed, so a kernel must compute it"
-)
-UNDECIDED = (
-    "the result at {case} depends on what stood in memory before the run: "
-    "{array}[{index}] was right once and is {got} the next time. "
-    "Is every element written, and nothing read before it is written?"
-)
 REPLAY_STOPPED = (
     "the replay was stopped after {seconds:.3g} s of processor time; does a kernel end at every size?"
 )
@@ -140,16 +125,6 @@ WORKERS_DIED = "several workers died while they judged it, or were killed; grade
 
 AGAIN = "Verdicts so far are stored: mend it and run the same command again"
 STOPPED_BY_HAND = "stopped; nothing is lost: the same command goes on where it was"
-
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
-)
-
-
-def clean(text: object, limit: int = 300) -> str:
-    """A learner's string, fit for a terminal and a table: no control characters, one line, not too long."""
-    line = " ".join(_CONTROL.sub("", str(text)).encode("utf-8", "replace").decode().split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def wrap(text: str, width: int = 70) -> list[str]:
