@@ -19,6 +19,7 @@ from nbgrader.api import Gradebook
 from gpulab import cuda
 from gpulab.checks import find, registry
 from gpulab.checks.checking import examine
+from gpulab.checks.spec import Answer
 from grading.core import sandbox
 from grading.core.course import Course
 from grading.core.sandbox import Limits
@@ -183,7 +184,8 @@ def test_the_table_is_right_for_whoever_judges_on_public_contents() -> None:
     exercise = find("memory.copy")
     small = tuple(c for c in exercise.cases if c.sizes["n"] == 1023)
     public = dataclasses.replace(exercise, cases=small, budgets=())
-    assert examine(public, names["copy"], registry.reference("memory.copy"))[0].state == "pass"
+    answer = Answer(public, names["copy"], registry.reference("memory.copy"))
+    assert examine(answer)[0].state == "pass"
 
 
 def test_ctrl_c_ends_recordings_and_replays_at_once(needs_sandbox: None, school: Class) -> None:
