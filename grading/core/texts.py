@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from gpulab.foundation.strict import clean
 
@@ -13,7 +14,10 @@ TOO_LARGE = "notebook is {size:,} bytes; at most {limit:,} are read"
 NOT_A_FILE = "{name} is not a regular file"
 UNREADABLE = "{name} cannot be read: {why}"
 NO_SOLUTION_CELL = "no solution cell of {lab} left in {name}"
-NO_LAB = "no notebook of {lab} in it (expected {expected})"
+NO_LAB = "no notebook {expected} was handed in; found: {found}"
+NOTHING_ELSE = "no file at all"
+STRAY = "not a notebook, and its name is not the id of anybody on the roster"
+PART_MISSING = "{name}.ipynb was not handed in, which counts as 0 points"
 UNKNOWN_STUDENT = "not on the roster ({roster}); add the id there and grade again"
 UNKNOWN_SENDER = (
     "nobody on the roster ({roster}) has the number {key} in the column '{lms}', nor alone that name; "
@@ -125,6 +129,12 @@ WORKERS_DIED = "several workers died while they judged it, or were killed; grade
 
 AGAIN = "Verdicts so far are stored: mend it and run the same command again"
 STOPPED_BY_HAND = "stopped; nothing is lost: the same command goes on where it was"
+
+
+def some(names: Sequence[str], most: int = 12) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def wrap(text: str, width: int = 70) -> list[str]:

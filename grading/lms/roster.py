@@ -40,6 +40,14 @@ class Student:
     section: str = ""
     handed_in: str = ""  # when, as it was written: `late.moment` reads it
 
+    @property
+    def first_and_last(self) -> tuple[str, str]:
+        """``Doe, Jane`` and ``Jane Doe`` as nbgrader keeps names."""
+        last, comma, first = self.name.partition(",")
+        if not comma:
+            first, _, last = self.name.rpartition(" ")
+        return first.strip(), last.strip()
+
 
 @dataclass(frozen=True)
 class Sender:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from grading.core import texts
 from grading.core.verdicts import ExerciseVerdict
+from grading.lms import final
 from grading.lms.classroom import ClassResult
 from grading.lms.similar import Pair
 
@@ -71,13 +72,17 @@ def show(console: Console, result: ClassResult) -> None:
         console.print(Text(line))
     for line in _frequent(result):
         console.print(Text(line))
-    if result.missing:
-        console.print(Text(_nothing_from(result.missing)))
+    if missing := [each.who.id for each in result.table if each.state == final.MISSING]:
+        console.print(Text(f"nothing from {len(missing)} on the roster: {texts.some(missing)}"))
     for student in result.tasks:
         if reason := result.reason(student):
             console.print(Text(f"ungraded  {student}  {texts.clean(reason, 200)}"))
     for student, reason in result.refused.items():
         console.print(Text(f"refused   {texts.clean(student, 64)}  {texts.clean(reason, 200)}"))
+    for note in result.notes:
+        console.print(Text(f"note: {texts.clean(note, 600)}"))
+    if result.table:
+        console.print(Text(f"{result.lab.name} has {final.standing(result.table)}"))
 
 
 def show_pairs(console: Console, notebook: str, pairs: Sequence[Pair], students: int) -> None:
@@ -142,11 +147,6 @@ def _frequent(result: ClassResult, most: int = 5) -> Iterator[str]:
         yield "most frequent reasons for lost points"
     for (exercise, reason), count in reasons.most_common(most):
         yield f"{count:5}  {exercise}: {reason}"
-
-
-def _nothing_from(missing: Sequence[str], most: int = 12) -> str:
-    more = f" and {len(missing) - most} more" if len(missing) > most else ""
-    return f"nothing from {len(missing)} on the roster: {', '.join(missing[:most])}{more}"
 
 
 def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:
