@@ -107,7 +107,11 @@ def read_roster(path: Path) -> Roster:
         return Roster()
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
+            head = file.readline()
+            file.seek(0)
+            rows = csv.DictReader(
+                file, delimiter=max(",;\t", key=head.count)
+            )  # spreadsheets differ by country
             columns = rows.fieldnames or ()
             if not set(columns) & set(COLUMNS["id"]):
                 others = ", ".join(COLUMNS["id"][1:])

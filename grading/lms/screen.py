@@ -159,10 +159,12 @@ def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:
                 if task.verdict and not task.verdict.ungraded
                 for e in task.verdict.exercises
                 if e.exercise == question.exercise
-            ] or [ExerciseVerdict(question.exercise, question.cell, ())]
+            ] or [ExerciseVerdict(question.exercise, question.cell, (), ungraded=texts.NO_VERDICT_HERE)]
 
 
 def _row(verdicts: list[ExerciseVerdict]) -> tuple[str, ...]:
+    if not any(v.lines for v in verdicts):
+        return verdicts[0].exercise, "–", "–", verdicts[0].reason
     share = mean(v.passed for v in verdicts)
     points = mean(v.points for v in verdicts)
     reasons = Counter(texts.clean(v.reason, 60) for v in verdicts if v.reason)

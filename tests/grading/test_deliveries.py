@@ -132,6 +132,7 @@ def test_one_folder_around_everything_is_looked_into(tmp_path: Path) -> None:
             "Participant 11,Ann Doe,ann,a@b.org,,\n",
             Student("ann", "", "11", "Ann Doe", "a@b.org"),
         ),
+        ('\ufeffid;canvas;name\nann;4711;"Doe, Ann"\n', Student("ann", "4711", "", "Doe, Ann")),
     ],
 )
 def test_a_roster_of_ours_of_canvas_and_of_moodle_is_understood(

@@ -88,3 +88,12 @@ def test_the_summary_has_pass_rates_means_reasons_the_distribution_and_everybody
     assert "90_class has 1 student: 1 missing" in lines
     assert any(text.startswith("ungraded  eve") and "\x1b" not in text for text in lines)
     assert any(text.startswith("refused   fay  not on the roster") for text in lines)
+
+
+def test_an_exercise_without_a_verdict_has_no_pass_rate() -> None:
+    console = terminal()
+    screen.show(console, result(eve="the notebook is not JSON"))
+    (line,) = (
+        " ".join(text.split()) for text in said(console).splitlines() if text.startswith("memory.copy")
+    )
+    assert line == "memory.copy – – the judge has no verdict on this exercise"
