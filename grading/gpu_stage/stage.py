@@ -100,9 +100,7 @@ def check(lab: Lab) -> None:
 
 def timed_questions(asked: Iterable[Question]) -> tuple[Question, ...]:
     """Those whose exercise is timed at all."""
-    return tuple(
-        q for q in asked if q.exercise in SPEEDS and exercise_of(q.exercise).evidence == "launch trace"
-    )
+    return tuple(q for q in asked if q.exercise in SPEEDS and exercise_of(q.exercise).evidence.launches)
 
 
 def passed(task: Task, lab: Lab) -> tuple[Question, ...]:
@@ -212,8 +210,10 @@ def _contest(
     truth = registry.reference(exercise.name)
 
     def draw(turn: int) -> _Drawn:
-        pattern = contents.POISON[turn // 2 % len(contents.POISON)]  # numbers of one side are even or odd
-        made = contents.arguments(exercise, case, numbers(case.name, turn), pattern)
+        drawn_from = numbers(case.name, turn)
+        # Turns of one side are even or odd.
+        garbage = np.random.default_rng([drawn_from, turn]) if turn // 2 % 2 else None
+        made = contents.arguments(exercise, case, drawn_from, garbage)
         return _Drawn(made, contents.expected(truth, made, case))
 
     def arrays(drawn: _Drawn) -> Arrays:

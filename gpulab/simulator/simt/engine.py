@@ -78,6 +78,7 @@ def launch(
     undefined: int | None = None,
     blocks: Array | None = None,
     guard: str = "guard",
+    garbage: np.random.Generator | None = None,
 ) -> None:
     """Run a kernel to its end; what it leaves behind is in `memory`.
 
@@ -86,7 +87,8 @@ def launch(
     after which a chunk of blocks counts as endless; `write` gets what the kernel prints; `undefined` is what
     a shuffle fetches where its result is undefined (None: what the register happens to hold); `blocks` are
     the linear indices of those blocks that run, in order (None: all); `guard` is what keeps an index inside
-    an array, in the words of the kernel's language. Raises `KernelFault`.
+    an array, in the words of the kernel's language; `garbage` draws what stands in shared and local memory
+    before anything is written there (None: `memory.FRESH`, everywhere). Raises `KernelFault`.
     """
     frame = Frame(
         program,
@@ -103,6 +105,7 @@ def launch(
         undefined,
         blocks,
         guard,
+        garbage,
     )
     for observer in observers:
         observer.start(program, grid, block)
@@ -134,6 +137,7 @@ class Frame:
     undefined: int | None = None
     order: Array | None = None  # of blocks; those that are not in it do not run
     guard: str = "guard"  # as messages call it
+    garbage: np.random.Generator | None = None
 
     def __post_init__(self) -> None:
         self.copies: list[Allocation] = []  # what lies in memory for the time of the launch
