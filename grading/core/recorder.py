@@ -34,6 +34,7 @@ from functools import partial
 from typing import Any
 
 FORMAT = 1
+LARGEST_LINE = 32 << 20  # bytes; a longer one would cost all exercises their verdict
 
 
 class Impatient(BaseException):
@@ -53,21 +54,14 @@ class Record:
 
     def line(self, line: str, /, **facts: Any) -> None:
         """Add one fact."""
-        text = json.dumps({"line": line, **facts}, default=_plain, separators=(",", ":"))
+        text = json.dumps({"line": line, **facts}, default=int, separators=(",", ":"))
+        if len(text) > LARGEST_LINE:
+            raise Refused(
+                f"what was recorded is too large: {len(text):,} bytes; at most {LARGEST_LINE:,} are read"
+            )
         data = memoryview(text.encode() + b"\n")
         while data:
             data = data[os.write(self.descriptor, data) :]
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's, for JSON."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, (set, frozenset, range)):
-        return list(value)
-    raise TypeError(
-        f"an answer may hold numbers, strings, lists and dictionaries, not {type(value).__name__}"
-    )
 
 
 @contextlib.contextmanager
@@ -122,47 +116,21 @@ def run_cell(shell: Any, step: dict[str, Any]) -> None:
 class Tracer:
     """Stands at the device's door while an exercise is recorded: notes launches and uploads, runs nothing."""
 
-    def __init__(self, record: Record, allocations: list[Any], names: list[str], fixed: set[int]):
+    def __init__(self, record: Record, rules: Any):
         self.record = record
-        self.buffers = allocations  # kept, so that no address is used twice
-        self.names = names
-        self.fixed = fixed  # buffers that the host may not write
+        self.rules = rules  # of gpulab.checks.on_host, which also numbers the buffers
         self.events: list[dict[str, Any]] = []
-        self.written: dict[int, Any] = {}  # by the host, since the last launch
-        self.used: set[int] = set()
-
-    def name(self, index: int) -> str:
-        return self.names[index] if index < len(self.names) else "an array of yours"
-
-    def number(self, allocation: Any) -> int:
-        """The number of a buffer; a new one gets the next."""
-        for index, known in enumerate(self.buffers):
-            if known is allocation:
-                return index
-        self.buffers.append(allocation)
-        return len(self.buffers) - 1
 
     def host_access(self, device: Any, allocation: Any, writes: bool) -> None:
         """The host wants to see or change device memory."""
-        index = self.number(allocation)
-        if not writes:
-            from gpulab.checks import messages
-
-            raise Refused(messages.read_on_host(self.name(index)))
-        if index in self.fixed:
-            raise Refused(
-                f"your code writes to the input `{self.name(index)}` from the host; inputs stay as they are"
-            )
-        if index in self.used:
-            raise Refused(
-                f"your code writes to `{self.name(index)}` from the host between launches; "
-                "let kernels do the work, or write before the first launch"
-            )
-        self.written[index] = allocation
+        self.rules.host_access(allocation, writes)
 
     def launch(self, device: Any, launch: Any) -> None:
         """Note a launch, and before it what the host wrote."""
-        self._note_uploads()
+        for buffer, data in self.rules.uploads():
+            filled = len(data) == 1
+            what = {"fill": data[0]} if filled else {"data": base64.b64encode(data).decode()}
+            self.events.append({"buffer": buffer, **what})
         kernel = launch.kernel
         if kernel.digest not in self.record.kernels:
             self.record.kernels.add(kernel.digest)
@@ -170,14 +138,9 @@ class Tracer:
                 "kernel", digest=kernel.digest, name=kernel.name, entry=kernel.entry, ptx=kernel.ptx,
                 cc=kernel.cc, max_registers=kernel.max_registers, compiler=kernel.compiler,
             )  # fmt: skip
-        arguments, pointers = bytearray(launch.arguments), []
-        for at in launch.pointers:
-            allocation = device.memory.find(int.from_bytes(arguments[at : at + 8], "little"))
-            if allocation is not None:
-                offset = int.from_bytes(arguments[at : at + 8], "little") - allocation.address
-                pointers.append([at, self.number(allocation), offset])
-                arguments[at : at + 8] = bytes(8)
-        self.used.update(buffer for _, buffer, _ in pointers)
+        arguments, pointers = bytearray(launch.arguments), self.rules.launch(device, launch)
+        for at, _, _ in pointers:
+            arguments[at : at + 8] = bytes(8)
         self.events.append(
             {
                 "kernel": kernel.digest,
@@ -194,7 +157,7 @@ class Tracer:
         allocation = device.memory.find(label.address)
         return {
             "name": label.name,
-            "buffer": self.number(allocation),
+            "buffer": self.rules.number(allocation),
             "offset": label.address - allocation.address,
             "shape": label.shape,
             "strides": label.strides,
@@ -202,21 +165,13 @@ class Tracer:
             "itemsize": label.itemsize,
         }
 
-    def _note_uploads(self) -> None:
-        for index, allocation in self.written.items():
-            data = allocation.data.tobytes()
-            same = bool(data) and data == data[:1] * len(data)
-            what = {"fill": data[0]} if same else {"data": base64.b64encode(data).decode()}
-            self.events.append({"buffer": index, **what})
-        self.written.clear()
-
 
 def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any]) -> None:
     """Call the function on handles of the case's arrays."""
     import numpy as np
 
     from gpulab import cuda
-    from gpulab.checks import launching, messages
+    from gpulab.checks import launching, messages, on_host
     from gpulab.frontends.cupy.memory import using_allocator
     from gpulab.simulator import device as devices
 
@@ -236,7 +191,8 @@ def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any
         values.append(launching.given(handle, case["face"]))
         names.append(argument["array"])
         allocations.append(device.memory.allocations[-1])
-    tracer = Tracer(record, allocations, names, fixed)
+    rules = on_host.Rules(allocations, names, fixed)
+    tracer = Tracer(record, rules)
     if "launch" in case:
         grid, block, shared = case["launch"]
         if not launching.is_kernel(function):
@@ -252,7 +208,7 @@ def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any
         "case",
         exercise=exercise,
         case=case["name"],
-        buffers=[allocation.nbytes for allocation in tracer.buffers],
+        buffers=[allocation.nbytes for allocation in rules.buffers],
         events=tracer.events,
     )
 
@@ -313,6 +269,17 @@ def by_hand(step: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
     return refused(step["by_hand"])
 
 
+def answer(function: Callable[..., Any], question: list[Any]) -> Any:
+    """What the function answers, as the check compares it: at once, before later calls may change it."""
+    from gpulab.checks import messages
+    from gpulab.checks.compare import NotAnAnswer, normal
+
+    try:
+        return normal(function(*copy.deepcopy(question)))
+    except NotAnAnswer as odd:
+        raise Refused(messages.odd_result(str(odd))) from None
+
+
 def record_exercise(function: Callable[..., Any], record: Record, step: dict[str, Any]) -> None:
     """All cases of one exercise. Of one for several ranks, or that is a dialogue, nothing is recorded."""
     for case in step["cases"]:
@@ -320,7 +287,7 @@ def record_exercise(function: Callable[..., Any], record: Record, step: dict[str
             continue
         if "questions" in case:
             with by_hand(step):
-                answers = [function(*copy.deepcopy(question)) for question in case["questions"]]
+                answers = [answer(function, question) for question in case["questions"]]
             record.line("answers", exercise=step["exercise"], case=case["name"], answers=answers)
         elif "makes" in case:
             artefact_case(function, record, step["exercise"], case)

@@ -32,6 +32,7 @@ from gpulab.checks import (
     tensor_graphs,
     traces,
 )
+from gpulab.checks.on_host import MOST_CONSTANT, MOST_UPLOADED
 from gpulab.checks.spec import EVERY, Budget, Case, Exercise
 from gpulab.checks.verdict import Detail, Part
 from gpulab.foundation.errors import Message
@@ -48,9 +49,6 @@ from grading.core.verdicts import ExerciseVerdict, Line
 
 # What was judged while the learner's code ran, by exercise and case.
 Live = Mapping[tuple[str, str], Outcome | dialogues.Outcome]
-
-MOST_UPLOADED = 4096  # bytes that host code may bring along, in all: tables of weights, not of answers
-MOST_CONSTANT = 4096  # … and the constants of one kernel
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,17 @@ from typing import Any
 
 from gpulab.checks import artefacts
 from gpulab.checks.artefacts import Artefact
+from gpulab.checks.on_host import MOST_LAUNCHES
 from gpulab.checks.tensor_graphs import Graph
 from grading.core import texts
 from grading.core.errors import TraceError
+from grading.core.recorder import FORMAT, LARGEST_LINE
 
-FORMAT = 1
 MOST_LINES = 20_000
-MOST_LAUNCHES = 2_000  # of one case
 MOST_BUFFERS = 256  # of one case
 LARGEST_BUFFER = 1 << 30
 LARGEST_PTX = 8 << 20
 LARGEST_ARGUMENTS = 4096  # as of a launch in CUDA
-LARGEST_LINE = 32 << 20
 DEEPEST_JSON = 40
 MOST_CHARACTERS = 2_000  # of an error's text
 

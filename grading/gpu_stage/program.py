@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks import run
+from gpulab.checks.on_host import MOST_UPLOADED
 from gpulab.checks.spec import Array, Case, Exercise
 from gpulab.foundation.errors import Message
 from gpulab.simulator.compile import CompileError
@@ -21,7 +22,6 @@ from grading.core import texts
 from grading.core.errors import TraceError
 from grading.core.notebooks import Question
 from grading.core.replay import (
-    MOST_UPLOADED,
     Refused,
     ReplayJob,
     check_shape,
