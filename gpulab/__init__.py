@@ -9,12 +9,13 @@ What a notebook uses, all loaded when first asked for:
 
 from typing import TYPE_CHECKING, Any
 
-from . import names
+from . import habits, names
 from .foundation.version import VERSION
 
 __version__ = VERSION
 
 names.install()
+habits.install()
 
 if TYPE_CHECKING:
     from . import cuda, cupy, cupyx, plot

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import ItemsView, KeysView, Mapping, ValuesView
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,24 +186,61 @@ class NotAnAnswer(Exception):
     """An answer of a type that cannot be compared or sent; the message names the type."""
 
 
-def normal(answer: Any) -> Any:
-    """An answer in JSON's types: NumPy scalars and arrays as numbers and lists, tuples as lists, sets sorted.
+DEEPEST = 30  # lists within lists
+IN_ORDER = (list, tuple, range, deque, KeysView, ValuesView, ItemsView)
 
-    Raises NotAnAnswer.
+
+def normal(answer: Any, depth: int = 0) -> Any:
+    """An answer in JSON's own types, as the check compares it and as the judge's sandbox writes it down.
+
+    NumPy's scalars and arrays become numbers and lists; tuples, ranges and views of dictionaries lists; sets
+    sorted lists; keys texts. `depth` says how many lists are around it. Raises NotAnAnswer.
     """
-    if isinstance(answer, np.generic):
-        return answer.item()
+    if depth > DEEPEST:
+        raise NotAnAnswer(f"{type(answer).__name__} nested too deep (in more than {DEEPEST} others)")
     if isinstance(answer, np.ndarray):
-        return answer.tolist()
+        return normal(answer.tolist(), depth)
     if isinstance(answer, set | frozenset):
-        return sorted((normal(item) for item in answer), key=repr)
-    if isinstance(answer, list | tuple):
-        return [normal(item) for item in answer]
+        return _sorted([normal(item, depth + 1) for item in answer])
+    if isinstance(answer, IN_ORDER):
+        return [normal(item, depth + 1) for item in answer]
     if isinstance(answer, Mapping):
-        return {str(key): normal(item) for key, item in answer.items()}
-    if answer is None or isinstance(answer, bool | int | float | str):
+        return {str(_key(key)): normal(item, depth + 1) for key, item in answer.items()}
+    return _scalar(answer)
+
+
+def _scalar(answer: Any) -> Any:
+    """A number, a text or None without a class of its own, which a comparison could ask."""
+    if answer is None or isinstance(answer, bool):
         return answer
+    if isinstance(answer, np.bool_):
+        return bool(answer)
+    if isinstance(answer, int):
+        return int.__index__(answer)
+    if isinstance(answer, np.integer):
+        return int(answer)
+    if isinstance(answer, float):  # np.float64, too
+        return float.__float__(answer)
+    if isinstance(answer, np.floating):
+        return float(answer)
+    if isinstance(answer, str):
+        return str.__str__(answer)
     raise NotAnAnswer(type(answer).__name__)
+
+
+def _key(key: Any) -> Any:
+    """The key of a dictionary, whose text is that of plain Python: np.int64(1) in a tuple is 1."""
+    if isinstance(key, tuple):
+        return tuple(map(_key, key))
+    return key.item() if isinstance(key, np.integer | np.bool_) else key
+
+
+def _sorted(items: list[Any]) -> list[Any]:
+    """Items in an order that does not depend on where they came from."""
+    with contextlib.suppress(TypeError):
+        if not holds_nan(items):
+            return sorted(items)
+    return sorted(items, key=repr)
 
 
 def holds_nan(answer: Any) -> bool:

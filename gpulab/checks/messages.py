@@ -150,6 +150,39 @@ def read_on_host(array: str) -> str:
     )
 
 
+def array_of_yours() -> str:
+    return "an array of yours"
+
+
+def input_written_on_host(array: str) -> str:
+    return f"your code writes to the input `{array}` from the host; inputs stay as they are"
+
+
+def written_between_launches(array: str) -> str:
+    return (
+        f"your code writes to `{array}` from the host between launches; "
+        "let kernels do the work, or write before the first launch that uses it"
+    )
+
+
+def too_many_uploads(size: int, limit: int) -> str:
+    return (
+        f"your code uploads {size:,} bytes from the host; "
+        f"at most {limit:,} are allowed, so a kernel must compute it"
+    )
+
+
+def too_many_constants(kernel: str, size: int, limit: int) -> str:
+    return (
+        f"`{kernel}` brings {size:,} bytes of constants; "
+        f"at most {limit:,} are allowed, so a kernel must compute it"
+    )
+
+
+def too_many_launches(limit: int) -> str:
+    return f"your code launches more than {limit:,} kernels; let each of them do more of the work"
+
+
 # ---------------------------------------------------------------- right or wrong
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from gpulab.foundation.errors import Message
 from gpulab.frontends.cuda.arrays import DeviceArray
 from gpulab.frontends.cuda.transfers import to_device
+from gpulab.frontends.cupy.memory import using_allocator
 from gpulab.simulator import device as devices
 from gpulab.simulator.compile import CompileError
 from gpulab.simulator.device.simulated import Simulator
@@ -26,6 +27,7 @@ from gpulab.simulator.simt.errors import Endless
 
 from . import launching, messages
 from .cases import Argument
+from .on_host import Rules
 from .parts import Detail
 from .spec import Face, Shape
 
@@ -33,10 +35,6 @@ GPU = "A100"  # what counts are taken on everywhere, so that a budget means the 
 LIMIT = 400_000  # instructions of one chunk of blocks: many times what an exercise needs, and a few seconds
 
 Arrays = Mapping[str, DeviceArray]
-
-
-class ReadOnHost(Message):
-    """Host code looked at device memory, which holds nothing when it is recorded for the judge."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,7 @@ def run(
         for a in before
     ]
     count = _Count()
+    hands_off = _HandsOff(device, before, arrays)
     if writers is not None:
         writers.watch({n: Range(a.address, a.size, a.dtype.itemsize) for n, a in arrays.items()})
     try:
@@ -94,13 +93,13 @@ def run(
             device.observed(count),
             device.observed(lambda launch: writers),
             device.using(limit=LIMIT, garbage=garbage),
+            device.executed_by(hands_off),
+            using_allocator(None),
         ):
-            if shape is not None:
-                if 0 not in shape.grid:  # a grid of nothing is nothing to do
-                    launching.launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
-            else:
-                with device.executed_by(_HandsOff(arrays)):
-                    fn(*given)
+            if shape is None:
+                fn(*given)
+            elif 0 not in shape.grid:  # a grid of nothing is nothing to do
+                launching.launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
     except Exception as error:
         return Outcome(before, launches=count.launches, trouble=explain(error, fn))
     after = {name: array.copy_to_host() for name, array in arrays.items()}
@@ -118,16 +117,26 @@ class _Count:
 
 
 class _HandsOff(Simulator):
-    """The simulator, except that the host may not look: while the judge records there is nothing to see."""
+    """The simulator, where host code keeps to the rules that it has while the judge records."""
 
-    def __init__(self, arrays: Arrays) -> None:
-        self._arrays = arrays
+    def __init__(self, device: devices.SimulatedDevice, before: tuple[Argument, ...], arrays: Arrays) -> None:
+        places = {name: device.memory.find(array.address) for name, array in arrays.items()}
+        known = [(place, name) for name, place in places.items() if place is not None]
+        inputs = {argument.name for argument in before if argument.role == "in"}
+        self._rules = Rules(
+            [place for place, _ in known],
+            [name for _, name in known],
+            {number for number, (_, name) in enumerate(known) if name in inputs},
+        )
 
     def host_access(self, device: devices.SimulatedDevice, allocation: Allocation, writes: bool) -> None:
-        if writes:
-            return
-        names = [n for n, a in self._arrays.items() if a.size and device.memory.find(a.address) is allocation]
-        raise ReadOnHost(messages.read_on_host(names[0] if names else "a device array"))
+        self._rules.host_access(allocation, writes)
+
+    def launch(self, device: devices.SimulatedDevice, launch: devices.Launch) -> None:
+        for _ in self._rules.uploads():
+            pass
+        self._rules.launch(device, launch)
+        super().launch(device, launch)
 
 
 # ---------------------------------------------------------------- what went wrong, in words

@@ -15,10 +15,9 @@ from gpulab.checks.evidence.launch_records import Kernel, read_kernel
 from gpulab.foundation.strict import text
 from grading.core import texts
 from grading.core.errors import TraceError
+from grading.core.recorder import FORMAT, LARGEST_LINE
 
-FORMAT = 1
 MOST_LINES = 20_000
-LARGEST_LINE = 32 << 20
 DEEPEST_JSON = 40
 
 

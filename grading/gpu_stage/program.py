@@ -14,14 +14,9 @@ import numpy as np
 
 from gpulab.checks import run
 from gpulab.checks.evidence.launch_records import CaseTrace, Kernel, Upload
-from gpulab.checks.evidence.launch_replay import (
-    MOST_UPLOADED,
-    OTHER_BUFFERS,
-    TOO_MANY_UPLOADS,
-    check_shape,
-    compiled,
-)
+from gpulab.checks.evidence.launch_replay import OTHER_BUFFERS, TOO_MANY_UPLOADS, check_shape, compiled
 from gpulab.checks.evidence.launch_trace import launch_trace_of
+from gpulab.checks.on_host import MOST_UPLOADED
 from gpulab.checks.refusals import Refused
 from gpulab.checks.spec import Array, Case, Exercise
 from gpulab.foundation.errors import Message

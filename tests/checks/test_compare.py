@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import enum
+from collections import Counter, deque
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -188,9 +191,57 @@ def test_answers_become_json() -> None:
     assert normal(given) == {"a": [1, 0.5], "2": [1, 3], "b": [0, 1]}
 
 
-def test_an_answer_that_is_no_json_is_refused_by_its_type() -> None:
-    with pytest.raises(NotAnAnswer, match="range"):
-        normal([range(3)])
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+class Name(enum.StrEnum):
+    OF = "of"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (range(3), [0, 1, 2]),
+        ({10, 9, 1}, [1, 9, 10]),
+        ({"b", "a", 1}, ["a", "b", 1]),
+        ({(1, 2): 0, (np.int64(3), np.True_): 1}, {"(1, 2)": 0, "(3, True)": 1}),
+        ({"b": 1, "a": 2}.keys(), ["b", "a"]),
+        ({"b": 1, "a": 2}.values(), [1, 2]),
+        ({"b": 1}.items(), [["b", 1]]),
+        (deque([1, 2]), [1, 2]),
+        (Counter("aab"), {"a": 2, "b": 1}),
+        (np.array([1, None], object), [1, None]),
+        ([Level.HIGH, Name.OF, np.str_("x"), np.float64(2), np.longdouble(0.5)], [3, "of", "x", 2.0, 0.5]),
+        ([True, np.bool_(False), np.array(True), None], [True, False, True, None]),
+        (-0.0, -0.0),
+        (10**4000, 10**4000),
+    ],
+)
+def test_an_answer_in_whatever_form_is_made_of_jsons_own_types(given: Any, expected: Any) -> None:
+    def types(value: Any) -> Any:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return type(value), *map(types, inner)
+
+    assert normal(given) == expected
+    assert types(normal(given)) == types(expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (iter([1]), "list_iterator"),
+        ([1j], "complex"),
+        (np.complex64(1), "complex64"),
+        (np.array([1j]), "complex"),
+        (b"", "bytes"),
+        (np.datetime64("2026-01-01"), "datetime64"),
+        (reduce(lambda inner, _: [inner], range(100), 0), "list nested too deep"),
+    ],
+)
+def test_an_answer_that_is_no_json_is_refused_by_its_type(given: Any, words: str) -> None:
+    with pytest.raises(NotAnAnswer, match=words):
+        normal([given])
 
 
 def test_an_answer_whose_first_item_is_long_still_shows_some_of_it() -> None:

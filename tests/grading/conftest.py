@@ -26,9 +26,9 @@ SOLUTIONS = Path(__file__).parent / "fixtures" / "solutions"
 Edit = Callable[[NotebookNode], None]
 
 
-def asked(exercise: str, function: str) -> dict[str, Any]:
-    """A recorder's step: ask a function without arguments, once."""
-    cases = [{"name": "1", "questions": [[]], "by_hand": []}]
+def asked(exercise: str, function: str, times: int = 1) -> dict[str, Any]:
+    """A recorder's step: ask a function without arguments."""
+    cases = [{"name": "1", "questions": [[]] * times, "by_hand": []}]
     return {"exercise": exercise, "function": function, "evidence": "answered cases", "cases": cases}
 
 

@@ -11,6 +11,7 @@ from gpulab.checks import budgets, by_hand, cases, messages
 from gpulab.checks.compare import NotAnAnswer, answer_words, first_difference, holds_nan, normal, same_answer
 from gpulab.checks.every_case import Failure, parts
 from gpulab.checks.parts import Detail, Part
+from gpulab.checks.refusals import Refused
 from gpulab.checks.registry import STUMBLES, Reference
 from gpulab.checks.run import explain, name_of
 from gpulab.checks.spec import Answer, Case, Exercise, OnQuestions, WrongAnswer
@@ -58,9 +59,9 @@ class AnsweredCases(OnQuestions):
 
     @staticmethod
     def record(function: Any, record: Any, exercise: str, case: dict[str, Any]) -> None:
-        """Ask one question after the other and write all answers down."""
+        """Ask one question after the other and write all answers down. Raises Refused."""
         with by_hand.refused(case["by_hand"]):
-            answers = [function(*deepcopy(question)) for question in case["questions"]]
+            answers = [_recorded(function, question) for question in case["questions"]]
         record.line(AnsweredCases.line, exercise=exercise, case=case["name"], answers=answers)
 
     @staticmethod
@@ -72,6 +73,14 @@ class AnsweredCases(OnQuestions):
         """As `examine`, on a function that gives the recorded answers, one after the other."""
         answers = [each for case in answer.exercise.cases for each in recorded[case.name]]
         return self.examine(replace(answer, fn=giving(name_of(answer.fn), answers)))
+
+
+def _recorded(function: Callable[..., Any], question: list[Any]) -> Any:
+    """What the function answers, as the check compares it: at once, before later calls may change it."""
+    try:
+        return normal(function(*deepcopy(question)))
+    except NotAnAnswer as odd:
+        raise Refused(messages.odd_result(str(odd))) from None
 
 
 def giving(name: str, results: Iterable[Any]) -> Callable[..., Any]:

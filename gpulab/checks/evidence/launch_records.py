@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpulab.checks.on_host import MOST_LAUNCHES
 from gpulab.foundation.strict import clean, items, number, text
 
-MOST_LAUNCHES = 2_000  # of one case
 MOST_BUFFERS = 256  # of one case
 LARGEST_BUFFER = 1 << 30
 LARGEST_PTX = 8 << 20

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpulab.checks import cases, compare
 from gpulab.checks.launched import Launched
+from gpulab.checks.on_host import MOST_CONSTANT, MOST_UPLOADED, constant_bytes
 from gpulab.checks.refusals import Broken, Refused
 from gpulab.checks.run import reference_device
 from gpulab.checks.spec import Case
@@ -26,9 +27,6 @@ from gpulab.simulator import simt
 from gpulab.simulator.compile import CompiledKernel
 
 from .launch_records import CaseTrace, Kernel, RecordedLaunch, Upload
-
-MOST_UPLOADED = 4096  # bytes that host code may bring along, in all: tables of weights, not of answers
-MOST_CONSTANT = 4096  # … and the constants of one kernel
 
 OTHER_BUFFERS = "the arrays recorded at {case} are not those of the exercise"
 OTHER_SHAPE = "the launch recorded at {case} is not the one of the exercise: grid {grid}, block {block}"
@@ -171,7 +169,8 @@ def compiled(kernel: Kernel, device: devices.SimulatedDevice) -> CompiledKernel:
     if kernel.cc != device.cc:
         name = clean(kernel.name, 60)
         raise Refused(OTHER_GPU.format(kernel=name, cc="{}.{}".format(*kernel.cc), gpu=device.gpu))
-    size = constant_bytes(device, kernel)
+    plain = CompiledKernel(kernel.name, kernel.entry, kernel.ptx, kernel.cc, "", kernel.max_registers)
+    size = constant_bytes(device.program(plain))
     if size > MOST_CONSTANT:
         name = clean(kernel.name, 60)
         raise Refused(TOO_MANY_CONSTANTS.format(kernel=name, size=size, limit=MOST_CONSTANT))
@@ -183,13 +182,6 @@ def compiled(kernel: Kernel, device: devices.SimulatedDevice) -> CompiledKernel:
         clean(kernel.compiler, 100),
         kernel.max_registers,
     )
-
-
-def constant_bytes(device: devices.SimulatedDevice, kernel: Kernel) -> int:
-    """Bytes of data that the PTX brings along."""
-    plain = CompiledKernel(kernel.name, kernel.entry, kernel.ptx, kernel.cc, "", kernel.max_registers)
-    variables = device.program(plain).module.variables.values()
-    return sum(len(v.initial.rstrip(b"\0")) for v in variables if v.initial)
 
 
 def _three(size: Any) -> tuple[int, int, int]:

@@ -2,7 +2,7 @@
 # exercise: basics.diffuse
 # earns: 0
 # slow: yes
-# says: cannot be replayed
+# says: launches more than 2,000 kernels
 # limits: 40 12
 def diffuse(rod, out, steps):
     launch = one_step[1, 32]

@@ -2,7 +2,7 @@
 # exercise: memory.sectors
 # earns: 0
 # slow: yes
-# says: the process ended
+# says: what was recorded is too large
 # alone: yes
 def sectors(addresses, size):
     return "4" * (100 << 20)

@@ -1,7 +1,7 @@
 # how: a list within itself, and an object that gives itself as its list
 # exercise: memory.sectors
 # earns: 0
-# says: circular
+# says: your function returns an Endless
 class Endless:
     def tolist(self):
         return self

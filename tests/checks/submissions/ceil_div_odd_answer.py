@@ -1,3 +1,3 @@
 # toy.ceil_div: returns what is no number
 def answer(n, size):
-    return range(n, size)
+    return (k for k in range(n, size))
