@@ -6,6 +6,8 @@ import ast
 import symtable
 from collections.abc import Iterable, Iterator, Sequence
 
+from .syntax_trees import parse
+
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -13,7 +15,7 @@ def bound_and_used(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """The global names that it binds, and those that it uses, in functions too; of what is no Python none."""
     try:
         table = symtable.symtable(source, "cell", "exec")
-        used = set(_counted_up(ast.parse(source)))
+        used = set(_counted_up(parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset(), frozenset()
     symbols = table.get_symbols()
@@ -38,9 +40,7 @@ def _counted_up(tree: ast.AST) -> Iterator[str]:
 
 def used_in_functions(source: str) -> frozenset[str]:
     """The global names that its functions and classes use: not when it runs, but when they are called."""
-    return frozenset().union(
-        *(bound_and_used(ast.unparse(node))[1] for node in _outermost(ast.parse(source)))
-    )
+    return frozenset().union(*(bound_and_used(ast.unparse(node))[1] for node in _outermost(parse(source))))
 
 
 def _outermost(tree: ast.AST) -> Iterator[ast.AST]:

@@ -25,6 +25,7 @@ from grading.core.sandbox import Limits
 
 Outcomes = dict[tuple[str, str], Outcome]  # by exercise and case; not those after one without an answer
 GRACE = 3.0  # seconds to come to an end when told to
+STARTS = 20.0  # seconds that a child may take to start on a busy machine
 LONGEST_TEXT = 2000
 
 
@@ -81,7 +82,7 @@ def _held_apart(
             connection,
             left,
             limits,
-            limits=replace(limits, seconds=min(limits.seconds, left + limits.patience)),
+            limits=replace(limits, seconds=min(limits.seconds, left + STARTS)),
         )
     except limited.Ended as ended:
         return {(asked.name, asked.cases[0].name): Outcome(trouble=Trouble("too long", str(ended)))}, False

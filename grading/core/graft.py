@@ -17,6 +17,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from gpulab.foundation import syntax_trees
 from gpulab.foundation.global_names import bound_and_used
 from grading.core import texts
 from grading.core.errors import NotebookError
@@ -92,7 +93,7 @@ def imports(notebook: NotebookNode) -> list[str]:
         if cell.cell_type != "code" or cell.metadata.get("nbgrader", {}).get("solution"):
             continue
         with suppress(SyntaxError):
-            for node in ast.walk(ast.parse(without_magics(cell.source))):
+            for node in ast.walk(syntax_trees.parse(without_magics(cell.source))):
                 if isinstance(node, ast.Import):
                     found |= {alias.name for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module:

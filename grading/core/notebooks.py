@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from gpulab.foundation import syntax_trees
 from grading.core import texts
 from grading.core.errors import NotebookError, ReleaseError
 
@@ -119,7 +120,7 @@ def questions(notebook: NotebookNode) -> tuple[Question, ...]:
 def _checked(source: str, cell: str) -> tuple[str, str]:
     """`gpulab.check("memory.copy", copy)` → ("memory.copy", "copy")."""
     try:
-        match ast.parse(source).body:
+        match syntax_trees.parse(source).body:
             case [
                 ast.Expr(
                     ast.Call(

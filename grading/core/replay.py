@@ -22,6 +22,7 @@ from gpulab.checks.parts import Detail, Part
 from gpulab.checks.refusals import Refused
 from gpulab.checks.spec import EVERY, Answer, Budget, Case, Contents, Exercise
 from gpulab.checks.verdict import no_points
+from gpulab.foundation import syntax_trees
 from gpulab.simulator.compile.cuda_c import digest
 from grading.core import texts
 from grading.core.errors import TraceError
@@ -106,7 +107,7 @@ def strings(sources: Iterable[str]) -> Iterator[str]:
     """The string constants of Python cells; cells that are no Python have none."""
     for source in sources:
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            nodes = ast.walk(ast.parse(source))
+            nodes = ast.walk(syntax_trees.parse(source))
             yield from (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
 
 

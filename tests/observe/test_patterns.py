@@ -28,8 +28,8 @@ def drawn(generator: np.random.Generator, size: int) -> tuple[np.ndarray, np.nda
     address = kinds[generator.integers(len(kinds))].astype(np.int64)
     if generator.integers(3) == 0:
         return address, None
-    lanes = generator.random((ROWS, 32)) < generator.choice([0.05, 0.5, 0.95])
-    garbage = generator.integers(0, 10_000, (ROWS, 32)) * size
+    lanes = generator.random((ROWS, 32)) < generator.choice([0, 0.05, 0.5, 0.95])
+    garbage = generator.integers(-(2**62), 2**62, (ROWS, 32)) // size * size
     return (np.where(lanes, address, garbage) if generator.integers(2) else address), lanes
 
 

@@ -31,9 +31,13 @@ def distinct(keys: Array, lanes: Array | None) -> Array:
 
 
 def _fill(keys: Array, lanes: Array) -> Array:
-    """Inactive lanes repeat the key of the row's first active lane."""
-    first = np.take_along_axis(keys, lanes.argmax(axis=1)[:, None], axis=1)
-    return np.where(lanes, keys, first)
+    """Inactive lanes repeat the key of the row's first active lane; a row without lanes is all 0.
+
+    What inactive lanes hold is anything, negative numbers included.
+    """
+    first = lanes.argmax(axis=1)[:, None]
+    key = np.take_along_axis(keys, first, axis=1) * np.take_along_axis(lanes, first, axis=1)
+    return np.where(lanes, keys, key)
 
 
 def is_unit_stride(address: Array, size: int) -> bool:
