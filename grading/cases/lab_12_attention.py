@@ -25,6 +25,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         pairs_case(19, 30, 4, 8),
         pairs_case(16, 50, 8, 16, 1000),
         pairs_case(5, 0, 8, 4),
+        pairs_case(16, 6144, 4, 16),
         pairs_case(384, 128, 32, 64),
     ),
     "attention.steady": (

@@ -26,7 +26,8 @@ Operations on (p, n) numbers come on top: less than a third of it at p = 8, d = 
 
 **tiled**: scores of all pairs and their softmax are 2·n·m numbers. With tiles of t × t the scores of a tile
 are there a few times over, with the rows of q's tile, and beyond that the output and the log-sum-exp, and
-once more where tiles are put together. The budget is 2·n·d + 2·n + 4·t·(t + d) numbers.
+once more where tiles are put together. The budget is 2·n·d + 2·n + 4·t·(t + d) numbers. One case has so many
+keys for its few queries that the scores of a single query are too much: tiles of queries alone do not do.
 
 **causal**: query i stands at position i + m − n and sees keys j with position − window < j ≤ position. A
 tile that holds a pair that is seen costs two products, 4·rows·columns·d FLOPs; all others cost nothing. 8 ×
@@ -198,6 +199,12 @@ def tiled_peak(sizes: Sizes) -> int:
     return FLOAT * (2 * n * d + 2 * n + 4 * tile * (tile + d))
 
 
+def untiled_peak(sizes: Sizes) -> int:
+    """Scores of all pairs and their softmax; of many keys, the scores of one query."""
+    of_one = FLOAT * _n(sizes, "m")
+    return of_one if of_one > tiled_peak(sizes) else 2 * _n(sizes, "n") * of_one
+
+
 def all_pairs_flops(sizes: Sizes) -> int:
     """FLOPs of both products over all pairs."""
     return 4 * _n(sizes, "n") * _n(sizes, "m") * _n(sizes, "d")
@@ -291,6 +298,7 @@ EXERCISES: tuple[Exercise, ...] = (
             pairs_case(10, 23, 8, 8),
             pairs_case(20, 40, 8, 16, 1000),
             pairs_case(3, 0, 4, 2),
+            pairs_case(16, 4096, 4, 16),
             pairs_case(320, 128, 32, 64),
         ),
         arguments=tiled_arguments,
@@ -303,9 +311,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 tiled_peak,
                 3,
                 "peak memory",
-                naive=lambda s: 2 * FLOAT * _n(s, "n") * _n(s, "m"),
+                naive=untiled_peak,
                 why="the results, and tiles",
-                advice="Which of your tensors has as many rows as there are queries and is not a result?",
+                advice="Which of your tensors has a row for each query and is no result, or a column for each "
+                "key?",
                 unit="B",
                 case=EVERY,
             ),

@@ -23,16 +23,16 @@ which another shorter search loses.
 schedule ends earlier. Naive is 1F1B with W right behind B, with no more under way than there is room for.
 Good: the best of list schedules with different numbers of forwards in advance, 10 % added.
 
-**train** at 4 ranks, a batch of 16 tokens, width 128, 48 words, 2 steps: activations cross 3 links forth and
-back, 6 · 16 · 128 · 4 = 49,152 B a step; the table lies on the first and on the last rank, which exchange
-their gradients, 2 · 48 · 128 · 4 = 49,152 B. An all-reduce over four ranks is 6 tables, 147,456 B. Bound:
-activations alone: a layer's gradient needs its inputs and its outputs' gradients. To be that, tokens are
-all different (equal ones could share a message), only messages of whole micro-batches in float32 count as
-such (shorter numbers would make the bytes fewer, and empty messages their number larger),
-and weights are wide: to bring them to one rank and back takes 6 · 128 · 128 · 4 B and a table, 417,792 B,
-more than naive. Each micro-batch is a message on each link, forth and back: 8 · 6 a step.
-Steps are messages that wait for one another: one micro-batch after the other 8 · 6 + 1 a step, and the two
-that exchange.
+**train** at 4 ranks, a batch of 16 tokens, width 128, 48 words, 2 steps: activations cross 3 links forth
+and back, 6 · 16 · 128 · 4 = 49,152 B a step; the table lies on the first and on the last rank, which
+exchange their gradients, 2 · 48 · 128 · 4 = 49,152 B. An all-reduce over four ranks is 6 tables, 147,456 B,
+and naive is what is left of them where each number is cut to three bytes. Bound: activations alone: a
+layer's gradient needs its inputs and its outputs' gradients. To be that, tokens are all different (equal
+ones could share a message), only messages of whole micro-batches in float32 count as such (shorter numbers
+would make the bytes fewer, and empty messages their number larger), and weights are wide: to bring them to
+one rank and back takes 6 · 128 · 128 · 4 B and a table, 417,792 B, more than naive. Each micro-batch is a
+message on each link, forth and back: 8 · 6 a step. Steps are messages that wait for one another: one
+micro-batch after the other 8 · 6 + 1 a step, and the two that exchange.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from gpulab.subjects.models import known
 LAB = "22"
 Numbers = np.random.Generator
 H100 = hardware.find("H100")
+CUT = 0.75  # of the bytes of numbers that are cut to three bytes, which the tolerance lets pass
 
 # ---------------------------------------------------------------- plans
 
@@ -330,7 +331,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 lambda s: activations(s) + tables(s, 2),
                 7,
                 "bytes",
-                naive=lambda s: activations(s) + tables(s, 6),
+                naive=lambda s: activations(s) + CUT * tables(s, 6),
                 bound=activations,
                 unit="B",
                 why="activations forth, gradients back, and two gradients of the table",
