@@ -313,8 +313,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "peak memory",
                 naive=untiled_peak,
                 why="the results, and tiles",
-                advice="Which of your tensors has a row for each query and is no result, or a column for each "
-                "key?",
+                advice="Which of your tensors has a row for each query and is no result, or a column for "
+                "each key?",
                 unit="B",
                 case=EVERY,
             ),
