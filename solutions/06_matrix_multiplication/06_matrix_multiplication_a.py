@@ -187,7 +187,7 @@ gpulab.predict("gemm.tile_words", ...)
 # once for every row of tiles, and doubling T halves the traffic.
 #
 # **Do.** Write `tiled(a, b, c)`. Blocks are (32, 32), x along the columns of C. Outside of a matrix put
-# zeros into the tile. **Budget:** the bytes that tiles of 32 need, 4 sectors for each 32 words of them, no bank
+# zeros into the tile. **Budget:** the bytes that tiles of 32 need, 4 sectors for 32 words, no bank
 # conflicts. About 15 lines. Sizes include 33 × 70 × 65 (C is 33 × 65), 40 × 5 × 33,
 # and 70 × 0 × 9, whose C is all zeros.
 
@@ -240,7 +240,7 @@ steps["naive"].compare(steps["tiled"])
 # **Do.** Write `column(a, b, c)`. Blocks are (64, 8) and compute 64 × 64 outputs, x along the columns of C.
 # Give the tiles a depth of 8: 64 × 8 of A, 8 × 64 of B. To fill A's, number the threads, t = 64 · ty + tx:
 # thread t loads row t // 8, column t % 8. Thread (tx, ty) computes column tx, rows ty, ty + 8, …, ty + 56.
-# **Budget:** the bytes that tiles of 64 need, 4 sectors for each 32 words of them, 1.125 shared loads per
+# **Budget:** the bytes that tiles of 64 need, 4 sectors for 32 words, 1.125 shared loads per
 # multiply-add, no local memory. About 25 lines.
 
 
