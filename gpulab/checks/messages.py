@@ -183,6 +183,25 @@ def too_many_launches(limit: int) -> str:
     return f"your code launches more than {limit:,} kernels; let each of them do more of the work"
 
 
+# ---------------------------------------------------------------- cells that are run for the judge
+
+
+def cell_stopped(seconds: float) -> str:
+    return f"stopped after {seconds:.2g} s; what it defines below was still defined"
+
+
+def import_left_out(name: str) -> str:
+    return f"`{name}` cannot be imported where answers are judged, so your cell was run without it"
+
+
+def magic_left_out(line: str) -> str:
+    return f"`{line}` cannot be run where answers are judged, so your cell was run without it"
+
+
+def absent_here(name: str) -> str:
+    return f"`{name}` is needed, but it cannot be imported where answers are judged; use what the lab imports"
+
+
 # ---------------------------------------------------------------- right or wrong
 
 

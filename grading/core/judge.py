@@ -19,7 +19,7 @@ from gpulab.checks import communication, registry
 from gpulab.checks.run import GPU
 from gpulab.checks.spec import Array, Case, Exercise
 from gpulab.simulator.compile import compiler_version
-from grading.core import dialogues, ranks, sandbox, texts
+from grading.core import dialogues, ranks, recordings, sandbox, texts
 from grading.core.course import ROOT
 from grading.core.environment import seed
 from grading.core.errors import Unjudged
@@ -61,7 +61,8 @@ class Judge:
         Raises SandboxError where there is no sandbox, Unjudged where it failed twice.
         """
         began = time.monotonic()
-        until = began + self.limits.seconds  # one clock for all that the learner's code does
+        # One clock for all that the learner's code does.
+        until = began + self.limits.seconds + self.limits.cells
         chosen = {q.exercise: judge_cases(registry.find(q.exercise)) for q in questions}
         seeds = {
             (exercise, case.name): seed(self.secret, graft.digest, exercise, case.name)
@@ -69,10 +70,17 @@ class Judge:
             for case in cases
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
+        job["cells"] = self.limits.cells
         self.replays.warm(warm_modules(questions))  # before any child is started
-        outcome = self.record(job_bytes(job), imports(graft.notebook), self.recording(questions))
+        modules = imports(graft.notebook)
+        recording = recordings.whole(
+            job,
+            self.recording(questions),
+            lambda job, limits: self.record(job_bytes(job), modules, limits),
+        )
+        outcome = recording.outcome
         together = live(
-            job["steps"],
+            recording.survived(job["steps"]),
             questions,
             chosen,
             seeds,
@@ -105,9 +113,11 @@ class Judge:
         )
 
     def recording(self, questions: tuple[Question, ...]) -> Limits:
-        """The limits of the recording: half of the time where something is judged live after it."""
+        """The limits of the recording: the cells' time and the rest, or half of the rest where something is
+        judged live after it."""
         live_too = any(exercise_of(q.exercise).evidence in LIVE for q in questions)
-        return replace(self.limits, seconds=self.limits.seconds / 2) if live_too else self.limits
+        seconds = self.limits.seconds / 2 if live_too else self.limits.seconds
+        return replace(self.limits, seconds=seconds + self.limits.cells)
 
     def record(self, job: bytes, modules: Sequence[str] = (), limits: Limits | None = None) -> Outcome:
         """What the sandbox brought back; once more where it was killed from outside, or never came up.

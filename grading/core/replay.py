@@ -98,9 +98,12 @@ def _verdict(question: Question, job: ReplayJob, trace: Trace) -> ExerciseVerdic
     counted = ""
     if exercise.evidence in ("tensor graph", "communication"):
         counted = texts.COUNTED_WITH.format(version=programs.version())
-    notes = tuple(filter(None, [job.notes.get(question.exercise), counted]))
+    left_out = trace.notes.get(question.exercise, ())
+    notes = tuple(filter(None, [job.notes.get(question.exercise), *left_out, counted]))
     names = tuple(case.name for case in exercise.cases)
-    return ExerciseVerdict(question.exercise, question.cell, tuple(map(_line, parts)), names, notes)
+    verdict = ExerciseVerdict(question.exercise, question.cell, tuple(map(_line, parts)), names, notes)
+    doubt = "" if verdict.passed else trace.doubt(question.exercise)
+    return replace(verdict, doubt=doubt) if doubt else verdict
 
 
 @contextmanager

@@ -21,12 +21,14 @@ from grading.core import texts
 from grading.core.errors import TraceError
 from grading.core.recorder import FORMAT, LARGEST_LINE
 
+DIED = "died"  # the kind of a failure that ended the whole process
 MOST_LINES = 20_000
 MOST_BUFFERS = 256  # of one case
 LARGEST_BUFFER = 1 << 30
 LARGEST_PTX = 8 << 20
 LARGEST_ARGUMENTS = 4096  # as of a launch in CUDA
 DEEPEST_JSON = 40
+MOST_NOTES = 20  # on one exercise
 MOST_CHARACTERS = 2_000  # of an error's text
 
 Dim3 = tuple[int, int, int]
@@ -118,8 +120,18 @@ class Trace:
     artefacts: dict[str, dict[str, Artefact]] = field(default_factory=dict)  # by exercise and case
     cell_failures: dict[str, Failure] = field(default_factory=dict)  # by grade id of the cell
     failures: dict[str, Failure] = field(default_factory=dict)  # by exercise
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by exercise: what of cells was left out
     last: str = ""  # where the recorder was last
     done: bool = False
+
+    def doubt(self, exercise: str) -> str:
+        """Why a person should look at an answer that lost points: something of it did not run here."""
+        failure = self.failures.get(exercise)
+        causes = [failure] if failure else []
+        if failure and failure.kind == "missing":
+            causes += self.cell_failures.values()
+        died = [cause.error for cause in causes if cause.kind == DIED]
+        return next(iter((*died, *self.notes.get(exercise, ()))), "")
 
 
 def read_trace(content: bytes) -> Trace:
@@ -195,6 +207,11 @@ def _failed(trace: Trace, record: dict[str, Any]) -> None:
         trace.cell_failures[_text(record["cell"], 100)] = failure
     else:
         trace.failures[_text(record["exercise"], 100)] = failure
+
+
+def _noted(trace: Trace, record: dict[str, Any]) -> None:
+    notes = dict.fromkeys(texts.clean(_text(note)) for note in _list(record["notes"], 10_000))
+    trace.notes[_text(record["exercise"], 100)] = tuple(notes)[:MOST_NOTES]
 
 
 def _kernel(trace: Trace, record: dict[str, Any]) -> None:
@@ -302,6 +319,7 @@ _READERS: dict[str, Callable[[Trace, dict[str, Any]], None]] = {
     "start": _start,
     "at": _at,
     "failed": _failed,
+    "noted": _noted,
     "kernel": _kernel,
     "case": _case,
     "answers": _answers,
