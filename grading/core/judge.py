@@ -23,8 +23,8 @@ from grading.core import dialogues, ranks, recordings, sandbox, texts
 from grading.core.course import ROOT
 from grading.core.environment import seed
 from grading.core.errors import Unjudged
-from grading.core.graft import Graft, cells_to_run, imports, is_test
-from grading.core.notebooks import Question
+from grading.core.graft import Graft, cells_to_run, imports
+from grading.core.notebooks import Question, is_test
 from grading.core.ranks import Asked
 from grading.core.replay import Live, ReplayJob, exercise_of
 from grading.core.replays import Replays, Stopped
@@ -99,8 +99,9 @@ class Judge:
                 chosen,
                 seeds,
                 sources,
-                _notes(graft, questions),
+                _notes(graft, graft.notes, questions),
                 outcomes=together,
+                doubts=_notes(graft, graft.doubts, questions),
             )
         )
         return NotebookVerdict(
@@ -285,8 +286,8 @@ def job_bytes(job: dict[str, Any]) -> bytes:
     return json.dumps(job, default=lambda value: value.tolist()).encode()
 
 
-def _notes(graft: Graft, questions: tuple[Question, ...]) -> dict[str, str]:
-    """What was odd about the solution cell before each test cell."""
+def _notes(graft: Graft, by_cell: dict[str, str], questions: tuple[Question, ...]) -> dict[str, str]:
+    """What is noted about the solution cells before each test cell, by exercise."""
     notes: dict[str, str] = {}
     asked = {q.cell: q for q in questions}
     before: list[str] = []
@@ -295,6 +296,6 @@ def _notes(graft: Graft, questions: tuple[Question, ...]) -> dict[str, str]:
         if name in asked:
             notes[asked[name].exercise] = "; ".join(before)
             before = []
-        elif name in graft.notes:
-            before.append(graft.notes[name])
+        elif name in by_cell:
+            before.append(by_cell[name])
     return notes

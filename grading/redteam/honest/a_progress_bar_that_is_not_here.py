@@ -1,8 +1,8 @@
 # how: imports a progress bar that is not installed here, asks for figures in a widget, and uses neither
 # exercise: memory.copy
-%matplotlib widget
-from tqdm_that_is_not_here import tqdm
+get_ipython().run_line_magic("matplotlib", "widget")
 import pandas_that_is_not_here as pd
+from tqdm_that_is_not_here import tqdm
 
 
 @cuda.jit
