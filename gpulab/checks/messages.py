@@ -198,6 +198,20 @@ def magic_left_out(line: str) -> str:
     return f"`{line}` cannot be run where answers are judged, so your cell was run without it"
 
 
+def judge_will_not_read(name: str) -> str:
+    return (
+        f"the judge will not know `{name}`: of the cells that you added it reads only definitions "
+        f"(functions, classes, imports, assignments). Define `{name}` in the cell of the answer"
+    )
+
+
+def answered_elsewhere(name: str) -> str:
+    return (
+        f"the `{name}` that was checked is in a cell that you added, and the judge takes the one in the "
+        "lab's cell. Copy your answer there"
+    )
+
+
 def absent_here(name: str) -> str:
     return f"`{name}` is needed, but it cannot be imported where answers are judged; use what the lab imports"
 
