@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from .global_names import bound_and_used
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-LONGEST = 200_000  # characters of all cells together; what is beyond is not read
+# Of all cells together; what is beyond is not read.
+MOST_CHARACTERS = 100_000
+MOST_STATEMENTS = 2_000
 
 
 @dataclass
@@ -47,20 +49,24 @@ def read(cells: Mapping[int, str], needed: Iterable[str]) -> Reading:
     >>> read({3: "def helper(): pass\nhelper()"}, ["helper"]).sources
     {3: 'def helper(): pass\n'}
     """
-    statements, left = [], LONGEST
+    statements, left = list[_Statement](), MOST_CHARACTERS
     for number, source in cells.items():
         left -= len(source)
         if left >= 0:
             with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                statements += _statements(number, source)
+                statements += _statements(number, source, MOST_STATEMENTS - len(statements))
     spoiled = {n for s in statements for n in (s.changes if s.defines else s.binds | s.changes)}
-    wanted = frozenset(needed) - frozenset(dir(builtins))
-    while True:
-        chosen = [s for s in statements if s.defines and s.binds & (wanted - spoiled)]
-        more = wanted.union(*(s.uses for s in chosen))
-        if more == wanted:
-            break
-        wanted = more
+    makes: dict[str, list[_Statement]] = {}
+    for statement in statements:
+        for name in statement.binds - spoiled if statement.defines else ():
+            makes.setdefault(name, []).append(statement)
+    wanted: set[str] = set()
+    waiting = set(needed) - set(dir(builtins))
+    while waiting:
+        name = waiting.pop()
+        wanted.add(name)
+        waiting.update(*(s.uses - wanted for s in makes.get(name, ())))
+    chosen = [s for s in statements if s.defines and s.binds & wanted - spoiled]
     found = Reading()
     for number, source in cells.items():
         if mine := [s for s in chosen if s.cell == number]:
@@ -76,13 +82,13 @@ def read(cells: Mapping[int, str], needed: Iterable[str]) -> Reading:
     return found
 
 
-def _statements(number: int, source: str) -> list[_Statement]:
-    """The statements of a cell. Raises SyntaxError and others for what is no Python."""
+def _statements(number: int, source: str, most: int) -> list[_Statement]:
+    """The first statements of a cell. Raises SyntaxError and others for what is no Python."""
     if source.lstrip().startswith("%%"):
         return []
     text = re.sub(r"^([ \t]*+)[%!?].*$", r"\1pass", source, flags=re.MULTILINE)
     found = []
-    for node in ast.parse(text).body:
+    for node in ast.parse(text).body[:most]:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
         lines = range(first, (node.end_lineno or node.lineno) + 1)
         binds, uses = bound_and_used(ast.unparse(node))

@@ -69,11 +69,15 @@ def _bound(cells: Iterable[NotebookNode]) -> frozenset[str]:
 
 def _closure(names: frozenset[str], found: Reading) -> frozenset[str]:
     """The names, and those that what is read of own cells needs for them."""
-    while True:
-        more = names.union(*(found.uses[n] for n, binds in found.binds.items() if binds & names))
-        if more == names:
-            return names
-        names = more
+    given: dict[str, set[str]] = {}
+    for number, binds in found.binds.items():
+        for name in binds:
+            given.setdefault(name, set()).update(found.uses[number])
+    reached, waiting = set[str](), set(names)
+    while waiting:
+        reached.add(name := waiting.pop())
+        waiting |= given.pop(name, set()) - reached
+    return frozenset(reached)
 
 
 def _places(notebook: NotebookNode, numbered: list[dict[str, Any]]) -> dict[int, int]:

@@ -116,7 +116,8 @@ class Tracer:
                 "kernel", digest=kernel.digest, name=kernel.name, entry=kernel.entry, ptx=kernel.ptx,
                 cc=kernel.cc, max_registers=kernel.max_registers, compiler=kernel.compiler,
             )  # fmt: skip
-        arguments, pointers = bytearray(launch.arguments), self.rules.launch(device, launch)
+        arguments = bytearray(launch.arguments)
+        pointers = [list(place) for place in self.rules.launch(device, launch)]
         for at, _, _ in pointers:
             arguments[at : at + 8] = bytes(8)
         self.events.append(

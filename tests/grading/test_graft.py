@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -246,3 +247,23 @@ def test_what_cannot_be_read_of_a_cell_of_ones_own_is_said_and_for_a_person(
     _, found = ran(school, {"sectors": USES_HELPER}, own(source, "copy"))
     assert "which your code cell" in found.doubts["sectors"]
     assert found.doubts["sectors"] in found.notes["sectors"] and list(found.doubts) == ["sectors"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["a = 1\n" * 30_000],
+        [f"def f{i}(): return f{i + 1}()" for i in range(3000)],
+        ["\n".join(f"def f{i}(): return f{i + 1}()" for i in range(3000))],
+        ["f0 = " + "[" * 5000],
+    ],
+)
+def test_cells_of_ones_own_made_to_take_long_are_read_in_a_moment(school: Class, cells: list[str]) -> None:
+    answers = {"sectors": "def sectors(addresses, size):\n    return f0()"}
+    path = school.hand_in(
+        "ann", answers, lambda notebook: [own(c)(notebook) for c in reversed(cells)] and None
+    )
+    submitted = read_submitted(path)
+    began = time.process_time()
+    graft(school.released, submitted, LAB, LAB)
+    assert time.process_time() - began < 20
