@@ -95,7 +95,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
     from grading.lms import classroom, exports, screen
 
     began = time.monotonic()
-    limits = Limits(seconds=options.limit, patience=options.limit / 6)
+    limits = Limits.of(options.limit)
     devices = gpus() if options.gpu else ()
     with screen.progress_bar(console) as bar:
         result = classroom.grade(
@@ -154,7 +154,7 @@ def regrades(options: argparse.Namespace, course: Course) -> int:
     from grading.core.sandbox import Limits
     from grading.lms import regrades as regrades_module
 
-    limits = Limits(seconds=options.limit, patience=options.limit / 6)
+    limits = Limits.of(options.limit)
     folder = options.folder or course.regrades
     found, problems = regrades_module.queue(course, folder, limits, options.unsafe)
     for each in found:

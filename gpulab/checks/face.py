@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpulab.foundation.display import notebook, present
 
-from . import checking, hints, predictions, showing
+from . import checking, hints, predictions, showing, unread
 from .hints import Hint
 from .spec import Exercise
 from .verdict import Verdict
@@ -24,6 +25,8 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
     """
     verdict = checking.check(exercise, fn, attempt)
     if notebook() is not None:
+        if attempt and (said := unread.warning(fn)):
+            verdict = replace(verdict, notes=(said, *verdict.notes))
         present(verdict)
     return verdict
 

@@ -183,6 +183,39 @@ def too_many_launches(limit: int) -> str:
     return f"your code launches more than {limit:,} kernels; let each of them do more of the work"
 
 
+# ---------------------------------------------------------------- cells that are run for the judge
+
+
+def cell_stopped(seconds: float) -> str:
+    return f"stopped after {seconds:.2g} s; what it defines below was still defined"
+
+
+def import_left_out(name: str) -> str:
+    return f"`{name}` cannot be imported where answers are judged, so your cell was run without it"
+
+
+def magic_left_out(line: str) -> str:
+    return f"`{line}` cannot be run where answers are judged, so your cell was run without it"
+
+
+def judge_will_not_read(name: str) -> str:
+    return (
+        f"the judge will not know `{name}`: of the cells that you added it reads only definitions "
+        f"(functions, classes, imports, assignments). Define `{name}` in the cell of the answer"
+    )
+
+
+def answered_elsewhere(name: str) -> str:
+    return (
+        f"the `{name}` that was checked is in a cell that you added, and the judge takes the one in the "
+        "lab's cell. Copy your answer there"
+    )
+
+
+def absent_here(name: str) -> str:
+    return f"`{name}` is needed, but it cannot be imported where answers are judged; use what the lab imports"
+
+
 # ---------------------------------------------------------------- right or wrong
 
 

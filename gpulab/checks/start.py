@@ -10,7 +10,7 @@ from gpulab.foundation.version import VERSION
 from gpulab.simulator import compile
 from gpulab.simulator import device as devices
 
-from . import messages, progress, registry
+from . import messages, progress, registry, unread
 
 
 class UnknownLab(Message, LookupError):
@@ -42,6 +42,7 @@ def start(lab: str = "") -> Start:
         numbers = sorted({registry.lab_number(e.lab) for e in registry.exercises()})
         raise UnknownLab(messages.unknown_lab(lab, numbers))
     _figures_have_words()
+    unread.watch()
     done = progress.done(tuple(e.name for e in of_lab))
     return Start(
         messages.start(

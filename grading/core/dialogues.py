@@ -20,6 +20,8 @@ from gpulab.checks.spec import Answer, Case, Contents, WrongAnswer
 from gpulab.subjects.distributed.frames import BadFrame, Head, Reader, encode
 from gpulab.subjects.distributed.network import Trouble
 from grading.core import limited, sandbox, texts
+from grading.core.clock import Clock
+from grading.core.forked import readable
 from grading.core.ranks import Asked
 from grading.core.sandbox import Limits
 
@@ -43,24 +45,28 @@ def outcomes(
     """How each case of the exercises that are asked went, in the order of `steps`.
 
     One sandbox serves them all, and is started anew after an exercise that does not come to an end. All
-    together may take until `until`, or `limits.seconds`, one case `limits.patience`. Once `stopped` says so,
+    together may take until `until`, or `limits.seconds`, one case `limits.patience`; for the cells there are
+    `limits.cells` more. Once `stopped` says so,
     none is started.
     References work `apart`, in a limited child, which knows the exercises of labs alone; not if `unsafe`.
     """
     by_name = {each.name: each for each in asked}
     order = [step["exercise"] for step in steps if step.get("exercise") in by_name]
     left = [by_name[name] for name in order]
-    until = time.monotonic() + limits.seconds if until is None else until
+    clock = Clock(time.monotonic() + limits.seconds if until is None else until, limits.cells)
     found: Outcomes = {}
     while left and not stopped():
-        if time.monotonic() >= until:
+        if clock.left <= 0:
             late = Outcome(trouble=Trouble("too long", texts.STOPPED.format(seconds=limits.seconds)))
             return found | {(each.name, each.cases[0].name): late for each in left}
         todo = {each.name for each in left}
         job = [step for step in steps if "cell" in step or step.get("exercise") in todo]
-        data = job_bytes({"patience": limits.patience, "steps": job})
+        data = job_bytes({"patience": limits.patience, "cells": limits.cells, "steps": job})
         with sandbox.rank(data, limits, unsafe=unsafe) as connection:
             while left:
+                with clock.waiting() as seconds:  # for the cells before the exercise
+                    readable(connection.fileno(), seconds)
+                until = clock.until
                 held, goes_on = (_held_apart if apart and not unsafe else _held)(
                     left.pop(0), connection, until, limits
                 )

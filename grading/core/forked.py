@@ -42,7 +42,7 @@ class Fork:
         Raises TimeoutExpired.
         """
         if self.code is None:
-            if not _readable(self.status.fileno(), seconds):
+            if not readable(self.status.fileno(), seconds):
                 raise subprocess.TimeoutExpired("template", seconds or 0)
             said = self.status.recv(16)
             self.code = int(said) if said else -signal.SIGKILL
@@ -53,7 +53,7 @@ class Fork:
         if self.handle is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.handle, signal.SIGKILL)
-            _readable(self.handle, PATIENCE)
+            readable(self.handle, PATIENCE)
 
     def close(self) -> None:
         """Give back the descriptors."""
@@ -63,7 +63,8 @@ class Fork:
             self.handle = None
 
 
-def _readable(descriptor: int, seconds: float | None) -> bool:
+def readable(descriptor: int, seconds: float | None) -> bool:
+    """Wait until there is something to read, or the other side is gone; says whether that came."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN | select.POLLHUP)
     return bool(waiting.poll(None if seconds is None else max(0.0, seconds) * 1000))

@@ -1,6 +1,7 @@
 """The graft: of a submission only the sources of its solution cells live on, in the released notebook.
 
-With the text of a written answer come the pictures that it shows. Deleted, copied, retyped and re-pointed
+With them come definitions that they use of the learner's own cells, see `own_cells`, and with the text of a
+written answer the pictures that it shows. Deleted, copied, retyped and re-pointed
 cells, edited tests, outputs and metadata all stay behind.
 """
 
@@ -10,28 +11,32 @@ import ast
 import copy
 import hashlib
 import json
-import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nbformat import NotebookNode
 
 from gpulab.foundation import syntax_trees
-from gpulab.foundation.global_names import bound_and_used
 from grading.core import texts
 from grading.core.errors import NotebookError
-from grading.core.notebooks import grade_id, source_of
+from grading.core.notebooks import grade_id, is_own, is_solution, is_test, source_of, without_magics
+from grading.core.own_cells import names_of, take_over
 from grading.core.pictures import Album
 
 
 @dataclass(frozen=True)
 class Graft:
-    """The released notebook with a learner's answers in it; `notes` by grade id say what was odd."""
+    """The released notebook with a learner's answers in it, and what these use of the learner's own cells.
+
+    `notes` by grade id say what was odd; `doubts` those of them for which a person should look at an answer
+    that is not right.
+    """
 
     notebook: NotebookNode
     notes: dict[str, str]
     digest: str  # of the answers: what makes two submissions the same
+    doubts: dict[str, str] = field(default_factory=dict)
 
 
 def graft(released: NotebookNode, submitted: list[dict[str, Any]], name: str, lab: str) -> Graft:
@@ -51,30 +56,45 @@ def graft(released: NotebookNode, submitted: list[dict[str, Any]], name: str, la
         elif len(answers) > 1:
             notes[cell_id] = texts.CELL_TWICE.format(cell=cell_id, times=len(answers))
         if changed:
-            cell.source = source_of(changed[-1])
+            parts = [source_of(answer) for answer in changed]
+            cell.source = "\n\n".join(parts) if is_split(cell, parts) else parts[-1]
             if cell.cell_type == "markdown" and (pictures := album.of(changed[-1], cell.source)):
                 cell.attachments = pictures
-        digest.update(json.dumps([cell_id, cell.source]).encode())
-        if cell.get("attachments"):
-            digest.update(json.dumps(cell.attachments).encode())
     if not found:
         raise NotebookError(texts.NO_SOLUTION_CELL.format(lab=lab, name=name))
-    return Graft(notebook, notes, digest.hexdigest())
+    used, doubts = take_over(notebook, released, submitted)
+    for cell_id, note in [*used.items(), *doubts.items()]:
+        notes[cell_id] = "; ".join(filter(None, [notes.get(cell_id), note]))
+    for cell in notebook.cells:
+        if is_own(cell) or is_solution(cell):
+            name = cell.id if is_own(cell) else cell.metadata.nbgrader.grade_id
+            digest.update(json.dumps([name, cell.source]).encode())
+            if cell.get("attachments"):
+                digest.update(json.dumps(cell.attachments).encode())
+    return Graft(notebook, notes, digest.hexdigest(), doubts)
+
+
+def is_split(cell: NotebookNode, sources: list[str]) -> bool:
+    """Whether several cells of one name are parts of one: each defines something else."""
+    bound = [names_of(source)[0] for source in sources]
+    apart = sum(map(len, bound)) == len(frozenset().union(*bound))
+    return cell.cell_type == "code" and len(sources) > 1 and apart and all(bound)
 
 
 def solution_cells(notebook: NotebookNode) -> list[NotebookNode]:
     """The cells that a learner fills in."""
-    return [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("solution")]
+    return [c for c in notebook.cells if is_solution(c)]
 
 
 def cells_to_run(notebook: NotebookNode) -> list[NotebookNode]:
-    """The code cells that the answers need: solution cells, and released ones that bind a name which is used.
+    """The code cells that the answers need: solution cells, what these use of a learner's own, and released
+    ones that bind a name which is used.
 
     Reports and figures, which would take most of the time, bind nothing that an answer uses.
     """
     code = [c for c in notebook.cells if c.cell_type == "code" and not is_test(c)]
-    chosen = {c.id for c in code if c.metadata.get("nbgrader", {}).get("solution")}
-    names = {c.id: _names(c.source) for c in code}
+    chosen = {c.id for c in code if is_solution(c) or is_own(c)}
+    names = {c.id: names_of(c.source) for c in code}
     while True:
         needed = set().union(*(names[i][1] for i in chosen))
         more = {c.id for c in code if c.id not in chosen and names[c.id][0] & needed}
@@ -90,7 +110,7 @@ def imports(notebook: NotebookNode) -> list[str]:
     """
     found: set[str] = set()
     for cell in notebook.cells:
-        if cell.cell_type != "code" or cell.metadata.get("nbgrader", {}).get("solution"):
+        if cell.cell_type != "code" or is_solution(cell) or is_own(cell):
             continue
         with suppress(SyntaxError):
             for node in ast.walk(syntax_trees.parse(without_magics(cell.source))):
@@ -99,22 +119,3 @@ def imports(notebook: NotebookNode) -> list[str]:
                 elif isinstance(node, ast.ImportFrom) and node.module:
                     found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return sorted(found)
-
-
-def is_test(cell: NotebookNode) -> bool:
-    """A locked cell whose points the judge gives."""
-    mark = cell.metadata.get("nbgrader", {})
-    return cell.cell_type == "code" and bool(mark.get("grade")) and not mark.get("solution")
-
-
-def _names(source: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The global names that a cell binds, and those that it uses."""
-    found = bound_and_used(source)
-    return found if any(found) else bound_and_used(without_magics(source))
-
-
-def without_magics(source: str) -> str:
-    """A cell as plain Python, in one pass: IPython's own transformer takes hours for a cell made for that."""
-    text = re.sub(r"\A\s*%%.*", "", source)
-    text = re.sub(r"^([ \t]*+)(?:[%!?].*|[^#'\"\n]*\?)$", r"\1pass", text, flags=re.MULTILINE)
-    return re.sub(r"^([\w, \t]++=)[ \t]*+[%!].*$", r"\1 None", text, flags=re.MULTILINE)

@@ -17,12 +17,12 @@ from gpulab.checks import registry
 from gpulab.checks.run import GPU
 from gpulab.checks.spec import Case, Exercise
 from gpulab.simulator.compile import compiler_version
-from grading.core import dialogues, ranks, sandbox, texts
+from grading.core import dialogues, ranks, recordings, sandbox, texts
 from grading.core.course import ROOT
 from grading.core.environment import seed
 from grading.core.errors import Unjudged
-from grading.core.graft import Graft, cells_to_run, imports, is_test
-from grading.core.notebooks import Question
+from grading.core.graft import Graft, cells_to_run, imports
+from grading.core.notebooks import Question, is_test
 from grading.core.ranks import Asked
 from grading.core.replay import Live, ReplayJob, exercise_of
 from grading.core.replays import Replays, Stopped
@@ -65,7 +65,8 @@ class Judge:
         Raises SandboxError where there is no sandbox, Unjudged where it failed twice.
         """
         began = time.monotonic()
-        until = began + self.limits.seconds  # one clock for all that the learner's code does
+        # One clock for all that the learner's code does.
+        until = began + self.limits.seconds + self.limits.cells
         chosen = {q.exercise: judge_cases(registry.find(q.exercise)) for q in questions}
         seeds = {
             (exercise, case.name): seed(self.secret, graft.digest, exercise, case.name)
@@ -73,10 +74,17 @@ class Judge:
             for case in cases
         }
         job = recording_job(graft, questions, chosen, seeds, self.limits.patience)
+        job["cells"] = self.limits.cells
         self.replays.warm(warm_modules(questions))  # before any child is started
-        outcome = self.record(job_bytes(job), imports(graft.notebook), self.recording(questions))
+        modules = imports(graft.notebook)
+        recording = recordings.whole(
+            job,
+            self.recording(questions),
+            lambda job, limits: self.record(job_bytes(job), modules, limits),
+        )
+        outcome = recording.outcome
         together = live(
-            job["steps"],
+            recording.survived(job["steps"]),
             questions,
             chosen,
             seeds,
@@ -95,8 +103,9 @@ class Judge:
                 chosen,
                 seeds,
                 sources,
-                _notes(graft, questions),
+                _notes(graft, graft.notes, questions),
                 outcomes=together,
+                doubts=_notes(graft, graft.doubts, questions),
             )
         )
         return NotebookVerdict(
@@ -109,9 +118,11 @@ class Judge:
         )
 
     def recording(self, questions: tuple[Question, ...]) -> Limits:
-        """The limits of the recording: half of the time where something is judged live after it."""
+        """The limits of the recording: the cells' time and the rest, or half of the rest where something is
+        judged live after it."""
         live_too = any(exercise_of(q.exercise).evidence.live for q in questions)
-        return replace(self.limits, seconds=self.limits.seconds / 2) if live_too else self.limits
+        seconds = self.limits.seconds / 2 if live_too else self.limits.seconds
+        return replace(self.limits, seconds=seconds + self.limits.cells)
 
     def record(self, job: bytes, modules: Sequence[str] = (), limits: Limits | None = None) -> Outcome:
         """What the sandbox brought back; once more where it was killed from outside, or never came up.
@@ -239,8 +250,8 @@ def job_bytes(job: dict[str, Any]) -> bytes:
     return json.dumps(job, default=lambda value: value.tolist()).encode()
 
 
-def _notes(graft: Graft, questions: tuple[Question, ...]) -> dict[str, str]:
-    """What was odd about the solution cell before each test cell."""
+def _notes(graft: Graft, by_cell: dict[str, str], questions: tuple[Question, ...]) -> dict[str, str]:
+    """What is noted about the solution cells before each test cell, by exercise."""
     notes: dict[str, str] = {}
     asked = {q.cell: q for q in questions}
     before: list[str] = []
@@ -249,6 +260,6 @@ def _notes(graft: Graft, questions: tuple[Question, ...]) -> dict[str, str]:
         if name in asked:
             notes[asked[name].exercise] = "; ".join(before)
             before = []
-        elif name in graft.notes:
-            before.append(graft.notes[name])
+        elif name in by_cell:
+            before.append(by_cell[name])
     return notes

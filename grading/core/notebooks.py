@@ -154,3 +154,26 @@ def with_stable_ids(notebook: NotebookNode, unique_key: str) -> NotebookNode:
         seen[name] = seen.get(name, 0) + 1
         cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
     return notebook
+
+
+def is_solution(cell: NotebookNode) -> bool:
+    """A cell that a learner fills in."""
+    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def is_own(cell: NotebookNode) -> bool:
+    """A cell with what an answer uses of a learner's own cells, see `own_cells`."""
+    return bool(cell.metadata.get("gpulab", {}).get("own"))
+
+
+def is_test(cell: NotebookNode) -> bool:
+    """A locked cell whose points the judge gives."""
+    mark = cell.metadata.get("nbgrader", {})
+    return cell.cell_type == "code" and bool(mark.get("grade")) and not mark.get("solution")
+
+
+def without_magics(source: str) -> str:
+    """A cell as plain Python, in one pass: IPython's own transformer takes hours for a cell made for that."""
+    text = re.sub(r"\A\s*%%.*", "", source)
+    text = re.sub(r"^([ \t]*+)(?:[%!?].*|[^#'\"\n]*\?)$", r"\1pass", text, flags=re.MULTILINE)
+    return re.sub(r"^([\w, \t]++=)[ \t]*+[%!].*$", r"\1 None", text, flags=re.MULTILINE)

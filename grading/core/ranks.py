@@ -18,6 +18,7 @@ from gpulab.checks.evidence import communication
 from gpulab.checks.spec import Case, Exercise
 from gpulab.subjects.distributed.network import Network, Outcome, Trouble
 from grading.core import sandbox, texts
+from grading.core.clock import Clock
 from grading.core.sandbox import Limits
 
 # By exercise and case. Where one came to no result, its later cases are not there.
@@ -53,22 +54,24 @@ def outcomes(
     """How the ranks fared at each case of the exercises that are asked, in the order of `steps`.
 
     The ranks stay from exercise to exercise; after one that does not come to an end they are started anew.
-    All together may take until `until`, or `limits.seconds`; one case twice `limits.patience`. Once `stopped`
-    says so, none is started any more.
+    All together may take until `until`, or `limits.seconds`; one case twice `limits.patience`. For their
+    start and the cells that they run there are `limits.cells` more. Once `stopped` says so, none is started
+    any more.
     """
     by_name = {each.name: each for each in asked}
     order = [step["exercise"] for step in steps if step.get("exercise") in by_name]
     left = [by_name[name] for name in order]
-    until = time.monotonic() + limits.seconds if until is None else until
+    clock = Clock(time.monotonic() + limits.seconds if until is None else until, limits.cells)
     found: Outcomes = {}
     while left and not stopped():
-        if time.monotonic() >= until:
+        if clock.left <= 0:
             return found | {(each.name, each.cases[0].name): _too_late(limits) for each in left}
         todo = {each.name for each in left}
         job = [step for step in steps if "cell" in step or step.get("exercise") in todo]
         size = max(each.ranks for each in left)
-        with _joined(job_bytes({"patience": limits.patience, "steps": job}), size, limits, unsafe) as network:
-            while left and _serve(network, left.pop(0), found, until, limits):
+        data = job_bytes({"patience": limits.patience, "cells": limits.cells, "steps": job})
+        with _joined(data, size, limits, unsafe) as network:
+            while left and _serve(network, left.pop(0), found, clock, limits):
                 network.tell({"op": "next"})
     return found
 
@@ -87,17 +90,19 @@ def _too_late(limits: Limits) -> Outcome:
     return Outcome(trouble=Trouble("too long", texts.STOPPED.format(seconds=limits.seconds)))
 
 
-def _serve(network: Network, asked: Asked, found: Outcomes, until: float, limits: Limits) -> bool:
+def _serve(network: Network, asked: Asked, found: Outcomes, clock: Clock, limits: Limits) -> bool:
     """Run all cases of one exercise; says whether the same ranks can go on to the next."""
     first = asked.name, asked.cases[0].name
-    if (left := until - time.monotonic()) <= 0:
+    if clock.left <= 0:
         found[first] = _too_late(limits)
         return False
-    if trouble := network.meet(asked.name, left):
+    with clock.waiting() as seconds:
+        trouble = network.meet(asked.name, seconds)
+    if trouble:
         found[first] = Outcome(trouble=trouble)
         return network.whole
     for case, seed in zip(asked.cases, asked.seeds, strict=True):
-        left = until - time.monotonic()
+        left = clock.left
         made = contents.arguments(communication.whole(asked.exercise), case, seed)
         task = communication.task(asked.exercise, made, communication.ranks_of(case))
         outcome = network.run(task, max(min(SLOWER * limits.patience, left), 0.0))

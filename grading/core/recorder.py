@@ -4,7 +4,8 @@ Reads a job from standard input and writes one file, a line of JSON per fact, as
 before a crash or a limit is kept. Nothing of this process is believed: a forged record is only another
 submission, replayed on contents that were not here. So this script defends nothing; the sandbox does.
 
-A job is {"patience": seconds, "steps": […]}. A step is a cell, {"cell": id, "source": text}, or an exercise,
+A job is {"patience": seconds, "cells": seconds, "steps": […]}: so long may each step take, and all cells
+together. A step is a cell, {"cell": id, "source": text}, or an exercise,
 {"exercise": name, "function": name, "evidence": kind, "cases": […]}. What stands in a case is the kind's own:
 see the classes in `gpulab.checks.evidence`.
 
@@ -17,20 +18,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
-import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 FORMAT = 1
 LARGEST_LINE = 32 << 20  # bytes; a longer one would cost all exercises their verdict
-
-
-class Impatient(BaseException):
-    """One cell or exercise took longer than its share. No Exception: `except Exception` lets it pass."""
 
 
 class Record:
@@ -54,21 +51,6 @@ class Record:
             data = data[os.write(self.descriptor, data) :]
 
 
-@contextlib.contextmanager
-def patience(seconds: float) -> Iterator[None]:
-    """Raise `Impatient` in the body when it takes too long."""
-
-    def lose_it(number: int, frame: object) -> None:
-        raise Impatient
-
-    signal.signal(signal.SIGALRM, lose_it)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
 def said(error: BaseException) -> str:
     """An error in one line, with the line of the learner's cell that raised it."""
     text = str(error).strip() or type(error).__name__
@@ -82,25 +64,21 @@ def said(error: BaseException) -> str:
     return (text if text.startswith(name) else f"{name}: {text}") + where
 
 
-def attempt(record: Record, seconds: float, facts: dict[str, Any], body: Callable[[], None]) -> None:
-    """Run `body`; whatever it raises becomes a line of the record and ends nothing else."""
+def attempt(record: Record, facts: dict[str, Any], body: Callable[[], None], seconds: float = 0) -> None:
+    """Run `body`; whatever it raises becomes a line of the record and ends nothing else.
+
+    With `seconds` it may take so long.
+    """
+    from gpulab.checks.cells import Impatient, patience
+
     try:
-        with patience(seconds):
+        with patience(seconds) if seconds else contextlib.nullcontext():
             body()
-    except Impatient:
-        record.line("failed", kind="stopped", error=f"stopped after {seconds:.0f} s", **facts)
+    except Impatient as error:
+        record.line("failed", kind="stopped", error=str(error) or f"stopped after {seconds:.0f} s", **facts)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         with contextlib.suppress(Exception):
             record.line("failed", kind=type(error).__name__, error=said(error), **facts)
-
-
-def run_cell(shell: Any, step: dict[str, Any]) -> None:
-    """One cell, as a notebook would run it; its error is raised here."""
-    shell.gpulab_cell = step["cell"]  # the file name of the cell's code, in errors and in PTX
-    result = shell.run_cell(step["source"], store_history=False)
-    error = result.error_before_exec or result.error_in_exec
-    if error is not None:
-        raise error
 
 
 def record_exercise(function: Callable[..., Any], record: Record, step: dict[str, Any]) -> None:
@@ -143,11 +121,13 @@ def main(path: str, number: str = "") -> None:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
+    from gpulab.checks.cells import Cells
+
     quiet = Config({"HistoryManager": {"enabled": False}})  # it would lock a database
     shell = InteractiveShell.instance(colors="nocolor", config=quiet)
     shell.showtraceback = shell.showsyntaxtraceback = lambda *args, **keywords: None
     shell.enable_gui = lambda gui=None: None  # %matplotlib asks for one
-    shell.compile.get_code_name = lambda raw, code, number: f"<cell {shell.gpulab_cell}>"
+    cells = Cells(shell, job["patience"], job.get("cells", math.inf))
     record = Record(path)
     serve = serving(number) if number else None
     record.line("start", format=FORMAT, **({} if serve else about()))
@@ -155,16 +135,20 @@ def main(path: str, number: str = "") -> None:
         where = {key: step[key] for key in ("cell", "exercise") if key in step}
         record.line("at", **where)
         if "source" in step:
-            work = partial(run_cell, shell, step)
-        elif serve:
+            attempt(record, where, partial(cells.run, step["cell"], step["source"]))
+            continue
+        if cells.notes:
+            record.line("noted", notes=cells.notes, **where)
+            cells.notes = []
+        if serve:
             serve(shell.user_ns.get(step["function"]), step)
             continue
-        elif (function := shell.user_ns.get(step["function"])) is not None:
+        if (function := shell.user_ns.get(step["function"])) is not None:
             work = partial(record_exercise, function, record, step)
         else:
             record.line("failed", kind="missing", error=step["function"], **where)
             continue
-        attempt(record, job["patience"], where, work)
+        attempt(record, where, work, job["patience"])
     record.line("done")
 
 

@@ -47,6 +47,7 @@ class ReplayJob:
     notes: dict[str, str]  # by exercise: what was odd about its cell
     outcomes: Live = field(default_factory=dict)  # of exercises for several ranks, and of dialogues
     tolerance: float = 1.0  # times the exercise's; a proof asks for less than a learner must keep
+    doubts: dict[str, str] = field(default_factory=dict)  # by exercise: why a person should look at it
 
 
 def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
@@ -70,9 +71,13 @@ def _verdict(question: Question, job: ReplayJob, trace: Trace) -> ExerciseVerdic
     parts = _parts(exercise, question, trace, seeds, job)
     version = exercise.evidence.counted_with()
     counted = texts.COUNTED_WITH.format(version=version) if version else ""
-    notes = tuple(filter(None, [job.notes.get(question.exercise), counted]))
+    left_out = trace.notes.get(question.exercise, ())
+    notes = tuple(filter(None, [job.notes.get(question.exercise), *left_out, counted]))
     names = tuple(case.name for case in exercise.cases)
-    return ExerciseVerdict(question.exercise, question.cell, tuple(map(_line, parts)), names, notes)
+    verdict = ExerciseVerdict(question.exercise, question.cell, tuple(map(_line, parts)), names, notes)
+    doubt = trace.doubt(question.exercise) or job.doubts.get(question.exercise, "")
+    doubt = "" if verdict.passed else doubt
+    return replace(verdict, doubt=doubt) if doubt else verdict
 
 
 @contextmanager

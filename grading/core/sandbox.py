@@ -52,11 +52,17 @@ class Limits:
 
     seconds: float = 120.0
     patience: float = 20.0  # for one cell or exercise, so that one endless loop leaves time for the others
+    cells: float = 60.0  # for all cells together, beyond `seconds`: trying things out costs no answer
     memory: int = 8 << 30
     file: int = 64 << 20
     scratch: int = 256 << 20
     processes: int = 128
     replay_memory: int = 6 << 30  # of the child that replays
+
+    @classmethod
+    def of(cls, seconds: float) -> Limits:
+        """Those of a submission that may take so long, each in its usual proportion."""
+        return cls(seconds=seconds, patience=seconds / 6, cells=seconds / 2)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ IMPORTED = (
     "gpulab.plot.alt_text",
     "gpulab.checks.start",
     "gpulab.checks.by_hand",
+    "gpulab.checks.cells",
+    "gpulab.checks.compare",
 )
 _tried: set[str] = set()  # names of modules that a lab wanted
 KERNEL = """

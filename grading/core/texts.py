@@ -29,6 +29,12 @@ HANDED_IN_TWICE = "a second submission of {student}; the other one was graded, t
 CELL_MISSING = "the solution cell '{cell}' is missing from your notebook"
 CELL_TWICE = "the solution cell '{cell}' is there {times} times; the last one that you changed was judged"
 
+OWN_CELLS = "of your own code cells the judge read what your answer uses: cell {cells}"
+OWN_CELL_UNREAD = (
+    "your answer uses `{name}`, which your code cell {cell} makes in a way that the judge does not run: "
+    "it reads definitions of such cells alone. Define it in the cell of the answer"
+)
+
 # What is shown of a written answer.
 NO_PICTURE = "it is neither a PNG nor a JPEG file that can be read"
 PICTURE_PIXELS = "it has more than {pixels:,} pixels"
@@ -55,8 +61,8 @@ TOO_LONG = "the result is longer than {most:,} characters"
 NO_FUNCTION = "`{function}` is not defined; the judge looks for a function of that name"
 NO_FUNCTION_AFTER = "`{function}` is not defined, because the cell '{cell}' failed: {error}"
 NAME_OUTSIDE = (
-    "{error}. Only solution cells reach the judge: "
-    "a helper that stands in a cell of your own belongs into one of them"
+    "{error}. Of the cells that you added, the judge reads only definitions (functions, classes, imports, "
+    "assignments): define this name in the cell of the answer"
 )
 STUB = "not answered: the cell still says NotImplementedError"
 STOPPED = "stopped after {seconds:.0f} s"

@@ -12,13 +12,15 @@ from typing import Any
 
 from gpulab.checks.evidence import KINDS
 from gpulab.checks.evidence.launch_records import Kernel, read_kernel
-from gpulab.foundation.strict import text
+from gpulab.foundation.strict import items, text
 from grading.core import texts
 from grading.core.errors import TraceError
 from grading.core.recorder import FORMAT, LARGEST_LINE
 
+DIED = "died"  # the kind of a failure that ended the whole process
 MOST_LINES = 20_000
 DEEPEST_JSON = 40
+MOST_NOTES = 20  # on one exercise
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,18 @@ class Trace:
     )
     cell_failures: dict[str, Failure] = field(default_factory=dict)  # by grade id of the cell
     failures: dict[str, Failure] = field(default_factory=dict)  # by exercise
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by exercise: what of cells was left out
     last: str = ""  # where the recorder was last
     done: bool = False
+
+    def doubt(self, exercise: str) -> str:
+        """Why a person should look at an answer that lost points: something of it did not run here."""
+        failure = self.failures.get(exercise)
+        causes = [failure] if failure else []
+        if failure and failure.kind == "missing":
+            causes += self.cell_failures.values()
+        died = [cause.error for cause in causes if cause.kind == DIED]
+        return next(iter((*died, *self.notes.get(exercise, ()))), "")
 
 
 def read_trace(content: bytes) -> Trace:
@@ -96,6 +108,11 @@ def _failed(trace: Trace, record: dict[str, Any]) -> None:
         trace.failures[text(record["exercise"], 100)] = failure
 
 
+def _noted(trace: Trace, record: dict[str, Any]) -> None:
+    notes = dict.fromkeys(texts.clean(text(note)) for note in items(record["notes"], 10_000))
+    trace.notes[text(record["exercise"], 100)] = tuple(notes)[:MOST_NOTES]
+
+
 def _kernel(trace: Trace, record: dict[str, Any]) -> None:
     trace.kernels[text(record["digest"], 64)] = read_kernel(record)
 
@@ -115,6 +132,7 @@ _READERS: dict[str, Callable[[Trace, dict[str, Any]], None]] = {
     "start": _start,
     "at": _at,
     "failed": _failed,
+    "noted": _noted,
     "kernel": _kernel,
     "done": _done,
 }

@@ -10,7 +10,7 @@ import re
 from nbformat import NotebookNode
 
 from gpulab.app.course.address import Address
-from grading.core.graft import without_magics
+from grading.core.notebooks import without_magics
 
 # Colab and Kaggle set the two variables. Their PyTorch, CuPy and NumPy fit the GPU's driver and may be in use
 # already: each is named to pip as it is there, so that pip keeps it or says why it cannot.

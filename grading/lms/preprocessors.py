@@ -16,8 +16,8 @@ from traitlets import Unicode, default
 
 from gpulab.app.course.address import Address, address
 from grading.core import texts
-from grading.core.graft import graft, is_test
-from grading.core.notebooks import read_released, with_stable_ids
+from grading.core.graft import graft
+from grading.core.notebooks import is_test, read_released, with_stable_ids
 from grading.core.verdicts import ExerciseVerdict, NotebookVerdict, Store, as_text
 from grading.lms.hosted import open_elsewhere
 

@@ -32,7 +32,7 @@ from nbformat import NotebookNode
 
 from gpulab.checks import registry
 from gpulab.checks.spec import Case
-from grading.core import sandbox, texts
+from grading.core import recordings, sandbox, texts
 from grading.core.course import Course, sources
 from grading.core.environment import seed
 from grading.core.errors import ReleaseError
@@ -191,8 +191,12 @@ def judge(
     steps, asked = _steps(notebook, together)
     chosen = {q.exercise: judge_cases(exercise_of(q.exercise)) for q in asked}
     seeds = {(q.exercise, case.name): _seed(q, case) for q in asked for case in chosen[q.exercise]}
-    job = {"patience": limits.patience, "steps": steps}
-    outcome = sandbox.record(job_bytes(job), limits, unsafe=unsafe)
+    recording = recordings.whole(
+        {"patience": limits.patience, "steps": steps},
+        limits,
+        lambda job, limits: sandbox.record(job_bytes(job), limits, unsafe=unsafe),
+    )
+    outcome = recording.outcome
     ends = {"done": "", "stopped": texts.STOPPED.format(seconds=limits.seconds)}
     end = ends.get(outcome.end, texts.DIED.format(how=texts.clean(outcome.how, 120)))
     replayed = ReplayJob(
@@ -203,7 +207,7 @@ def judge(
         seeds,
         {step["cell"]: step["source"] for step in steps if "source" in step},
         {},
-        live(steps, tuple(asked), chosen, seeds, limits, unsafe=unsafe),
+        live(recording.survived(steps), tuple(asked), chosen, seeds, limits, unsafe=unsafe),
     )
     found: dict[str, dict[str, ExerciseVerdict]] = {play.name: {} for play in together}
     for verdict in Replays(limits).verdicts(replayed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import pytest
 from nbformat import NotebookNode
 
 from grading.core.errors import NotebookError
-from grading.core.graft import cells_to_run, graft, imports, is_test
-from grading.core.notebooks import questions, read_submitted
+from grading.core.graft import Graft, cells_to_run, graft, imports
+from grading.core.notebooks import is_test, questions, read_submitted
 from tests.grading.conftest import LAB, Class, cell_of
 
 
@@ -58,12 +59,12 @@ def test_what_a_learner_does_to_other_cells_stays_behind(
 def test_the_last_changed_copy_of_a_cell_counts_and_is_noted(school: Class) -> None:
     def twice(notebook: NotebookNode) -> None:
         twin = NotebookNode(cell_of(notebook, "copy"))
-        twin.source = "second = 2"
+        twin.source = "copy = 2"
         notebook.cells.append(twin)
         notebook.cells.append(NotebookNode(cell_of(school.released, "copy")))
 
     found = graft(school.released, read_submitted(school.hand_in("ann", edit=twice)), LAB, LAB)
-    assert cell_of(found.notebook, "copy").source == "second = 2"
+    assert cell_of(found.notebook, "copy").source == "copy = 2"
     assert "3 times" in found.notes["copy"]
 
 
@@ -155,3 +156,114 @@ def test_old_notebooks_and_other_encodings_are_read(school: Class, tmp_path: Pat
     path.write_bytes(json.dumps(old).encode("utf-16"))
     plain = grafted(school, school.hand_in("plain"))
     assert grafted(school, path) == plain
+
+
+# ---------------------------------------------------------------- cells of a learner's own
+
+
+def own(source: str, after: str = "") -> Callable[[NotebookNode], None]:
+    """Adds a code cell behind the one with that grade id, or at the top."""
+
+    def edit(notebook: NotebookNode) -> None:
+        place = notebook.cells.index(cell_of(notebook, after)) + 1 if after else 0
+        notebook.cells.insert(place, nbformat.v4.new_code_cell(source))
+
+    return edit
+
+
+USES_HELPER = "def sectors(addresses, size):\n    return helper(addresses, size)"
+HELPER = (
+    "import math\n\ndef pieces(n):\n    return math.floor(n / WIDTH)\n\nWIDTH = 32\n"
+    "def helper(addresses, size):\n"
+    "    return len({pieces(b) for a in addresses for b in range(a, a + size)})\n\nprint(helper([1], 2))\nx = 1 / 0\n"
+)
+
+
+def ran(school: Class, answers: dict[str, str], *edits: Callable[[NotebookNode], None]) -> tuple[str, Graft]:
+    """What the judge runs, and the graft."""
+
+    def edit(notebook: NotebookNode) -> None:
+        for each in edits:
+            each(notebook)
+
+    path = school.hand_in("ann", answers, edit)
+    found = graft(school.released, read_submitted(path), LAB, LAB)
+    return "\n".join(cell.source for cell in cells_to_run(found.notebook)), found
+
+
+@pytest.mark.parametrize("after", ["", "copy", "copy-check", "sectors", "sectors-check", "transpose-check"])
+def test_what_an_answer_uses_of_a_cell_of_ones_own_is_run_and_nothing_else(school: Class, after: str) -> None:
+    text, found = ran(school, {"sectors": USES_HELPER}, own(HELPER, after))
+    assert "def helper" in text and "WIDTH = 32" in text and "import math" in text
+    assert "print(" not in text and "1 / 0" not in text
+    names = [c.metadata.get("nbgrader", {}).get("grade_id", c.id) for c in found.notebook.cells]
+    read = next(name for name in names if name.startswith("your-cell-"))
+    assert names.index(read) < names.index("sectors-check")
+    assert "cell" in found.notes["sectors"] and not found.doubts
+    again = graft(found.notebook, found.notebook.cells, LAB, LAB)
+    assert again.digest == found.digest != ran(school, {"sectors": USES_HELPER})[1].digest
+    assert "math" not in imports(found.notebook)  # the template imports nothing that a learner names
+
+
+def test_an_answer_in_a_cell_of_ones_own_below_its_stub_is_run(school: Class) -> None:
+    stub = cell_of(school.released, "sectors").source
+    text, _ = ran(school, {"sectors": stub}, own(f"{HELPER}\nsectors = helper", "sectors"))
+    assert text.index("NotImplementedError") < text.index("sectors = helper")
+    half = "def pieces(n):\n    return n // 32"
+    rest = "def sectors(addresses, size):\n    return pieces(size)\nsectors([1], 2)"
+    text, _ = ran(school, {"sectors": half}, own(rest, "sectors"))
+    assert "return pieces(size)" in text and "sectors([1], 2)" not in text
+
+
+def test_a_solution_cell_split_in_two_is_whole_again(school: Class) -> None:
+    def split(notebook: NotebookNode) -> None:
+        second = NotebookNode(cell_of(notebook, "sectors"))
+        second.source = USES_HELPER
+        notebook.cells.insert(notebook.cells.index(cell_of(notebook, "sectors")) + 1, second)
+
+    text, _ = ran(school, {"sectors": "def helper(addresses, size):\n    return 4"}, split)
+    assert text.index("def helper") < text.index("return helper(")
+
+
+def test_what_no_answer_uses_or_the_lab_gives_is_not_read(school: Class) -> None:
+    _, plain = ran(school, {})
+    for source in (HELPER, "SIDE = 1\nnp = None\ndef copy(a, b): pass", "%%bash\nhelper = 1", "def ("):
+        _, found = ran(school, {}, own(source))
+        assert found.digest == plain.digest and found.notebook == plain.notebook, source
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for helper in [len]: pass",
+        "TABLE = []\nTABLE.append(len)\ndef helper(a, size): return TABLE[0](a)",
+        "with open('x') as helper: pass",
+        "helper = {}\nhelper['a'] = 1",
+    ],
+)
+def test_what_cannot_be_read_of_a_cell_of_ones_own_is_said_and_for_a_person(
+    school: Class, source: str
+) -> None:
+    _, found = ran(school, {"sectors": USES_HELPER}, own(source, "copy"))
+    assert "which your code cell" in found.doubts["sectors"]
+    assert found.doubts["sectors"] in found.notes["sectors"] and list(found.doubts) == ["sectors"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["a = 1\n" * 30_000],
+        [f"def f{i}(): return f{i + 1}()" for i in range(3000)],
+        ["\n".join(f"def f{i}(): return f{i + 1}()" for i in range(3000))],
+        ["f0 = " + "[" * 5000],
+    ],
+)
+def test_cells_of_ones_own_made_to_take_long_are_read_in_a_moment(school: Class, cells: list[str]) -> None:
+    answers = {"sectors": "def sectors(addresses, size):\n    return f0()"}
+    path = school.hand_in(
+        "ann", answers, lambda notebook: [own(c)(notebook) for c in reversed(cells)] and None
+    )
+    submitted = read_submitted(path)
+    began = time.process_time()
+    graft(school.released, submitted, LAB, LAB)
+    assert time.process_time() - began < 20

@@ -52,7 +52,7 @@ HOSTS = {
     "t = cuda.to_device(np.arange(rod.size + 8192, dtype=np.float32)); step[64, 256](t, out)": "uploads",
     "raise ValueError('no idea')": "no idea",
     "pass": "launched no kernel",
-    "helper(rod)": "a helper that stands in a cell of your own",
+    "helper(rod)": "define this name in the cell of the answer",
     "t = cuda.device_array_like(rod); t[:] = 0; step[64, 256](rod, t); step[64, 256](t, out)": "should be",
 }
 ANSWERS = {
