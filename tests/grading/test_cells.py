@@ -10,6 +10,7 @@ from grading.core.judge import job_bytes
 from grading.core.sandbox import Limits, record
 from grading.core.traces import Trace, read_trace
 
+ANSWERED = "answered cases"
 SPIN = "for _ in iter(int, 1): pass\n"
 # By name: the cell, and what `f` of it answers; or a part of why it does not.
 CELLS: dict[str, tuple[str, Any]] = {
@@ -57,8 +58,8 @@ def trace() -> Trace:
     steps: list[dict[str, Any]] = []
     for name, (source, _) in CELLS.items():
         steps.append({"cell": name, "source": f"f = None\n{source}"})
-        case = {"name": "one", "questions": [[]]}
-        steps.append({"exercise": name, "function": "f", "cases": [case]})
+        case = {"name": "one", "questions": [[]], "by_hand": []}
+        steps.append({"exercise": name, "function": "f", "evidence": ANSWERED, "cases": [case]})
     job = {"patience": 6, "cells": 600, "steps": steps}
     outcome = record(job_bytes(job), Limits(seconds=300), unsafe=True)
     return read_trace(outcome.content)
@@ -70,7 +71,7 @@ def test_an_answer_is_recorded_whatever_stands_beside_it(trace: Trace, name: str
     if isinstance(expected, str):
         assert expected in trace.failures[name].error
     else:
-        assert trace.answers[name]["one"] == [expected], trace.failures.get(name)
+        assert trace.recorded[ANSWERED][name]["one"] == [expected], trace.failures.get(name)
 
 
 def test_what_was_left_out_is_said_and_nothing_else(trace: Trace) -> None:
@@ -89,11 +90,13 @@ def test_cells_have_an_allowance_of_their_own() -> None:
     for number in range(4):
         source = f"import time\ndef f{number}(): return {number}\ntime.sleep(3600)"
         steps.append({"cell": f"c{number}", "source": source})
-        case = {"name": "one", "questions": [[]]}
-        steps.append({"exercise": f"f{number}", "function": f"f{number}", "cases": [case]})
+        case = {"name": "one", "questions": [[]], "by_hand": []}
+        name = f"f{number}"
+        steps.append({"exercise": name, "function": name, "evidence": ANSWERED, "cases": [case]})
     job = {"patience": 12, "cells": 4, "steps": steps}  # so 4 s, and three times 2 s
     outcome = record(job_bytes(job), Limits(seconds=200), unsafe=True)
     found = read_trace(outcome.content)
-    assert found.done and [found.answers[f"f{n}"]["one"] for n in range(4)] == [[0], [1], [2], [3]]
+    answers = found.recorded[ANSWERED]
+    assert found.done and [answers[f"f{n}"]["one"] for n in range(4)] == [[0], [1], [2], [3]]
     assert "stopped after 4 s" in found.cell_failures["c0"].error
     assert "stopped after 2 s" in found.cell_failures["c3"].error
