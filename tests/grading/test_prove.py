@@ -39,7 +39,7 @@ def test_each_kind_of_mistake_in_a_lab_is_found(course: Course) -> None:
     source = course.solutions / LAB / f"{LAB}.py"
     wrong = course.solutions / LAB / "wrong"
     replace_in(source, "return len({byte", "return 1 + len({byte")
-    replace_in(wrong / "copy_blocked.py", "fails: load sectors  says: 32.0", "fails: right")
+    replace_in(wrong / "copy_blocked.py", "fails: load sectors  says: 65,536 sectors", "fails: right")
     replace_in(wrong / "copy_drops_the_rest.py", "never written", "out of bounds")
     (wrong / "copy_right.py").write_text(
         "# exercise: memory.copy  fails: right\n@cuda.jit\ndef copy(a, b):\n"
