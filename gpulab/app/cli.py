@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Never
+from typing import Any, Never
 
 from gpulab.foundation.version import VERSION
 
@@ -246,7 +246,7 @@ class Command:
 
     help: str
     run: Callable[[argparse.Namespace, list[str]], int]
-    arguments: tuple[tuple[str, dict], ...] = ()
+    arguments: tuple[tuple[str, dict[str, Any]], ...] = ()
     hands_on: bool = False
 
 

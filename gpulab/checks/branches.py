@@ -96,7 +96,8 @@ def _frozen(answer: Any) -> Hashable:
         return tuple(map(_frozen, answer))
     if isinstance(answer, dict):
         raise TypeError("an answer of draws is a number or a list")
-    return answer
+    number: Hashable = answer
+    return number
 
 
 def compare(

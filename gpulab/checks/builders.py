@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ def answered(
     name: str,
     points: float,
     kinds: tuple[str, ...],
-    questions: Callable[[Sizes, np.random.Generator], list[tuple]],
+    questions: Callable[[Sizes, np.random.Generator], list[tuple[Any, ...]]],
     hints: tuple[str, str, str],
     section: str,
     *budgets: Budget,

@@ -55,7 +55,7 @@ def load() -> dict[str, Any]:
         with contextlib.suppress(OSError):
             path.replace(_free(path.with_suffix(".damaged.json")))
         return empty
-    return empty | data
+    return {**empty, **data}
 
 
 def _is_ours(data: Any) -> bool:

@@ -95,7 +95,7 @@ class Wish:
         return self.view in ("", view)
 
 
-def _of_exercise(name: str, args: tuple, wish: Wish) -> Iterator[Picture]:
+def _of_exercise(name: str, args: tuple[Any, ...], wish: Wish) -> Iterator[Picture]:
     """Who wrote what at the largest size that can still be drawn; all else at the size that is counted."""
     exercise = registry.find(name)
     evidence = exercise.evidence
@@ -163,7 +163,7 @@ def _drawable(exercise: Exercise, evidence: LaunchTrace) -> Case:
     return max(small, key=lambda s: s[0])[1] if small else min(sizes, key=lambda s: s[0])[1]
 
 
-def _of_call(run: Callable[..., Any], args: tuple, wish: Wish) -> Iterator[Picture]:
+def _of_call(run: Callable[..., Any], args: tuple[Any, ...], wish: Wish) -> Iterator[Picture]:
     """A launch, or host code that launches."""
     watch, writers, passes = Watch(devices.current()), Writers(line=wish.line), _Passes()
     shapes: dict[str, tuple[int, ...]] = {}
@@ -282,7 +282,7 @@ def _chosen(requests: Iterable[Request], wish: Wish) -> Iterator[Request]:
     else:
         kinds = (("load",), ("store",), ("atomic", "reduction"))
         groups = [[r for r in requests if r.kind in names] for names in kinds]
-    seen: set[tuple] = set()
+    seen: set[tuple[Any, ...]] = set()
     for group in groups:
         found = _costliest(group)
         if found is None:

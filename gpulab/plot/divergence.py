@@ -69,7 +69,7 @@ def _label(p: Pass) -> str:
 def _round_up(count: int) -> float:
     """The next of 1, 2, 5, 10, 20, 50 …"""
     digit = 10 ** math.floor(math.log10(count))
-    return next(step * digit for step in (1, 2, 5, 10) if step * digit >= count)
+    return float(next(step * digit for step in (1, 2, 5, 10) if step * digit >= count))
 
 
 def _name_code(ax: Axes, passes: Sequence[Pass], end: float) -> None:

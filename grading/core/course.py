@@ -70,7 +70,7 @@ class Course:
             raise GradingError(f"a gradebook is in SQLite or PostgreSQL, not {kind}: write {EXAMPLE}")
         if url.drivername in ("postgres", "postgresql"):
             url = url.set(drivername="postgresql+psycopg")
-        return url.render_as_string(hide_password=False)
+        return str(url.render_as_string(hide_password=False))
 
     @property
     def gradebook_name(self) -> str:

@@ -36,4 +36,5 @@ class Task:
     @property
     def graft(self) -> Graft:
         """The released notebook with the answers in it."""
-        return pickle.loads(zlib.decompress(self.packed))
+        graft: Graft = pickle.loads(zlib.decompress(self.packed))
+        return graft

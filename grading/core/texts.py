@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from gpulab.foundation.strict import clean
+from gpulab.foundation.strict import clean as clean
 
 # A file that is no notebook.
 NO_JSON = "notebook is not JSON (line {line})"

@@ -44,12 +44,14 @@ def scatter_min(a: Any, slices: Any, value: Any) -> None:
 
 def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray:
     """A NumPy array in page-locked memory, which on the simulated device is ordinary memory."""
-    return np.empty(shape, dtype, order)  # type: ignore[call-overload]
+    made: np.ndarray = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+    return made
 
 
 def zeros_pinned(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray:
     """A NumPy array of zeros in page-locked memory."""
-    return np.zeros(shape, dtype, order)  # type: ignore[call-overload]
+    made: np.ndarray = np.zeros(shape, dtype, order)  # type: ignore[call-overload]
+    return made
 
 
 def empty_like_pinned(a: Any, dtype: Any = None, order: str = "K") -> np.ndarray:

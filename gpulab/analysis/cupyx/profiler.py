@@ -54,7 +54,7 @@ class Counted:
 
 def benchmark(
     func: Callable[..., Any],
-    args: tuple = (),
+    args: tuple[Any, ...] = (),
     kwargs: dict[str, Any] | None = None,
     n_repeat: int = 10000,
     *,

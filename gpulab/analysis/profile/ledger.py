@@ -146,7 +146,7 @@ def extent_bytes(tensor: torch.Tensor) -> int:
     elements = 1
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         elements *= 1 if stride == 0 and size > 0 else size
-    return elements * tensor.element_size()
+    return int(elements * tensor.element_size())
 
 
 def foreach_launches(sizes: list[int], lists: int) -> int:
@@ -192,7 +192,9 @@ class _Memory:
         return sorted((*self.dead, *alive), key=lambda life: life[1:])
 
 
-def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: int = 0) -> Entry | None:
+def entry_of(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, memory: int = 0
+) -> Entry | None:
     """What one dispatched operation costs; None for views and for what only names memory."""
     import torch
 
@@ -245,7 +247,7 @@ def entry_of(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, memory: i
 INDEXING = frozenset({"index", "index_put", "index_put_"})
 
 
-def _masks(args: tuple) -> int:
+def _masks(args: tuple[Any, ...]) -> int:
     """Boolean tensors among the indices of `x[…]`. A single number is put under a mask without them."""
     import torch
 
@@ -259,10 +261,10 @@ def _to_the_host(name: str, read: list[Any], made: list[Any]) -> bool:
     """Whether it copies from a device to the host."""
     if name not in ("_to_copy", "copy_") or not read or not made:
         return False
-    return made[0].device.type == "cpu" and read[-1].device.type != "cpu"
+    return bool(made[0].device.type == "cpu" and read[-1].device.type != "cpu")
 
 
-def _syncs(name: str, args: tuple, kwargs: dict[str, Any], read: list[Any], made: list[Any]) -> int:
+def _syncs(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], read: list[Any], made: list[Any]) -> int:
     if name in INDEXING:
         return _masks(args)
     if _to_the_host(name, read, made):
@@ -277,10 +279,10 @@ def _is_composite(func: Any) -> bool:
     import torch
 
     key = "CompositeImplicitAutograd"
-    return func.namespace == "aten" and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+    return bool(func.namespace == "aten" and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key))
 
 
-def _written(func: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
+def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The tensors that an in-place operation says it writes.
 
     A fused optimiser writes gradients only where it takes a scale out of them.
@@ -305,7 +307,7 @@ def _is_view(func: Any) -> bool:
     return bool(aliases) and len(aliases) == len(returns) and not any(alias.is_write for alias in aliases)
 
 
-def _matrix_flops(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> int:
+def _matrix_flops(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
     """FLOPs of matrix products, convolutions and attention, by PyTorch's own formulas, and of products with
     vectors, for which PyTorch has none."""
     from torch.utils.flop_counter import flop_registry
@@ -319,7 +321,7 @@ def _matrix_flops(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> i
 
 
 def _plain_flops(
-    func: Any, name: str, read: list[Any], made: list[Any], args: tuple, given: dict[str, Any]
+    func: Any, name: str, read: list[Any], made: list[Any], args: tuple[Any, ...], given: dict[str, Any]
 ) -> int:
     import torch
 
@@ -330,25 +332,27 @@ def _plain_flops(
     fourth = args[3] if base.startswith("_foreach_addc") and len(args) > 3 else 1
     scaled = given.get("value", given.get("alpha", fourth)) != 1
     if single in PER_ELEMENT:
-        return (PER_ELEMENT[single] + scaled) * elements
+        return int((PER_ELEMENT[single] + scaled) * elements)
     if base in REDUCTIONS:
         return max((t.numel() for t in read), default=0)
     moved = base in ("copy", "clone", "_to_copy", "fill", "zero", "where", "cat", "stack")
     if torch.Tag.pointwise in func.tags and not moved:
-        return (1 + scaled) * outputs
+        return int((1 + scaled) * outputs)
     if base.startswith("_foreach"):
-        return (1 + scaled) * elements
+        return int((1 + scaled) * elements)
     return 0
 
 
 class Listener(Protocol):
     """Somebody else who hears of every operation."""
 
-    def before(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    def before(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Gives the arguments that the operation is carried out on. Whatever it raises stops the program."""
         ...
 
-    def after(self, func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> None:
+    def after(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         """Gets what came out."""
         ...
 
@@ -373,7 +377,7 @@ def ledger(listener: Listener | None = None) -> Any:
             return self._memory.lives()
 
         def __torch_dispatch__(
-            self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
             given = kwargs or {}
             if func.namespace in BOOKKEEPING:

@@ -8,10 +8,10 @@ Sums are additive over launches. A ratio is always the ratio of the sums, never 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 from gpulab.foundation.display import Card, Shown, Table
 from gpulab.foundation.errors import Message
@@ -20,6 +20,7 @@ from .tally import Tally
 
 Way = Literal["counted", "modelled", "measured"]
 Value = int | float | None
+COMBINE: dict[str, Callable[[Iterable[Any]], Any]] = {"sum": sum, "max": max, "min": min}
 
 
 class UnknownMetric(Message, LookupError):
@@ -504,4 +505,5 @@ def combine(name: str, values: list[Value]) -> Value:
     known = [v for v in values if v is not None]
     if not known or len(known) < len(values):
         return None
-    return {"sum": sum, "max": max, "min": min}[METRICS[name].combine](known)  # type: ignore[operator]
+    combined: Value = COMBINE[METRICS[name].combine](known)
+    return combined

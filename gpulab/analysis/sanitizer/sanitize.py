@@ -86,7 +86,9 @@ def _sanitize(run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
     return Findings(tools.kernel(run), list(once.values()), looked)
 
 
-def _attempt(run: Callable[..., Any], args: tuple, named: dict[str, Any]) -> simt.KernelFault | None:
+def _attempt(
+    run: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> simt.KernelFault | None:
     try:
         run(*args, **named)
     except simt.KernelFault as fault:

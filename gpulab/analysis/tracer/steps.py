@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from .threads import Chosen
 
 WARP = 32
 
-Value = bool | int | np.floating | tuple  # of a variable: a number, or a tuple of them
+Value = bool | int | np.floating | tuple[Any, ...]  # of a variable: a number, or a tuple of them
 Name = tuple[str, str]  # of a device function (empty: the kernel) and of a variable in it
 
 

@@ -98,7 +98,7 @@ def _at(answer: Answer, measured: bool, case: Case, counts: dict[str, float]) ->
     """What is wrong at one case. What a measured exercise's reference counts goes into `counts`."""
     exercise, fn, reference = answer.exercise, answer.fn, answer.reference
     questions = cases.asked(answer, case)
-    wrong: list[tuple[str, tuple]] = []
+    wrong: list[tuple[str, tuple[Any, ...]]] = []
     silent = True
     for arguments in questions:
         call = f"{name_of(fn)}({', '.join(answer_words(a, 40) for a in arguments)})"
@@ -141,7 +141,7 @@ def _difference(exercise: Exercise, call: str, got: Any, expected: Any) -> str:
 LONGEST_QUESTION = 600  # characters: a page of numbers helps nobody
 
 
-def _in_full(fn: Callable[..., Any], arguments: tuple) -> tuple[Detail, ...]:
+def _in_full(fn: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Detail, ...]:
     """The question to copy and try again, where the line before had to cut it short."""
     call = f"{name_of(fn)}({', '.join(map(repr, arguments))})"
     shortened = any(answer_words(a, 40) != repr(a) for a in arguments)
@@ -152,7 +152,7 @@ def _in_full(fn: Callable[..., Any], arguments: tuple) -> tuple[Detail, ...]:
 
 
 def _count(
-    exercise: Exercise, got: Any, arguments: tuple, reference: Reference, counts: dict[str, float]
+    exercise: Exercise, got: Any, arguments: tuple[Any, ...], reference: Reference, counts: dict[str, float]
 ) -> str:
     """Carry a plan out and keep the worst of each count; says what is wrong with the plan.
 

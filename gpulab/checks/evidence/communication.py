@@ -146,7 +146,8 @@ def part(argument: Argument, value: np.ndarray, rank: int, ranks: int) -> np.nda
     spec = argument.spec
     assert isinstance(spec, Array)
     if spec.placement == "own":
-        return value[rank]
+        values: np.ndarray = value[rank]
+        return values
     return np.array_split(value, ranks)[rank] if spec.placement == "sharded" else value
 
 

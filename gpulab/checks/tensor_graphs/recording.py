@@ -119,7 +119,9 @@ class _Recorder:
         for i, tensor in enumerate(inputs):
             self._numbers[tensor] = ("input", i)
 
-    def before(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    def before(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Refuse what is not on the list; real tensors become constants."""
         namespace, _, name = func._schema.name.partition("::")
         if name in ("_local_scalar_dense", "is_nonzero", "equal"):
@@ -134,7 +136,7 @@ class _Recorder:
             return args, kwargs
         return tuple(self._bring(a) for a in args), {key: self._bring(v) for key, v in kwargs.items()}
 
-    def after(self, func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> None:
+    def after(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         """Write the operator down and number what came out."""
         if len(self.nodes) == MOST_NODES:
             raise NotAGraph(messages.too_many_operators(MOST_NODES))

@@ -16,6 +16,7 @@ synchronisation, or bytes / median beyond the peak prove nothing.
 from __future__ import annotations
 
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +40,9 @@ def _double_case(n: int, threads: int = 256) -> Case:
     return Case(f"{n}" if threads == 256 else f"{n} in blocks of {threads}", {"n": n, "threads": threads})
 
 
-def _reports(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def _reports(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Tables of memory lines: [line, requests, sectors, bytes], with at most 32 sectors a request."""
-    tables: list[tuple] = []
+    tables: list[tuple[Any, ...]] = []
     count = int(sizes["lines"])
     while len(tables) < int(sizes["reports"]):
         numbers = np.sort(generator.choice(np.arange(3, 60), count, replace=False))
@@ -53,7 +54,7 @@ def _reports(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     return tables
 
 
-def _logs(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def _logs(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Timings of a kernel: honest ones, and each of the three ways to prove nothing."""
     logs = []
     for i in range(int(sizes["logs"])):

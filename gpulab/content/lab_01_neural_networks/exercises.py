@@ -57,7 +57,7 @@ Tape = list[list[Any]]
 # ---------------------------------------------------------------- what is asked
 
 
-def _vectors(sizes: Sizes, numbers: Generator) -> list[tuple]:
+def _vectors(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
     """Pairs of vectors: any, parallel, opposite, and one that is zero."""
     length = int(sizes["length"])
     pairs = []
@@ -69,7 +69,7 @@ def _vectors(sizes: Sizes, numbers: Generator) -> list[tuple]:
     return pairs
 
 
-def _gates(sizes: Sizes, numbers: Generator) -> list[tuple]:
+def _gates(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
     """Four outputs each, at (0, 0), (0, 1), (1, 0), (1, 1)."""
     match sizes["kind"]:
         case "xor":
@@ -91,7 +91,7 @@ def random_tape(inputs: int, steps: int, numbers: Generator) -> Tape:
     return tape
 
 
-def _tapes(sizes: Sizes, numbers: Generator) -> list[tuple]:
+def _tapes(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
     match sizes["kind"]:
         case "one step":
             return [
@@ -123,7 +123,7 @@ def shuffled(parents: list[list[int]], result: int, numbers: Generator) -> tuple
     return renamed, number[result]
 
 
-def _graphs(sizes: Sizes, numbers: Generator) -> list[tuple]:
+def _graphs(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
     n = int(sizes["n"])
     match sizes["kind"]:
         case "doublings":
@@ -163,7 +163,7 @@ def network(layers: int) -> tuple[Tape, list[int]]:
     return tape, learned
 
 
-def _keeping(sizes: Sizes, numbers: Generator) -> list[tuple]:
+def _keeping(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
     match sizes["kind"]:
         case "small":
             product: Tape = [["input"], ["input"], ["add", 0, 1], ["mul", 2, 0]]
@@ -185,14 +185,14 @@ def _keeping(sizes: Sizes, numbers: Generator) -> list[tuple]:
     return asked
 
 
-def _rows_of_tokens(sizes: Sizes, numbers: Generator) -> list[tuple]:
+def _rows_of_tokens(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
     rows, batch, room = (int(sizes[name]) for name in ("rows", "batch", "room"))
     if sizes["kind"] == "steps of 8":
         return [([int(x) for x in numbers.permutation(range(8, 8 * rows + 1, 8))], batch, room)]
     return [([int(x) for x in numbers.integers(1, room + 1, rows)], batch, room) for _ in range(4)]
 
 
-def _language_rows(sizes: Sizes, numbers: Generator) -> list[tuple]:
+def _language_rows(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
     """Rows for either side; token 0 stands where padding would, too."""
     asked = []
     for side in ("right", "left"):
@@ -205,8 +205,8 @@ def _language_rows(sizes: Sizes, numbers: Generator) -> list[tuple]:
     return asked
 
 
-def _models(sizes: Sizes, numbers: Generator) -> list[tuple]:
-    asked: list[tuple] = []
+def _models(sizes: Sizes, numbers: Generator) -> list[tuple[Any, ...]]:
+    asked: list[tuple[Any, ...]] = []
     for _ in range(int(sizes["models"])):
         kv_heads = int(numbers.integers(1, 5))
         sharing = int(numbers.choice([1, 2, 4]))

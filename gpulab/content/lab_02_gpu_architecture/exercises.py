@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import floor
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def clear_of_whole_numbers(value: float) -> bool:
 # ---------------------------------------------------------------- questions
 
 
-def sheet(gpu: hardware.GPU) -> dict:
+def sheet(gpu: hardware.GPU) -> dict[str, Any]:
     """A data sheet as plain data: SMs, and by dtype the FMA per SM and cycle of the fastest unit."""
     units: dict[str, dict[str, float]] = {
         dtype: {"fma_per_sm": int(gpu.lanes(dtype)), "clock": float(gpu.boost_clock)}
@@ -79,7 +80,7 @@ def sheet(gpu: hardware.GPU) -> dict:
     return {"sms": int(gpu.sms), "units": units}
 
 
-def peak_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def peak_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(sheet, dtype, advertised rate): the rate times what the advert hides, rounded to three digits."""
     asked = []
     for _ in range(8):
@@ -91,7 +92,7 @@ def peak_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
                 }
                 for dtype in KINDS
             }
-            data: dict = {"sms": int(generator.integers(10, 200)), "units": units}
+            data: dict[str, Any] = {"sms": int(generator.integers(10, 200)), "units": units}
         else:
             data = sheet(hardware.ALL[int(generator.integers(len(hardware.ALL)))])
         dtype = str(generator.choice(sorted(data["units"])))
@@ -105,11 +106,11 @@ def peak_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     return asked
 
 
-def processor_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def processor_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(serial share, target)."""
     if sizes["kind"] == "the ends":
         return [(0.0, 7.5), (0.25, 1.0), (0.25, 4.0), (0.5, 2.5), (1.0, 1.0), (1.0, 2.5), (0.0, 1.0)]
-    asked: list[tuple] = []
+    asked: list[tuple[Any, ...]] = []
     while len(asked) < 8:
         serial = round(float(generator.uniform(0.001, 0.4)), 4)
         target = round(float(generator.uniform(1.2, 40)), 2)
@@ -121,7 +122,7 @@ def processor_questions(sizes: Sizes, generator: np.random.Generator) -> list[tu
     return asked
 
 
-def bound_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def bound_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(product, GPU): m, n, k and dtype; bandwidth in B/s and peaks in FLOP/s."""
     asked = []
     for _ in range(6):
@@ -132,7 +133,10 @@ def bound_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
         peaks = {d: float(hardware.roofline(gpu, d).peak) for d in ("float64", "float32", "float16")}
         data = {"dram_bandwidth": float(gpu.dram_bandwidth), "peak": peaks}
         dtype = str(generator.choice(sorted(peaks)))
-        large = lambda: int(generator.integers(500, 20_000))  # noqa: E731
+
+        def large() -> int:
+            return int(generator.integers(500, 20_000))
+
         match sizes["kind"]:
             case "square":
                 m = n = k = int(generator.choice((32, 128, 256, 512, 1024, 8192)))
@@ -144,7 +148,7 @@ def bound_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
     return asked
 
 
-def _on_the_ridge(generator: np.random.Generator) -> tuple:
+def _on_the_ridge(generator: np.random.Generator) -> tuple[Any, ...]:
     """A square product whose intensity, 2n / 3b, is the ridge of a made-up GPU, to the last bit."""
     n, dtype = _power_of_two(6, 12, generator), str(generator.choice(("float64", "float32", "float16")))
     scale = _power_of_two(38, 41, generator)
@@ -152,9 +156,9 @@ def _on_the_ridge(generator: np.random.Generator) -> tuple:
     return product, {"dram_bandwidth": 3.0 * scale, "peak": {dtype: 2.0 * n * scale / BYTES[dtype]}}
 
 
-def warp_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def warp_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(GPU, bytes per lane): SMs, clock in Hz, bandwidth in B/s, latency in cycles."""
-    asked: list[tuple] = []
+    asked: list[tuple[Any, ...]] = []
     known = [gpu for gpu in hardware.ALL if gpu.dram_latency is not None]
     while len(asked) < 9:
         width = int(generator.choice((4, 8, 16)))
@@ -183,7 +187,7 @@ def warp_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     return asked
 
 
-def _exact_fit(width: int, generator: np.random.Generator) -> dict:
+def _exact_fit(width: int, generator: np.random.Generator) -> dict[str, Any]:
     """A made-up GPU whose memory a whole number of warps fills, to the last bit."""
     sms, clock = _power_of_two(5, 7, generator), float(_power_of_two(30, 31, generator))
     per_cycle = width // 2 * int(generator.integers(1, 4))
@@ -195,14 +199,14 @@ def _exact_fit(width: int, generator: np.random.Generator) -> dict:
     }
 
 
-def bytes_under_way(gpu: dict) -> float:
+def bytes_under_way(gpu: dict[str, Any]) -> float:
     """Little's law for one SM: its share of the bandwidth times the latency."""
-    return gpu["dram_bandwidth"] / gpu["sms"] * gpu["dram_latency"] / gpu["clock"]
+    return float(gpu["dram_bandwidth"] / gpu["sms"] * gpu["dram_latency"] / gpu["clock"])
 
 
-def job_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def job_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(job,): times in seconds and bytes per item, the link in B/s one way, what starting costs."""
-    asked: list[tuple] = []
+    asked: list[tuple[Any, ...]] = []
     links = [float(link.per_direction) for name, link in hardware.LINKS.items() if "PCIe" in name]
     while len(asked) < 7:
         if sizes["kind"] == "a tie":
@@ -230,7 +234,7 @@ def job_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
     return asked
 
 
-def _tie(generator: np.random.Generator) -> dict:
+def _tie(generator: np.random.Generator) -> dict[str, Any]:
     """A job for which both take the same time at a whole number of items, to the last bit."""
     copied, gpu = (int(generator.integers(1, 9)) for _ in range(2))
     gain, items = int(generator.integers(1, 9)), _power_of_two(8, 14, generator)
@@ -252,9 +256,9 @@ def _peak(gpu: hardware.GPU) -> float:
     return float(hardware.roofline(gpu, dtype).peak)
 
 
-def offer_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def offer_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(model, offers). Prices are made up: they change from month to month, so they are an input."""
-    asked: list[tuple] = []
+    asked: list[tuple[Any, ...]] = []
     while len(asked) < 6:
         if sizes["kind"] == "exact fit":
             asked.append(_exactly_filled(generator))
@@ -285,7 +289,7 @@ def offer_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
     return asked
 
 
-def _exactly_filled(generator: np.random.Generator) -> tuple:
+def _exactly_filled(generator: np.random.Generator) -> tuple[Any, ...]:
     """A model whose weights take 80 % of the memory of whole GPUs, of each of two made-up offers."""
     scale = int(generator.integers(1, 5))
     offers = [
@@ -304,7 +308,7 @@ def _exactly_filled(generator: np.random.Generator) -> tuple:
     return {"parameters": parameters, "bytes_per_parameter": bytes_each, "batch": 1}, offers
 
 
-def sm_limits(cap: hardware.Capability) -> dict:
+def sm_limits(cap: hardware.Capability) -> dict[str, Any]:
     """The limits of an SM of a compute capability as plain data; sizes in bytes."""
     return {
         "warps": cap.max_warps,
@@ -319,7 +323,7 @@ def sm_limits(cap: hardware.Capability) -> dict:
     }
 
 
-def block_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def block_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(SM, threads per block, registers per thread, shared bytes per block); some launches cannot run."""
     caps = list(hardware.TABLE.values())
     asked = []
@@ -351,7 +355,7 @@ def block_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
 ARITHMETIC, LOAD = 4, 500  # cycles until a result can be used, about
 
 
-def program_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def program_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(programs,): for each warp the latency of each of its instructions, in cycles."""
     warps = int(sizes["warps"])
 

@@ -61,6 +61,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, prod
+from typing import Any
 
 import numpy as np
 
@@ -154,9 +155,9 @@ def _rod(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     )
 
 
-def _launch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def _launch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Matrices and blocks: ordinary ones, blocks that are too large, grids that are too high."""
-    questions: list[tuple] = []
+    questions: list[tuple[Any, ...]] = []
     blocks = ([16, 16], [32, 8], [32, 32], [128, 1], [64, 4], [1, 256], [48, 5])
     for i in range(_n(sizes, "questions")):
         rows, cols = (int(v) for v in generator.integers(1, 5000, 2))
@@ -172,9 +173,9 @@ def _launch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tupl
     return questions
 
 
-def _copy_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def _copy_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Programs of GPU and host steps over a few named arrays; a step reads only what exists."""
-    questions: list[tuple] = []
+    questions: list[tuple[Any, ...]] = []
     names = ["a", "b", "c", "d", "e"]
     for _ in range(_n(sizes, "programs")):
         exist = list(generator.choice(names, 2, replace=False))

@@ -58,6 +58,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def _grid_2d(block: tuple[int, int]) -> Callable[[Sizes], Shape]:
 # ---------------------------------------------------------------- answered cases
 
 
-def sector_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def sector_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Requests of one warp as (byte addresses of the lanes that ask, bytes per lane)."""
     base = 256 * int(generator.integers(1, 1000))
     lanes = np.arange(32)
@@ -124,7 +125,7 @@ def sector_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple
     return [([int(a) for a in addresses], size) for addresses, size in asked]
 
 
-def way_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def way_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Requests of one warp to shared memory as (32 byte addresses or None for idle lanes, bytes per lane)."""
     lanes = np.arange(32)
     base = 128 * int(generator.integers(0, 8))

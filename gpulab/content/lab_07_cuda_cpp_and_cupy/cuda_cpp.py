@@ -44,6 +44,7 @@ Where a count is provably the least possible the budget is that count; elsewhere
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -204,7 +205,7 @@ def listing(source: str) -> str:
     return ptx[ptx.index(".visible .entry") :].rstrip("\0\n")
 
 
-def mix_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def mix_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """The PTX of two kernels with the case's traits."""
     source = PTX_SOURCES[str(sizes["traits"])]
     types = generator.permutation(["float", "double"])

@@ -53,6 +53,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -180,7 +181,7 @@ def one_pass(sizes: Sizes) -> int:
 # ---------------------------------------------------------------- questions
 
 
-def segment_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def segment_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Programs as lists of [name, bytes]; 0 bytes frees what has that name."""
     match sizes["kind"]:
         case "one":
@@ -219,7 +220,7 @@ def _program(length: int, generator: np.random.Generator) -> list[list[int]]:
     return events
 
 
-def place_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def place_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Tensors as [bytes, first, last]: they are alive from one moment to the other, both included."""
     if "blocks" in sizes:
         return [(_training_step(int(sizes["blocks"]), generator),) for _ in range(2)]
@@ -250,7 +251,7 @@ def _arena(sizes: Sizes) -> float:
     return max(MARGIN, 1 + 1.5 / int(sizes["blocks"])) if "blocks" in sizes else MARGIN
 
 
-def epoch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def epoch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(ms to load each batch, ms of a training step, workers, batches that each may be ahead)."""
     match sizes["kind"]:
         case "no workers":
@@ -273,10 +274,10 @@ def epoch_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
 GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
-def idle_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def idle_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Traces as PyTorch's profiler exports them; times are whole µs."""
 
-    def event(category: str, ts: int, dur: int, stream: int = 7) -> dict:
+    def event(category: str, ts: int, dur: int, stream: int = 7) -> dict[str, Any]:
         return {"ph": "X", "cat": category, "name": category, "ts": ts, "dur": dur, "tid": stream}
 
     match sizes["kind"]:
@@ -379,7 +380,7 @@ def facts_of(machine: int) -> dict[str, float]:
     return drawn
 
 
-def benchmark_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def benchmark_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """Numbers of machines for a ClockedGPU, which only who asks the answer has.
 
     Where chance disturbs there are more: one measurement is right on three machines of four.

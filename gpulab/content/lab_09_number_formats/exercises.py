@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
 
@@ -77,14 +78,14 @@ def _widths(sizes: Sizes) -> tuple[int, int]:
 # ---------------------------------------------------------------- questions
 
 
-def field_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def field_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     exponent, mantissa = _widths(sizes)
     bits = 1 + exponent + mantissa
     codes = [0, 1, 1 << (bits - 1), (1 << bits) - 1, *(int(c) for c in numbers.integers(0, 1 << bits, 8))]
     return [(code, exponent, mantissa) for code in codes]
 
 
-def decode_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def decode_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """All codes of a short format; of a longer one the edges and some at random."""
     exponent, mantissa = _widths(sizes)
     bits = 1 + exponent + mantissa
@@ -96,7 +97,7 @@ def decode_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return [(int(c), exponent, mantissa) for c in (*codes, *numbers.integers(0, 1 << bits, 40))]
 
 
-def encode_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def encode_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Numbers of the format, ties between two of them, a hair beside the ties, too small and too large."""
     form = numerics.find(str(sizes["format"]))
     codes = numbers.integers(0, form.largest_code, 12)
@@ -116,20 +117,22 @@ def _exact(codes: np.ndarray, form: numerics.Format) -> np.ndarray:
     """The values of positive finite codes, float64."""
     field, fraction = codes >> form.mantissa, codes & ((1 << form.mantissa) - 1)
     lead = np.where(field > 0, 1 << form.mantissa, 0)
-    return np.ldexp((fraction + lead).astype(np.float64), np.maximum(field, 1) - form.bias - form.mantissa)
+    power = np.maximum(field, 1) - form.bias - form.mantissa
+    values: np.ndarray = np.ldexp((fraction + lead).astype(np.float64), power)
+    return values
 
 
-def eight_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def eight_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     return [(code, str(sizes["what"])) for code in range(256)]
 
 
-def adopt_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def adopt_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     if sizes["what"] == "all codes":
         return [(code,) for code in range(256)]
     return [(int(code),) for code in (*numbers.integers(0, 127, 5), 0, 128)]
 
 
-def noise_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def noise_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Bits of float32 numbers, and 16 random bits for each."""
     x = (numbers.standard_normal(16) * 10.0 ** numbers.integers(-6, 7, 16)).astype(np.float32)
     if sizes["what"] == "already short":
@@ -142,11 +145,11 @@ def noise_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return [(int(b), int(n)) for b, n in zip(bits, noise, strict=True)]
 
 
-def order_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def order_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     return [(int(sizes["n"]),)]
 
 
-def block_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def block_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Blocks of 32 numbers: of one size, of many sizes, around the limits, with an outlier, of zeros."""
     match sizes["what"]:
         case "by hand":

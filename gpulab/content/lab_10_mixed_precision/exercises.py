@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def packed(numbers: Numbers, largest: float) -> list[float]:
 # ---------------------------------------------------------------- questions
 
 
-def static_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def static_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     match sizes["what"]:
         case "packed":
             return [(packed(numbers, largest),) for largest in (65519.0 * 2.0**-12, 2.0**-9, 3.0, 2.0**17)]
@@ -107,11 +108,11 @@ def static_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             return [([0.0, 0.0],), ([0.0, 3.0],)]
 
 
-def recipe_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def recipe_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     return [()]
 
 
-def scaler_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def scaler_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Where the gradients of 300 iterations overflow, the first scale, and the three settings."""
     match sizes["what"]:
         case "never":
@@ -128,7 +129,7 @@ def scaler_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             return [([bool(b) for b in numbers.random(300) < 0.03], 2.0**15, 2.0, 0.5, 25)]
 
 
-def clip_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def clip_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     match sizes["what"]:
         case "long":
             return [(gradients(numbers, 20, 2, 2), 1024.0, 1e-3)]
@@ -146,7 +147,7 @@ def clip_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             ]
 
 
-def dtype_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def dtype_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Programs: lists of [operation, inputs]; an input is a dtype, or the number of an earlier line."""
     full, half = "float32", "float16"
     match sizes["what"]:
@@ -195,8 +196,8 @@ def dtype_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             return [(_program(numbers),) for _ in range(4)]
 
 
-def _program(numbers: Numbers) -> list[list]:
-    lines: list[list] = []
+def _program(numbers: Numbers) -> list[list[Any]]:
+    lines: list[list[Any]] = []
     for k in range(12):
         kind = (SHORT, LONG, WIDEST, SAME, IN_PLACE)[numbers.integers(5)]
         op = str(numbers.choice(kind))
@@ -211,7 +212,7 @@ def _program(numbers: Numbers) -> list[list]:
     return lines
 
 
-def master_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def master_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """A weight, an update and how often it is added."""
     match sizes["what"]:
         case "vanishes":
@@ -230,12 +231,12 @@ def master_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             ]
 
 
-def footprint_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def footprint_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     count = 10 ** int(numbers.integers(6, 11))
     return [(count, str(sizes["what"]))]
 
 
-def delayed_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def delayed_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     amaxes = [float(v) for v in 2.0 ** numbers.uniform(-6, 8, 12)]
     match sizes["what"]:
         case "zeros":

@@ -59,6 +59,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,8 @@ def far_from_zero(numbers: np.random.Generator, shape: tuple[int, ...], sizes: S
 
 def small(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Weights whose sums over `k` terms stay near one."""
-    return numbers.standard_normal(shape) / max(1, shape[0]) ** 0.5
+    values: np.ndarray = numbers.standard_normal(shape) / max(1, shape[0]) ** 0.5
+    return values
 
 
 # ---------------------------------------------------------------- arguments
@@ -438,7 +440,7 @@ def _names(sizes: Sizes) -> list[str]:
     return str(sizes["graphs"]).split(", ")
 
 
-def questions_of_graphs(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
+def questions_of_graphs(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     asked = (GRAPHS[name] for name in _names(sizes))
     return [([list(operation) for operation in operations], list(outputs)) for operations, outputs in asked]
 

@@ -46,6 +46,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -65,8 +66,8 @@ def _cases(*names: str) -> tuple[Case, ...]:
     return tuple(Case(name, {"what": name}) for name in names)
 
 
-def _floats(values: np.ndarray) -> list:
-    return values.tolist()
+def _floats(values: np.ndarray) -> list[Any]:
+    return list(values.tolist())
 
 
 # ---------------------------------------------------------------- questions
@@ -92,7 +93,7 @@ def clear(values: np.ndarray, bits: int) -> np.ndarray:
     raise ValueError("no clear values were found")
 
 
-def affine_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def affine_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     match sizes["what"]:
         case "easy numbers":
             return [([-1.0, -0.3, 0.0, 0.9, 3.0], 8), ([-1.0, -0.45, 0.1, 0.5], 2), ([-1.5, 0.3, 1.5], 2)]
@@ -118,7 +119,7 @@ GROUPS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def grouped_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def grouped_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     rows, columns = 4, 32
     group = GROUPS[str(sizes["what"])](rows, columns)
     w = numbers.standard_normal((rows, columns)) * 2.0 ** numbers.integers(-3, 3, (rows, 1))
@@ -127,7 +128,7 @@ def grouped_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     ]
 
 
-def clip_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def clip_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     normal = numbers.standard_normal(1500)
     heavy = numbers.standard_t(3, 1500)
     far = np.concatenate([numbers.standard_normal(1490), numbers.uniform(25, 60, 10)])
@@ -142,7 +143,7 @@ def clip_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
             return [(_floats(normal), 4), (_floats(heavy), 3), (_floats(far), 8), (_floats(normal), 8)]
 
 
-def fake_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def fake_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     gradients = _floats(numbers.standard_normal(16))
     match sizes["what"]:
         case "numbers inside the range":
@@ -163,10 +164,12 @@ def activations(numbers: Numbers, rows: int, channels: int, noise: float = 0.3) 
     """(rows, channels): a quarter as many sources as channels, mixed, and noise; so channels go together."""
     sources = channels // 4
     mix = numbers.standard_normal((sources, channels)) / np.sqrt(sources)
-    return numbers.standard_normal((rows, sources)) @ mix + noise * numbers.standard_normal((rows, channels))
+    values: np.ndarray = numbers.standard_normal((rows, sources)) @ mix
+    values += noise * numbers.standard_normal((rows, channels))
+    return values
 
 
-def smooth_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def smooth_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     x, w = activations(numbers, 32, 64), numbers.standard_normal((48, 64)) / 6
     large = numbers.choice(64, 3, replace=False)
     match sizes["what"]:
@@ -185,7 +188,7 @@ def smooth_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return [(_floats(x), _floats(w))]
 
 
-def gptq_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def gptq_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     rows, columns, bits = (int(sizes[name]) for name in ("rows", "columns", "bits"))
     x = activations(numbers, 4 * columns, columns)
     if sizes.get("dead"):  # channels that are always 0: the matrix has no inverse
@@ -197,7 +200,7 @@ def gptq_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return [(_floats(w), _floats(x.T @ x), _floats(scales), zeros.tolist(), bits)]
 
 
-def awq_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def awq_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     x, w = activations(numbers, 96, 96), numbers.standard_normal((32, 96))
     if sizes["what"] == "no outliers":
         return [(_floats(w), _floats(x), 4)]
@@ -208,14 +211,14 @@ def awq_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return [(_floats(w), _floats(x), 3)]
 
 
-def size_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def size_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Entries of a state: [name, shape, dtype, number of its storage]."""
     wide, tall = (int(n) for n in numbers.integers(2, 9, 2) * 8)
     match sizes["what"]:
         case "a plain model":
             return [([["a.weight", [tall, wide], "float32", 0], ["a.bias", [tall], "float32", 1]],)]
         case "tied weights":
-            entries: list = [
+            entries: list[Any] = [
                 ["embed.weight", [tall, wide], "float16", 4],
                 ["norm.weight", [wide], "float32", 2],
             ]

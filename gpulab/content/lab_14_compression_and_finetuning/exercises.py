@@ -48,6 +48,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def _case(name: str = "", **sizes: int | float | str) -> Case:
 # ---------------------------------------------------------------- questions
 
 
-def ticket_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
+def ticket_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     """Layers of different length and scale; a whole number of weights goes."""
     match sizes["kind"]:
         case "by hand":
@@ -88,14 +89,16 @@ def ticket_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
     ]
 
 
-def _layers(lengths: tuple[int, ...], scales: tuple, numbers: np.random.Generator) -> list[list[float]]:
+def _layers(
+    lengths: tuple[int, ...], scales: tuple[Any, ...], numbers: np.random.Generator
+) -> list[list[float]]:
     return [
         [float(round(x, 6)) for x in scale * numbers.standard_normal(n)]
         for n, scale in zip(lengths, scales, strict=True)
     ]
 
 
-def amounts_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
+def amounts_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     """Total sparsities wanted after each round; they do not fall."""
     match sizes["kind"]:
         case "one round":
@@ -111,7 +114,7 @@ def amounts_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]
     ]
 
 
-def pack_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
+def pack_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     """Matrices as lists of rows; the columns are a multiple of 8."""
     rows, columns = int(sizes["rows"]), int(sizes["columns"])
     match sizes["kind"]:
@@ -128,7 +131,7 @@ def pack_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
     return [(weights.astype(np.float16).astype(float).tolist(),)]
 
 
-def workload_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
+def workload_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     """Layers, width (a multiple of 128), rank, and one of WAYS."""
     models = [
         (int(numbers.integers(1, 100)), 128 * int(numbers.integers(1, 80)), int(2 ** numbers.integers(0, 8)))

@@ -55,6 +55,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
 
@@ -140,7 +141,8 @@ def exchange_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     width, shapes = int(sizes["width"]), exchange_shapes(sizes)
 
     def small(numbers: Numbers, shape: tuple[int, ...], _: Sizes) -> np.ndarray:
-        return numbers.standard_normal(shape) / width**0.5
+        values: np.ndarray = numbers.standard_normal(shape) / width**0.5
+        return values
 
     return (
         *several("weights", shapes, fill=small, grad=True, placement="replicated"),
@@ -180,17 +182,17 @@ def exchange_naive(sizes: Sizes) -> float:
 # ---------------------------------------------------------------- questions
 
 
-def broadcast_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def broadcast_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     ranks = int(sizes["ranks"])
     roots = {0, ranks - 1, int(numbers.integers(ranks))}
     return [(ranks, root) for root in sorted(roots)]
 
 
-def halving_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def halving_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     return [(int(sizes["ranks"]),)]
 
 
-def factor_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def factor_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """How many labels each rank counts."""
     match sizes["what"]:
         case "equal counts":
@@ -202,7 +204,7 @@ def factor_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return [([int(n) for n in numbers.integers(1, 400, int(numbers.integers(2, 9)))],) for _ in range(8)]
 
 
-def indices_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def indices_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(samples, ranks, rank, seed, epoch)."""
     match sizes["what"]:
         case "12 samples, 4 ranks":
@@ -230,7 +232,7 @@ def indices_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
 
 def backward(
     numbers: Numbers, layers: int, width: int, tied: bool = False, unused: bool = False
-) -> tuple[dict[str, int], list[list]]:
+) -> tuple[dict[str, int], list[list[Any]]]:
     """Bytes of a GPT's weight matrices, and when backward adds to which gradient, in ms.
 
     The time goes with the FLOPs, that is with the size, give or take 30 %. A tied embedding is added to at
@@ -238,7 +240,7 @@ def backward(
     """
     square, ms = width * width, 4.0
     sizes: dict[str, int] = {}
-    log: list[list] = []
+    log: list[list[Any]] = []
     now = 0.0
 
     def add(name: str, size: int) -> None:
@@ -259,7 +261,7 @@ def backward(
     return {name: sizes[name] for name in order}, log
 
 
-def bucket_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def bucket_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(bytes by parameter, [[ms, parameter], …], ms a message, bytes per ms)."""
     if sizes["layers"] == 0:
         return [({"w": 400}, [[2.5, "w"]], 0.1, 100.0), ({"a": 8, "b": 8}, [[1.0, "a"]], 0.5, 4.0)]
@@ -274,7 +276,7 @@ def bucket_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return found
 
 
-def compress_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def compress_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(gradient, memory, k)."""
     match sizes["what"]:
         case "no memory yet":

@@ -82,7 +82,7 @@ def _whats(*names: str) -> tuple[Case, ...]:
 # ---------------------------------------------------------------- memory, pieces
 
 
-def memory_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def memory_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Parameters, of which each rank gets as many; ranks; stage."""
     match sizes["what"]:
         case "one rank":
@@ -98,7 +98,7 @@ BLOCK = (64 * 192, 192, 64 * 64, 64, 64 * 256, 256, 256 * 64, 64)
 TRANSFORMER = (4096 * 64, *4 * BLOCK)
 
 
-def split_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def split_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """How many numbers each tensor has, and ranks."""
     match sizes["what"]:
         case "one tensor":
@@ -135,7 +135,8 @@ def _ranks(ranks: int, **sizes: int) -> Case:
 
 def _small(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Weights whose products stay of the size of their inputs."""
-    return numbers.standard_normal(shape) / np.sqrt(shape[-2])
+    values: np.ndarray = numbers.standard_normal(shape) / np.sqrt(shape[-2])
+    return values
 
 
 def _steep(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
@@ -206,7 +207,7 @@ def gathered_layers(traffic: Traffic, sizes: Sizes) -> float:
 # ---------------------------------------------------------------- offload, recomputation
 
 
-def offload_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def offload_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Layers, time of a fetch, time of a forward, places."""
     match sizes["what"]:
         case "one layer":
@@ -223,7 +224,7 @@ def offload_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return [(12, 3, 2, 4)]
 
 
-def recompute_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def recompute_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Layers, batch, sequence, width, heads, bytes for activations."""
     match sizes["what"]:
         case "room for all":
@@ -295,7 +296,7 @@ COMMON: dict[str, Any] = {
 }
 
 
-def config_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def config_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Settings, GPUs, and how many of them share a copy of the model: tensor times pipeline."""
     match sizes["what"]:
         case "a good one":
@@ -345,7 +346,9 @@ def _batches(numbers: Numbers) -> dict[str, Any]:
 
 
 def _some_settings(numbers: Numbers) -> tuple[dict[str, Any], int, int, int]:
-    pick = lambda *values: values[int(numbers.integers(len(values)))]  # noqa: E731
+    def pick(*values: Any) -> Any:
+        return values[int(numbers.integers(len(values)))]
+
     tensor, pipeline, data = pick(1, 2, 4), pick(1, 2), pick(2, 3, 8)
     micro, steps = pick(1, 2, 8), pick(1, 4, 6)
     triple = dict(zip(TRIPLE, (micro * steps * data + pick(0, 0, 0, 1), micro, steps), strict=True))

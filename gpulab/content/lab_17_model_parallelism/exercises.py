@@ -71,6 +71,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,8 @@ def _ranks(ranks: int, **sizes: int) -> Case:
 
 def _scaled(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Weights whose products stay of the size of their inputs."""
-    return numbers.standard_normal(shape) / np.sqrt(shape[-2])
+    values: np.ndarray = numbers.standard_normal(shape) / np.sqrt(shape[-2])
+    return values
 
 
 def _large(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
@@ -209,7 +211,7 @@ def _p_m(sizes: Sizes) -> tuple[int, int]:
     return int(sizes["devices"]), int(sizes["batches"])
 
 
-def pipeline_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def pipeline_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     return [_p_m(sizes)]
 
 
@@ -237,7 +239,7 @@ def _pipeline(devices: int, batches: int) -> Case:
     )
 
 
-def stage_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def stage_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Times of an embedding, layers and a head, in whole units; and how many stages there are."""
     match sizes["what"]:
         case "one layer each":
@@ -296,7 +298,7 @@ OTHERS: tuple[tuple[str, dict[str, float]], ...] = (
 )
 
 
-def layout_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def layout_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """Models and clusters; the speeds differ from call to call where sizes say so."""
     if "clusters" in sizes:
         several = OTHERS if sizes["clusters"] == "others" else SEVERAL

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -59,12 +60,12 @@ DAY = 86_400.0
 # ---------------------------------------------------------------- clusters
 
 
-def flow_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def flow_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(links, source, sink): links are [from, to, rate], one way, rates whole numbers."""
     return [_network(str(sizes["kind"]), generator) for _ in range(5)]
 
 
-def _network(kind: str, generator: np.random.Generator) -> tuple:
+def _network(kind: str, generator: np.random.Generator) -> tuple[Any, ...]:
     def rate() -> int:
         return int(generator.integers(1, 20))
 
@@ -100,11 +101,11 @@ def _network(kind: str, generator: np.random.Generator) -> tuple:
     return [links[i] for i in generator.permutation(len(links))], *ends
 
 
-def _both_ways(cables: list[list]) -> list[list]:
+def _both_ways(cables: list[list[Any]]) -> list[list[Any]]:
     return [link for a, b, rate in cables for link in ([a, b, rate], [b, a, rate])]
 
 
-def cluster_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def cluster_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(nodes, per node)."""
     return [(int(sizes["nodes"]), int(sizes["per_node"]))]
 
@@ -118,7 +119,7 @@ def ring_messages(sizes: Sizes) -> int:
     return 2 * (int(sizes["nodes"]) * int(sizes["per_node"]) - 1)
 
 
-def flows_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def flows_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(flows, spines): flows are [from leaf, to leaf], at most `degree` from each and to each."""
     leaves, degree, spines = (int(sizes[name]) for name in ("leaves", "degree", "spines"))
     asked = []
@@ -136,7 +137,7 @@ def _fabric(name: str, leaves: int, degree: int, spines: int) -> Case:
     return Case(name, {"leaves": leaves, "degree": degree, "spines": spines})
 
 
-MODELS: dict[str, dict] = {
+MODELS: dict[str, dict[str, Any]] = {
     # parameters, layers, heads, kv_heads, head_dim from the models' published configurations
     "Llama 2 7B": {"parameters": 6.74e9, "layers": 32, "heads": 32, "kv_heads": 32, "head_dim": 128},
     "Llama 2 70B": {"parameters": 68.98e9, "layers": 80, "heads": 64, "kv_heads": 8, "head_dim": 128},
@@ -147,9 +148,9 @@ CARDS = ("L4", "L40S", "RTX 4090", "A100", "H100", "H200", "B200")
 TENSOR_SIZES = (1, 2, 4, 8, 16)
 
 
-def serve_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def serve_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(model, memory in bytes, users, context in tokens)."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     while len(asked) < 6:
         model = dict(MODELS[str(generator.choice(sorted(MODELS)))])
         model["weight_bits"] = float(generator.choice((16, 8)))
@@ -180,7 +181,7 @@ def serve_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
     return asked
 
 
-def serve_needs(model: dict, memory: float, users: int, context: int) -> dict[int, float]:
+def serve_needs(model: dict[str, Any], memory: float, users: int, context: int) -> dict[int, float]:
     """Bytes that each GPU holds, by the number of GPUs over which the heads can be shared."""
     weights = model["parameters"] * model["weight_bits"] / 8
     per_head = 2 * model["layers"] * model["head_dim"] * context * users * model["cache_bytes"]
@@ -191,9 +192,9 @@ def serve_needs(model: dict, memory: float, users: int, context: int) -> dict[in
     }
 
 
-def train_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def train_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(model, GPU, days): what is to be trained, on what, and in how much time."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     while len(asked) < 6:
         gpu = hardware.find(str(generator.choice(("A100", "H100", "B200"))))
         size = float(generator.integers(1, 600)) * 1e9
@@ -227,7 +228,7 @@ def train_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
     return asked
 
 
-def train_needs(model: dict, gpu: dict, days: float, lost: float) -> tuple[float, float]:
+def train_needs(model: dict[str, Any], gpu: dict[str, Any], days: float, lost: float) -> tuple[float, float]:
     """GPUs by memory and by time, not rounded."""
     by_memory = model["bytes_per_parameter"] * model["parameters"] / (0.8 * gpu["memory"])
     rate = gpu["peak"] * gpu["utilisation"] * (1 - lost)
@@ -237,7 +238,7 @@ def train_needs(model: dict, gpu: dict, days: float, lost: float) -> tuple[float
 # ---------------------------------------------------------------- reliability
 
 
-def interval_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def interval_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(cost, restart, MTBF), all in seconds."""
     match sizes["kind"]:
         case "24 h":
@@ -252,7 +253,7 @@ def interval_questions(sizes: Sizes, generator: np.random.Generator) -> list[tup
     return [(float(c), 0.0, round(float(c * generator.uniform(2, 3)), 1)) for c in costs]
 
 
-def replay_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def replay_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(work, interval, cost, restart, failures), whole seconds; failures ascend."""
     kind, asked = str(sizes["kind"]), []
     for _ in range(6):
@@ -282,7 +283,7 @@ def replay_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple
     return asked
 
 
-def save_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def save_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(step, there, shards, keep): the folders that are there may hold what a crash left behind."""
     kind, shards, keep = str(sizes["kind"]), int(sizes["shards"]), int(sizes["keep"])
     asked = []
@@ -311,7 +312,7 @@ def _folder(name: str, shards: int, keep: int, kind: str = "") -> Case:
     return Case(name, {"kind": kind or name, "shards": shards, "keep": keep})
 
 
-def reshard_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def reshard_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(elements, old ranks, new ranks)."""
     match sizes["kind"]:
         case "halved":

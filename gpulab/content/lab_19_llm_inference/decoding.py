@@ -45,6 +45,7 @@ does: the larger term of the work says where.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ Numbers = np.random.Generator
 # ---------------------------------------------------------------- generate, sample, speculate
 
 
-def generate_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def generate_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(prompt, count, end, stops, secret): `stops` is the draw that gives the end token, -1 for none. The
     last two stay with the judge."""
     count, stops = int(sizes["count"]), int(sizes.get("stops", -1))
@@ -86,9 +87,9 @@ def fed_again(sizes: Sizes) -> float:
     return count * prompt + count * (count - 1) / 2
 
 
-def sample_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def sample_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(logits, temperature, top_k, top_p)."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     while len(asked) < 6:
         size = int(numbers.integers(4, 7))
         logits = [round(float(x), 2) for x in 2 * numbers.standard_normal(size)]
@@ -137,7 +138,7 @@ def clear(logits: list[float], temperature: float, top_k: int, top_p: float) -> 
     return bool((np.abs(sums / sums[-1] - top_p) > 1e-3).all())
 
 
-def speculate_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def speculate_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(text, ahead, kind, secret): the last two stay with the judge."""
     text = [int(t) for t in numbers.integers(0, 4, int(numbers.integers(1, 5)))]
     return [(text, int(sizes["ahead"]), str(sizes["kind"]), int(numbers.integers(1 << 30)))]
@@ -150,9 +151,9 @@ def _round(kind: str, ahead: int) -> Case:
 # ---------------------------------------------------------------- what it costs
 
 
-def draft_length_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def draft_length_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(acceptance, draft, batch, ridge, most)."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     while len(asked) < 6:
         acceptance = round(float(numbers.uniform(0.3, 0.95)), 2)
         draft, batch, ridge = round(float(numbers.uniform(0.02, 0.2)), 3), 1, 150
@@ -174,9 +175,9 @@ def draft_length_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return asked
 
 
-def bucket_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def bucket_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(steps, most): steps[n] is how many steps had n requests, steps[0] is 0."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     for _ in range(2):
         size, most = int(numbers.integers(20, 40)), int(numbers.integers(3, 6))
         match kind:
@@ -200,7 +201,7 @@ def bucket_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return asked
 
 
-def stream_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def stream_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     """(model, GPU, patience): bytes, B/s, FLOP/s, s; `cache_bytes` of one request, all layers together."""
     kind = str(sizes["kind"])
     if kind == "in a hurry":
@@ -224,7 +225,7 @@ def stream_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
     return [(model, data, round(patience, 3))]
 
 
-def _hurried(gpu: str, context: int, requests: int, numbers: Numbers) -> tuple:
+def _hurried(gpu: str, context: int, requests: int, numbers: Numbers) -> tuple[Any, ...]:
     """All layers fit, and patience is for so many requests, about: the memory would hold twice as many.
 
     For short texts arithmetic decides, for long ones bandwidth.
@@ -237,7 +238,7 @@ def _hurried(gpu: str, context: int, requests: int, numbers: Numbers) -> tuple:
     return model, data, round(max((layers + caches) / data["bandwidth"], flop / data["rate"]), 5)
 
 
-def streamed(name: str, gpu: str, context: int) -> tuple[dict, dict]:
+def streamed(name: str, gpu: str, context: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """A published model in 16 bits and a GPU, as `stream` gets them."""
     config = known.find(name).config
     shared = config.kv_heads * config.head_width

@@ -106,7 +106,7 @@ def data_sheet(name: str) -> dict[str, float]:
 GATED = ("Llama 2 7B", "Llama 2 70B", "Llama 3 8B", "Llama 3 70B", "Llama 3 405B")
 
 
-def count_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
+def count_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     """(model, gpu, batch, new, there)."""
     kind, asked = str(sizes["kind"]), []
     for _ in range(5):
@@ -175,7 +175,7 @@ def rolled_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
 # ---------------------------------------------------------------- fewer bytes
 
 
-def quantise_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
+def quantise_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     """(k, v) of one head, rows are tokens: keys with two loud channels, values with loud tokens."""
     tokens, d = _n(sizes, "tokens"), _n(sizes, "d")
     k = numbers.standard_normal((tokens, d))
@@ -202,7 +202,8 @@ def quantised_bytes(sizes: Sizes) -> int:
 
 def _scaled(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Queries whose products with normal keys have the standard deviation `scale`."""
-    return float(sizes["scale"]) / np.sqrt(D) * numbers.standard_normal(shape)
+    values: np.ndarray = float(sizes["scale"]) / np.sqrt(D) * numbers.standard_normal(shape)
+    return values
 
 
 def split_case(kv: int, m: int, parts: int, scale: float = 1) -> Case:
@@ -289,14 +290,14 @@ def _all_widest(lengths: list[int]) -> list[int]:
 # ---------------------------------------------------------------- blocks
 
 
-def allocate_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple]:
+def allocate_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple[Any, ...]]:
     """(operations, size, blocks)."""
     if sizes["kind"] == "branches":
         return [_branches(sizes)]
     return [_operations(str(sizes["kind"]), numbers) for _ in range(4)]
 
 
-def _branches(sizes: Sizes) -> tuple:
+def _branches(sizes: Sizes) -> tuple[Any, ...]:
     prompt, forks, more, size = (_n(sizes, name) for name in ("prompt", "forks", "more", "size"))
     names = [f"a{i}" for i in range(forks + 1)]
     operations = [["start", names[0], prompt], *(["fork", names[0], name] for name in names[1:])]
@@ -306,13 +307,13 @@ def _branches(sizes: Sizes) -> tuple:
     return operations, size, 2 * (forks + 1) * -(-(prompt + more) // size)
 
 
-def _operations(kind: str, numbers: np.random.Generator) -> tuple:
+def _operations(kind: str, numbers: np.random.Generator) -> tuple[Any, ...]:
     size = int(numbers.integers(2, 7))
 
     def some(low: int = 2, high: int = 8) -> int:
         return int(numbers.integers(low, high))
 
-    def appends(*names: str, count: int = 0) -> list[list]:
+    def appends(*names: str, count: int = 0) -> list[list[Any]]:
         return [["append", name] for _ in range(count or some()) for name in names]
 
     start, most = ["start", "a", some(1, 3 * size)], 40

@@ -66,7 +66,7 @@ MIXES: dict[str, tuple[int, ...]] = {  # how many of each profile, at most
 }
 
 
-def mig_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def mig_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(requests,): names of profiles, in the order in which they came."""
     kind = str(sizes["kind"])
     if kind == "nothing":
@@ -116,7 +116,7 @@ BATCHES: dict[str, tuple[tuple[int, tuple[int, int], bool], ...]] = {
 }
 
 
-def pack_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def pack_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(jobs, capacity): jobs are [GPUs, GB of host memory for each]; capacity is GB of one island."""
     kind, asked = str(sizes["kind"]), []
     for _ in range(5):
@@ -141,7 +141,7 @@ def pack_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
 # ---------------------------------------------------------------- gangs
 
 
-def gang_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def gang_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(jobs, GPUs): jobs are [arrival, GPUs, duration], in order of arrival."""
     kind, asked = str(sizes["kind"]), []
     for _ in range(4):
@@ -176,9 +176,9 @@ def gang_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
 TIES = ((9, (5, 1, 1)), (11, (1, 1, 3)), (11, (2, 3, 5)), (18, (5, 1, 2)), (22, (3, 3, 1)), (27, (1, 3, 1)))
 
 
-def fair_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def fair_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(capacity, tenants): a tenant has `task`, `weight`, `running` and `waiting`."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     if kind == "nine and eighteen":  # the example of the paper, with GPUs for processors
         two = [
             {"task": {"gpu": 1, "memory": 4}, "weight": 1, "running": 0, "waiting": 9},
@@ -228,7 +228,7 @@ def fair_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
 # ---------------------------------------------------------------- replicas
 
 
-def autoscale_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def autoscale_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(load, capacity, delay, ready): load and capacity in requests per minute, delay in minutes."""
     kind, asked = str(sizes["kind"]), []
     for _ in range(3):
@@ -268,7 +268,7 @@ def autoscale_questions(sizes: Sizes, generator: np.random.Generator) -> list[tu
 PRODUCTS = ("NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3", "NVIDIA-L40S", "NVIDIA-H200")
 
 
-def manifest_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def manifest_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(service,): what is to run, as a dictionary."""
     kind, asked = str(sizes["kind"]), []
     for _ in range(2):

@@ -67,9 +67,9 @@ def _question(machine: serving.Machine, trace: list[serving.Request]) -> Questio
 # ---------------------------------------------------------------- queues and measures
 
 
-def queue_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def queue_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(rate per second, mean service in seconds, its coefficient of variation, limit in seconds)."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     for _ in range(5):
         service = round(float(generator.uniform(0.01, 2.0)), 4)
         load = float(generator.uniform(0.3, 0.95))
@@ -87,7 +87,7 @@ def queue_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]
     return asked
 
 
-def log_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def log_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(log, TTFT limit, TPOT limit), whole milliseconds; the log has rows [number, event, time]."""
     kind = str(sizes["kind"])
     count = {"few": 3, "one": 1}.get(kind, int(generator.integers(30, 120)))
@@ -208,7 +208,7 @@ def preempt_questions(sizes: Sizes, generator: np.random.Generator) -> list[Ques
 # ---------------------------------------------------------------- prefixes
 
 
-def prefix_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple]:
+def prefix_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[Any, ...]]:
     """(prompts, capacity in blocks, tokens of a block); a prompt is a list of token numbers."""
     kind, asked = str(sizes["kind"]), []
 

@@ -70,9 +70,9 @@ Numbers = np.random.Generator
 APIS = ("CUDA", "HIP", "OpenCL", "SYCL", "Metal", "Vulkan", "WebGPU")
 
 
-def launch_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
+def launch_questions(sizes: Sizes, generator: Numbers) -> list[tuple[Any, ...]]:
     """(api, threads, block, most): threads and block are [x, y, z]."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     apis = {"groups": ("CUDA", "HIP", "Metal", "Vulkan", "WebGPU"), "items": ("OpenCL",), "order": ("SYCL",)}
     for number in range(6):
         block = [int(2 ** generator.integers(2, 5)), int(2 ** generator.integers(0, 3)), 1]
@@ -99,7 +99,7 @@ FORMATS = (  # name, bits, weights that share a 16-bit scale (0: none), loss
     ("int3", 3, 64, 6.0),
 )
 CACHES = (("float16", 16, 0.0), ("int8", 8, 0.25), ("int4", 4, 1.75))
-MODELS: dict[str, dict] = {
+MODELS: dict[str, dict[str, Any]] = {
     # Numbers in matrices that every token reads, numbers in the table of which a token reads one row, and the
     # cache's shape; from the models' published configurations. A table that is both stands in the first.
     "Llama 3.1 8B": {"parameters": 7.505e9, "table": 0.525e9, "layers": 32, "kv_heads": 8, "head_dim": 128},
@@ -109,7 +109,9 @@ MODELS: dict[str, dict] = {
 }
 
 
-def costs(model: dict, device: dict, context: int, form: Sequence[Any], cache: Sequence[Any]) -> tuple:
+def costs(
+    model: dict[str, Any], device: dict[str, Any], context: int, form: Sequence[Any], cache: Sequence[Any]
+) -> tuple[Any, ...]:
     """Bytes in memory, and the least seconds of a token at the end of the context."""
     _, bits, group, _ = form
     weights = model["parameters"] * (bits + (16 / group if group else 0)) / 8
@@ -118,7 +120,13 @@ def costs(model: dict, device: dict, context: int, form: Sequence[Any], cache: S
     return weights + 2 * model["table"] + kept, (weights + kept) / device["bandwidth"]
 
 
-def choices(model: dict, device: dict, need: dict, formats: Sequence, caches: Sequence) -> list[tuple]:
+def choices(
+    model: dict[str, Any],
+    device: dict[str, Any],
+    need: dict[str, Any],
+    formats: Sequence[Any],
+    caches: Sequence[Any],
+) -> list[tuple[Any, ...]]:
     """(loss, format, cache, bytes, seconds) of all that fits and is in time, the least loss first."""
     found = []
     for form in formats:
@@ -129,7 +137,13 @@ def choices(model: dict, device: dict, need: dict, formats: Sequence, caches: Se
     return sorted(found)
 
 
-def _edges(model: dict, device: dict, need: dict, formats: Sequence, caches: Sequence) -> bool:
+def _edges(
+    model: dict[str, Any],
+    device: dict[str, Any],
+    need: dict[str, Any],
+    formats: Sequence[Any],
+    caches: Sequence[Any],
+) -> bool:
     """Is some choice so near a limit that rounding would decide?"""
     room = device["memory"] - device["reserved"]
     return any(
@@ -140,9 +154,9 @@ def _edges(model: dict, device: dict, need: dict, formats: Sequence, caches: Seq
     )
 
 
-def plan_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
+def plan_questions(sizes: Sizes, generator: Numbers) -> list[tuple[Any, ...]]:
     """(model, device, need, formats, caches): what runs best on a device that is too small."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     while len(asked) < 5:
         model = dict(MODELS[str(generator.choice(sorted(MODELS)))])
         machine = hardware.edge(str(generator.choice(sorted(hardware.EDGE))))
@@ -177,7 +191,14 @@ def plan_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
     return asked
 
 
-def _tells(kind: str, model: dict, device: dict, need: dict, formats: Sequence, caches: Sequence) -> bool:
+def _tells(
+    kind: str,
+    model: dict[str, Any],
+    device: dict[str, Any],
+    need: dict[str, Any],
+    formats: Sequence[Any],
+    caches: Sequence[Any],
+) -> bool:
     """Does the question ask what its case is for?"""
     found = choices(model, device, need, formats, caches)
     if kind == "nothing fits":
@@ -190,7 +211,7 @@ def _tells(kind: str, model: dict, device: dict, need: dict, formats: Sequence, 
         return (form, cache) == ("float16", "float16")
     if kind == "long context":  # the weights' best format leaves no room for the cache
         alone = choices(model, device, need | {"context": 0}, formats, caches)
-        return cache != "float16" and alone[0][1] != form
+        return bool(cache != "float16" and alone[0][1] != form)
     if kind == "a deadline":
         unhurried = choices(model, device, need | {"seconds": 1e9}, formats, caches)
         return (form, cache) != unhurried[0][1:3]
@@ -205,13 +226,15 @@ def _tells(kind: str, model: dict, device: dict, need: dict, formats: Sequence, 
 # ---------------------------------------------------------------- energy
 
 
-def energy_of(watts: float, seconds: float, period: float, idle: float, sleep: Sequence[float]) -> tuple:
+def energy_of(
+    watts: float, seconds: float, period: float, idle: float, sleep: Sequence[float]
+) -> tuple[Any, ...]:
     """Joules of a period in which the rest is idled, and slept."""
     rest = period - seconds
     return watts * seconds + idle * rest, watts * seconds + sleep[0] * rest + sleep[1]
 
 
-def ways(modes: Sequence, period: float, idle: float, sleep: Sequence[float]) -> list[tuple]:
+def ways(modes: Sequence[Any], period: float, idle: float, sleep: Sequence[float]) -> list[tuple[Any, ...]]:
     """(joules, mode, how) of all modes that are done in time, the least first."""
     found = []
     for name, watts, seconds in modes:
@@ -221,9 +244,9 @@ def ways(modes: Sequence, period: float, idle: float, sleep: Sequence[float]) ->
     return sorted(found)
 
 
-def energy_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
+def energy_questions(sizes: Sizes, generator: Numbers) -> list[tuple[Any, ...]]:
     """(modes, period, idle, sleep, battery): modes are [name, watts, seconds]; sleep is [watts, joules]."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     while len(asked) < 5:
         base = float(generator.integers(4, 40)) / 2
         modes, watts, seconds = [], float(generator.integers(6, 12)), base
@@ -259,9 +282,9 @@ def energy_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
 # ---------------------------------------------------------------- deadlines
 
 
-def deadline_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
+def deadline_questions(sizes: Sizes, generator: Numbers) -> list[tuple[Any, ...]]:
     """(arrivals, times, limit), whole milliseconds."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     for least in (3, 5, 8, 10, 12):  # the shortest first: it is the one shown
         frames, period = least + 5 * (kind == "spikes"), int(generator.integers(20, 40))
         arrivals = [i * period for i in range(frames)]
@@ -284,9 +307,9 @@ def deadline_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
 # ---------------------------------------------------------------- integers
 
 
-def matmul_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
+def matmul_questions(sizes: Sizes, generator: Numbers) -> list[tuple[Any, ...]]:
     """(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero): a and c are uint8, b is int8."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     while len(asked) < 4:
         m, k, n = (int(x) for x in generator.integers(1, 5, 3))
         k += 3
@@ -369,12 +392,12 @@ def _network(name: str, inputs: int, hidden: int, outputs: int) -> Case:
 # ---------------------------------------------------------------- placement
 
 
-def place_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
+def place_questions(sizes: Sizes, generator: Numbers) -> list[tuple[Any, ...]]:
     """(layers, first, memory): layers are [CPU µs, GPU µs, MB on the GPU, µs to send the output]."""
     return [_chain(str(sizes["kind"]), generator) for _ in range(3)]
 
 
-def _chain(kind: str, generator: Numbers) -> tuple:
+def _chain(kind: str, generator: Numbers) -> tuple[Any, ...]:
     def between(low: int, high: int) -> int:
         return int(generator.integers(low, high))
 
@@ -407,9 +430,9 @@ def _chain(kind: str, generator: Numbers) -> tuple:
 # ---------------------------------------------------------------- learning where the data is
 
 
-def federated_questions(sizes: Sizes, generator: Numbers) -> list[tuple]:
+def federated_questions(sizes: Sizes, generator: Numbers) -> list[tuple[Any, ...]]:
     """(weights, replies, bits): a reply is [samples, weights], or None from a client that fell silent."""
-    kind, asked = str(sizes["kind"]), list[tuple]()
+    kind, asked = str(sizes["kind"]), list[tuple[Any, ...]]()
     for _ in range(5):
         length, clients = int(generator.integers(1, 6)), int(generator.integers(2, 7))
         weights = [round(float(w), 3) for w in generator.normal(size=length)]

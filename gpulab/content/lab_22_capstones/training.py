@@ -98,7 +98,7 @@ SINGLE = {
 }
 
 
-def plan_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def plan_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     if "clusters" in sizes:
         several = OTHERS if sizes["clusters"] == "others" else SEVERAL
         return [(model(*asked), CLUSTER | changes) for asked, changes in several]
@@ -122,7 +122,7 @@ def table_case(
     return Case(name, sizes)
 
 
-def table_questions(sizes: Sizes, numbers: Numbers) -> list[tuple]:
+def table_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     times = {kind: int(sizes[kind]) for kind in "FBW"}
     return [
         (int(sizes["devices"]), int(sizes["batches"]), times, float(sizes["message"]), int(sizes["room"]))
@@ -168,7 +168,8 @@ def _tokens(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarra
 
 
 def _scaled(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
-    return numbers.standard_normal(shape) / np.sqrt(shape[-1])
+    values: np.ndarray = numbers.standard_normal(shape) / np.sqrt(shape[-1])
+    return values
 
 
 def train_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:

@@ -48,7 +48,7 @@ class Packed:
             self.arrays.append(_label(array, name))
 
 
-def pack(kernel: str, names: tuple[str, ...], types: tuple, values: tuple) -> Packed:
+def pack(kernel: str, names: tuple[str, ...], types: tuple[Any, ...], values: tuple[Any, ...]) -> Packed:
     """Pack `values` of the numba types `types` for a kernel whose parameters are called `names`.
 
     Raises LaunchError for a value that cannot be passed to a kernel.

@@ -396,12 +396,12 @@ def _check_index(item: Any) -> None:
             )
 
 
-def _tuple(item: Any) -> tuple:
+def _tuple(item: Any) -> tuple[Any, ...]:
     return item if isinstance(item, tuple) else (item,)
 
 
 def _start(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
+    return int(array.__array_interface__["data"][0])
 
 
 def _squeezed(shape: Shape) -> Shape:

@@ -8,12 +8,15 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.compile import without_driver
 
 
-def _compile(how: str, pyfunc: Any, sig: Any, cc: tuple[int, int] | None, options: dict[str, Any]) -> Any:
+def _compile(
+    how: str, pyfunc: Any, sig: Any, cc: tuple[int, int] | None, options: dict[str, Any]
+) -> tuple[Any, Any]:
     from numba import cuda
 
     target = cc or devices.current().cc
     with without_driver(getattr(pyfunc, "py_func", pyfunc), target) as copy:
-        return getattr(cuda, how)(copy, sig, cc=target, **options)
+        code, returned = getattr(cuda, how)(copy, sig, cc=target, **options)
+    return code, returned
 
 
 def compile(pyfunc: Any, sig: Any, cc: Any = None, **options: Any) -> tuple[Any, Any]:
@@ -26,7 +29,7 @@ def compile_ptx(pyfunc: Any, sig: Any, cc: Any = None, **options: Any) -> tuple[
     return _compile("compile_ptx", pyfunc, sig, cc, options)
 
 
-def compile_all(pyfunc: Any, sig: Any, cc: Any = None, **options: Any) -> tuple[list, Any]:
+def compile_all(pyfunc: Any, sig: Any, cc: Any = None, **options: Any) -> tuple[list[Any], Any]:
     """Compile with all that a function depends on; (list of codes, return type)."""
     return _compile("compile_all", pyfunc, sig, cc, options)
 

@@ -58,14 +58,14 @@ class Kernel:
         # Each may change (type, value) of every argument before a launch: numba's `prepare_args`.
         self.extensions: list[Any] = list(options.get("extensions") or ())
         self.function = NumbaFunction(fn, **options)
-        self.overloads: dict[tuple, Overload] = {}
+        self.overloads: dict[tuple[Any, ...], Overload] = {}
         self.specialized = False
         self._compiles_more = True
         self._parameters = tuple(inspect.signature(fn).parameters)
         if signatures:
             self._compile_only(signatures)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         """The function itself, for its name leads to the kernel; what was compiled is compiled again."""
         from numba.cuda import cloudpickle
 
@@ -159,7 +159,7 @@ class Kernel:
         given = args if all(isinstance(arg, types.Type) for arg in args) else self.types_of(args)
         return Kernel(self.py_func, self.targetoptions, [tuple(given)])
 
-    def types_of(self, args: tuple) -> tuple:
+    def types_of(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The numba types of arguments. Raises LaunchError for the wrong number or kind."""
         from numba.cuda.typing.typeof import Purpose, typeof
 
@@ -190,7 +190,9 @@ class Kernel:
             types.append(numba_type)
         return tuple(types)
 
-    def prepared(self, args: tuple, stream: Stream | int, fetched: list[Callable[[], Any]]) -> tuple:
+    def prepared(
+        self, args: tuple[Any, ...], stream: Stream | int, fetched: list[Callable[[], Any]]
+    ) -> tuple[Any, ...]:
         """The arguments as the kernel's extensions want them; the last extension comes first, as in numba."""
         if not self.extensions:
             return args
@@ -204,7 +206,7 @@ class Kernel:
             values.append(value)
         return tuple(values)
 
-    def overload_for(self, args: tuple) -> tuple[tuple, Overload]:
+    def overload_for(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Overload]:
         """The argument types under which `args` are passed, and the kernel compiled for them."""
         types = self.types_of(args)
         if self._compiles_more or types in self.overloads:
@@ -219,7 +221,7 @@ class Kernel:
             )
         return chosen, self._for_this_gpu(chosen)
 
-    def _for_this_gpu(self, types: tuple) -> Overload:
+    def _for_this_gpu(self, types: tuple[Any, ...]) -> Overload:
         kernel = self.overloads.get(types)
         if kernel is None or kernel.cc != devices.current().cc:  # another GPU is simulated now
             compiled = self.function.kernel(types, devices.current().cc)
@@ -229,37 +231,40 @@ class Kernel:
     # What is known about it
 
     @property
-    def signatures(self) -> list[tuple]:
+    def signatures(self) -> list[tuple[Any, ...]]:
         return list(self.overloads)
 
-    def inspect_asm(self, signature: Any = None) -> str | dict[tuple, str]:
+    def inspect_asm(self, signature: Any = None) -> str | dict[tuple[Any, ...], str]:
         """The PTX for argument types, or of everything compiled so far."""
         if signature is not None:
             return self.overloads[_normalised(signature)[0]].ptx
         return {types: kernel.ptx for types, kernel in self.overloads.items()}
 
-    def get_regs_per_thread(self, signature: Any = None) -> int | dict[tuple, int]:
+    def get_regs_per_thread(self, signature: Any = None) -> int | dict[tuple[Any, ...], int]:
         """Registers per thread, as ptxas allocates them."""
         return self._resource(signature, lambda used: used.registers)
 
-    def get_shared_mem_per_block(self, signature: Any = None) -> int | dict[tuple, int]:
+    def get_shared_mem_per_block(self, signature: Any = None) -> int | dict[tuple[Any, ...], int]:
         """Static shared memory per block, in bytes."""
         return self._resource(signature, lambda used: used.shared_bytes)
 
-    def get_local_mem_per_thread(self, signature: Any = None) -> int | dict[tuple, int]:
+    def get_local_mem_per_thread(self, signature: Any = None) -> int | dict[tuple[Any, ...], int]:
         """Local memory per thread, in bytes."""
         return self._resource(signature, lambda used: used.local_bytes)
 
-    def get_const_mem_size(self, signature: Any = None) -> int | dict[tuple, int]:
+    def get_const_mem_size(self, signature: Any = None) -> int | dict[tuple[Any, ...], int]:
         """Constant memory, in bytes, the arguments included."""
         return self._resource(signature, lambda used: used.const_bytes)
 
-    def get_max_threads_per_block(self, signature: Any = None) -> int | dict[tuple, int]:
+    def get_max_threads_per_block(self, signature: Any = None) -> int | dict[tuple[Any, ...], int]:
         """The most threads that a block of this kernel can have with its registers."""
         return self._resource(signature, _most_threads)
 
-    def _resource(self, signature: Any, pick: Callable[[Resources], int]) -> int | dict[tuple, int]:
-        return self._about(signature, lambda kernel: pick(devices.current().resources(kernel)))
+    def _resource(self, signature: Any, pick: Callable[[Resources], int]) -> int | dict[tuple[Any, ...], int]:
+        found: int | dict[tuple[Any, ...], int] = self._about(
+            signature, lambda kernel: pick(devices.current().resources(kernel))
+        )
+        return found
 
     def _about(self, signature: Any, tell: Callable[[CompiledKernel], Any]) -> Any:
         if signature is not None:
@@ -298,7 +303,7 @@ class LaunchConfiguration:
         except (Message, SimulationError) as error:
             raise shorten(error) from None
 
-    def _launch(self, args: tuple) -> None:
+    def _launch(self, args: tuple[Any, ...]) -> None:
         kernel = self.kernel
         fetched: list[Callable[[], Any]] = []  # what extensions want done after the launch
         args = kernel.prepared(args, self.stream, fetched)
@@ -355,7 +360,7 @@ class ForAll:
             raise shorten(error) from None
         self.kernel[-(-self.ntasks // block), block, self.stream, self.sharedmem](*args)
 
-    def _best_block(self, args: tuple) -> int:
+    def _best_block(self, args: tuple[Any, ...]) -> int:
         """The largest block size with the highest occupancy."""
         device = devices.current()
         used = device.resources(self.kernel.overload_for(args)[1])
@@ -416,7 +421,7 @@ def jit(
 # ---- types
 
 
-def _normalised(signature: Any) -> tuple[tuple, Any]:
+def _normalised(signature: Any) -> tuple[tuple[Any, ...], Any]:
     """(argument types, return type or None) of a signature in any of numba's notations."""
     from numba.cuda.core import sigutils
 
@@ -436,7 +441,7 @@ def _is_host_only(numba_type: Any) -> bool:
     )  # fmt: skip
 
 
-def _best_match(kernel: Kernel, types: tuple) -> tuple | None:
+def _best_match(kernel: Kernel, types: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """The compiled argument types that numba would convert `types` to, or None."""
     from numba.core.typing import signature
     from numba.cuda import types as numba_types
@@ -467,7 +472,7 @@ def _same_bytes(given: Any, declared: Any) -> bool:
     return given == declared or (isinstance(given, types.Integer) and isinstance(declared, types.CPointer))
 
 
-def _signature(types: tuple) -> str:
+def _signature(types: tuple[Any, ...]) -> str:
     return f"({', '.join(_short(t) for t in types)})"
 
 

@@ -40,7 +40,7 @@ def guvectorize(
 
 
 def _decorator(
-    builder: Any, signatures: Any, more: tuple, target: str, options: dict[str, Any]
+    builder: Any, signatures: Any, more: tuple[Any, ...], target: str, options: dict[str, Any]
 ) -> Callable[[FunctionType], Any]:
     if target != "cuda":
         raise ValueError(f"Unsupported target: {target}")
@@ -74,7 +74,7 @@ def _numbas_vectorizers() -> ModuleType:
         compiled = core.function.dispatcher(devices.current().cc).overloads[tuple(signature.args)]
         return core, compiled.signature.return_type
 
-    def launch_kernel(self: Any, kernel: Kernel, nelem: int, args: tuple) -> None:
+    def launch_kernel(self: Any, kernel: Kernel, nelem: int, args: tuple[Any, ...]) -> None:
         kernel.forall(nelem, stream=self._stream)(*args)
 
     copy.__dict__.update(cuda=sys.modules[__package__])
@@ -147,7 +147,6 @@ def _reduction(functor: Any, dtype: np.dtype) -> Kernel:
     element = from_dtype(dtype)
     width = BLOCK
 
-    @jit
     def reduce(array, partial, init, use_init):  # type: ignore[no-untyped-def]
         collected = cuda.shared.array(width, element)
         thread, first = cuda.threadIdx.x, cuda.grid(1)
@@ -172,4 +171,5 @@ def _reduction(functor: Any, dtype: np.dtype) -> Kernel:
             else:
                 partial[cuda.blockIdx.x] = collected[0]
 
-    return reduce
+    kernel: Kernel = jit(reduce)
+    return kernel

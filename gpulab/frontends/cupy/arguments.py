@@ -42,7 +42,7 @@ def pack(
     variables: tuple[Variable, ...],
     layout: tuple[tuple[str, int, int], ...],
     signature: Signature | None,
-    values: tuple,
+    values: tuple[Any, ...],
 ) -> Packed:
     """Pack `values` for the parameters `variables` of the PTX, which lie at `layout` (name, offset, bytes).
 

@@ -156,7 +156,8 @@ class ndarray:
     def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> np.ndarray:
         """The elements as a NumPy array, or copied into `out`."""
         if out is None:
-            return np.array(self.open(), order=order, copy=True)  # type: ignore[call-overload]
+            copied: np.ndarray = np.array(self.open(), order=order, copy=True)  # type: ignore[call-overload]
+            return copied
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out must be a NumPy array, not {type(out).__name__}.")
         if out.shape != self._shape or out.dtype != self.dtype:
@@ -192,7 +193,7 @@ class ndarray:
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(NO_CONVERSION)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return to_device, (self.get(),)
 
     def __copy__(self) -> ndarray:
@@ -362,7 +363,7 @@ class Flags:
 
     def __getitem__(self, name: str) -> bool:
         try:
-            return getattr(self, name.lower())
+            return bool(getattr(self, name.lower()))
         except AttributeError:
             raise KeyError(f"Unknown flag {name!r}") from None
 
@@ -415,7 +416,7 @@ def borrow(interface: dict[str, Any], owner: Any) -> ndarray:
 
 def check_dtype(dtype: Any) -> np.dtype:
     """The dtype, if a device array can hold it. Raises ValueError."""
-    found = np.dtype(dtype)
+    found: np.dtype = np.dtype(dtype)
     if found.kind not in "biufcV" or found.hasobject or found.char in "gG":
         raise ValueError(f"Unsupported dtype {found}: a device array holds numbers and bools.")
     return found
@@ -441,7 +442,7 @@ def _contiguous_strides(shape: Shape, itemsize: int, order: str) -> Shape:
     return tuple(strides if order == "F" else strides[::-1])
 
 
-def _items(index: Any) -> tuple:
+def _items(index: Any) -> tuple[Any, ...]:
     items = index if isinstance(index, tuple) else (index,)
     return tuple(item for item in items if item is not Ellipsis)
 
@@ -474,4 +475,4 @@ def _on_host(value: Any) -> Any:
 
 
 def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
+    return int(array.__array_interface__["data"][0])

@@ -69,8 +69,9 @@ def asnumpy(
     host = np.asarray(a, order=_numpys_order(order))
     if out is None:
         return host
-    out[...] = host
-    return out
+    given: np.ndarray = out
+    given[...] = host
+    return given
 
 
 def copy(a: Any, order: str = "K") -> ndarray:

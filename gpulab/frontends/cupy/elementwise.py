@@ -21,10 +21,10 @@ MOST_BLOCKS = 2**31 - 1
 class CachedCodes:
     """The texts that were generated so far, by the dtypes of their arrays."""
 
-    _cached_codes: dict[tuple, str]
+    _cached_codes: dict[tuple[Any, ...], str]
 
     @property
-    def cached_codes(self) -> dict[tuple, str]:
+    def cached_codes(self) -> dict[tuple[Any, ...], str]:
         """Types of the array arguments → the kernel's text."""
         if not self._cached_codes:
             warnings.warn("no text is generated before the first call.", stacklevel=2)
@@ -70,7 +70,7 @@ class ElementwiseKernel(CachedCodes):
         self.options, self.loop_prep, self.after_loop = tuple(options), loop_prep, after_loop
         self.__name__ = name
         self._cached_codes = {}
-        self._texts: dict[tuple, str] = {}
+        self._texts: dict[tuple[Any, ...], str] = {}
         if "i" in (p.name for p in self.params):
             raise ValueError("Can not use 'i' as a parameter name: it is the number of the element.")
 

@@ -101,7 +101,7 @@ def function(name: str, numpys: Callable[..., Any], module: str = "cupy") -> Cal
     return call
 
 
-def tracer(values: tuple) -> Any:
+def tracer(values: tuple[Any, ...]) -> Any:
     """The stand-in of an array inside a function that is being fused, if one is among the arguments."""
     for value in values:
         if getattr(type(value), "stands_for_array", False):

@@ -59,7 +59,8 @@ class Traced:
 
     @property
     def dtype(self) -> np.dtype:
-        return self.value.dtype
+        dtype: np.dtype = self.value.dtype
+        return dtype
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__":
@@ -132,7 +133,7 @@ class Trace:
             "reduction as the last step."
         )
 
-    def call(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of CuPy's is called with a stand-in."""
         out = kwargs.pop("out", None)
         name = SYNONYMS.get(name, name)
@@ -165,7 +166,7 @@ class Trace:
 
     # ---- steps -----------------------------------------------------------------------------------
 
-    def _element(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _element(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         numpys = getattr(names.find(name), "_numpys", None) if name in names.SUBMODULES[""] else None
         if numpys is None or kwargs.keys() - {"dtype"}:
             raise self.refused(f"cupy.{name}" + ("".join(f"({k}=…)" for k in kwargs)))
@@ -230,7 +231,7 @@ class Trace:
 class Fused:
     """A compiled trace: `run(arguments)` → what the function returns."""
 
-    run: Callable[[tuple], Any]
+    run: Callable[[tuple[Any, ...]], Any]
 
 
 class Fusion:
@@ -241,7 +242,7 @@ class Fusion:
         self.function = function
         name = str(kernel_name or getattr(function, "__name__", "fused"))
         self.name: str = name if is_valid_kernel_name(name) else "fused"
-        self._fused: dict[tuple, Fused] = {}
+        self._fused: dict[tuple[Any, ...], Fused] = {}
 
     def __call__(self, *args: Any) -> Any:
         if not any(isinstance(arg, ndarray) for arg in args):
@@ -258,7 +259,7 @@ class Fusion:
         """Forget the kernels made so far."""
         self._fused.clear()
 
-    def _trace(self, args: tuple) -> Fused:
+    def _trace(self, args: tuple[Any, ...]) -> Fused:
         trace = Trace(self.name)
         numbers = [i for i, arg in enumerate(args) if isinstance(arg, ndarray) or _is_number(arg)]
         stand_ins = list(args)
@@ -273,7 +274,7 @@ class Fusion:
         return self._elementwise(trace, args, numbers, returned, single)
 
     def _elementwise(
-        self, trace: Trace, args: tuple, numbers: list[int], returned: list[Any], single: bool
+        self, trace: Trace, args: tuple[Any, ...], numbers: list[int], returned: list[Any], single: bool
     ) -> Fused:
         values = [trace._value(r) for r in returned]
         made = [v for v, r in zip(values, returned, strict=True) if not _is_argument(r)]
@@ -293,7 +294,7 @@ class Fusion:
             return_tuple=True,
         )
 
-        def run(given: tuple) -> Any:
+        def run(given: tuple[Any, ...]) -> Any:
             shapes = {i: given[i].shape for i in numbers if isinstance(given[i], ndarray)}
             shape = np.broadcast_shapes(*shapes.values())
             for value in made:
@@ -308,7 +309,9 @@ class Fusion:
 
         return Fused(run)
 
-    def _with_reduction(self, trace: Trace, args: tuple, numbers: list[int], returned: list[Any]) -> Fused:
+    def _with_reduction(
+        self, trace: Trace, args: tuple[Any, ...], numbers: list[int], returned: list[Any]
+    ) -> Fused:
         reduction = trace.reduction
         assert reduction is not None
         if len(returned) != 1 or not isinstance(returned[0], Traced) or trace.stored:
@@ -332,7 +335,7 @@ class Fusion:
             reduce_type=compute,
         )
 
-        def run(given: tuple) -> Any:
+        def run(given: tuple[Any, ...]) -> Any:
             return kernel(*(given[i] for i in used), **reduction.options)
 
         return Fused(run)
@@ -369,7 +372,8 @@ def _is_argument(thing: Any) -> bool:
 
 
 def _dtype_of(value: Value) -> np.dtype:
-    return np.dtype(value.dtype)
+    dtype: np.dtype = np.dtype(value.dtype)
+    return dtype
 
 
 def _parameter_dtype(arg: Any) -> np.dtype:

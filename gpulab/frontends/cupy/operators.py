@@ -97,18 +97,21 @@ def _method(name: str) -> Callable[..., Any]:
 
 def _reshape(self: ndarray, *shape: Any, order: str = "C") -> ndarray:
     """The elements in another shape: a view where that is possible."""
-    return names.find("reshape")(self, shape[0] if len(shape) == 1 else shape, order=order)
+    view: ndarray = names.find("reshape")(self, shape[0] if len(shape) == 1 else shape, order=order)
+    return view
 
 
 def _transpose(self: ndarray, *axes: Any) -> ndarray:
     """A view with the axes in reverse or in the given order."""
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-    return names.find("transpose")(self, order)
+    view: ndarray = names.find("transpose")(self, order)
+    return view
 
 
 def _flatten(self: ndarray, order: str = "C") -> ndarray:
     """A copy in one dimension."""
-    return names.find("ravel")(self, order).copy()
+    copy: ndarray = names.find("ravel")(self, order).copy()
+    return copy
 
 
 def _choose(self: ndarray, choices: Any, out: Any = None, mode: str = "raise") -> Any:
@@ -141,7 +144,9 @@ def _array_ufunc(self: ndarray, ufunc: np.ufunc, method: str, *inputs: Any, **kw
     return run(*inputs, **kwargs)
 
 
-def _array_function(self: ndarray, function: Any, types: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def _array_function(
+    self: ndarray, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """NumPy's functions of device arrays are CuPy's."""
     try:
         found = names.find(function.__name__, function.__module__.removeprefix("numpy").lstrip("."))

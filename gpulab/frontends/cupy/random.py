@@ -41,7 +41,7 @@ class _Source:
     _host: Any
     _typed: tuple[str, ...]  # draws of NumPy's that take a dtype; CuPy's all do
 
-    def _draw(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _draw(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         arguments = OnHost(f"cupy.random.{name}")
         dtype = None if name in self._typed else kwargs.pop("dtype", None)
         drawn = getattr(self._host, name)(*arguments.all(args), **arguments.named(kwargs))
@@ -136,7 +136,8 @@ def shuffle(a: ndarray) -> None:
 def random_integers(low: int, high: int | None = None, size: Any = None) -> ndarray:
     """Whole numbers from `low` to `high`, both included."""
     low, high = (low, high) if high is not None else (1, low)
-    return _state._draw("randint", (low, high + 1, size), {})
+    drawn: ndarray = _state._draw("randint", (low, high + 1, size), {})
+    return drawn
 
 
 def __getattr__(name: str) -> Any:

@@ -51,7 +51,7 @@ class ReductionKernel(CachedCodes):
         self.reduce_type = reduce_type or self.out_params[0].ctype
         self.reduce_dims, self.preamble, self.options = reduce_dims, preamble, tuple(options)
         self._cached_codes = {}
-        self._texts: dict[tuple, str] = {}
+        self._texts: dict[tuple[Any, ...], str] = {}
 
     def __call__(
         self, *args: Any, out: Any = None, axis: Any = None, keepdims: bool = False, stream: Any = None

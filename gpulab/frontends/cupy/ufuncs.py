@@ -47,7 +47,7 @@ class ufunc:
         with np.errstate(all="ignore"):
             self._numpys.at(host.written(a), *host.all(values))
 
-    def _run(self, method: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _run(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         host = OnHost(f"cupy.{self.__name__}" + (f".{method}" if method else ""))
         inputs = args if method else args[: self.nin]
         for value in inputs[: self.nin]:

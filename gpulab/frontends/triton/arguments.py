@@ -60,7 +60,7 @@ class Transfers:
             allocation = self.device.allocate(storage.nbytes())
             self.device.host_view(allocation, writes=True)[:] = _bytes_of(storage)
             self.storages[where] = allocation, storage
-        return self.storages[where][0].address + tensor.data_ptr() - where
+        return int(self.storages[where][0].address + tensor.data_ptr() - where)
 
     def back(self) -> None:
         """Copy everything back and free the device's copies."""

@@ -22,9 +22,9 @@ class Kernel(JITFunction):
     """What `jit` returns. ``kernel[grid](*arguments, BLOCK=128, num_warps=4)`` compiles if need be, and
     runs."""
 
-    def __init__(self, fn: Callable, **options: Any):
+    def __init__(self, fn: Callable[..., Any], **options: Any):
         super().__init__(fn, **options)
-        self._compiled: dict[tuple, TritonKernel] = {}
+        self._compiled: dict[tuple[Any, ...], TritonKernel] = {}
 
     def __getitem__(self, grid: Any) -> Launcher:
         return Launcher(self, grid)
@@ -48,7 +48,7 @@ class Kernel(JITFunction):
             raise shorten(error) from None
         return made
 
-    def _bind(self, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -92,7 +92,11 @@ class Kernel(JITFunction):
         return self._compiled[key]
 
     def _launch(
-        self, device: devices.SimulatedDevice, made: TritonKernel, given: dict[str, Argument], grid: tuple
+        self,
+        device: devices.SimulatedDevice,
+        made: TritonKernel,
+        given: dict[str, Argument],
+        grid: tuple[Any, ...],
     ) -> None:
         passed = {name: argument for name, argument in given.items() if argument.type != "constexpr"}
         buffer, pointers = pack(passed, device.program(made.kernel).parameter_bytes)
@@ -118,7 +122,7 @@ class Launcher:
         return self.kernel.run(*args, grid=self.grid, **kwargs)
 
 
-def _grid(grid: Any, bound: dict[str, Any], kernel: str) -> tuple:
+def _grid(grid: Any, bound: dict[str, Any], kernel: str) -> tuple[Any, ...]:
     """The grid as a tuple; a function gets all arguments by name, as in Triton."""
     if callable(grid):
         grid = grid(bound)
@@ -129,7 +133,7 @@ def _grid(grid: Any, bound: dict[str, Any], kernel: str) -> tuple:
     return tuple(int(n) for n in grid)
 
 
-def jit(fn: Callable | None = None, **options: Any) -> Any:
+def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """`triton.jit`, with or without parentheses."""
     keep = {k: v for k, v in options.items() if k not in ("launch_metadata",)}
     if fn is None:

@@ -34,7 +34,7 @@ class _Around:
 class Heuristics(_Around):
     """Fills in constants computed from the other arguments."""
 
-    def __init__(self, kernel: Any, values: dict[str, Callable]):
+    def __init__(self, kernel: Any, values: dict[str, Callable[..., Any]]):
         super().__init__(kernel)
         self.values = values
 
@@ -55,14 +55,14 @@ class Autotuner(_Around):
     """
 
     def __init__(
-        self, kernel: Any, configs: Iterable[Any], key: Iterable[str], prune: Callable | None = None
+        self, kernel: Any, configs: Iterable[Any], key: Iterable[str], prune: Callable[..., Any] | None = None
     ):
         super().__init__(kernel)
         self.configs = list(configs)
         self.key = tuple(key)
-        self.cache: dict[tuple, Any] = {}
+        self.cache: dict[tuple[Any, ...], Any] = {}
         self.prune = prune
-        self.costs: dict[tuple, dict[str, Cost]] = {}
+        self.costs: dict[tuple[Any, ...], dict[str, Cost]] = {}
         self.best_config: Any = None
         if not self.configs:
             raise LaunchError(f"autotune of {self.__name__}: give at least one triton.Config.")
@@ -75,7 +75,14 @@ class Autotuner(_Around):
         self.best_config = self.cache[key]
         return self.kernel.run(*args, grid=grid, **kwargs, **self.best_config.all_kwargs())
 
-    def _choose(self, key: tuple, known: dict, args: tuple, grid: Any, kwargs: dict[str, Any]) -> Any:
+    def _choose(
+        self,
+        key: tuple[Any, ...],
+        known: dict[str, Any],
+        args: tuple[Any, ...],
+        grid: Any,
+        kwargs: dict[str, Any],
+    ) -> Any:
         """The best configuration; raises what the last one raised if none can be launched."""
         configs = list(self.prune(self.configs, known, **kwargs)) if self.prune else self.configs
         costs: list[tuple[Cost, Any]] = []
@@ -97,7 +104,7 @@ class Autotuner(_Around):
         )
         return chosen
 
-    def _cost(self, config: Any, args: tuple, grid: Any, kwargs: dict[str, Any]) -> Cost:
+    def _cost(self, config: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]) -> Cost:
         device = devices.current()
         before = [(a, a.data.copy()) for a in device.memory.allocations]
         tensors = [(a, a.clone()) for a in (*args, *kwargs.values()) if hasattr(a, "untyped_storage")]
@@ -133,6 +140,6 @@ def autotune(
     return lambda kernel: Autotuner(kernel, configs, key, prune)
 
 
-def heuristics(values: dict[str, Callable]) -> Callable[[Any], Heuristics]:
+def heuristics(values: dict[str, Callable[..., Any]]) -> Callable[[Any], Heuristics]:
     """`triton.heuristics`."""
     return lambda kernel: Heuristics(kernel, values)

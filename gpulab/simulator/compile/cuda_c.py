@@ -171,7 +171,7 @@ def include_paths() -> tuple[str, ...]:
     )
 
 
-def _checked(answer: tuple) -> Any:
+def _checked(answer: tuple[Any, ...]) -> Any:
     """The first value that NVRTC returns behind its error code."""
     if answer[0].value:
         raise RuntimeError(f"NVRTC: {answer[0].name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from .kernel import CompileError
 
@@ -93,7 +94,7 @@ class CudaCompileError(CompileError):
         """NVRTC's whole log."""
         return self.log
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kernel, self.errors, self.texts, self.log, self.compiler)
 
 

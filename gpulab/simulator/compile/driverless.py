@@ -67,13 +67,14 @@ def _install() -> None:
     def compile(
         src: str | bytes,
         name: str,
-        cc: tuple,
+        cc: tuple[Any, ...],
         ltoir: bool = False,
         lineinfo: bool = False,
         debug: bool = False,
     ) -> tuple[Any, Any]:
         if ltoir or getattr(_this_thread, "device", None) is None:
-            return compile_with_driver(src, name, cc, ltoir=ltoir, lineinfo=lineinfo, debug=debug)
+            code, log = compile_with_driver(src, name, cc, ltoir=ltoir, lineinfo=lineinfo, debug=debug)
+            return code, log
         text = src.decode() if isinstance(src, bytes) else src
         return cuda_c_ptx(text, cc[:2], name, (*RELOCATABLE, *numbas_includes())), ""
 

@@ -77,5 +77,5 @@ class CompileError(Message):
         source = f"    {line} │ {text}" if text else ""
         super().__init__("\n".join(filter(None, [f"CompileError in {kernel}{place}", source, why, cure])))
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kernel, self.why, self.cure, self.line, self.text, self.file)

@@ -49,12 +49,12 @@ class NumbaFunction:
     def __init__(self, fn: FunctionType, **options: Any):
         self.fn = fn
         self.options = options
-        self.signatures: list[tuple[tuple, Any]] = []
-        self._kernels: dict[tuple, CompiledKernel] = {}
+        self.signatures: list[tuple[tuple[Any, ...], Any]] = []
+        self._kernels: dict[tuple[Any, ...], CompiledKernel] = {}
         self._dispatchers: dict[tuple[Capability, bool], CUDADispatcher] = {}
         self._lock = threading.RLock()
 
-    def kernel(self, argument_types: tuple, cc: Capability = (8, 0)) -> CompiledKernel:
+    def kernel(self, argument_types: tuple[Any, ...], cc: Capability = (8, 0)) -> CompiledKernel:
         """The kernel for arguments of these numba types. Raises CompileError."""
         key = (tuple(argument_types), cc)
         with self._lock:
@@ -85,7 +85,7 @@ class NumbaFunction:
 
 
 def numba_kernel(
-    fn: FunctionType, argument_types: tuple, cc: Capability = (8, 0), **options: Any
+    fn: FunctionType, argument_types: tuple[Any, ...], cc: Capability = (8, 0), **options: Any
 ) -> CompiledKernel:
     """Compile `fn` as a kernel for arguments of these numba types; `options` are those of `numba.cuda.jit`.
 
@@ -95,7 +95,11 @@ def numba_kernel(
 
 
 def _compile(
-    fn: FunctionType, argument_types: tuple, cc: Capability, options: dict[str, Any], variables: bool = False
+    fn: FunctionType,
+    argument_types: tuple[Any, ...],
+    cc: Capability,
+    options: dict[str, Any],
+    variables: bool = False,
 ) -> CompiledKernel:
     from numba import cuda
 
@@ -110,9 +114,10 @@ def _compile(
 
     def compiled(**more: Any) -> list[Any]:
         with without_driver(fn, cc, variables) as copy:
-            return cuda.compile_all(
+            codes, _ = cuda.compile_all(
                 copy, argument_types, device=False, abi="numba", output="ptx", cc=cc, **chosen | more
-            )[0]
+            )
+        return list(codes)
 
     try:
         try:

@@ -66,7 +66,7 @@ def _only_entry(ptx: str) -> str:
     names = re.findall(r"\.entry\s+([\w$]+)", ptx)
     if len(names) != 1:
         raise ValueError(f"say which kernel: the PTX holds {len(names)} ({', '.join(names)})")
-    return names[0]
+    return str(names[0])
 
 
 def _section(log: str, heading: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import sources
-from .figure import MIB, Figure
+from .figure import MIB, Figure, Source
 from .sources import ARITHMETIC
 
 
@@ -48,8 +48,8 @@ class CPU:
 
 def _cpu(
     name: str,
-    source: sources.Source,
-    rates: sources.Source,
+    source: Source,
+    rates: Source,
     year: int,
     cores: int,
     clocks: tuple[float, float],

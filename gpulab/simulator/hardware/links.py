@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import sources
-from .figure import Figure
+from .figure import Figure, Source
 from .sources import ARITHMETIC
 
 
@@ -36,7 +36,7 @@ class Link:
         return self.name
 
 
-def _pcie(generation: str, transfers: float, source: sources.Source, data: float, code: str) -> Link:
+def _pcie(generation: str, transfers: float, source: Source, data: float, code: str) -> Link:
     """`data` is the share of the bits that is not the line code's; a lane moves one bit per transfer."""
     return Link(
         f"PCIe {generation} ×16",
@@ -46,7 +46,7 @@ def _pcie(generation: str, transfers: float, source: sources.Source, data: float
     )
 
 
-def _nvlink(generation: int, links: int, per_link: float, source: sources.Source) -> Link:
+def _nvlink(generation: int, links: int, per_link: float, source: Source) -> Link:
     return Link(
         f"NVLink {generation}",
         Figure(links, "links", source),
@@ -56,7 +56,7 @@ def _nvlink(generation: int, links: int, per_link: float, source: sources.Source
     )
 
 
-def _network(name: str, bits: float, source: sources.Source, lanes: int = 4) -> Link:
+def _network(name: str, bits: float, source: Source, lanes: int = 4) -> Link:
     return Link(
         name,
         Figure(lanes, "lanes", source),
@@ -65,7 +65,7 @@ def _network(name: str, bits: float, source: sources.Source, lanes: int = 4) -> 
     )
 
 
-def _switch(name: str, ports: int, per_port: float, source: sources.Source) -> Link:
+def _switch(name: str, ports: int, per_port: float, source: Source) -> Link:
     return Link(
         name,
         Figure(ports, "ports", source),

@@ -38,6 +38,6 @@ class Clocks:
         self.before[threads] = self._known(threads, now)
 
     def _known(self, threads: Array, now: int) -> Array:
-        known = self.before[threads].max(axis=0)
+        known: Array = self.before[threads].max(axis=0)
         known[threads] = now
         return known

@@ -67,7 +67,8 @@ class Order:
 
     def index_of(self, touch: Array) -> Array:
         """The instructions of some touches."""
-        return np.frombuffer(self._at, np.int32)[tick_of(touch)]
+        values: np.ndarray = np.frombuffer(self._at, np.int32)[tick_of(touch)]
+        return values
 
     @property
     def in_parts(self) -> bool:
@@ -191,7 +192,7 @@ class Order:
         other, tick = thread_of(touch), tick_of(touch)
         warp = who.thread >> 5
         same_warp = other >> 5 == warp
-        met = (other // self._lanes == who.block) & (tick < self._barrier[who.block])
+        met: Array = (other // self._lanes == who.block) & (tick < self._barrier[who.block])
         met |= same_warp & (tick < self._warp_barrier[warp])
         if len(self._lane_barrier):
             met |= same_warp & (tick < self._lane_barrier[who.thread, other & 31])

@@ -9,6 +9,7 @@ race to go wrong: it remembers who touched each word last, and what has happened
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -314,7 +315,9 @@ class Races(Observer):
             self._take(variable.address, variable.nbytes, access.size, address, rest, found)
         return found
 
-    def _take(self, start: int, extent: int, size: int, address: Array, rest: Array, found: list) -> None:
+    def _take(
+        self, start: int, extent: int, size: int, address: Array, rest: Array, found: list[Any]
+    ) -> None:
         """Move the lanes of `rest` in one stretch of global memory over to `found`."""
         here = rest & (address >= start) & (address < start + extent)
         if here.any():
@@ -358,7 +361,7 @@ class Races(Observer):
         """Lanes whose access nothing orders after the touch that is kept in `role`."""
         touch = s.touch[role][place]
         other = thread_of(touch)
-        unordered = (touch != NOBODY) & (other != who.thread)
+        unordered: Array = (touch != NOBODY) & (other != who.thread)
         if not unordered.any():
             return unordered
         unordered &= ~self._order.waited(touch, who)

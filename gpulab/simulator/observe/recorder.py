@@ -203,7 +203,8 @@ class Recorder(Observer):
 
 def _row(x: np.ndarray, row: int) -> np.ndarray:
     """What belongs to one block; one row stands for all blocks where they are alike."""
-    return x[row if x.shape[0] > 1 else 0]
+    values: np.ndarray = x[row if x.shape[0] > 1 else 0]
+    return values
 
 
 def unravel(linear: int, shape: Index) -> Index:

@@ -4,7 +4,7 @@ arrays."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class Uninitialised(Observer):
                 block = int(chunk.blocks[row[at]])
                 self._report(access, block, int(lane[at]), int(address[at]), label, int(missing.sum()))
 
-    def _places(self, access: Access, address: Array, row: Array, lane: Array) -> list[tuple]:
+    def _places(self, access: Access, address: Array, row: Array, lane: Array) -> list[tuple[Any, ...]]:
         """(what has been written, row and first granule of each lane in it, lanes concerned, array) for each
         stretch of memory."""
         if access.space != "global":

@@ -113,7 +113,8 @@ class Writers(Observer):
 
     def written(self, name: str) -> np.ndarray:
         """True where some thread wrote the element; 1-D, in memory order."""
-        return self._last[name] != NOBODY
+        values: np.ndarray = self._last[name] != NOBODY
+        return values
 
     def times(self, name: str) -> np.ndarray:
         """How often each element was written; 1-D, in memory order."""

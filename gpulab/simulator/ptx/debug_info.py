@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from .ir import Register, Symbol
 
@@ -174,7 +175,7 @@ class _Entry:
     """A debugging information entry: its tag, attributes by number, and what it holds."""
 
     tag: int
-    values: dict[int, int | str | list]
+    values: dict[int, int | str | list[Any]]
     children: list[_Entry] = field(default_factory=list)
 
     def number(self, attribute: int, default: int = 0) -> int:
@@ -355,7 +356,7 @@ def _stretch(tape: _Tape, at: int, length: int) -> Iterator[tuple[int, int | str
         at = after
 
 
-def _value(tape: _Tape, at: int, form: int) -> tuple[int | str | list, int]:
+def _value(tape: _Tape, at: int, form: int) -> tuple[int | str | list[Any], int]:
     """An attribute's value in one of DWARF's forms, and the offset behind it."""
     fixed = {0x05: 2, 0x0B: 1, 0x0C: 1, 0x11: 1, 0x12: 2}
     blocks: dict[int, Callable[[int], tuple[int, int]]] = {
@@ -379,7 +380,7 @@ def _value(tape: _Tape, at: int, form: int) -> tuple[int | str | list, int]:
     return tape.number(at, size)
 
 
-def _packed(octets: list) -> tuple[int, int]:
+def _packed(octets: list[Any]) -> tuple[int, int]:
     """A number in base 128 at the start of a list of bytes, and how many bytes it takes."""
     total = 0
     for used, octet in enumerate(octets):
@@ -389,7 +390,7 @@ def _packed(octets: list) -> tuple[int, int]:
     return total, len(octets)
 
 
-def _where(location: list) -> Where | None:
+def _where(location: list[Any]) -> Where | None:
     """What a location expression means; None for one that is not read here."""
     if not location:
         return None
@@ -407,7 +408,7 @@ def _where(location: list) -> Where | None:
         return Symbol(rest[0], offset)
     if rest[-1:] == [0x9F]:  # a value, not a place
         if 0x30 <= operation <= 0x4F:
-            return operation - 0x30
+            return int(operation) - 0x30
         if operation == 0x10:
             return _packed(rest[:-1])[0]
         if operation == 0x11:

@@ -42,7 +42,7 @@ COLLECTIVES = {
 def nbytes(values: Any) -> int:
     """Bytes of all tensors in nested lists."""
     if isinstance(values, torch.Tensor):
-        return values.numel() * values.element_size()
+        return int(values.numel() * values.element_size())
     if isinstance(values, list | tuple):
         return sum(map(nbytes, values))
     return 0

@@ -39,9 +39,9 @@ def days(model: Mapping[str, Any], cluster: Mapping[str, Any], plan: Mapping[str
     stretch = (
         between * exp(cluster["restart"] / between) * expm1((interval + saving(model, cluster)) / between)
     )
-    return work / interval * stretch / 86_400
+    return float(work / interval * stretch / 86_400)
 
 
 def saving(model: Mapping[str, Any], cluster: Mapping[str, Any]) -> float:
     """Seconds that a checkpoint takes: 14 bytes for each of 12 · layers · width² parameters."""
-    return SAVED * 12 * model["layers"] * model["width"] ** 2 / cluster["storage"]
+    return float(SAVED * 12 * model["layers"] * model["width"] ** 2 / cluster["storage"])

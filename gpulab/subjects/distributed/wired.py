@@ -111,7 +111,7 @@ def _bytes(tensors: list[torch.Tensor]) -> list[int]:
 
 def _row(tensor: torch.Tensor) -> int:
     """Bytes of a row."""
-    return math.prod(tensor.shape[1:]) * tensor.element_size()
+    return int(math.prod(tensor.shape[1:]) * tensor.element_size())
 
 
 class _Work(dist._Work):

@@ -137,7 +137,7 @@ def _exact_values(form: Format) -> Array:
         power = np.maximum(field, 1) - form.bias - form.mantissa
     else:
         significand, power = np.ones_like(field), field - form.bias
-    values = np.ldexp(significand.astype(np.float64), power)
+    values: np.ndarray = np.ldexp(significand.astype(np.float64), power)
     above = magnitude > form.largest_code
     values[above] = np.nan
     if form.infinity_code is not None:

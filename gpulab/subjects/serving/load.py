@@ -71,7 +71,8 @@ def open_loop(
         ]
         return list(await asyncio.gather(*sending))
 
-    return _in_thread(send_all)
+    answers: list[Answer] = _in_thread(send_all)
+    return answers
 
 
 def _in_thread(work: Callable[[], Any]) -> Any:

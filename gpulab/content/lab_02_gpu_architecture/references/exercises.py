@@ -18,7 +18,7 @@ from gpulab.content.lab_02_gpu_architecture.exercises import (
 from gpulab.simulator import hardware
 
 
-def peak(sheet: dict, dtype: str, advertised: float) -> list | None:
+def peak(sheet: dict[str, Any], dtype: str, advertised: float) -> list[Any] | None:
     unit = sheet["units"].get(dtype)
     if unit is None:
         return None
@@ -36,7 +36,7 @@ def processors(serial: float, target: float) -> list[int | None]:
     ]
 
 
-def bound(product: dict, gpu: dict) -> list:
+def bound(product: dict[str, Any], gpu: dict[str, Any]) -> list[Any]:
     m, n, k = product["m"], product["n"], product["k"]
     flops = 2 * m * n * k
     moved = product["bytes"] * (m * k + k * n + m * n)
@@ -45,17 +45,17 @@ def bound(product: dict, gpu: dict) -> list:
     return [flops / moved, "memory" if arithmetic < traffic else "compute", max(arithmetic, traffic)]
 
 
-def warps_needed(gpu: dict, bytes_per_lane: int) -> int:
+def warps_needed(gpu: dict[str, Any], bytes_per_lane: int) -> int:
     return ceil(bytes_under_way(gpu) / (32 * bytes_per_lane))
 
 
-def break_even(job: dict) -> int | None:
+def break_even(job: dict[str, Any]) -> int | None:
     moved = 0 if job["resident"] else job["bytes_in"] + job["bytes_out"]
     gain = job["cpu_s"] - job["gpu_s"] - moved / job["link"]
     return first_whole(job["overhead_s"] / gain) if gain > 0 else None
 
 
-def cheapest(model: dict, offers: list[dict]) -> list:
+def cheapest(model: dict[str, Any], offers: list[dict[str, Any]]) -> list[Any]:
     weights = model["parameters"] * model["bytes_per_parameter"]
     found = []
     for offer in offers:
@@ -69,7 +69,7 @@ def cheapest(model: dict, offers: list[dict]) -> list:
     return min(found, key=lambda each: each[2])
 
 
-def active_blocks(sm: dict, threads: int, registers: int, shared: int) -> int:
+def active_blocks(sm: dict[str, Any], threads: int, registers: int, shared: int) -> int:
     capability = next(cap for cap in hardware.TABLE.values() if sm_limits(cap) == sm)
     return hardware.occupancy(capability, threads, registers, shared).active_blocks
 

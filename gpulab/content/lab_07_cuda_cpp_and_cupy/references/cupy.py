@@ -45,7 +45,7 @@ def pipeline(plan: Any, chunks: int, buffers: int) -> dict[str, float]:
     return {"makespan": makespan(operations) / chunks}
 
 
-def _operation(place: int, each: dict, chunks: int) -> tuple[Operation, tuple[str, int]]:
+def _operation(place: int, each: dict[str, Any], chunks: int) -> tuple[Operation, tuple[str, int]]:
     do, chunk, stream, after = (each.get(name) for name in ("do", "chunk", "stream", "after"))
     if do not in STAGES:
         raise WrongAnswer(f'operation {place}: "do" is {do!r}, and not one of {", ".join(STAGES)}.')
@@ -120,7 +120,7 @@ def winograd(answer: Any) -> dict[str, float]:
     return {"products": products}
 
 
-def _rows(answer: dict, name: str) -> list[list[Fraction]]:
+def _rows(answer: dict[str, Any], name: str) -> list[list[Fraction]]:
     return [[Fraction(number) for number in row] for row in answer[name]]
 
 

@@ -70,7 +70,7 @@ def gradients(inputs: Arrays, sizes: Sizes) -> Expected:
 
 def segments(events: list[list[int]]) -> list[int]:
     """A segment is a list of [bytes, name of what lies there or None] in order of address."""
-    reserved: list[list[list]] = []
+    reserved: list[list[list[Any]]] = []
     total = 0
     for name, size in events:
         if size == 0:
@@ -89,9 +89,9 @@ def segments(events: list[list[int]]) -> list[int]:
     return [len(reserved), total]
 
 
-def _free(reserved: list[list[list]], name: int) -> None:
+def _free(reserved: list[list[list[Any]]], name: int) -> None:
     for i, segment in enumerate(reserved):
-        merged: list[list] = []
+        merged: list[list[Any]] = []
         for size, owner in segment:
             owner = None if owner == name else owner
             if owner is None and merged and merged[-1][1] is None:
@@ -138,7 +138,7 @@ def epoch(loads: list[int], step: int, workers: int, prefetch: int) -> int:
     return clock
 
 
-def idle(trace: list[dict]) -> list[int]:
+def idle(trace: list[dict[str, Any]]) -> list[int]:
     spans = sorted((e["ts"], e["dur"]) for e in trace if e["ph"] == "X" and e["cat"] in GPU_WORK)
     gaps = []
     until = spans[0][0] if spans else 0

@@ -95,7 +95,7 @@ def order(answer: Any, tiles_m: int, tiles_n: int, wave: int) -> dict[str, float
     return {"panels": panels(visits, wave)}
 
 
-def fuse(answer: Any, operations: list, outputs: list[str]) -> dict[str, float]:
+def fuse(answer: Any, operations: list[Any], outputs: list[str]) -> dict[str, float]:
     """What a grouping of operations into kernels costs, over the fewest that any legal one costs."""
     moved, launches = cost(answer, operations, outputs)
     computed = [name for name, _, _, _ in operations]
@@ -104,7 +104,7 @@ def fuse(answer: Any, operations: list, outputs: list[str]) -> dict[str, float]:
     return {"bytes over fewest": moved / fewest_bytes, "launches over fewest": launches / fewest_launches}
 
 
-def cost(answer: Any, operations: list, outputs: list[str]) -> tuple[int, int]:
+def cost(answer: Any, operations: list[Any], outputs: list[str]) -> tuple[int, int]:
     """Bytes and launches of a grouping of operations into kernels; refuses one that no kernels could do."""
     kind = {name: what for name, what, _, _ in operations}
     inputs = {name: needs for name, _, needs, _ in operations}

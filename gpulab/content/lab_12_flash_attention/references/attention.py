@@ -19,7 +19,8 @@ def log_sum_exp(x: np.ndarray) -> np.ndarray:
     largest = x.max(axis=-1, initial=-np.inf)
     shift = np.where(np.isfinite(largest), largest, 0)
     with np.errstate(divide="ignore"):
-        return shift + np.log(np.exp(x - shift[..., None]).sum(axis=-1))
+        values: np.ndarray = shift + np.log(np.exp(x - shift[..., None]).sum(axis=-1))
+        return values
 
 
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, there: np.ndarray | None = None) -> Expected:

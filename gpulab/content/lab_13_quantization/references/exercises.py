@@ -23,7 +23,8 @@ def grid(values: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def codes_of(values: np.ndarray, scale: np.ndarray, zero: np.ndarray, bits: int) -> np.ndarray:
-    return np.clip(np.round(values / scale) + zero, 0, 2**bits - 1)
+    found: np.ndarray = np.clip(np.round(values / scale) + zero, 0, 2**bits - 1)
+    return found
 
 
 def affine(values: Sequence[float], bits: int) -> list[Any]:
@@ -34,7 +35,8 @@ def affine(values: Sequence[float], bits: int) -> list[Any]:
 
 def _rounded(values: np.ndarray, bits: int) -> np.ndarray:
     scale, zero = grid(values, bits)
-    return (codes_of(values, scale, zero, bits) - zero) * scale
+    found: np.ndarray = (codes_of(values, scale, zero, bits) - zero) * scale
+    return found
 
 
 def grouped(weights: Rows, bits: int, group: int) -> list[Any]:
@@ -48,7 +50,8 @@ def grouped(weights: Rows, bits: int, group: int) -> list[Any]:
 def clipped(values: np.ndarray, limit: float, bits: int) -> np.ndarray:
     last = 2 ** (bits - 1) - 1
     scale = limit / last
-    return np.clip(np.round(values / scale), -last, last) * scale
+    found: np.ndarray = np.clip(np.round(values / scale), -last, last) * scale
+    return found
 
 
 def clip(limit: float, values: Sequence[float], bits: int) -> dict[str, float]:

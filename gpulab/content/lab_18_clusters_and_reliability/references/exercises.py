@@ -124,7 +124,7 @@ def spread(choice: Sequence[int], flows: Sequence[tuple[int, int]], spines: int)
 # ---------------------------------------------------------------- how many GPUs
 
 
-def serve(model: dict, memory: float, users: int, context: int) -> list:
+def serve(model: dict[str, Any], memory: float, users: int, context: int) -> list[Any]:
     cache = (
         2 * model["layers"] * model["kv_heads"] * model["head_dim"] * context * model["cache_bytes"] * users
     )
@@ -133,7 +133,7 @@ def serve(model: dict, memory: float, users: int, context: int) -> list:
     return [model["parameters"] * model["weight_bits"] / 8, cache, next(fits, None)]
 
 
-def train(model: dict, gpu: dict, days: float, lost: float) -> list:
+def train(model: dict[str, Any], gpu: dict[str, Any], days: float, lost: float) -> list[Any]:
     by_memory, by_time = train_needs(model, gpu, days, lost)
     gpus = gpu["per_node"] * ceil(max(by_memory, by_time) / gpu["per_node"])
     return [gpus, "memory" if by_memory > by_time else "time", by_time * days / gpus]
@@ -265,7 +265,7 @@ def save(
 
 
 def _survives(
-    moments: list, plan: Sequence[Sequence[str]], old: tuple[int, str] | None, step: int, shards: int
+    moments: list[Any], plan: Sequence[Sequence[str]], old: tuple[int, str] | None, step: int, shards: int
 ) -> None:
     for stop, (_, contents, floor) in enumerate(moments):
         last = list(plan[stop - 1]) if stop else None

@@ -285,25 +285,25 @@ def buckets(plan: list[int], steps: list[int], most: int) -> dict[str, float]:
     return {"padding": 100 * (rows_of(steps, sorted(plan)) / least_rows(steps, most) - 1)}
 
 
-def held_bytes(model: dict, resident: int, batch: int) -> float:
+def held_bytes(model: dict[str, Any], resident: int, batch: int) -> float:
     """Memory for resident layers, two buffers if any layer is streamed, and caches."""
     buffers = 2 if resident < model["layers"] else 0
     return float((resident + buffers) * model["layer_bytes"] + batch * model["cache_bytes"])
 
 
-def sweep(model: dict, gpu: dict, resident: int, batch: int) -> float:
+def sweep(model: dict[str, Any], gpu: dict[str, Any], resident: int, batch: int) -> float:
     """Seconds for a pass over all layers: the link and the GPU work at the same time."""
     moved = model["layer_bytes"] + batch * model["cache_bytes"] / model["layers"]
     work = max(moved / gpu["bandwidth"], batch * model["layer_flop"] / gpu["rate"])
     return float(max(fetches(model, gpu, resident), model["layers"] * work))
 
 
-def fetches(model: dict, gpu: dict, resident: int) -> float:
+def fetches(model: dict[str, Any], gpu: dict[str, Any], resident: int) -> float:
     """Seconds of a sweep in which the link is busy."""
     return float((model["layers"] - resident) * model["layer_bytes"] / gpu["link"])
 
 
-def best_stream(model: dict, gpu: dict, patience: float) -> tuple[float, int, int]:
+def best_stream(model: dict[str, Any], gpu: dict[str, Any], patience: float) -> tuple[float, int, int]:
     """(tokens/s, resident, batch) of the best plan. For each batch all memory left is for layers: none the
     slower for it."""
     found = (0.0, 0, 0)
@@ -315,7 +315,7 @@ def best_stream(model: dict, gpu: dict, patience: float) -> tuple[float, int, in
     return found
 
 
-def stream(plan: list[int], model: dict, gpu: dict, patience: float) -> dict[str, float]:
+def stream(plan: list[int], model: dict[str, Any], gpu: dict[str, Any], patience: float) -> dict[str, float]:
     if plan is None:
         raise WrongAnswer("there is no plan, and one exists: every sweep is shorter with fewer requests")
     resident, batch = plan

@@ -45,7 +45,8 @@ def turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
     weights: np.ndarray = np.exp(scores - scores.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
+    values: np.ndarray = weights / weights.sum(-1, keepdims=True)
+    return values
 
 
 def _attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -139,7 +140,7 @@ def _restored(name: str, array: Any, scales: Any, shape: tuple[int, int]) -> tup
     return codes * factors, factors.size
 
 
-def quantise(answer: Any, k: list, v: list) -> dict[str, float]:
+def quantise(answer: Any, k: list[Any], v: list[Any]) -> dict[str, float]:
     keys, values = np.array(k), np.array(v)
     if not isinstance(answer, list) or len(answer) != 4:
         raise WrongAnswer("four lists are asked for: codes of K, scales of K, codes of V, scales of V.")
@@ -178,14 +179,14 @@ class Pool:
     def free(self) -> int:
         return sum(not names for names in self.holders)
 
-    def written(self, operation: list) -> range:
+    def written(self, operation: list[Any]) -> range:
         """The places in a sequence that an operation writes."""
         if operation[0] == "start":
             return range(operation[2])
         length = self.lengths.get(operation[1], 0)
         return range(length, length + (operation[0] == "append"))
 
-    def needs(self, operation: list) -> list[list]:
+    def needs(self, operation: list[Any]) -> list[list[Any]]:
         """The least actions of an operation, without the blocks' numbers."""
         places, name = self.written(operation), operation[1]
         if operation[0] in ("fork", "free"):
@@ -195,7 +196,7 @@ class Pool:
         copies = [["copy", i] for i in wanted if i < len(table) and len(self.holders[table[i]]) > 1]
         return copies + [["take"] for i in wanted if i >= len(table)]
 
-    def apply(self, operation: list, actions: list, said: str) -> None:
+    def apply(self, operation: list[Any], actions: list[Any], said: str) -> None:
         """Carry out an operation; raises WrongAnswer where its actions do not allow it."""
         kind, name = operation[:2]
         places = self.written(operation)
@@ -253,7 +254,7 @@ class Pool:
         self.holders[block].append(name)
 
 
-def allocate(answer: Any, operations: list, size: int, blocks: int) -> dict[str, float]:
+def allocate(answer: Any, operations: list[Any], size: int, blocks: int) -> dict[str, float]:
     """Beside the plan runs one with the least: what it has no room for is "full", and nothing else is."""
     if not isinstance(answer, list) or len(answer) != len(operations):
         raise WrongAnswer(f"a list of {len(operations)} items is asked for, one for each operation.")

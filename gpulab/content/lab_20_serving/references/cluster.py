@@ -223,7 +223,7 @@ def fair(capacity: dict[str, int], tenants: Sequence[dict[str, Any]]) -> list[li
     def share(i: int) -> Fraction:
         task = tenants[i]["task"]
         most = max(Fraction(tasks[i] * need, capacity[resource]) for resource, need in task.items())
-        return most / tenants[i]["weight"]
+        return most / int(tenants[i]["weight"])
 
     while True:
         want = [

@@ -12,7 +12,7 @@ from gpulab.checks.spec import Sizes, WrongAnswer
 from gpulab.content.lab_21_edge.exercises import choices, ways
 
 
-def launch(api: str, threads: list[int], block: list[int], most: int) -> list | None:
+def launch(api: str, threads: list[int], block: list[int], most: int) -> list[Any] | None:
     if block[0] * block[1] * block[2] > most:
         return None
     groups = [-(-n // b) for n, b in zip(threads, block, strict=True)]
@@ -22,12 +22,20 @@ def launch(api: str, threads: list[int], block: list[int], most: int) -> list | 
     return [items, block] if api == "OpenCL" else [items[::-1], block[::-1]]
 
 
-def plan(model: dict, device: dict, need: dict, formats: Sequence, caches: Sequence) -> list | None:
+def plan(
+    model: dict[str, Any],
+    device: dict[str, Any],
+    need: dict[str, Any],
+    formats: Sequence[Any],
+    caches: Sequence[Any],
+) -> list[Any] | None:
     found = choices(model, device, need, formats, caches)
     return list(found[0][1:]) if found else None
 
 
-def energy(modes: Sequence, period: float, idle: float, sleep: Sequence[float], battery: float) -> list:
+def energy(
+    modes: Sequence[Any], period: float, idle: float, sleep: Sequence[float], battery: float
+) -> list[Any]:
     joules, mode, how = ways(modes, period, idle, sleep)[0]
     return [mode, how, joules, battery * period / joules]
 
@@ -144,7 +152,8 @@ def _follows(name: str, read: np.ndarray, model: np.ndarray, units: np.ndarray) 
 
 def through(columns: np.ndarray, x: np.ndarray, inputs: int) -> np.ndarray:
     """The network's outputs, a row for each row of x."""
-    return np.maximum(x @ columns[:inputs], 0) @ columns[inputs:].T
+    values: np.ndarray = np.maximum(x @ columns[:inputs], 0) @ columns[inputs:].T
+    return values
 
 
 def in_four_bits(columns: np.ndarray, inputs: int) -> np.ndarray:
@@ -219,7 +228,7 @@ def place(answer: Any, layers: Sequence[Sequence[int]], first: int, memory: int)
 # ---------------------------------------------------------------- learning where the data is
 
 
-def federated(weights: list[float], replies: Sequence[Any], bits: int) -> list:
+def federated(weights: list[float], replies: Sequence[Any], bits: int) -> list[Any]:
     heard = [reply for reply in replies if reply is not None]
     samples = sum(count for count, _ in heard)
     new = list(weights)
