@@ -122,27 +122,36 @@ def grade(options: argparse.Namespace, course: Course) -> int:
 
 
 def similar(options: argparse.Namespace, course: Course) -> int:
-    """Name pairs of submissions that have much in common, or show two side by side."""
-    from grading.lms import classroom, screen, similar_ptx
+    """Name groups of submissions that have much in common, or show two side by side."""
+    from grading.lms import classroom, screen, similar_page, similar_ptx
     from grading.lms import similar as similar_module
 
     lab = classroom.open_lab(course, options.lab)
     grafts = classroom.grafts(course, lab, options.folder or course.submitted)
+    shown = {}
     for name, notebooks in grafts.items():
+        given = similar_module.given(course, options.lab, name, lab.notebooks[name])
+        answers = {student: similar_module.answers(notebook) for student, notebook in notebooks.items()}
+        if given.solution:
+            answers[similar_module.SOLUTION] = similar_module.answers(given.solution)
         if options.pair:
-            if missing := [student for student in options.pair if student not in notebooks]:
+            if missing := [student for student in options.pair if student not in answers]:
                 raise GradingError(f"nothing of {', '.join(missing)} in {name}")
-            first, second = (similar_module.answers(notebooks[student]) for student in options.pair)
+            first, second = (answers[student] for student in options.pair)
             for cell in first:
                 console.print(f"{cell}", style="bold", markup=False)
-                for line in similar_module.side_by_side(first[cell], second[cell]):
+                for line in similar_page.side_by_side(first[cell], second[cell], given.known):
                     console.print(line, markup=False)
+            continue
+        if options.ptx:
+            found = similar_ptx.compared(given, lab.questions[name], notebooks, options.unsafe)
         else:
-            if options.ptx:
-                found = similar_ptx.pairs(name, lab.questions[name], notebooks, options.unsafe)
-            else:
-                found = similar_module.pairs(lab.notebooks[name], notebooks)
-            screen.show_pairs(console, name, found[: options.top], len(notebooks))
+            found = similar_module.compared(given, notebooks)
+        shown[name] = (found[: options.top], answers, given.known)
+        screen.show_groups(console, name, found[: options.top], len(notebooks))
+    if options.html and not options.pair:
+        options.html.write_text(similar_page.page(options.lab, shown), encoding="utf-8")
+        console.print(f"wrote {options.html}", markup=False)
     return 0
 
 
@@ -326,12 +335,18 @@ def parser() -> argparse.ArgumentParser:
         "--unsafe", action="store_true", help="without a sandbox: only for submissions that you trust"
     )
     command.set_defaults(run=grade)
-    command = commands.add_parser("similar", help="pairs of submissions that a person should look at")
+    command = commands.add_parser("similar", help="groups of submissions that a person should look at")
     command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
     command.add_argument("folder", nargs="?", type=Path, help="as for grade (default: grading/submitted)")
-    command.add_argument("--top", type=count, default=20, metavar="N", help="how many pairs (default: 20)")
+    command.add_argument("--top", type=count, default=20, metavar="N", help="how many groups (default: 20)")
     command.add_argument(
-        "--pair", nargs=2, metavar=("A", "B"), help="show these two students' answers side by side"
+        "--pair",
+        nargs=2,
+        metavar=("A", "B"),
+        help="show these two students' answers side by side; solutions/ is the lab's own",
+    )
+    command.add_argument(
+        "--html", type=Path, metavar="FILE", help="also make a page of them, with their answers side by side"
     )
     command.add_argument(
         "--ptx", action="store_true", help="compare what the compiler made of kernels, not the text"

@@ -18,7 +18,8 @@ from grading.core import texts
 from grading.core.verdicts import ExerciseVerdict
 from grading.lms import final
 from grading.lms.classroom import ClassResult
-from grading.lms.similar import Pair
+from grading.lms.similar import Group
+from grading.lms.similar_page import NO_PROOF, most_in, names
 
 
 class Bar:
@@ -85,21 +86,22 @@ def show(console: Console, result: ClassResult) -> None:
         console.print(Text(f"{result.lab.name} has {final.standing(result.table)}"))
 
 
-def show_pairs(console: Console, notebook: str, pairs: Sequence[Pair], students: int) -> None:
-    """The pairs of one notebook, with what they share in which answer."""
-    if not pairs:
-        console.print(f"{notebook}: no pair among {students} stands out", markup=False)
+def show_groups(console: Console, notebook: str, groups: Sequence[Group], students: int) -> None:
+    """The groups of one notebook, with what they share in which answer."""
+    if not groups:
+        console.print(
+            f"{notebook}: no group among {students} student{'s' * (students != 1)} stands out", markup=False
+        )
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("in common", "students", "most in", "words that only they have"):
         table.add_column(name, overflow="fold")
-    for pair in pairs:
-        cells = sorted(pair.cells.items(), key=lambda item: -item[1])[:3]
-        most = ", ".join(f"{cell} {share:.0%}" for cell, share in cells)
-        row = (f"{pair.share:.0%}", " · ".join(pair.students), most, texts.clean(", ".join(pair.words), 100))
+    for group in groups:
+        words = texts.clean(", ".join(group.words), 100)
+        row = (f"{group.share:.0%}", texts.clean(names(group), 1000), most_in(group), words)
         table.add_row(*map(Text, row))
     console.print(table)
-    console.print("Look at them: likeness is no proof of anything. --pair A B shows two side by side.")
+    console.print(f"{NO_PROOF} --pair A B shows two side by side, --html FILE makes a page of all.")
 
 
 def _summary(result: ClassResult, graded: list[str]) -> str:
