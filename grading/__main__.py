@@ -202,7 +202,8 @@ def forget(options: argparse.Namespace, course: Course) -> int:
     if before is None and keep is not None:
         before = datetime.now(UTC).replace(tzinfo=None) - keep
     with classroom.alone(course):
-        gone = retention.past(course, before)
+        books = retention.gradebooks(course, options.gradebooks)
+        gone = retention.past(course, before, books)
         for each in gone:
             when = f"{each.since:%Y-%m-%d}"
             console.print(f"{when}  {clean(each.lab, 60):<28} {clean(each.student, 64)}", markup=False)
@@ -210,8 +211,11 @@ def forget(options: argparse.Namespace, course: Course) -> int:
         if not options.yes:
             console.print(f"{what} would go for good; with --yes it does", markup=False)
             return 0
-        retention.forget(course, gone)
+        retention.forget(course, gone, books)
+        left = retention.left(course, before, books)
     console.print(f"deleted: {what}", markup=False)
+    for path in left:
+        console.print(f"still here, because nobody knows whose it is: {clean(path, 300)}", markup=False)
     return 0
 
 
@@ -374,6 +378,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="DATE",
         help="such as 2027-10-01 (default: as long ago as course.toml says)",
     )
+    command.add_argument(
+        "--gradebook", dest="gradebooks", action="append", default=[], metavar="URL",
+        help="as for grade, if the class was graded into a database; may be given twice",
+    )  # fmt: skip
     command.add_argument("--yes", action="store_true", help="do it: without this, only say what would go")
     command.set_defaults(run=forget)
     command = commands.add_parser("redteam", help="attack this installation and see what gets through")
