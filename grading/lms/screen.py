@@ -165,10 +165,11 @@ def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:
 
 
 def _row(verdicts: list[ExerciseVerdict]) -> tuple[str, ...]:
-    if not any(v.lines for v in verdicts):
+    judged = [v for v in verdicts if v.lines and not v.ungraded]
+    if not judged:
         return verdicts[0].exercise, "–", "–", verdicts[0].reason
-    share = mean(v.passed for v in verdicts)
-    points = mean(v.points for v in verdicts)
+    share = mean(v.passed for v in judged)
+    points = mean(v.points for v in judged)
     reasons = Counter(texts.clean(v.reason, 60) for v in verdicts if v.reason)
     often = [f"{reason} ({count})" for reason, count in reasons.most_common(1)]
-    return verdicts[0].exercise, f"{share:.0%}", f"{points:.1f}/{verdicts[0].of:g}", *(often or [""])
+    return judged[0].exercise, f"{share:.0%}", f"{points:.1f}/{judged[0].of:g}", *(often or [""])
