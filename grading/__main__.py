@@ -9,12 +9,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from grading.core.course import GRADEBOOK, Course
 from grading.core.errors import GradingError
 from grading.core.texts import AGAIN, STOPPED_BY_HAND, clean
+
+if TYPE_CHECKING:
+    from grading.gpu_stage.devices import Timer
 
 OPTIONAL = ("process limit",)  # grading goes on without it
 console = Console(highlight=False, soft_wrap=True)
@@ -91,12 +95,15 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
 def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading.core.sandbox import Limits
-    from grading.gpu_stage.devices import gpus
     from grading.lms import classroom, exports, screen
 
     began = time.monotonic()
     limits = Limits(seconds=options.limit, patience=options.limit / 6)
-    devices = gpus() if options.gpu else ()
+    devices: Sequence[Timer] = ()
+    if options.gpu:
+        from grading.gpu_stage.devices import gpus
+
+        devices = gpus()
     with screen.progress_bar(console) as bar:
         result = classroom.grade(
             course,
@@ -123,7 +130,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
 
 def similar(options: argparse.Namespace, course: Course) -> int:
     """Name groups of submissions that have much in common, or show two side by side."""
-    from grading.lms import classroom, screen, similar_page, similar_ptx
+    from grading.lms import classroom, similar_page, similar_ptx
     from grading.lms import similar as similar_module
 
     lab = classroom.open_lab(course, options.lab)
@@ -148,7 +155,7 @@ def similar(options: argparse.Namespace, course: Course) -> int:
         else:
             found = similar_module.compared(given, notebooks)
         shown[name] = (found[: options.top], answers, given.known)
-        screen.show_groups(console, name, found[: options.top], len(notebooks))
+        similar_page.show(console, name, found[: options.top], len(notebooks))
     if options.html and not options.pair:
         options.html.write_text(similar_page.page(options.lab, shown), encoding="utf-8")
         console.print(f"wrote {options.html}", markup=False)

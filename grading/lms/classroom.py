@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 
@@ -29,14 +30,15 @@ from grading.core.notebooks import Question, questions, read_released, read_subm
 from grading.core.sandbox import Limits
 from grading.core.tasks import Lab, Task
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
-from grading.gpu_stage import stage
-from grading.gpu_stage.devices import Timer
 from grading.lms import archives, final, gradebook, intake, late, settings, tables
 from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
 from grading.lms.roster import Roster, Student, read_roster
 from grading.lms.submissions import Submission, find_submissions
+
+if TYPE_CHECKING:
+    from grading.gpu_stage.devices import Timer
 
 NOBODY = Roster()
 
@@ -284,6 +286,8 @@ def _grade(
     tell: Callable[[str, int, int], None],
 ) -> ClassResult:
     if gpus:
+        from grading.gpu_stage import stage  # which most runs need not wait for
+
         stage.check(lab)
     judge = Judge(environment.secret(course), limits, unsafe=unsafe)
     store = Store(course.verdicts)

@@ -18,8 +18,6 @@ from grading.core import texts
 from grading.core.verdicts import ExerciseVerdict
 from grading.lms import final
 from grading.lms.classroom import ClassResult
-from grading.lms.similar import Group
-from grading.lms.similar_page import NO_PROOF, most_in, names
 
 
 class Bar:
@@ -84,24 +82,6 @@ def show(console: Console, result: ClassResult) -> None:
         console.print(Text(f"note: {texts.clean(note, 600)}"))
     if result.table:
         console.print(Text(f"{result.lab.name} has {final.standing(result.table)}"))
-
-
-def show_groups(console: Console, notebook: str, groups: Sequence[Group], students: int) -> None:
-    """The groups of one notebook, with what they share in which answer."""
-    if not groups:
-        console.print(
-            f"{notebook}: no group among {students} student{'s' * (students != 1)} stands out", markup=False
-        )
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("in common", "students", "most in", "words that only they have"):
-        table.add_column(name, overflow="fold")
-    for group in groups:
-        words = texts.clean(", ".join(group.words), 100)
-        row = (f"{group.share:.0%}", texts.clean(names(group), 1000), most_in(group), words)
-        table.add_row(*map(Text, row))
-    console.print(table)
-    console.print(f"{NO_PROOF} --pair A B shows two side by side, --html FILE makes a page of all.")
 
 
 def _summary(result: ClassResult, graded: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Answers side by side: as lines for a terminal, and as a page of its own that needs no other file.
+"""Groups and their answers side by side: for a terminal, and as a page that needs no other file.
 
 Everything that somebody wrote is escaped, and the page allows no script and loads nothing.
 """
@@ -11,6 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from grading.core import texts
 from grading.lms.similar import SOLUTION, TOKEN, Group
@@ -93,6 +97,24 @@ def _lines(text: str) -> list[str]:
     """Lines whose indentation survives cleaning."""
     lines = text.splitlines()[:MOST_LINES]
     return [re.sub(r"^[ \t]+", lambda m: "·" * len(m[0].expandtabs(4)), line) for line in lines]
+
+
+def show(console: Console, notebook: str, groups: Sequence[Group], students: int) -> None:
+    """The groups of one notebook, with what they share in which answer."""
+    if not groups:
+        console.print(
+            f"{notebook}: no group among {students} student{'s' * (students != 1)} stands out", markup=False
+        )
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("in common", "students", "most in", "words that only they have"):
+        table.add_column(name, overflow="fold")
+    for group in groups:
+        words = texts.clean(", ".join(group.words), 100)
+        row = (f"{group.share:.0%}", texts.clean(names(group), 1000), most_in(group), words)
+        table.add_row(*map(Text, row))
+    console.print(table)
+    console.print(f"{NO_PROOF} --pair A B shows two side by side, --html FILE makes a page of all.")
 
 
 def page(
