@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.console import Console
 
 from grading.core.course import GRADEBOOK, Course
 from grading.core.errors import GradingError
-from grading.core.texts import AGAIN, STOPPED_BY_HAND, clean
+from grading.core.texts import AGAIN, STOPPED_BY_HAND, clean, some
 
 if TYPE_CHECKING:
     from grading.gpu_stage.devices import Timer
@@ -133,8 +134,22 @@ def similar(options: argparse.Namespace, course: Course) -> int:
     from grading.lms import classroom, similar_page, similar_ptx
     from grading.lms import similar as similar_module
 
+    if options.html and options.pair:
+        raise GradingError(
+            "--html makes a page of all groups, --pair shows two students: leave one of them out"
+        )
+    if options.html and (options.html.is_dir() or not options.html.parent.is_dir()):
+        raise GradingError(f"--html {options.html}: give the name of a file in a folder that exists")
     lab = classroom.open_lab(course, options.lab)
-    grafts = classroom.grafts(course, lab, options.folder or course.submitted)
+    grafts, unread = classroom.grafts(course, lab, options.folder or course.submitted)
+    for line in unread:
+        console.print(f"not compared: {clean(line, 200)}", markup=False)
+    known = {student for notebooks in grafts.values() for student in notebooks} | {similar_module.SOLUTION}
+    if missing := [student for student in options.pair or () if student not in known]:
+        there = some(sorted(known))
+        raise GradingError(
+            f"no notebook of {' and '.join(map(clean, missing))} to compare; there are: {there}"
+        )
     shown = {}
     for name, notebooks in grafts.items():
         given = similar_module.given(course, options.lab, name, lab.notebooks[name])
@@ -142,12 +157,11 @@ def similar(options: argparse.Namespace, course: Course) -> int:
         if given.solution:
             answers[similar_module.SOLUTION] = similar_module.answers(given.solution)
         if options.pair:
-            if missing := [student for student in options.pair if student not in answers]:
-                raise GradingError(f"nothing of {', '.join(missing)} in {name}")
-            first, second = (answers[student] for student in options.pair)
-            for cell in first:
+            first, second = (answers.get(student, {}) for student in options.pair)
+            for cell in {**first, **second}:
                 console.print(f"{cell}", style="bold", markup=False)
-                for line in similar_page.side_by_side(first[cell], second[cell], given.known):
+                one, two = first.get(cell, ""), second.get(cell, "")
+                for line in similar_page.side_by_side(one, two, given.known):
                     console.print(line, markup=False)
             continue
         if options.ptx:
@@ -156,7 +170,7 @@ def similar(options: argparse.Namespace, course: Course) -> int:
             found = similar_module.compared(given, notebooks)
         shown[name] = (found[: options.top], answers, given.known)
         similar_page.show(console, name, found[: options.top], len(notebooks))
-    if options.html and not options.pair:
+    if options.html:
         options.html.write_text(similar_page.page(options.lab, shown), encoding="utf-8")
         console.print(f"wrote {options.html}", markup=False)
     return 0
@@ -179,7 +193,8 @@ def regrades(options: argparse.Namespace, course: Course) -> int:
     changed = sorted({each.request.lab for each in found if each.changes})
     for problem in problems:
         console.print(f"not judged: {clean(problem, 400)}", markup=False)
-    console.print(f"{len(found)} request{'s' * (len(found) != 1)}", markup=False)
+    nothing = "" if found or problems else f" in {folder}: put the students' requests there, a .toml each"
+    console.print(f"{len(found)} request{'s' * (len(found) != 1)}{nothing}", markup=False)
     for lab in changed:
         console.print(
             f"the judge says something else today: python -m grading grade {lab} gives it to everybody"
@@ -253,18 +268,18 @@ def doctor(options: argparse.Namespace, course: Course) -> int:
 
 def positive(text: str) -> float:
     """A number above 0, for argparse."""
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+    with suppress(ValueError):
+        if 0 < (number := float(text)) < float("inf"):
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
 
 
 def count(text: str) -> int:
     """A whole number above 0, for argparse."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
-    return number
+    with suppress(ValueError):
+        if (number := int(text)) >= 1:
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
 
 
 def day(text: str) -> datetime:
@@ -414,7 +429,7 @@ def main(arguments: Sequence[str] | None = None, course: Course | None = None) -
         return 1
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        again = AGAIN if options.command == "grade" else "Mend it and run the same command again"
+        again = AGAIN if options.command == "grade" else "Fix this and run the same command again"
         console.print(f"{error.strerror}{where}. {again}", style="red", markup=False)
         return 1
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -330,17 +330,21 @@ def _grade(
     return result
 
 
-def grafts(course: Course, lab: Lab, folder: Path) -> dict[str, dict[str, NotebookNode]]:
-    """The answers of all who handed in something readable, by notebook and student; nothing is judged."""
+def grafts(course: Course, lab: Lab, folder: Path) -> tuple[dict[str, dict[str, NotebookNode]], list[str]]:
+    """The answers of all who handed in something readable, by notebook and student, and a line for each file
+    that cannot be read. Nothing is judged."""
     found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
+    unread: list[str] = []
     with archives.opened(folder) as opened:
         everybody = find_submissions(
             opened, lab.name, list(lab.notebooks), read_roster(course.roster), folder
         )
         for submission in everybody:
             for name, path in submission.notebooks.items():
-                with suppress(NotebookError):
+                try:
                     submitted = read_submitted(path)
                     grafted = graft(lab.notebooks[name], submitted, name, lab.name)
                     found[name][submission.student] = grafted.notebook
-    return found
+                except NotebookError as error:
+                    unread.append(f"{submission.student}: {error}")
+    return found, unread

@@ -87,20 +87,20 @@ class GradebookError(GradingError):
 
 
 @contextlib.contextmanager
-def writable(course: Course) -> Iterator[None]:
-    """The database's own complaints, such as a full disk, in one line."""
+def writable(course: Course, advice: str = texts.AGAIN) -> Iterator[None]:
+    """The database's own complaints, such as a full disk, in one line with what to do."""
     try:
         yield
     except SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise GradebookError(f"{course.gradebook_name}: {why}. {texts.AGAIN}") from error
+        raise GradebookError(f"{course.gradebook_name}: {why}. {advice}") from error
 
 
-def check(course: Course) -> None:
+def check(course: Course, advice: str = texts.AGAIN) -> None:
     """Whether a database elsewhere answers, before an hour is spent on verdicts. Raises GradebookError."""
     if course.database:
         try:
-            with writable(course):
+            with writable(course, advice):
                 engine = create_engine(course.db_url)
                 engine.connect().close()
                 engine.dispose()

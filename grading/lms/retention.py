@@ -20,6 +20,7 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 
+from grading.core import texts
 from grading.core.course import EXAMPLE, Course
 from grading.core.errors import GradingError
 from grading.core.verdicts import write_whole
@@ -55,7 +56,7 @@ def gradebooks(course: Course, urls: Sequence[str]) -> list[Course]:
     at_home = replace(course, database="")
     found = [*([at_home] if at_home.gradebook.exists() else []), *given]
     for each in found:
-        gradebook.check(each)
+        gradebook.check(each, texts.NOTHING_DELETED)
     return found
 
 

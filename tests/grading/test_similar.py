@@ -270,3 +270,22 @@ def test_a_class_without_groups_and_a_folder_without_a_class_are_one_line(
     for arguments in ([str(tmp_path / "none")], [str(school.folder), "--html", str(tmp_path / "none" / "x")]):
         assert main(["similar", LAB, *arguments], school.course) == 1
         assert len(capsys.readouterr().out.strip().splitlines()) <= 2
+
+
+def test_the_command_used_wrongly_says_what_to_do(
+    school: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    school.hand_in("ann", {"transpose": ODD})
+    school.hand_in("torn").write_text('{"cells": [')
+    for arguments, words in {
+        ("--pair", "ann", "torn"): "no notebook of torn to compare; there are: ann, solutions/",
+        ("--pair", "ann", SOLUTION, "--html", str(tmp_path / "x.html")): "leave one of them out",
+        ("--html", str(tmp_path)): "give the name of a file in a folder that exists",
+    }.items():
+        assert main(["similar", LAB, str(school.folder), *arguments], school.course) == 1
+        assert words in " ".join(capsys.readouterr().out.split())
+    assert main(["similar", LAB, str(school.folder)], school.course) == 0
+    assert "not compared: torn: notebook is not JSON" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["similar", LAB, "--top", "many"], school.course)
+    assert "many is not a whole number above 0" in capsys.readouterr().err
