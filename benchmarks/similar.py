@@ -4,7 +4,8 @@ python benchmarks/similar.py [LAB …]
 
 A class is made for each exercise: twenty have the lab's own solution, everybody else a kernel that is unlike
 it, from `wrong/` and the red team's honest answers. Then somebody more hands in one of these, rewritten:
-operands and comparisons turned round and branches exchanged, or besides every `for` made a `while`.
+operands and comparisons turned round and branches exchanged, or besides every `for` made a `while`. A ring is
+half of a class of sixteen with one of these kernels.
 """
 
 from __future__ import annotations
@@ -30,14 +31,13 @@ from grading.core.judge import job_bytes, judge_cases, recording_job
 from grading.core.notebooks import Question, questions
 from grading.core.sandbox import Limits
 from grading.lms.preprocessors import StableIds
-from grading.lms.similar import FEWEST, Pair, features, ranked, vocabulary
-from grading.lms.similar import answers as answers_of_cells
-from grading.lms.similar_ptx import KINDS, alike, runs_of_trace
+from grading.lms.similar import STRUCTURE, Given, Pair, alike, features, ranked
+from grading.lms.similar_ptx import KINDS, own_runs, runs_of_trace
 from grading.redteam.plays import plays
 
 LABS = ("04_memory_hierarchy", "05_reductions_scans_softmax")
 USUAL = 20  # students with the lab's own solution
-LEAST = 0.3  # of rare structure: as `similar` names a pair unless told otherwise
+RING = 8  # students of twice as many who handed in the same
 UNLIKE = 0.5  # of the solution's opcode runs: whoever shares more wrote much the same
 TURNED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 COURSE = Course()
@@ -148,47 +148,51 @@ class View:
 
     features: Callable[[Any], Set[str]]
     fewest: int
-    pairs: Callable[[dict[str, Any]], list[Pair]]
+    pairs: Callable[[dict[str, Any], Any], list[Pair]]  # of a class, beside the lab's own solution
 
 
-def by_tokens(answers_of: dict[str, Any]) -> list[Pair]:
-    return ranked({"": answers_of}, len(answers_of), LEAST)
+def by_tokens(answers_of: dict[str, Any], solution: Any) -> list[Pair]:
+    return ranked({"": {name: runs - solution for name, runs in answers_of.items()}}, STRUCTURE)
+
+
+def by_ptx(answers_of: dict[str, Any], solution: Any) -> list[Pair]:
+    own = {k: {name: own_runs(runs, solution, k) for name, runs in answers_of.items()} for k in KINDS}
+    return alike({kind: {"": runs} for kind, runs in own.items()}, KINDS)
 
 
 VIEWS = {
-    "tokens": View(frozenset, FEWEST, by_tokens),
-    "ptx": View(lambda runs: set(runs["opcodes"]), KINDS["opcodes"].fewest, lambda runs: alike({"": runs})),
+    "tokens": View(frozenset, STRUCTURE.fewest, by_tokens),
+    "ptx": View(lambda runs: set(runs["opcodes"]), KINDS["opcodes"].fewest, by_ptx),
 }
 
 
 def structures(lab: str) -> dict[str, dict[str, frozenset[str]]]:
-    """By exercise and answer the runs of tokens that are nobody else's."""
+    """By exercise and answer the runs of tokens that the released notebook has not."""
     found = {}
-    released = {p.stem: released_notebook(p) for p in sorted((COURSE.solutions / lab).glob("*.py"))}
-    for question, cells, (_, cell) in answers(lab):
-        given = next(n for n in released.values() if question.exercise in str(n))
-        known = vocabulary(given)
-        stub = features(answers_of_cells(given)[cell.metadata.nbgrader.grade_id], known)
+    released = {p.stem: Given(released_notebook(p)) for p in sorted((COURSE.solutions / lab).glob("*.py"))}
+    for question, cells, _ in answers(lab):
+        given = next(each for each in released.values() if question.exercise in str(each.released))
         found[question.exercise] = {
-            name: features(source, known).structure - stub.structure for name, source in cells.items()
+            name: features(source, given.known).structure - given.structure for name, source in cells.items()
         }
     return found
 
 
 def counted(view: View, by_exercise: dict[str, dict[str, Any]]) -> dict[str, tuple[int, int]]:
     """How many pairs are named, and of how many, by how they came to be. Those written apart are shown."""
-    named = {"written apart": 0, **dict.fromkeys(REWRITES, 0)}
+    named = {"written apart": 0, **dict.fromkeys(REWRITES, 0), "ring": 0}
     of = dict(named)
     for exercise, by_name in by_exercise.items():
-        usual = view.features(by_name["solution"])
+        solution = by_name["solution"]
+        usual = view.features(solution)
         rare = {}
         for name, runs in by_name.items():
             mine = view.features(runs)
             unlike = len(mine & usual) < UNLIKE * len(mine | usual)
             if ":" not in name and unlike and len(mine) >= view.fewest:
                 rare[name] = runs
-        crowd = {f"usual {i}": by_name["solution"] for i in range(USUAL)}
-        pairs = [p for p in view.pairs(rare | crowd) if rare.keys() >= set(p.students)]
+        crowd = {f"usual {i}": solution for i in range(USUAL)}
+        pairs = [p for p in view.pairs(rare | crowd, solution) if rare.keys() >= set(p.students)]
         named["written apart"] += len(pairs)
         of["written apart"] += len(rare) * (len(rare) - 1) // 2
         for pair in pairs:
@@ -197,9 +201,14 @@ def counted(view: View, by_exercise: dict[str, dict[str, Any]]) -> dict[str, tup
             for whose in rare:
                 if (copied := by_name.get(f"{name}: {whose}")) is None:
                     continue
-                found = view.pairs(rare | crowd | {"copy": copied})
+                found = view.pairs(rare | crowd | {"copy": copied}, solution)
                 of[name] += 1
                 named[name] += any(set(p.students) == {"copy", whose} for p in found)
+        for runs in rare.values():
+            ring = {f"ring {i}": runs for i in range(RING)}
+            found = view.pairs(ring | dict(list(crowd.items())[:RING]), solution)
+            of["ring"] += 1
+            named["ring"] += len(found) == RING * (RING - 1) // 2
     return {name: (count, of[name]) for name, count in named.items()}
 
 

@@ -6,15 +6,20 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from grading.core.course import GRADEBOOK, Course
 from grading.core.errors import GradingError
-from grading.core.texts import AGAIN, STOPPED_BY_HAND, clean
+from grading.core.texts import AGAIN, STOPPED_BY_HAND, clean, some
+
+if TYPE_CHECKING:
+    from grading.gpu_stage.devices import Timer
 
 OPTIONAL = ("process limit",)  # grading goes on without it
 console = Console(highlight=False, soft_wrap=True)
@@ -91,12 +96,15 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
 def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading.core.sandbox import Limits
-    from grading.gpu_stage.devices import gpus
     from grading.lms import classroom, exports, screen
 
     began = time.monotonic()
     limits = Limits.of(options.limit)
-    devices = gpus() if options.gpu else ()
+    devices: Sequence[Timer] = ()
+    if options.gpu:
+        from grading.gpu_stage.devices import gpus
+
+        devices = gpus()
     with screen.progress_bar(console) as bar:
         result = classroom.grade(
             course,
@@ -122,27 +130,49 @@ def grade(options: argparse.Namespace, course: Course) -> int:
 
 
 def similar(options: argparse.Namespace, course: Course) -> int:
-    """Name pairs of submissions that have much in common, or show two side by side."""
-    from grading.lms import classroom, screen, similar_ptx
+    """Name groups of submissions that have much in common, or show two side by side."""
+    from grading.lms import classroom, similar_page, similar_ptx
     from grading.lms import similar as similar_module
 
+    if options.html and options.pair:
+        raise GradingError(
+            "--html makes a page of all groups, --pair shows two students: leave one of them out"
+        )
+    if options.html and (options.html.is_dir() or not options.html.parent.is_dir()):
+        raise GradingError(f"--html {options.html}: give the name of a file in a folder that exists")
     lab = classroom.open_lab(course, options.lab)
-    grafts = classroom.grafts(course, lab, options.folder or course.submitted)
+    grafts, unread = classroom.grafts(course, lab, options.folder or course.submitted)
+    for line in unread:
+        console.print(f"not compared: {clean(line, 200)}", markup=False)
+    known = {student for notebooks in grafts.values() for student in notebooks} | {similar_module.SOLUTION}
+    if missing := [student for student in options.pair or () if student not in known]:
+        there = some(sorted(known))
+        raise GradingError(
+            f"no notebook of {' and '.join(map(clean, missing))} to compare; there are: {there}"
+        )
+    shown = {}
     for name, notebooks in grafts.items():
+        given = similar_module.given(course, options.lab, name, lab.notebooks[name])
+        answers = {student: similar_module.answers(notebook) for student, notebook in notebooks.items()}
+        if given.solution:
+            answers[similar_module.SOLUTION] = similar_module.answers(given.solution)
         if options.pair:
-            if missing := [student for student in options.pair if student not in notebooks]:
-                raise GradingError(f"nothing of {', '.join(missing)} in {name}")
-            first, second = (similar_module.answers(notebooks[student]) for student in options.pair)
-            for cell in first:
+            first, second = (answers.get(student, {}) for student in options.pair)
+            for cell in {**first, **second}:
                 console.print(f"{cell}", style="bold", markup=False)
-                for line in similar_module.side_by_side(first[cell], second[cell]):
+                one, two = first.get(cell, ""), second.get(cell, "")
+                for line in similar_page.side_by_side(one, two, given.known):
                     console.print(line, markup=False)
+            continue
+        if options.ptx:
+            found = similar_ptx.compared(given, lab.questions[name], notebooks, options.unsafe)
         else:
-            if options.ptx:
-                found = similar_ptx.pairs(name, lab.questions[name], notebooks, options.unsafe)
-            else:
-                found = similar_module.pairs(lab.notebooks[name], notebooks)
-            screen.show_pairs(console, name, found[: options.top], len(notebooks))
+            found = similar_module.compared(given, notebooks)
+        shown[name] = (found[: options.top], answers, given.known)
+        similar_page.show(console, name, found[: options.top], len(notebooks))
+    if options.html:
+        options.html.write_text(similar_page.page(options.lab, shown), encoding="utf-8")
+        console.print(f"wrote {options.html}", markup=False)
     return 0
 
 
@@ -163,7 +193,8 @@ def regrades(options: argparse.Namespace, course: Course) -> int:
     changed = sorted({each.request.lab for each in found if each.changes})
     for problem in problems:
         console.print(f"not judged: {clean(problem, 400)}", markup=False)
-    console.print(f"{len(found)} request{'s' * (len(found) != 1)}", markup=False)
+    nothing = "" if found or problems else f" in {folder}: put the students' requests there, a .toml each"
+    console.print(f"{len(found)} request{'s' * (len(found) != 1)}{nothing}", markup=False)
     for lab in changed:
         console.print(
             f"the judge says something else today: python -m grading grade {lab} gives it to everybody"
@@ -193,7 +224,8 @@ def forget(options: argparse.Namespace, course: Course) -> int:
     if before is None and keep is not None:
         before = datetime.now(UTC).replace(tzinfo=None) - keep
     with classroom.alone(course):
-        gone = retention.past(course, before)
+        books = retention.gradebooks(course, options.gradebooks)
+        gone = retention.past(course, before, books)
         for each in gone:
             when = f"{each.since:%Y-%m-%d}"
             console.print(f"{when}  {clean(each.lab, 60):<28} {clean(each.student, 64)}", markup=False)
@@ -201,8 +233,11 @@ def forget(options: argparse.Namespace, course: Course) -> int:
         if not options.yes:
             console.print(f"{what} would go for good; with --yes it does", markup=False)
             return 0
-        retention.forget(course, gone)
+        retention.forget(course, gone, books)
+        left = retention.left(course, before, books)
     console.print(f"deleted: {what}", markup=False)
+    for path in left:
+        console.print(f"still here, because nobody knows whose it is: {clean(path, 300)}", markup=False)
     return 0
 
 
@@ -233,18 +268,18 @@ def doctor(options: argparse.Namespace, course: Course) -> int:
 
 def positive(text: str) -> float:
     """A number above 0, for argparse."""
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+    with suppress(ValueError):
+        if 0 < (number := float(text)) < float("inf"):
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
 
 
 def count(text: str) -> int:
     """A whole number above 0, for argparse."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
-    return number
+    with suppress(ValueError):
+        if (number := int(text)) >= 1:
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
 
 
 def day(text: str) -> datetime:
@@ -326,12 +361,18 @@ def parser() -> argparse.ArgumentParser:
         "--unsafe", action="store_true", help="without a sandbox: only for submissions that you trust"
     )
     command.set_defaults(run=grade)
-    command = commands.add_parser("similar", help="pairs of submissions that a person should look at")
+    command = commands.add_parser("similar", help="groups of submissions that a person should look at")
     command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
     command.add_argument("folder", nargs="?", type=Path, help="as for grade (default: grading/submitted)")
-    command.add_argument("--top", type=count, default=20, metavar="N", help="how many pairs (default: 20)")
+    command.add_argument("--top", type=count, default=20, metavar="N", help="how many groups (default: 20)")
     command.add_argument(
-        "--pair", nargs=2, metavar=("A", "B"), help="show these two students' answers side by side"
+        "--pair",
+        nargs=2,
+        metavar=("A", "B"),
+        help="show these two students' answers side by side; solutions/ is the lab's own",
+    )
+    command.add_argument(
+        "--html", type=Path, metavar="FILE", help="also make a page of them, with their answers side by side"
     )
     command.add_argument(
         "--ptx", action="store_true", help="compare what the compiler made of kernels, not the text"
@@ -359,6 +400,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="DATE",
         help="such as 2027-10-01 (default: as long ago as course.toml says)",
     )
+    command.add_argument(
+        "--gradebook", dest="gradebooks", action="append", default=[], metavar="URL",
+        help="as for grade, if the class was graded into a database; may be given twice",
+    )  # fmt: skip
     command.add_argument("--yes", action="store_true", help="do it: without this, only say what would go")
     command.set_defaults(run=forget)
     command = commands.add_parser("redteam", help="attack this installation and see what gets through")
@@ -384,7 +429,7 @@ def main(arguments: Sequence[str] | None = None, course: Course | None = None) -
         return 1
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        again = AGAIN if options.command == "grade" else "Mend it and run the same command again"
+        again = AGAIN if options.command == "grade" else "Fix this and run the same command again"
         console.print(f"{error.strerror}{where}. {again}", style="red", markup=False)
         return 1
     except KeyboardInterrupt:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grading.authoring.prove import Wrong, wrong_files
+from grading.core import texts
 from grading.core.course import Course
 from grading.core.texts import clean
 from grading.core.verdicts import ExerciseVerdict, from_json
@@ -20,31 +21,57 @@ from grading.lms.classroom import open_lab
 
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?|\b0x[0-9a-f]+\b|\bnan\b")
 QUOTED = re.compile(r"`[^`]*`")
+MORE = re.compile(r"(?<=…) · … more.*")  # elements that are wrong, too
+CODE = re.compile(r"(?<=\(line …): .*")
+# Words that are said of any wrong result, so that they tell no error from another.
+COMMON = frozenset(re.findall(r"\w+", "at be first from in index is more nan of on out should sizes wrong"))
+NOTHING_IN_IT = ("is still empty", "returns nothing yet")  # what a check says of a stub without an exception
+NO_ANSWER = re.compile(
+    "|".join(
+        re.escape(max(re.split(r"\{[^}]*\}", words), key=len).strip())
+        for words in (
+            texts.STUB,
+            texts.NO_FUNCTION,
+            texts.NO_FUNCTION_AFTER,
+            texts.STOPPED,
+            texts.ENDED_ITSELF,
+            texts.DIED,
+            texts.NOT_REACHED,
+            *NOTHING_IN_IT,
+        )
+    )
+)
 MOST = 8  # kinds of errors of an exercise that are shown
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of error: which labels lose points, what is said (numbers left out), of how many students.
+    """One kind of error: at which labels it fails, what is said (numbers left out), of how many students.
 
-    `like` names the files of `wrong/` that fail in the same way.
+    `like` names the files of `wrong/` of which the check says the same; `answered` is false where there was
+    nothing to judge, such as a stub or a cell that never ended.
     """
 
     labels: tuple[str, ...]
     said: str
     students: int
     like: tuple[str, ...]
+    answered: bool = True
 
 
 @dataclass(frozen=True)
 class Typical:
-    """The errors of one exercise: of the class, most frequent first, and what of `wrong/` it has not."""
+    """The errors of one exercise: of the class, most frequent first, and what of `wrong/` it has not.
+
+    Of those `untold` the check says what it says of every wrong result: the class may have them or not.
+    """
 
     exercise: str
     students: int  # who have a verdict
     passed: int
     kinds: tuple[Kind, ...]
     unseen: tuple[Wrong, ...]
+    untold: tuple[Wrong, ...] = ()
 
 
 def typical(course: Course, lab: str) -> list[Typical]:
@@ -75,17 +102,34 @@ def _of_exercise(name: str, verdicts: list[ExerciseVerdict], wrong: list[Wrong])
             labels = tuple(line.label for line in verdict.lines if line.short)
             groups[labels, general(verdict.reason)].append(verdict)
     kinds, seen = [], set()
+    untold = tuple(each for each in wrong if is_untold(each))
     for (labels, said), group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
-        like = [each for each in wrong if any(fails_alike(each, verdict) for verdict in group)]
+        like = [
+            each
+            for each in wrong
+            if each not in untold and any(fails_alike(each, verdict) for verdict in group)
+        ]
         seen |= {each.path for each in like}
-        kinds.append(Kind(labels, said, len(group), tuple(each.path.stem for each in like)))
-    unseen = tuple(each for each in wrong if each.path not in seen)
-    return Typical(name, len(verdicts), sum(v.passed for v in verdicts), tuple(kinds), unseen)
+        names = tuple(each.path.stem for each in like)
+        kinds.append(Kind(labels, said, len(group), names, not NO_ANSWER.search(said)))
+    unseen = tuple(each for each in wrong if each.path not in seen and each not in untold)
+    return Typical(name, len(verdicts), sum(v.passed for v in verdicts), tuple(kinds), unseen, untold)
 
 
 def general(reason: str) -> str:
     """A reason without numbers and a learner's own names, which differ from submission to submission."""
-    return clean(NUMBER.sub("…", QUOTED.sub("`…`", reason)), 160)
+    said = NUMBER.sub("…", QUOTED.sub("`…`", reason))
+    return clean(CODE.sub(")", MORE.sub("", said)), 160)
+
+
+def is_untold(wrong: Wrong) -> bool:
+    """Whether what the check says of a wrong submission is said of every wrong result."""
+    return wrong.fails in ("", "right") and set(re.findall(r"\w+", words(wrong.says))) <= COMMON
+
+
+def words(text: str) -> str:
+    """A text in small letters and without its numbers."""
+    return re.sub(r"\s+", " ", NUMBER.sub(" ", text)).strip().lower()
 
 
 def fails_alike(wrong: Wrong, verdict: ExerciseVerdict) -> bool:
@@ -97,8 +141,7 @@ def fails_alike(wrong: Wrong, verdict: ExerciseVerdict) -> bool:
     if wrong.fails and labels != wrong.fails:
         return False
     text = " ".join(f"{line.summary} {line.reason}" for line in verdict.lines)
-    words = re.sub(r"\s+", " ", NUMBER.sub(" ", wrong.says)).strip().lower()
-    return words in re.sub(r"\s+", " ", NUMBER.sub(" ", text)).lower()
+    return bool(re.search(rf"(?<!\w){re.escape(words(wrong.says))}(?!\w)", words(text)))
 
 
 def markdown(lab: str, found: Iterable[Typical]) -> str:
@@ -108,17 +151,27 @@ def markdown(lab: str, found: Iterable[Typical]) -> str:
         head = f"{each.passed} of {each.students} passed" if each.students else "no class graded yet"
         rows += [f"## {each.exercise}: {head}", ""]
         for kind in each.kinds[:MOST]:
-            like = f" (as in wrong/{', '.join(kind.like)})" if kind.like else " (not in wrong/)"
-            rows.append(f"- **{kind.students}** lose {', '.join(kind.labels) or 'points'}: {kind.said}{like}")
+            like = ""
+            if kind.answered:
+                like = (
+                    f" (the same is said of wrong/{', '.join(kind.like)})"
+                    if kind.like
+                    else " (not in wrong/)"
+                )
+            at = f" at {', '.join(kind.labels)}" if kind.labels else ""
+            rows.append(f"- **{kind.students}** fail{'s' * (kind.students == 1)}{at}: {kind.said}{like}")
         if len(each.kinds) > MOST:
             rows.append(f"- and {len(each.kinds) - MOST} other kinds")
         if each.unseen:
             rows.append("- known, and seen in nobody:" if each.students else "- known:")
             rows += [f"    - {w.path.stem.replace('_', ' ')}: {_sign(w)}" for w in each.unseen]
+        if each.untold:
+            rows.append("- known, and not to be told from other wrong results:")
+            rows += [f"    - {w.path.stem.replace('_', ' ')}" for w in each.untold]
         rows.append("")
     return "\n".join(rows)
 
 
 def _sign(wrong: Wrong) -> str:
-    fails = f"loses {wrong.fails}" if wrong.fails else "loses points"
+    fails = f"fails at {wrong.fails}" if wrong.fails else "fails"
     return f"{fails}, the check says “{wrong.says}”" if wrong.says else fails

@@ -64,7 +64,7 @@ class Course:
         try:
             url = make_url(self.database)
         except ArgumentError as error:
-            raise GradingError(f"the gradebook's URL is none: write {EXAMPLE}") from error
+            raise GradingError(f"the gradebook's URL cannot be read: write it as {EXAMPLE}") from error
         kind = url.drivername.partition("+")[0]
         if kind not in ("postgres", "postgresql", "sqlite"):
             raise GradingError(f"a gradebook is in SQLite or PostgreSQL, not {kind}: write {EXAMPLE}")
@@ -76,6 +76,22 @@ class Course:
     def gradebook_name(self) -> str:
         """What messages call the gradebook: no password in it."""
         return make_url(self.db_url).render_as_string() if self.database else str(self.gradebook)
+
+    @property
+    def place(self) -> str:
+        """Which database the gradebook is in: its URL without user, password and options."""
+        url = make_url(self.db_url)
+        host = url.host or url.query.get("host", "")
+        return f"{url.get_backend_name()}://{host}{f':{url.port}' if url.port else ''}/{url.database or ''}"
+
+    @property
+    def databases(self) -> Path:
+        """Names the databases elsewhere that this class was graded into, a line each."""
+        return self.home / "databases.txt"
+
+    def known_databases(self) -> list[str]:
+        """The places of those databases."""
+        return self.databases.read_text(encoding="utf-8").splitlines() if self.databases.exists() else []
 
     @property
     def grades(self) -> Path:

@@ -189,11 +189,12 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob
 
 
 def _no_function(name: str, trace: Trace, job: ReplayJob) -> str:
-    """Why there is no function of that name: the cell failed that should define it, or else another one."""
-    failed = {c: cause for c, cause in trace.cell_failures.items() if cause.kind != "NotImplementedError"}
-    binds = re.compile(rf"\b(?:def|class)\s+{re.escape(name)}\b|\b{re.escape(name)}\s*=")
-    for cell in sorted(failed, key=lambda cell: not binds.search(job.sources.get(cell, ""))):
-        return texts.NO_FUNCTION_AFTER.format(function=name, cell=cell, error=failed[cell].error)
+    """Why there is no function of that name: the cell failed that should define it, or none defines it."""
+    word = re.escape(name)
+    binds = re.compile(rf"\b(?:def|class|as)\s+{word}\b|\b{word}\s*(?:,[^=()\n]*|:[^=()\n]*)?=(?!=)")
+    for cell, cause in trace.cell_failures.items():
+        if cause.kind != "NotImplementedError" and binds.search(job.sources.get(cell, "")):
+            return texts.NO_FUNCTION_AFTER.format(function=name, cell=cell, error=cause.error)
     return texts.NO_FUNCTION.format(function=name)
 
 

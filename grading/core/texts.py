@@ -133,7 +133,8 @@ OTHER_SCHEDULER = (
 NOT_RECORDED = "the sandbox was killed, or did not come up, twice ({how}); grade again"
 WORKERS_DIED = "several workers died while they judged it, or were killed; grade again"
 
-AGAIN = "Verdicts so far are stored: mend it and run the same command again"
+AGAIN = "Verdicts so far are stored. Fix this and run the same command again"
+NOTHING_DELETED = "Nothing was deleted. Fix this and run the same command again"
 STOPPED_BY_HAND = "stopped; nothing is lost: the same command goes on where it was"
 
 

@@ -13,10 +13,11 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 
@@ -29,14 +30,15 @@ from grading.core.notebooks import Question, questions, read_released, read_subm
 from grading.core.sandbox import Limits
 from grading.core.tasks import Lab, Task
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
-from grading.gpu_stage import stage
-from grading.gpu_stage.devices import Timer
 from grading.lms import archives, final, gradebook, intake, late, settings, tables
 from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
 from grading.lms.roster import Roster, Student, read_roster
 from grading.lms.submissions import Submission, find_submissions
+
+if TYPE_CHECKING:
+    from grading.gpu_stage.devices import Timer
 
 NOBODY = Roster()
 
@@ -284,6 +286,8 @@ def _grade(
     tell: Callable[[str, int, int], None],
 ) -> ClassResult:
     if gpus:
+        from grading.gpu_stage import stage  # which most runs need not wait for
+
         stage.check(lab)
     judge = Judge(environment.secret(course), limits, unsafe=unsafe)
     store = Store(course.verdicts)
@@ -326,17 +330,21 @@ def _grade(
     return result
 
 
-def grafts(course: Course, lab: Lab, folder: Path) -> dict[str, dict[str, NotebookNode]]:
-    """The answers of all who handed in something readable, by notebook and student; nothing is judged."""
+def grafts(course: Course, lab: Lab, folder: Path) -> tuple[dict[str, dict[str, NotebookNode]], list[str]]:
+    """The answers of all who handed in something readable, by notebook and student, and a line for each file
+    that cannot be read. Nothing is judged."""
     found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
+    unread: list[str] = []
     with archives.opened(folder) as opened:
         everybody = find_submissions(
             opened, lab.name, list(lab.notebooks), read_roster(course.roster), folder
         )
         for submission in everybody:
             for name, path in submission.notebooks.items():
-                with suppress(NotebookError):
+                try:
                     submitted = read_submitted(path)
                     grafted = graft(lab.notebooks[name], submitted, name, lab.name)
                     found[name][submission.student] = grafted.notebook
-    return found
+                except NotebookError as error:
+                    unread.append(f"{submission.student}: {error}")
+    return found, unread

@@ -9,7 +9,7 @@ from nbconvert.exporters import HTMLExporter, TemplateExporter
 from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 
-from grading.lms import rendering
+from grading.lms import marks, rendering
 
 WITHOUT_WORDS = re.compile(r"<img(?![^>]*\salt=)")
 WORDS = '<img alt="No description has been provided for this image"'
@@ -31,4 +31,4 @@ class FeedbackExporter(HTMLExporter):
         self.register_filter("filter_data_type", types)
         self.register_filter("highlight_code", rendering.code)
         page, resources = TemplateExporter.from_notebook_node(self, nb, resources, **named)
-        return WITHOUT_WORDS.sub(WORDS, page), resources
+        return marks.named(WITHOUT_WORDS.sub(WORDS, page), resources.get("marks", ())), resources

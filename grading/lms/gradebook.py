@@ -35,7 +35,7 @@ from traitlets.config import Config
 from grading.core import texts
 from grading.core.course import Course
 from grading.core.errors import GradingError
-from grading.core.verdicts import NotebookVerdict
+from grading.core.verdicts import NotebookVerdict, write_whole
 from grading.lms import late
 from grading.lms.feedback import FeedbackExporter
 from grading.lms.nbgrader import nbgrader_config
@@ -60,6 +60,8 @@ def register(course: Course, lab: str, notebooks: dict[str, NotebookNode]) -> No
     """Tell the gradebook of a lab's cells and points, as `nbgrader generate_assignment` does."""
     url = course.db_url
     course.home.mkdir(parents=True, exist_ok=True)
+    if course.database and course.place not in (known := course.known_databases()):  # `forget` must know it
+        write_whole(course.databases, "\n".join([*known, course.place, ""]))
     scripts = sysconfig.get_path("scripts")
     if scripts not in os.environ["PATH"].split(
         os.pathsep
@@ -85,20 +87,20 @@ class GradebookError(GradingError):
 
 
 @contextlib.contextmanager
-def writable(course: Course) -> Iterator[None]:
-    """The database's own complaints, such as a full disk, in one line."""
+def writable(course: Course, advice: str = texts.AGAIN) -> Iterator[None]:
+    """The database's own complaints, such as a full disk, in one line with what to do."""
     try:
         yield
     except SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise GradebookError(f"{course.gradebook_name}: {why}. {texts.AGAIN}") from error
+        raise GradebookError(f"{course.gradebook_name}: {why}. {advice}") from error
 
 
-def check(course: Course) -> None:
+def check(course: Course, advice: str = texts.AGAIN) -> None:
     """Whether a database elsewhere answers, before an hour is spent on verdicts. Raises GradebookError."""
     if course.database:
         try:
-            with writable(course):
+            with writable(course, advice):
                 engine = create_engine(course.db_url)
                 engine.connect().close()
                 engine.dispose()

@@ -12,8 +12,9 @@ IGNORED = [".ipynb_checkpoints", "__pycache__", "*.pyc", "*.py", "*.toml", "wron
 def nbgrader_config(course: Course) -> Config:
     """nbgrader's settings for a course: its folders, and our two preprocessors in the place of `Execute`."""
     from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor  # slow to import
-    from nbgrader.preprocessors import GetGrades
 
+    from grading.lms.feedback import FeedbackExporter
+    from grading.lms.marks import Grades
     from grading.lms.preprocessors import AUTOGRADE, RELEASE, SANITIZE
     from grading.lms.rendering import FILTERS
     from grading.lms.rubrics import HideRubric, ShowRubric
@@ -32,7 +33,8 @@ def nbgrader_config(course: Course) -> Config:
     config.GenerateAssignment.preprocessors = RELEASE
     config.Autograde.sanitize_preprocessors = SANITIZE
     config.Autograde.autograde_preprocessors = [*AUTOGRADE, ShowRubric]
-    config.GenerateFeedback.preprocessors = [GetGrades, HideRubric, CSSHTMLHeaderPreprocessor]
+    config.GenerateFeedback.preprocessors = [Grades, HideRubric, CSSHTMLHeaderPreprocessor]
+    config.GenerateFeedback.exporter_class = FeedbackExporter
     config.HTMLExporter.filters = FILTERS  # formgrader's pages and the feedback's
     config.ShowRubric.solutions = str(course.solutions)
     config.ExportPlugin.to = str(course.exported)

@@ -1,10 +1,11 @@
 """Student data goes after a date: `python -m grading forget`.
 
-What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in the
-gradebook, the row of `grades.csv`, requests for a regrade and the verdicts on them. All of it goes or none.
-Tables that hold others' points, too, and can be made again go whole: a lab's own table, its exports for an
-LMS, and what `nbgrader export` wrote. Of the table that was put aside, whose columns nobody here knows, the
-rows go that name the student, but for those that name another lab.
+What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in every
+gradebook that the class was graded into, the row of `grades.csv`, requests for a regrade and the verdicts on
+them. All of it goes or none: gradebooks first, which may not answer, and what was handed in last, because
+its dates say that it is old. Tables that hold others' points, too, and can be made again go whole: a lab's
+own table, its exports for an LMS, and what `nbgrader export` wrote. Of the table that was put aside, whose
+columns nobody here knows, the rows go that name the student, but for those that name another lab.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 
-from grading.core.course import Course
+from grading.core import texts
+from grading.core.course import EXAMPLE, Course
 from grading.core.errors import GradingError
 from grading.core.verdicts import write_whole
 from grading.lms import gradebook, late, regrades, tables
+from grading.lms.roster import read_roster
+from grading.lms.submissions import find_submissions
+
+SUFFIXES = (".ipynb", ".zip")  # of what a student hands in as one file
 
 
 @dataclass(frozen=True)
@@ -35,21 +41,43 @@ class Past:
     places: tuple[Path, ...]
 
 
-def past(course: Course, before: datetime) -> list[Past]:
+def gradebooks(course: Course, urls: Sequence[str]) -> list[Course]:
+    """The course once for each of its gradebooks: the file at home, where there is one, and those elsewhere.
+
+    Raises GradingError where the class was graded into one that is not given, and where one does not answer.
+    """
+    given = [replace(course, database=url) for url in dict.fromkeys([*urls, course.database]) if url]
+    if missing := [place for place in course.known_databases() if place not in {c.place for c in given}]:
+        raise GradingError(
+            f"this class was also graded into {missing[0]}, whose points would stay.\n"
+            f"Add --gradebook {EXAMPLE}, or, if that database is gone for good, "
+            f"delete its line in {course.databases}"
+        )
+    at_home = replace(course, database="")
+    found = [*([at_home] if at_home.gradebook.exists() else []), *given]
+    for each in found:
+        gradebook.check(each, texts.NOTHING_DELETED)
+    return found
+
+
+def past(course: Course, before: datetime, books: Sequence[Course] | None = None) -> list[Past]:
     """What was handed in before a moment (UTC), in the order of labs and students.
 
     The moment is what `timestamp.txt` says, else when the youngest file of the submission was written. Where
-    only verdicts, points or a row are left, it is when those were written.
+    only verdicts, points or a row are left, it is when those were written. `books` are the `gradebooks`.
     """
+    books = gradebooks(course, ()) if books is None else books
+    known = sorted(_known(course, books))
+    handed_in = _handed_in(course, {lab for lab, _ in known})
     found = []
-    for lab, student in sorted(_known(course)):
-        places = tuple(_places(course, lab, student))
-        handed_in = course.submitted / student / lab
+    for lab, student in known:
+        submitted = handed_in.get((lab, student), ())
+        places = (*_places(course, lab, student), *submitted)
         since = (
-            late.handed_in_at(handed_in / late.STAMP)
-            or _youngest([handed_in])
+            late.handed_in_at(course.submitted / student / lab / late.STAMP)
+            or _youngest(submitted)
             or _youngest(places)
-            or _in_gradebook(course, lab, student)
+            or next((time for book in books if (time := _in_gradebook(book, lab, student))), None)
             or _youngest([course.grades])
         )
         if since and since < before:
@@ -57,29 +85,56 @@ def past(course: Course, before: datetime) -> list[Past]:
     return found
 
 
-def _known(course: Course) -> Iterator[tuple[str, str]]:
+def _known(course: Course, books: Sequence[Course]) -> Iterator[tuple[str, str]]:
     """Every lab and student of whom anything is here."""
     seen = set()
-    for folder in (course.submitted, course.autograded, course.feedback):
+    for folder in _folders(course):
         seen |= {(p.name, p.parent.name) for p in folder.glob("*/*") if p.is_dir()}
     for store in _stores(course):
         seen |= {(p.parent.name, _whose(p)) for p in store.glob("*/*@*.json")}
     seen |= {(asked.lab, asked.student) for asked in _requests(course)}
     seen |= {(row["lab"], row["student"]) for row in tables.read_grades(course)}
-    if course.database or course.gradebook.exists():
-        with gradebook.writable(course), Gradebook(course.db_url) as book:
+    for each in books:
+        with gradebook.writable(each), Gradebook(each.db_url) as book:
             seen |= {(a.name, s.student_id) for a in book.assignments for s in a.submissions}
     yield from seen
 
 
 def _places(course: Course, lab: str, student: str) -> Iterator[Path]:
-    for folder in (course.submitted, course.autograded, course.feedback):
+    """What was made of a submission."""
+    for folder in _folders(course)[1:]:
         if (place := folder / student / lab).is_dir():
             yield place
     for store in _stores(course):
         yield from sorted(p for p in (store / lab).glob("*@*.json") if _whose(p) == student)
+        yield from sorted((store / lab).glob(f".{student}@*.json-*"))  # a run was killed while it wrote
     yield from sorted(course.regrades.glob(f"{student}@{lab}@*"))
     yield from (r.path for r in _requests(course) if (r.lab, r.student) == (lab, student))
+
+
+def _folders(course: Course) -> tuple[Path, ...]:
+    """Those with a folder for each student and in it one for each lab; what was handed in comes first."""
+    return course.submitted, course.autograded, course.feedback, course.home / "staged"
+
+
+def _handed_in(course: Course, labs: Iterable[str]) -> Mapping[tuple[str, str], tuple[Path, ...]]:
+    """What was handed in, by lab and student, in any of the forms that `grade` takes.
+
+    A file STUDENT.ipynb does not say of which lab it is: it goes with the last thing of that student.
+    """
+    found: dict[tuple[str, str], tuple[Path, ...]] = {}
+    for place in course.submitted.glob("*/*"):
+        if place.is_dir():
+            found[place.name, place.parent.name] = (place,)
+    roster = read_roster(course.roster)
+    for lab in labs:
+        names = sorted(path.stem for path in (course.labs / lab).glob("*.ipynb"))
+        with contextlib.suppress(GradingError):  # nothing was handed in there
+            for each in find_submissions(course.submitted, lab, names, roster) if names else ():
+                files = [path for path in each.notebooks.values() if path.stem != each.student]
+                if files and (lab, each.student) not in found:
+                    found[lab, each.student] = tuple(files)
+    return found
 
 
 def _stores(course: Course) -> tuple[Path, Path]:
@@ -106,8 +161,6 @@ def _youngest(places: Sequence[Path]) -> datetime | None:
 
 
 def _in_gradebook(course: Course, lab: str, student: str) -> datetime | None:
-    if not course.database and not course.gradebook.exists():
-        return None
     try:
         with gradebook.writable(course), Gradebook(course.db_url) as book:
             return book.find_submission(lab, student).timestamp
@@ -115,30 +168,58 @@ def _in_gradebook(course: Course, lab: str, student: str) -> datetime | None:
         return None
 
 
-def forget(course: Course, gone: Sequence[Past]) -> None:
-    """Delete it: files first, so that what was interrupted is found again by what is left."""
-    for each in gone:
-        for place in each.places:
-            if place.is_dir():
-                shutil.rmtree(place)
-                if not any(place.parent.iterdir()):
-                    place.parent.rmdir()
-            else:
-                place.unlink()
+def forget(course: Course, gone: Sequence[Past], books: Sequence[Course] | None = None) -> None:
+    """Delete it. What was interrupted is found again by what is left."""
+    books = gradebooks(course, ()) if books is None else books
     pairs = {(each.lab, each.student) for each in gone}
+    for each in books:
+        _from_gradebook(each, pairs)
     if rows := tables.read_grades(course):
         kept = [row for row in rows if (row["lab"], row["student"]) not in pairs]
         write_whole(course.grades, tables.as_csv(list(rows[0]), kept))
-    _from_put_aside(course, pairs)
-    _from_gradebook(course, pairs)
+    _from_put_aside(course, pairs, books)
     if pairs:
         course.exported.unlink(missing_ok=True)
     for lab in {lab for lab, _ in pairs}:
         for path in (*course.home.glob(f"grades-{lab}-*.csv"), course.home / f"grades-{lab}.csv"):
             path.unlink(missing_ok=True)
+    if pairs:
+        for path in course.home.glob(".grades*.csv-*"):  # a run was killed while it wrote
+            path.unlink()
+    for past_one in gone:
+        for place in past_one.places:
+            _delete(course, place)
+    for student in {each.student for each in gone} - {student for _, student in _known(course, books)}:
+        for place in (course.submitted / student, *(course.submitted / f"{student}{s}" for s in SUFFIXES)):
+            if place.exists():
+                _delete(course, place)
 
 
-def _from_put_aside(course: Course, pairs: set[tuple[str, str]]) -> None:
+def _delete(course: Course, place: Path) -> None:
+    """A folder or a file, and the student's folder around it, where that is empty now."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+    if place.parent.parent in _folders(course) and not any(place.parent.iterdir()):
+        place.parent.rmdir()
+
+
+def left(course: Course, before: datetime, books: Sequence[Course]) -> list[Path]:
+    """Files of before a moment (UTC) that `past` knows no owner of: for a person to look at."""
+    known = sorted(_known(course, books))
+    handed_in = _handed_in(course, {lab for lab, _ in known})
+    owned = {place for pair in known for place in (*_places(course, *pair), *handed_in.get(pair, ()))}
+    here = (*_folders(course), *_stores(course), course.regrades)
+    files = {file for folder in here for file in folder.rglob("*") if file.is_file()}
+    return sorted(
+        file
+        for file in files
+        if not owned & {file, *file.parents} and (when := _youngest([file])) and when < before
+    )
+
+
+def _from_put_aside(course: Course, pairs: set[tuple[str, str]], books: Sequence[Course]) -> None:
     if not course.put_aside.exists():
         return
     table = course.put_aside.read_bytes()
@@ -146,7 +227,7 @@ def _from_put_aside(course: Course, pairs: set[tuple[str, str]]) -> None:
         lines = table.decode().splitlines(keepends=True)
     except UnicodeDecodeError:
         lines = table.decode("latin-1").splitlines(keepends=True)
-    labs = {lab for lab, _ in _known(course)} | {lab for lab, _ in pairs}
+    labs = {lab for lab, _ in _known(course, books)} | {lab for lab, _ in pairs}
     kept = [line for line in lines if not any(_is_of(line, *pair, labs) for pair in pairs)]
     if kept != lines:
         write_whole(course.put_aside, "".join(kept))
@@ -160,17 +241,11 @@ def _is_of(line: str, lab: str, student: str, labs: set[str]) -> bool:
 
 def _from_gradebook(course: Course, pairs: set[tuple[str, str]]) -> None:
     """Submissions go, and students who have none left."""
-    if not course.database and not course.gradebook.exists():
-        return
     with gradebook.writable(course), Gradebook(course.db_url) as book:
         for lab, student in sorted(pairs):
-            try:
+            with contextlib.suppress(MissingEntry):
                 book.remove_submission(lab, student)
-            except MissingEntry:
-                continue
         for student in {student for _, student in pairs}:
-            try:
+            with contextlib.suppress(MissingEntry):
                 if not book.find_student(student).submissions:
                     book.remove_student(student)
-            except MissingEntry:
-                continue

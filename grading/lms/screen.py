@@ -18,7 +18,6 @@ from grading.core import texts
 from grading.core.verdicts import ExerciseVerdict
 from grading.lms import final
 from grading.lms.classroom import ClassResult
-from grading.lms.similar import Pair
 
 
 class Bar:
@@ -85,23 +84,6 @@ def show(console: Console, result: ClassResult) -> None:
         console.print(Text(f"{result.lab.name} has {final.standing(result.table)}"))
 
 
-def show_pairs(console: Console, notebook: str, pairs: Sequence[Pair], students: int) -> None:
-    """The pairs of one notebook, with what they share in which answer."""
-    if not pairs:
-        console.print(f"{notebook}: no pair among {students} stands out", markup=False)
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("in common", "students", "most in", "words that only they have"):
-        table.add_column(name, overflow="fold")
-    for pair in pairs:
-        cells = sorted(pair.cells.items(), key=lambda item: -item[1])[:3]
-        most = ", ".join(f"{cell} {share:.0%}" for cell, share in cells)
-        row = (f"{pair.share:.0%}", " · ".join(pair.students), most, texts.clean(", ".join(pair.words), 100))
-        table.add_row(*map(Text, row))
-    console.print(table)
-    console.print("Look at them: likeness is no proof of anything. --pair A B shows two side by side.")
-
-
 def _summary(result: ClassResult, graded: list[str]) -> str:
     points = [result.points(s) for s in graded]
     middle = f"   median {median(points):g} of {result.of():g}" if points else ""
@@ -163,10 +145,11 @@ def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:
 
 
 def _row(verdicts: list[ExerciseVerdict]) -> tuple[str, ...]:
-    if not any(v.lines for v in verdicts):
+    judged = [v for v in verdicts if v.lines and not v.ungraded]
+    if not judged:
         return verdicts[0].exercise, "–", "–", verdicts[0].reason
-    share = mean(v.passed for v in verdicts)
-    points = mean(v.points for v in verdicts)
+    share = mean(v.passed for v in judged)
+    points = mean(v.points for v in judged)
     reasons = Counter(texts.clean(v.reason, 60) for v in verdicts if v.reason)
     often = [f"{reason} ({count})" for reason, count in reasons.most_common(1)]
-    return verdicts[0].exercise, f"{share:.0%}", f"{points:.1f}/{verdicts[0].of:g}", *(often or [""])
+    return judged[0].exercise, f"{share:.0%}", f"{points:.1f}/{judged[0].of:g}", *(often or [""])

@@ -1,8 +1,8 @@
 """Pairs whose kernels the compiler makes into much the same instructions, however their text differs.
 
 Names, comments, spelling and most of the order in which something is written are gone in PTX. What is
-compared are runs of opcodes of the kernels that an answer launches, weighted as in `similar`: what many in
-the class have counts for little. There are two kinds of runs, because the compiler makes another loop of
+compared are runs of opcodes of the kernels that an answer launches, weighted as in `similar`: those of the
+lab's own solution count nothing. There are two kinds of runs, because the compiler makes another loop of
 `while` than of `for`: those of all opcodes, and those of the work alone, which is what touches memory or
 computes with floats. Kernels of few lines are alike by nature, and the text tells more of them.
 
@@ -13,9 +13,8 @@ written independently.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from os import sched_getaffinity
 
 from nbformat import NotebookNode
@@ -29,7 +28,8 @@ from grading.core.notebooks import Question
 from grading.core.replay import exercise_of
 from grading.core.sandbox import Limits
 from grading.core.traces import read_trace
-from grading.lms.similar import Pair, most_in_common, ranked
+from grading.lms.similar import Given, Group, Kind, alike, groups
+from grading.lms.similar import runs as runs_of_tokens
 
 INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z]\w*(?:\.\w+|::\w+)*)(?=[\s;])", re.M)
 # Addresses, conditions and control; and what moves a value about, whatever its type.
@@ -41,17 +41,7 @@ FLOATS = re.compile(r"\.(f16|bf16|f32|f64)(x2)?$")
 LIMITS = Limits(seconds=60, patience=20)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of runs: how long they are, how many an answer needs to say anything, and the share that a pair
-    must have in common to be named."""
-
-    run: int
-    fewest: int
-    least: float
-
-
-KINDS = {"opcodes": Kind(6, 12, 0.3), "work": Kind(3, 4, 0.7)}
+KINDS = {"opcodes": Kind(6, 12, 0.3), "work": Kind(3, 3, 0.7)}
 
 
 def runs(ptx: str) -> dict[str, frozenset[str]]:
@@ -59,7 +49,10 @@ def runs(ptx: str) -> dict[str, frozenset[str]]:
     body = re.sub(r"//.*|/\*.*?\*/", "", ptx)
     opcodes = [match["opcode"] for match in INSTRUCTION.finditer(body)]
     of_kind = {"opcodes": opcodes, "work": list(filter(works, opcodes))}
-    return {name: _of_length(of_kind[name], kind.run) for name, kind in KINDS.items()}
+    return {
+        name: frozenset(map(" ".join, runs_of_tokens(of_kind[name], kind.run)))
+        for name, kind in KINDS.items()
+    }
 
 
 def works(opcode: str) -> bool:
@@ -67,10 +60,6 @@ def works(opcode: str) -> bool:
     if MOVES.match(opcode):
         return False
     return bool(FLOATS.search(opcode)) or not NO_WORK.match(opcode)
-
-
-def _of_length(opcodes: Sequence[str], length: int) -> frozenset[str]:
-    return frozenset(" ".join(opcodes[i : i + length]) for i in range(len(opcodes) - length + 1))
 
 
 def runs_of_trace(content: bytes) -> dict[str, dict[str, list[str]]]:
@@ -104,38 +93,42 @@ def recorded(
     return found
 
 
-def pairs(
-    name: str,
+def compared(
+    course_has: Given,
     questions: tuple[Question, ...],
     submitted: Mapping[str, NotebookNode],
     unsafe: bool = False,
-) -> list[Pair]:
-    """All pairs that share enough of their rare instructions in an answer.
+) -> list[Group]:
+    """The groups of a class, by what the compiler made of their kernels, most in common first.
 
-    Every submission is run once, in the sandbox. Raises SandboxError where there is none, unless `unsafe`.
+    Every submission, and the lab's solution, is run once, in the sandbox. Raises SandboxError where there is
+    none, unless `unsafe`.
     """
     if not unsafe and (why := sandbox.obstacle()):
         raise SandboxError(f"{why}\nwithout a sandbox nothing is run, unless you say --unsafe")
     asked = tuple(q for q in questions if exercise_of(q.exercise).evidence.launches)
     if not asked:
         return []
+    ours = [course_has.solution] if course_has.solution else []
     with ThreadPoolExecutor(max(1, len(sched_getaffinity(0)))) as pool:
-        found = list(pool.map(lambda notebook: recorded(notebook, asked, unsafe), submitted.values()))
-    of = dict(zip(submitted, found, strict=True))
-    return alike({q.cell: {s: each.get(q.exercise, {}) for s, each in of.items()} for q in asked})
-
-
-def alike(launched: Mapping[str, Mapping[str, Mapping[str, Iterable[str]]]]) -> list[Pair]:
-    """The pairs in runs by answer, student and kind: whoever has enough of one kind in common."""
-    found: dict[tuple[str, str], Pair] = {}
-    for name, kind in KINDS.items():
-        features = {
-            cell: {student: frozenset(runs_of.get(name, ())) for student, runs_of in everybody.items()}
-            for cell, everybody in launched.items()
+        found = list(pool.map(lambda n: recorded(n, asked, unsafe), [*submitted.values(), *ours]))
+    solved = found.pop() if ours else {}
+    launched = dict(zip(submitted, found, strict=True))
+    by_kind = {
+        kind: {
+            q.cell: {
+                student: own_runs(each.get(q.exercise, {}), solved.get(q.exercise, {}), kind)
+                for student, each in launched.items()
+            }
+            for q in asked
         }
-        students = max(map(len, features.values()), default=0)
-        for pair in ranked(features, students, kind.least, fewest=kind.fewest):
-            other = found.get(pair.students, pair)
-            cells = {c: max(p.cells.get(c, 0) for p in (pair, other)) for c in {**pair.cells, **other.cells}}
-            found[pair.students] = Pair(pair.students, max(pair.share, other.share), cells, ())
-    return sorted(found.values(), key=most_in_common)
+        for kind in KINDS
+    }
+    return groups(alike(by_kind, KINDS))
+
+
+def own_runs(
+    launched: Mapping[str, Iterable[str]], solved: Mapping[str, Iterable[str]], kind: str
+) -> frozenset[str]:
+    """The runs of a kind that the solution's kernels have not."""
+    return frozenset(launched.get(kind, ())) - frozenset(solved.get(kind, ()))

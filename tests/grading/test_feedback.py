@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from bs4 import BeautifulSoup
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from grading.lms.feedback import FeedbackExporter
+from grading.lms.gradebook import Writer
+from grading.lms.nbgrader import nbgrader_config
 from grading.lms.rendering import CELLS, code, coloured
+from tests.grading.conftest import LAB, Class
+from tests.grading.pages import pages, write
 
 CELL = "@cuda.jit\ndef copy(a, b):\n    b[cuda.grid(1)] = a[0]  # <b> & 'quotes'"
 
@@ -58,3 +67,46 @@ def test_what_is_remembered_does_not_grow_with_the_class() -> None:
     for number in range(CELLS + 50):
         code(f"x = {number}")
     assert coloured.cache_info().currsize == CELLS
+
+
+def index(page: str) -> list[str]:
+    """The list at the head of a page, and its headline."""
+    soup = BeautifulSoup(page, "html.parser")
+    rows = [soup.find("h4"), *soup.find(id="toc").find_all("li")]
+    return [" ".join(row.get_text().split()) for row in rows]
+
+
+def test_the_index_names_exercises_and_says_what_a_person_has_not_read(school: Class) -> None:
+    school.hand_in("ann", {"why": "Because of padding. Score: 0.0 / 2.0"})
+    write(school, "ann")
+    head, *rows = index(pages(school, "ann")["feedback"])
+    assert head == "90_class (Score: 0.0 / 13.0, before a person has read 1 answer)"
+    assert rows == [
+        "memory.copy (Score: 0.0 / 4.0)",
+        "memory.sectors (Score: 0.0 / 3.0)",
+        "memory.transpose (Score: 0.0 / 4.0)",
+        "Written answer: why (a person will read it, for up to 2.0 points)",
+    ]
+    text = BeautifulSoup(pages(school, "ann")["feedback"], "html.parser").get_text()
+    assert text.count("a person will read it, for up to 2.0 points") == 2
+    assert "Because of padding. Score: 0.0 / 2.0" in text and "Grade cell" not in text
+
+    with Gradebook(school.course.db_url) as book:
+        grade = book.find_grade("why", LAB, LAB, "ann")
+        grade.manual_score, grade.needs_manual_grade = 0.0, False
+        book.db.commit()
+    Writer(school.course, LAB).feedback("ann")
+    head, *rows = index(pages(school, "ann")["feedback"])
+    assert head == "90_class (Score: 0.0 / 13.0)" and rows[-1] == "Written answer: why (Score: 0.0 / 2.0)"
+
+
+def test_nbgraders_own_command_makes_the_same_page(school: Class) -> None:
+    school.hand_in("ann")
+    write(school, "ann")
+    ours = index(pages(school, "ann")["feedback"])
+    config = nbgrader_config(school.course)
+    step = GenerateFeedback(coursedir=CourseDirectory(config=config), config=config)
+    step.coursedir.assignment_id, step.force = LAB, True
+    with contextlib.chdir(school.course.root):
+        step.start()
+    assert index(pages(school, "ann")["feedback"]) == ours and "memory.copy" in ours[1]

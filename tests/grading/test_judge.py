@@ -107,6 +107,26 @@ def processor_time(
     return replays.verdicts(job), spent
 
 
+def test_a_cell_that_fails_is_no_reason_for_a_function_that_another_cell_misnames() -> None:
+    asked = (
+        Question("first", "memory.copy@first", "copy", 4),
+        Question("second", "memory.copy@b", "other", 4),
+    )
+    steps: list[dict[str, Any]] = [
+        {"cell": "copy", "source": SLOW.replace("def copy", "def kopy")},
+        {"cell": "other", "source": "other, spare = 1 +"},
+        *(exercise_step(q, find("memory.copy"), CASES, [1]) for q in asked),
+    ]
+    content = record(job_bytes({"patience": 20, "steps": steps}), Limits(seconds=60), unsafe=True).content
+    names = [q.exercise for q in asked]
+    sources = {step["cell"]: step["source"] for step in steps[:2]}
+    seeds = {(name, "2,048"): 1 for name in names}
+    job = ReplayJob(content, "", asked, dict.fromkeys(names, CASES), seeds, sources, {})
+    first, second = Replays(Limits()).verdicts(job)
+    assert first.reason == "`copy` is not defined; the judge looks for a function of that name"
+    assert second.reason.startswith("`other` is not defined, because the cell 'other' failed: SyntaxError")
+
+
 def test_slow_kernels_keep_to_one_limit_and_cost_no_other_exercise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit was one for each of them once."""
     job = recorded(["slow", "copy", "slow", "slow", "copy"])

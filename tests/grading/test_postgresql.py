@@ -194,6 +194,40 @@ def test_a_database_that_is_killed_and_comes_back_loses_and_doubles_nothing(
         assert book.db.query(Grade).count() == len(students) * 4  # three test cells and a written answer each
 
 
+def test_what_is_forgotten_is_gone_from_the_database_too(
+    school: Class, elsewhere: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for student in ("ann", "bob"):
+        school.hand_in(student, {"copy": f"x = '{student}'"})
+    assert main(["grade", LAB, str(school.folder), "--gradebook", elsewhere.database], school.course) == 0
+    assert PASSWORD not in school.course.databases.read_text()
+    capsys.readouterr()
+    forget = ["forget", "--before", "2100-01-01", "--yes"]
+    assert main(forget, school.course) == 1  # nobody said which database
+    said = capsys.readouterr().out
+    assert "127.0.0.1" in said and "--gradebook" in said and "deleted" not in said
+    assert scores(elsewhere) == {"ann": 11, "bob": 11} and (school.course.feedback / "ann").exists()
+    assert main([*forget, "--gradebook", elsewhere.database], school.course) == 0
+    assert "deleted: data of 2 submissions" in capsys.readouterr().out
+    with Gradebook(elsewhere.db_url) as book:
+        assert not book.students and book.db.query(Grade).count() == 0
+    assert not (school.course.feedback / "ann").exists()
+
+
+def test_a_database_that_does_not_answer_keeps_all_files_of_those_to_be_forgotten(
+    school: Class, elsewhere: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    school.hand_in("ann")
+    assert grade(elsewhere, school) == 0
+    nowhere = replace(elsewhere, database=f"postgresql://t:{PASSWORD}@127.0.0.1:1/x")
+    capsys.readouterr()
+    forget = ["forget", "--before", "2100-01-01", "--yes", "--gradebook", nowhere.database]
+    assert main(forget, elsewhere) == 1
+    said = capsys.readouterr().out
+    assert "refused" in said and "Nothing was deleted" in said and PASSWORD not in said
+    assert (elsewhere.feedback / "ann").exists() and scores(elsewhere) == {"ann": 11}
+
+
 def test_a_url_that_leads_nowhere_is_one_line_without_the_password(
     school: Class, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,7 +237,7 @@ def test_a_url_that_leads_nowhere_is_one_line_without_the_password(
         f"postgresql+pg8000://t:{PASSWORD}@h/x": "its driver is not installed (pg8000)",
         f"mysql://t:{PASSWORD}@h/x": "SQLite or PostgreSQL, not mysql",
         f"mysql+nothing://t:{PASSWORD}@h/x": "SQLite or PostgreSQL, not mysql",
-        f"{PASSWORD}": "the gradebook's URL is none",
+        f"{PASSWORD}": "the gradebook's URL cannot be read",
     }.items():
         assert grade(replace(school.course, database=url), school) == 1
         out = capsys.readouterr().out

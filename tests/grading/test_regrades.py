@@ -105,4 +105,4 @@ def test_a_link_is_no_request(course: Course, tmp_path: Path, capsys: pytest.Cap
 def test_without_requests_nothing_is_judged(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no folder" in queue(course, capsys, code=1)
     course.regrades.mkdir(parents=True)
-    assert queue(course, capsys) == "0 requests"
+    assert "put the students' requests there, a .toml each" in queue(course, capsys)

@@ -161,11 +161,57 @@ def test_an_id_with_an_at_is_not_anothers(course: Course) -> None:
     assert theirs in found["ann@school.org"].places and theirs not in found["ann"].places
 
 
-def test_what_was_interrupted_is_found_again(course: Course) -> None:
-    (old,) = [each for each in retention.past(course, datetime(2027, 1, 1)) if each.student == "ann"]
-    retention.forget(Course(course.root, course.home / "nothing"), [old])  # the files, but not the gradebook
-    assert not (course.submitted / "ann").exists() and traces(course, "ann")
-    assert "ann" in {each.student for each in retention.past(course, datetime(2027, 1, 1))}
+def test_what_was_interrupted_is_found_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(place: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(retention.shutil, "rmtree", stopped)  # after the gradebook, before the first folder
+        assert main(["forget", "--before", BEFORE, "--yes"], course) == 130
+    with Gradebook(course.db_url) as book:
+        assert [student.id for student in book.students] == ["bob"]
+    assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
+    assert traces(course, "ann") == traces(course, "cy") == []
+
+
+@pytest.mark.parametrize("place", [f"ann/{LAB}.ipynb", "ann.ipynb", f"doe_jane_4711_99_{LAB}.ipynb"])
+def test_a_submission_that_lies_otherwise_goes_too(course: Course, place: str) -> None:
+    course.roster.write_text("id,canvas\nann,4711\nbob,1\ncy,2\n")
+    old = (course.submitted / "ann" / LAB / f"{LAB}.ipynb").read_text()
+    shutil.rmtree(course.submitted / "ann")
+    path = course.submitted / place
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(old)
+    for each in (p for p in course.home.rglob("*") if "ann" in p.as_posix() or p == path):
+        os.utime(each, (0, 0))
+    assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
+    assert not path.exists() and traces(course, "ann") == []
+    assert (course.submitted / "bob" / LAB / f"{LAB}.ipynb").exists()
+
+
+def test_what_a_killed_run_left_goes_too(course: Course) -> None:
+    staged = course.home / "staged" / "ann" / LAB / f"{LAB}.ipynb"
+    staged.parent.mkdir(parents=True)
+    staged.write_text("{}")
+    torn = [course.verdicts / LAB / f".ann@{LAB}.json-x1", course.home / ".grades.csv-x2"]
+    for path in torn:
+        path.write_text("ann")
+    assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
+    assert not staged.exists() and not any(path.exists() for path in torn)
+
+
+def test_old_files_of_which_nobody_knows_whose_they_are_are_named(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stray = course.submitted / "class.zip"
+    stray.write_bytes(b"")
+    os.utime(stray, (0, 0))
+    (course.submitted / "new.zip").write_bytes(b"")
+    later = datetime(2027, 6, 1).timestamp()
+    os.utime(course.submitted / "new.zip", (later, later))
+    assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
+    said = capsys.readouterr().out
+    assert "still here" in said and "class.zip" in said and "new.zip" not in said and stray.exists()
 
 
 def test_a_date_must_come_from_somewhere_and_be_one(

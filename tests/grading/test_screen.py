@@ -97,3 +97,13 @@ def test_an_exercise_without_a_verdict_has_no_pass_rate() -> None:
         " ".join(text.split()) for text in said(console).splitlines() if text.startswith("memory.copy")
     )
     assert line == "memory.copy – – the judge has no verdict on this exercise"
+
+
+def test_what_has_no_verdict_counts_neither_as_passed_nor_as_nought_points() -> None:
+    judged, half = exercise("memory.copy", 4, 4), exercise("memory.copy", 2, 4, "`b[7]` is 1")
+    unjudged = ExerciseVerdict(
+        "memory.copy", "cell", (Line("right", 0, 4),), ungraded="the replay was stopped"
+    )
+    nothing = ExerciseVerdict("memory.copy", "cell", (), ungraded="the replay was stopped")
+    assert screen._row([nothing, unjudged, judged, half])[1:3] == ("50%", "3.0/4")
+    assert screen._row([unjudged, nothing])[1:] == ("–", "–", "the replay was stopped")

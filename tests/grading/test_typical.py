@@ -48,7 +48,7 @@ def test_the_most_frequent_error_comes_first_and_nobody_is_named(
     assert main(["errors", LAB], course) == 0
     out = capsys.readouterr().out
     assert "memory.copy: 1 of 5 passed" in out
-    assert "**3** lose right: `…` was never written, at …" in out
+    assert "**3** fail at right: `…` was never written, at …" in out
     assert not [name for name in ("student", "odd", "fine", "broken") if name in out]
 
 
@@ -63,6 +63,60 @@ def test_every_wrong_submission_is_known_before_a_class_and_found_again_in_one(c
         assert found.unseen == ()
         assert sum(kind.students for kind in found.kinds) == sum(w.exercise == found.exercise for w in wrong)
         assert all(kind.like for kind in found.kinds)
+
+
+def wrong_copy(course: Course, name: str, header: str) -> None:
+    path = course.solutions / LAB / "wrong" / f"{name}.py"
+    path.write_text(f"# exercise: memory.copy  {header}\npass\n")
+
+
+def test_a_wrong_submission_known_by_a_number_or_as_wrong_alone_is_no_label_of_other_errors(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong_copy(course, "copy_no_guard", "fails: right  says: 1,000")
+    wrong_copy(course, "copy_off_by_one", "fails: right  says: should be")
+    wrong_copy(course, "copy_other_order", "fails: right  says: 2,047 more")
+    wrong_copy(course, "copy_races", "fails: right  says: Race in kernel")
+    wrong_copy(course, "copy_top", "fails: right  says: top")
+    for student, reason in {
+        "ann": "`b[0]` is 1, should be 2 · 9 more, from index 1 on",
+        "cy": "stopped after 10 s",
+    }.items():
+        handed_in(course, student, copy(0, reason, reason=reason))
+    found = of(course)
+    assert [kind.like for kind in found.kinds] == [(), ()]
+    assert {w.path.stem for w in found.untold} == {"copy_no_guard", "copy_off_by_one", "copy_other_order"}
+    assert {"copy_races", "copy_top"} <= {w.path.stem for w in found.unseen}
+    assert main(["errors", LAB], course) == 0
+    out = capsys.readouterr().out
+    assert "known, and not to be told from other wrong results:\n    - copy no guard" in out
+
+
+def test_what_was_no_answer_is_not_called_missing_in_wrong(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reasons = {
+        "a": "stopped after 10 s",
+        "b": "not reached: the process ended (exit status 3) in copy",
+        "c": "`copy` is not defined, because the cell 'copy' failed: stopped after 10 s",
+        "d": "`copy` is still empty: no thread writes anything",
+        "e": "not answered: the cell still says NotImplementedError",
+    }
+    for student, reason in reasons.items():
+        handed_in(course, student, copy(0, reason))
+    assert main(["errors", LAB], course) == 0
+    assert "not in wrong/" not in capsys.readouterr().out
+    handed_in(course, "f", copy(0, "Race in kernel copy"))
+    assert main(["errors", LAB], course) == 0
+    assert "**1** fails at right: Race in kernel copy (not in wrong/)" in capsys.readouterr().out
+
+
+def test_the_same_error_at_another_line_or_of_more_elements_is_the_same() -> None:
+    one = "TypeError: list indices must be integers (line 2: return addresses['x'])"
+    assert general(one) == general(one.replace("2: return addresses['x']", "14: x = a['y']"))
+    assert general("`b[1]` was never written, should be 2 · 1,023 more, from index 7 on") == general(
+        "`b[1]` was never written, should be 2"
+    )
 
 
 def test_a_damaged_verdict_is_passed_over(course: Course) -> None:
