@@ -92,7 +92,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading.core.sandbox import Limits
     from grading.gpu_stage.devices import gpus
-    from grading.lms import classroom, exports, screen
+    from grading.lms import classroom, exports, handback, screen
 
     began = time.monotonic()
     limits = Limits(seconds=options.limit, patience=options.limit / 6)
@@ -116,6 +116,12 @@ def grade(options: argparse.Namespace, course: Course) -> int:
         path = exports.write(course, options.lab, layout, result.table, options.title, options.provisional)
         console.print(f"wrote {path}", markup=False)
         for line in exports.left_out(layout, result.table, options.provisional):
+            console.print(f"    {line}", markup=False)
+    for way in dict.fromkeys(options.feedback):
+        packed, told = handback.write(course, result.lab, way, result.table, options.provisional)
+        if packed:
+            console.print(f"wrote {packed}", markup=False)
+        for line in told:
             console.print(f"    {line}", markup=False)
     console.print(f"wrote {course.grades} · feedback in {course.feedback}", markup=False)
     return 0
@@ -298,8 +304,13 @@ def parser() -> argparse.ArgumentParser:
         help="also write the grades in the columns that Canvas or Moodle reads; may be given twice",
     )  # fmt: skip
     command.add_argument(
-        "--provisional", action="store_true", help="export grades that are not final, too (default: leave "
-        "them empty, so that the LMS keeps what it has)",
+        "--feedback", action="append", default=[], choices=("moodle", "canvas", "mail"),
+        help="also pack the feedback: a zip that Moodle or Canvas takes, or a letter for each student; "
+        "may be given several times",
+    )  # fmt: skip
+    command.add_argument(
+        "--provisional", action="store_true", help="export grades that are not final, too, and pack their "
+        "feedback (default: leave them empty, so that the LMS keeps what it has)",
     )  # fmt: skip
     command.add_argument(
         "--title", default="", help="what that LMS calls the assignment (default: the lab's name)"

@@ -100,6 +100,11 @@ class Course:
         return self.home / "roster.csv"
 
     @property
+    def senders(self) -> Path:
+        """What an LMS called each student's file or folder."""
+        return self.home / "senders"
+
+    @property
     def regrades(self) -> Path:
         """Requests of students, and what came of them."""
         return self.home / "regrades"

@@ -171,7 +171,8 @@ def interruptible() -> Iterator[None]:
 
 def save(course: Course, result: ClassResult, tell: Callable[[str], None], roster: Roster = NOBODY) -> int:
     """Fill the gradebook, the feedback and the tables; says how many students were new or changed."""
-    lab, written = result.lab, 0
+    lab = result.lab
+    fresh: set[str] = set()  # whose feedback was written just now
     gradebook.register(course, lab.name, lab.notebooks)
     known = defaultdict(list)
     for cell in gradebook.held(course, lab.name):
@@ -195,14 +196,13 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None], roste
                 raise
             except GradingError as error:  # of this student's notebook: the others go on
                 result.refused[student] = str(error)
-            written += 1
+            fresh.add(student)
         tell(student)
-    for student in late.apply(course, lab.name):  # a person's points, a due date or the rule have changed
-        writer = writer or gradebook.Writer(course, lab.name)
-        writer.feedback(student)
+    late.apply(course, lab.name)  # a person's points, a due date or the rule have changed
+    gradebook.update_feedback(course, lab.name, fresh)
     gradebook.introduce(course, {**result.people, **roster.students})
     _write_tables(course, result, roster)
-    return written
+    return len(fresh)
 
 
 def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:

@@ -16,7 +16,7 @@ from grading.core import texts
 from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.core.verdicts import NotebookVerdict, Store, write_whole
-from grading.lms import gradebook
+from grading.lms import gradebook, submissions
 from grading.lms.roster import Roster, Student
 from grading.lms.tables import as_csv
 
@@ -39,6 +39,7 @@ class Final:
     waiting: tuple[tuple[str, str], ...] = ()  # the same
     reason: str = ""
     refused: str = ""
+    sent_as: str = ""  # what Canvas or Moodle called the file or folder that was handed in
 
     @property
     def points(self) -> float:
@@ -125,11 +126,36 @@ def table(
         asked = {notebook: store.get(student, lab, notebook) for notebook, _ in waiting}
         why = reasons({notebook: verdict for notebook, verdict in asked.items() if verdict}, waiting)
         of = round(sum(cell.of for cell in cells.values()), 2)
-        found[student] = Final(known.get(student, Student(student)), lab, of, cells, waiting, why)
+        called = submissions.sent_as(course, lab, student)
+        who = _numbered(known.get(student, Student(student)), called)
+        found[student] = Final(who, lab, of, cells, waiting, why, sent_as=called)
     of = max((each.of for each in found.values()), default=0.0)
     for student, who in roster.students.items():
         found.setdefault(student, Final(who, lab, of))
     return [found[student] for student in sorted(found)]
+
+
+def _numbered(who: Student, sent_as: str) -> Student:
+    """A student with the numbers that an LMS wrote into the name of the file or folder.
+
+    Moodle's number is another one in each assignment: that of the hand-in counts, whatever a roster says.
+    """
+    if match := submissions.MOODLE.fullmatch(sent_as):
+        return replace(who, moodle=match["key"])
+    match = submissions.CANVAS.fullmatch(sent_as)
+    return replace(who, canvas=match["key"]) if match and match["key"].isdigit() and not who.canvas else who
+
+
+def exercises(lab: Lab) -> dict[tuple[str, str], str]:
+    """What each graded cell is called, by notebook and grade id: its exercise, or its grade id."""
+    asked = {(name, q.cell): q.exercise for name, questions in lab.questions.items() for q in questions}
+    cells = (
+        (name, cell.metadata.nbgrader.grade_id)
+        for name, notebook in lab.notebooks.items()
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+    )
+    return {place: asked.get(place, place[1]) for place in cells}
 
 
 def standing(rows: Iterable[Final]) -> str:
@@ -146,15 +172,7 @@ def write(course: Course, lab: Lab, rows: Iterable[Final]) -> Path:
 
     What nobody has given points to yet is empty there.
     """
-    exercises = {(name, q.cell): q.exercise for name, asked in lab.questions.items() for q in asked}
-    columns = {
-        (name, cell.metadata.nbgrader.grade_id): exercises.get(
-            (name, cell.metadata.nbgrader.grade_id), cell.metadata.nbgrader.grade_id
-        )
-        for name, notebook in lab.notebooks.items()
-        for cell in notebook.cells
-        if cell.metadata.get("nbgrader", {}).get("grade")
-    }
+    columns = exercises(lab)
     written = []
     for each in rows:
         given = {p: c.points for p, c in each.cells.items() if c.auto is not None or c.manual is not None}

@@ -13,7 +13,7 @@ from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.lms import late, settings
 from grading.lms.roster import Roster
-from grading.lms.submissions import Submission, find_submissions
+from grading.lms.submissions import Submission, find_submissions, remember_sender
 
 
 def collect(
@@ -39,6 +39,7 @@ def collect(
                 continue
             replaced = submission.folder != place and _copy(submission, place)
             timed = _time(submission, place, known)
+            remember_sender(course, lab.name, submission)
             if replaced:
                 (again if timed or not (place / late.STAMP).exists() else untimed).append(submission.student)
             odd = {name: path for name, path in submission.notebooks.items() if not _regular(path)}

@@ -2,9 +2,9 @@
 
 What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in the
 gradebook, the row of `grades.csv`, requests for a regrade and the verdicts on them. All of it goes or none.
-Tables that hold others' points, too, and can be made again go whole: a lab's own table, its exports for an
-LMS, and what `nbgrader export` wrote. Of the table that was put aside, whose columns nobody here knows, the
-rows go that name the student, but for those that name another lab.
+Files that hold others' points, too, and can be made again go whole: a lab's own table, its exports and packed
+feedback, and what `nbgrader export` wrote. Of the table that was put aside, whose columns nobody here knows,
+the rows go that name the student, but for those that name another lab.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def _places(course: Course, lab: str, student: str) -> Iterator[Path]:
     yield from (r.path for r in _requests(course) if (r.lab, r.student) == (lab, student))
 
 
-def _stores(course: Course) -> tuple[Path, Path]:
-    """The class's verdicts, and those on requests for a regrade."""
-    return course.verdicts, course.regrades / "verdicts"
+def _stores(course: Course) -> tuple[Path, ...]:
+    """The class's verdicts, those on requests for a regrade, and what an LMS called the files."""
+    return course.verdicts, course.regrades / "verdicts", course.senders
 
 
 def _whose(verdict: Path) -> str:
@@ -136,6 +136,8 @@ def forget(course: Course, gone: Sequence[Past]) -> None:
     for lab in {lab for lab, _ in pairs}:
         for path in (*course.home.glob(f"grades-{lab}-*.csv"), course.home / f"grades-{lab}.csv"):
             path.unlink(missing_ok=True)
+        for path in course.home.glob(f"feedback-{lab}-*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _from_put_aside(course: Course, pairs: set[tuple[str, str]]) -> None:
