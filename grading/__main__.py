@@ -92,7 +92,7 @@ def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading.core.sandbox import Limits
     from grading.gpu_stage.devices import gpus
-    from grading.lms import classroom, exports, handback, screen
+    from grading.lms import classroom, exports, handback, screen, todo
 
     began = time.monotonic()
     limits = Limits(seconds=options.limit, patience=options.limit / 6)
@@ -124,6 +124,8 @@ def grade(options: argparse.Namespace, course: Course) -> int:
         for line in told:
             console.print(f"    {line}", markup=False)
     console.print(f"wrote {course.grades} · feedback in {course.feedback}", markup=False)
+    for line in todo.left(course, result, options.export, options.feedback):
+        console.print(line, markup=False)
     return 0
 
 

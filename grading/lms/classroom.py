@@ -50,6 +50,7 @@ class ClassResult:
     refused: dict[str, str] = field(default_factory=dict)
     people: dict[str, Student] = field(default_factory=dict)  # by id
     table: list[Final] = field(default_factory=list)  # of everybody, whoever was in this run
+    others: dict[str, list[Final]] = field(default_factory=dict)  # the same of the other labs, by name
     notes: list[str] = field(default_factory=list)  # what a person should know, a line each
     seconds: float = 0.0
 
@@ -213,7 +214,8 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
         for each in final.table(course, lab.name, roster, result.people)
     ]
     others = [name for name in gradebook.labs(course) if name != lab.name]
-    for grades in (result.table, *(final.table(course, name, roster) for name in others)):
+    result.others = {name: final.table(course, name, roster) for name in others}
+    for grades in (result.table, *result.others.values()):
         rows += [each.row() for each in grades]
     refused = {"lab": lab.name, "state": final.REFUSED}
     known = {each.who.id for each in result.table}
