@@ -76,14 +76,20 @@ def _show_proofs(course: Course, lab: str) -> bool:
 def own_course(options: argparse.Namespace, course: Course) -> int:
     """Make a repository for learners, or bring it up to date."""
     from grading.authoring import own_course as own_course_module
+    from grading.authoring import schedule
 
-    made = own_course_module.make(course, options.folder, options.name, options.repository)
-    console.print(f"{made.folder}: {made.labs} labs for {clean(made.cohort.name)}", markup=False)
+    labs = schedule.named(course, options.labs) if options.labs is not None else ()
+    made = own_course_module.make(course, options.folder, options.name, options.repository, labs)
+    console.print(
+        f"{made.folder}: {made.labs} lab{'s' * (made.labs != 1)} for {clean(made.cohort.name)}", markup=False
+    )
     changes = f"{made.written} files written" if made.written else "already up to date"
     removed = f", {made.removed} taken away" if made.removed else ""
     console.print(f"{changes}{removed} · {made.git}", markup=False)
     where = made.address.repository or "nowhere, so no notebook has links to Colab, Kaggle or Binder"
     console.print(f"public address: {where}", markup=False)
+    for note in made.notes:
+        console.print(f"note: {note}", markup=False)
     console.print("no solutions, wrong submissions, judge's cases or history are in it", markup=False)
     return 0
 
@@ -286,6 +292,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--repository", metavar="URL", help="its public address, https://github.com/OWNER/NAME, for links "
         "that open notebooks on Colab, Kaggle and Binder; '' for none (default: as it was)",
+    )  # fmt: skip
+    command.add_argument(
+        "--labs", metavar="03,04", help="add these, whatever the dates are; those that the folder has stay "
+        "(default: those that [release] in course.toml has released by now; without dates, all)",
     )  # fmt: skip
     command.set_defaults(run=own_course)
     command = commands.add_parser(

@@ -1,6 +1,9 @@
-"""`course.toml` beside the gradebook: due dates, the rule for late submissions, how long data is kept.
+"""`course.toml` beside the gradebook: dates, the rule for late submissions, how long data is kept.
 
 timezone = "Europe/Berlin"      # of times without an offset
+
+[release]                       # when learners get a lab: `python -m grading course`
+04_memory_hierarchy = 2027-01-08T08:00:00
 
 [due]
 04_memory_hierarchy = 2027-01-15T23:59:00
@@ -31,7 +34,7 @@ from grading.core.course import Course
 from grading.core.errors import GradingError
 
 KEYS = {
-    "": ("timezone", "due", "extra", "late", "retention"),
+    "": ("timezone", "release", "due", "extra", "late", "retention"),
     "late": ("per_day", "most", "grace_hours"),
     "retention": ("days",),
 }
@@ -56,11 +59,17 @@ class Late:
 class Settings:
     """What an instructor decided. Times are in UTC, without saying so, as nbgrader keeps them."""
 
+    release: dict[str, datetime] = field(default_factory=dict)  # by lab
     due: dict[str, datetime] = field(default_factory=dict)  # by lab
     extra: dict[str, dict[str, datetime]] = field(default_factory=dict)  # by lab and student
     late: Late | None = None
     keep: timedelta | None = None  # student data, after it was handed in
     zone: tzinfo | None = None  # of times without an offset
+
+    def shown(self, when: datetime) -> str:
+        """A time as an instructor writes it: ``2027-01-15 23:59``, with its time zone."""
+        local = when.replace(tzinfo=UTC).astimezone(self.zone or UTC)
+        return f"{local:%Y-%m-%d %H:%M} {self.zone or 'UTC'}"
 
 
 def read(course: Course) -> Settings:
@@ -91,16 +100,24 @@ def _settings(data: Mapping[str, Any], labs: set[str]) -> Settings:
             where = f"[{table}]" if table else "the file"
             raise _Odd(f"{where} has no '{strangers[0]}'; known are {', '.join(known)}")
     zone = _zone(data.get("timezone"))
+    release = dict(_times(data.get("release", {}), "release", zone))
     due = dict(_times(data.get("due", {}), "due", zone))
     extra = data.get("extra", {})
     if not isinstance(extra, dict):
         raise _Odd("'extra' has a table for each lab: write [extra.LAB]")
     later = {lab: dict(_times(times, f"extra.{lab}", zone)) for lab, times in extra.items()}
-    for lab in [*due, *later]:
+    for lab in [*release, *due, *later]:
         if lab not in labs:
             raise _Odd(f"there is no lab '{lab}'; labs are {', '.join(sorted(labs))}")
     if without := [lab for lab in later if lab not in due]:
         raise _Odd(f"[extra.{without[0]}] needs a due date in [due]")
+    for lab in release.keys() & due.keys():
+        if early := [when for when in (due[lab], *later.get(lab, {}).values()) if when <= release[lab]]:
+            said = Settings(zone=zone)
+            raise _Odd(
+                f"{lab} is due at {said.shown(early[0])}, before [release] hands it out at "
+                f"{said.shown(release[lab])}"
+            )
     late = data.get("late")
     rule = None
     if late is not None:
@@ -111,7 +128,7 @@ def _settings(data: Mapping[str, Any], labs: set[str]) -> Settings:
         )
     days = data.get("retention")
     keep = timedelta(days=_number(days, "retention", "days", 100_000)) if days is not None else None
-    return Settings(due, later, rule, keep, zone)
+    return Settings(release, due, later, rule, keep, zone)
 
 
 def _zone(name: object) -> tzinfo | None:

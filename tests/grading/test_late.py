@@ -76,12 +76,17 @@ def test_what_is_no_time_is_none(text: str) -> None:
     ("text", "said"),
     [
         ("[due", "is no TOML"),
-        ("[dew]", "the file has no 'dew'; known are timezone, due, extra, late, retention"),
+        ("[dew]", "the file has no 'dew'; known are timezone, release, due, extra, late, retention"),
         ("due = 3", "'due' is a table: write [due]"),
         ("[due]\n99_x = 2027-01-15T23:59:00Z", f"there is no lab '99_x'; labs are {LAB}"),
         (f"[due]\n{LAB} = 2027-01-15T23:59:00", 'add timezone = "Europe/Berlin" at the top'),
         (f'[due]\n{LAB} = "tomorrow"', "is no time: write 2027-01-15T23:59:00, without quotation marks"),
         (f"[extra.{LAB}]\nada = 2027-01-15T23:59:00Z", "needs a due date in [due]"),
+        (
+            f"[release]\n{LAB} = 2027-01-15T08:00:00Z\n[due]\n{LAB} = 2027-01-08T23:59:00Z",
+            f"{LAB} is due at 2027-01-08 23:59 UTC, before [release] hands it out at 2027-01-15 08:00 UTC",
+        ),
+        (f"[release]\n{LAB} = 2027-01-15", "is no time: write 2027-01-15T23:59:00"),
         ('timezone = "Mars/Olympus"', "there is no timezone 'Mars/Olympus'"),
         ("[late]\nmost = 3", "[late] needs 'per_day'"),
         ("[late]", "[late] needs 'per_day'"),
