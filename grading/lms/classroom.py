@@ -199,8 +199,9 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None], roste
                 result.refused[student] = str(error)
             fresh.add(student)
         tell(student)
-    late.apply(course, lab.name)  # a person's points, a due date or the rule have changed
-    gradebook.update_feedback(course, lab.name, fresh)
+    for name in gradebook.labs(course):  # a person's points, a due date, the rule or slip days have changed
+        late.apply(course, name)
+        gradebook.update_feedback(course, name, fresh if name == lab.name else ())
     gradebook.introduce(course, {**result.people, **roster.students})
     _write_tables(course, result, roster)
     return len(fresh)

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
+from nbgrader.api import Gradebook
+
 from grading.core import texts
 from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.core.verdicts import NotebookVerdict, Store, write_whole
-from grading.lms import gradebook, submissions
+from grading.lms import gradebook, late, submissions
 from grading.lms.roster import Roster, Student
 from grading.lms.tables import as_csv
 
@@ -39,6 +41,7 @@ class Final:
     waiting: tuple[tuple[str, str], ...] = ()  # the same
     reason: str = ""
     refused: str = ""
+    why: str = ""  # of being late or not, of an extension, of slip days
     sent_as: str = ""  # what Canvas or Moodle called the file or folder that was handed in
 
     @property
@@ -86,7 +89,13 @@ class Final:
         if not self.cells:
             return words
         by_hand = "" if self.by_hand is None else self.by_hand
-        return words | {"points": self.points, "by_hand": by_hand, "late": self.late, "total": self.total}
+        return words | {
+            "points": self.points,
+            "by_hand": by_hand,
+            "late": self.late,
+            "why": texts.clean(self.why),
+            "total": self.total,
+        }
 
 
 def reasons(
@@ -120,15 +129,18 @@ def table(
         said = {what: value for what, value in vars(who).items() if value}
         known[student] = replace(known.get(student, who), **said)
     store, found = Store(course.verdicts), {}
+    with gradebook.writable(course), Gradebook(course.db_url) as book:
+        charges = late.of_everybody(course, book)
     for student, group in groupby(gradebook.held(course, lab), key=lambda cell: cell.student):
         cells = {(cell.notebook, cell.cell): cell for cell in group}
         waiting = tuple(place for place, cell in cells.items() if cell.waits)
         asked = {notebook: store.get(student, lab, notebook) for notebook, _ in waiting}
         why = reasons({notebook: verdict for notebook, verdict in asked.items() if verdict}, waiting)
         of = round(sum(cell.of for cell in cells.values()), 2)
+        told = charges.get((student, lab), late.Charge()).why
         called = submissions.sent_as(course, lab, student)
         who = _numbered(known.get(student, Student(student)), called)
-        found[student] = Final(who, lab, of, cells, waiting, why, sent_as=called)
+        found[student] = Final(who, lab, of, cells, waiting, why, sent_as=called, why=told)
     of = max((each.of for each in found.values()), default=0.0)
     for student, who in roster.students.items():
         found.setdefault(student, Final(who, lab, of))
@@ -178,7 +190,7 @@ def write(course: Course, lab: Lab, rows: Iterable[Final]) -> Path:
         given = {p: c.points for p, c in each.cells.items() if c.auto is not None or c.manual is not None}
         written.append(each.row() | {columns[place]: given[place] for place in columns.keys() & given.keys()})
     path = course.grades.with_name(f"grades-{lab.name}.csv")
-    ends = ("points", "by_hand", "late", "total", "of", "state", "reason")
+    ends = ("points", "by_hand", "late", "why", "total", "of", "state", "reason")
     fields = ("student", "name", *columns.values(), *ends)
     write_whole(path, as_csv(fields, written))
     return path

@@ -132,8 +132,8 @@ def letter(course: Course, lab: Lab, grade: Final) -> str:
             why = waits or (reasons.get(place, "") if cell.points < cell.of else "")
             rows.append(f"  {name:<{wide}}  {cell.points:g} of {cell.of:g}  {why}".rstrip())
     rows.append("")
-    if grade.late:
-        rows.append(f"Late: {grade.late:g} points.")
+    if grade.late or grade.why:
+        rows.append(f"Time: {texts.clean(grade.why)} ({grade.late:g} points).")
     rows.append(f"Together: {grade.total:g} of {grade.of:g} points.")
     if not grade.is_final:
         rows.append("This is not final.")
