@@ -129,7 +129,9 @@ def grade(options: argparse.Namespace, course: Course) -> int:
             console.print(f"wrote {packed}", markup=False)
         for line in told:
             console.print(f"    {line}", markup=False)
-    console.print(f"wrote {course.grades} · feedback in {course.feedback}", markup=False)
+    console.print(
+        f"wrote {course.grades} · {course.class_page} · feedback in {course.feedback}", markup=False
+    )
     for line in todo.left(course, result, options.export, options.feedback):
         console.print(line, markup=False)
     return 0

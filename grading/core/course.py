@@ -82,6 +82,10 @@ class Course:
         return self.home / "grades.csv"
 
     @property
+    def class_page(self) -> Path:
+        return self.home / "class.html"
+
+    @property
     def put_aside(self) -> Path:
         """Where a table goes that has the name of our `grades` and other columns."""
         return self.home / "grades-before.csv"

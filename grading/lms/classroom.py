@@ -31,7 +31,7 @@ from grading.core.tasks import Lab, Task
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
 from grading.gpu_stage import stage
 from grading.gpu_stage.devices import Timer
-from grading.lms import archives, final, gradebook, intake, late, settings, tables
+from grading.lms import archives, class_page, final, gradebook, intake, late, settings, tables
 from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
@@ -225,6 +225,7 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
             rows.append({**refused, "student": student, "reason": texts.clean(reason)})
     tables.write_grades(course, {lab.name, *others}, rows)
     final.write(course, lab, result.table)
+    class_page.write(course, {lab.name: result.table, **result.others})
 
 
 def grade(

@@ -3,8 +3,8 @@
 What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in the
 gradebook, the row of `grades.csv`, requests for a regrade and the verdicts on them. All of it goes or none.
 Files that hold others' points, too, and can be made again go whole: a lab's own table, its exports and packed
-feedback, and what `nbgrader export` wrote. Of the table that was put aside, whose columns nobody here knows,
-the rows go that name the student, but for those that name another lab.
+feedback, the class's page, and what `nbgrader export` wrote. Of the table that was put aside, whose columns
+nobody here knows, the rows go that name the student, but for those that name another lab.
 """
 
 from __future__ import annotations
@@ -133,6 +133,7 @@ def forget(course: Course, gone: Sequence[Past]) -> None:
     _from_gradebook(course, pairs)
     if pairs:
         course.exported.unlink(missing_ok=True)
+        course.class_page.unlink(missing_ok=True)
     for lab in {lab for lab, _ in pairs}:
         for path in (*course.home.glob(f"grades-{lab}-*.csv"), course.home / f"grades-{lab}.csv"):
             path.unlink(missing_ok=True)
