@@ -201,7 +201,7 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None], roste
         tell(student)
     for name in gradebook.labs(course):  # a person's points, a due date, the rule or slip days have changed
         late.apply(course, name)
-        gradebook.update_feedback(course, name, fresh if name == lab.name else ())
+        result.notes += gradebook.update_feedback(course, name, fresh if name == lab.name else ())
     gradebook.introduce(course, {**result.people, **roster.students})
     _write_tables(course, result, roster)
     return len(fresh)

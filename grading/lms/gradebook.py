@@ -171,12 +171,14 @@ def _contents(course: Course, lab: str) -> dict[tuple[str, str], str]:
     }
 
 
-def update_feedback(course: Course, lab: str, fresh: Collection[str] = ()) -> None:
+def update_feedback(course: Course, lab: str, fresh: Collection[str] = ()) -> list[str]:
     """Make the pages again that do not tell what the gradebook says by now: points, comments, penalties.
 
     Each page ends with a digest of what it was made of. Those of `fresh` students were written just now.
+    Returns why pages could not be made, a line for each student.
     """
     writer: Writer | None = None
+    problems: dict[str, str] = {}
     ends = {whose: SIGNATURE.format(digest=digest) for whose, digest in _contents(course, lab).items()}
     pages = {
         (student, name): course.feedback / student / lab / f"{name}.html"
@@ -186,11 +188,17 @@ def update_feedback(course: Course, lab: str, fresh: Collection[str] = ()) -> No
     old = {whose[0] for whose, page in pages.items() if not _ends_with(page, ends[whose])}
     for student in sorted(old - set(fresh)):
         writer = writer or Writer(course, lab)
-        writer.feedback(student)
+        try:
+            writer.feedback(student)
+        except GradebookError:
+            raise
+        except GradingError as error:  # of this student's notebook: the others go on
+            problems[student] = f"the feedback of {student} in {lab} is not up to date: {error}"
     for whose, page in pages.items():
-        if whose[0] in old and page.is_file():
+        if whose[0] in old and whose[0] not in problems and page.is_file():
             with page.open("a", encoding="utf-8") as file:
                 file.write(ends[whose])
+    return list(problems.values())
 
 
 def _ends_with(page: Path, text: str) -> bool:

@@ -235,6 +235,25 @@ def test_feedback_says_what_a_person_decided_as_soon_as_the_lab_is_graded_again(
     assert "Think of the banks." in pages["bob"].read_text()
 
 
+def test_one_notebook_of_which_no_page_can_be_made_is_named_and_stops_nobody(
+    school: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = school.course
+    for student in ("ann", "bob"):
+        school.hand_in(student)
+    other = course.autograded / "ann" / LAB / f"{LAB}.ipynb"
+    grade(course, school.folder)
+    for student in ("ann", "bob"):
+        give(course, student, 2.0)
+    shutil.rmtree(school.folder / "ann")  # this run is about Bob alone
+    other.write_text("{")
+    assert grade(course, school.folder, "--feedback", "mail", "--provisional") == 1  # nobody has an address
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"note: the feedback of ann in {LAB} is not up to date: nbgrader refused ann:" in said
+    assert "(Score: 13.0 / 13.0)" in (course.feedback / "bob" / LAB / PAGE).read_text()
+    assert rows(course)["ann"]["total"] == "13.0"
+
+
 def test_a_file_that_a_student_sends_alone_later_goes_back_under_its_new_name(
     school: Class, tmp_path: Path
 ) -> None:
