@@ -2,7 +2,7 @@
 
 What a notebook uses, all loaded when first asked for:
 `start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `sass`, `modelled`,
-`trace`, and the modules
+`trace`, `appeal`, and the modules
 `course`, `cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .analysis.sanitizer.sanitize import sanitize
     from .analysis.tracer.trace import trace
     from .app import course
+    from .app.appeal import appeal
     from .checks.face import check, hint, predict, show
     from .checks.need import need
     from .checks.predictions import recap
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _MODULES = ("course", "cuda", "cupy", "cupyx", "hardware", "plot", "profile", "triton")
 _FUNCTIONS = {
+    "appeal": "app.appeal",
     "check": "checks.face",
     "hint": "checks.face",
     "modelled": "analysis.machine.modelled",
@@ -47,6 +49,7 @@ _FUNCTIONS = {
 }
 
 __all__ = [
+    "appeal",
     "check",
     "course",
     "cuda",

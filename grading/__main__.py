@@ -81,14 +81,20 @@ def _show_proofs(course: Course, lab: str) -> bool:
 def own_course(options: argparse.Namespace, course: Course) -> int:
     """Make a repository for learners, or bring it up to date."""
     from grading.authoring import own_course as own_course_module
+    from grading.authoring import schedule
 
-    made = own_course_module.make(course, options.folder, options.name, options.repository)
-    console.print(f"{made.folder}: {made.labs} labs for {clean(made.cohort.name)}", markup=False)
+    labs = schedule.named(course, options.labs) if options.labs is not None else ()
+    made = own_course_module.make(course, options.folder, options.name, options.repository, labs)
+    console.print(
+        f"{made.folder}: {made.labs} lab{'s' * (made.labs != 1)} for {clean(made.cohort.name)}", markup=False
+    )
     changes = f"{made.written} files written" if made.written else "already up to date"
     removed = f", {made.removed} taken away" if made.removed else ""
     console.print(f"{changes}{removed} · {made.git}", markup=False)
     where = made.address.repository or "nowhere, so no notebook has links to Colab, Kaggle or Binder"
     console.print(f"public address: {where}", markup=False)
+    for note in made.notes:
+        console.print(f"note: {note}", markup=False)
     console.print("no solutions, wrong submissions, judge's cases or history are in it", markup=False)
     return 0
 
@@ -96,7 +102,7 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
 def grade(options: argparse.Namespace, course: Course) -> int:
     """Grade a folder or zip of submissions into the gradebook."""
     from grading.core.sandbox import Limits
-    from grading.lms import classroom, exports, screen
+    from grading.lms import classroom, exports, handback, screen, todo
 
     began = time.monotonic()
     limits = Limits.of(options.limit)
@@ -125,7 +131,17 @@ def grade(options: argparse.Namespace, course: Course) -> int:
         console.print(f"wrote {path}", markup=False)
         for line in exports.left_out(layout, result.table, options.provisional):
             console.print(f"    {line}", markup=False)
-    console.print(f"wrote {course.grades} · feedback in {course.feedback}", markup=False)
+    for way in dict.fromkeys(options.feedback):
+        packed, told = handback.write(course, result.lab, way, result.table, options.provisional)
+        if packed:
+            console.print(f"wrote {packed}", markup=False)
+        for line in told:
+            console.print(f"    {line}", markup=False)
+    console.print(
+        f"wrote {course.grades} · {course.class_page} · feedback in {course.feedback}", markup=False
+    )
+    for line in todo.left(course, result, options.export, options.feedback):
+        console.print(line, markup=False)
     return 0
 
 
@@ -314,6 +330,10 @@ def parser() -> argparse.ArgumentParser:
         "--repository", metavar="URL", help="its public address, https://github.com/OWNER/NAME, for links "
         "that open notebooks on Colab, Kaggle and Binder; '' for none (default: as it was)",
     )  # fmt: skip
+    command.add_argument(
+        "--labs", metavar="03,04", help="add these, whatever the dates are; those that the folder has stay "
+        "(default: those that [release] in course.toml has released by now; without dates, all)",
+    )  # fmt: skip
     command.set_defaults(run=own_course)
     command = commands.add_parser(
         "grade", help="a folder or zip of submissions → verdicts, gradebook, feedback, grades.csv"
@@ -333,8 +353,13 @@ def parser() -> argparse.ArgumentParser:
         help="also write the grades in the columns that Canvas or Moodle reads; may be given twice",
     )  # fmt: skip
     command.add_argument(
-        "--provisional", action="store_true", help="export grades that are not final, too (default: leave "
-        "them empty, so that the LMS keeps what it has)",
+        "--feedback", action="append", default=[], choices=("moodle", "canvas", "mail"),
+        help="also pack the feedback: a zip that Moodle or Canvas takes, or a letter for each student; "
+        "may be given several times",
+    )  # fmt: skip
+    command.add_argument(
+        "--provisional", action="store_true", help="export grades that are not final, too, and pack their "
+        "feedback (default: leave them empty, so that the LMS keeps what it has)",
     )  # fmt: skip
     command.add_argument(
         "--title", default="", help="what that LMS calls the assignment (default: the lab's name)"

@@ -25,6 +25,14 @@ class WrongCommandLine(Exception):
     """What was typed makes no sense; the text is one line that helps."""
 
 
+class _Help(argparse.HelpFormatter):
+    """Lists the commands without a line above them that says COMMAND, so that the help fits a screen."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        return text.partition("\n")[2] if isinstance(action, argparse._SubParsersAction) else text
+
+
 class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong, without the usage."""
 
@@ -144,6 +152,17 @@ def _hint(options: argparse.Namespace, rest: list[str]) -> int:
     try:
         _show(hint(options.exercise))
     except UnknownExercise as error:
+        raise WrongCommandLine(str(error)) from None
+    return 0
+
+
+def _appeal(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab.app.appeal import CannotAppeal, appeal
+    from gpulab.checks.registry import UnknownExercise
+
+    try:
+        _show(appeal(options.about, " ".join(options.why), options.who))
+    except (CannotAppeal, UnknownExercise) as error:
         raise WrongCommandLine(str(error)) from None
     return 0
 
@@ -276,6 +295,15 @@ COMMANDS: dict[str, Command] = {
         _hint,
         (("exercise", {"metavar": "EXERCISE", "help": "such as memory.transpose"}),),
     ),
+    "appeal": Command(
+        "ask for a second look at a grade: writes a file to hand in",
+        _appeal,
+        (
+            ("about", {"metavar": "EXERCISE", "help": "such as memory.transpose, or a lab's number"}),
+            ("why", {"nargs": "+", "metavar": "WHY", "help": "what was judged wrongly, in quotation marks"}),
+            ("--as", {"metavar": "ID", "dest": "who", "default": "", "help": "as your course knows you"}),
+        ),
+    ),
     "progress": Command(
         "what you have done, in all labs or exercise by exercise in one",
         _progress,
@@ -329,7 +357,7 @@ COMMANDS: dict[str, Command] = {
 def _parser(each: Callable[[argparse.Action], None] = lambda argument: None) -> _Parser:
     """The command line; `each` sees every argument of every command."""
     about = f"A course on GPU acceleration that needs no GPU. {EXIT_CODES}"
-    parser = _Parser(prog="gpulab", description=about)
+    parser = _Parser(prog="gpulab", description=about, formatter_class=_Help)
     parser.add_argument("--version", action="version", version=f"gpulab {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():

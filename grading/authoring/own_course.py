@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import nbformat
@@ -21,11 +22,13 @@ from gpulab.app.course import address
 from gpulab.app.course.address import Address
 from gpulab.checks import cohort, registry
 from gpulab.checks.cohort import Cohort
+from grading.authoring import schedule
 from grading.authoring.release import notebook_text, released_files, released_pages
 from grading.core import environment
 from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.core.notebooks import questions
+from grading.lms import settings
 
 TEMPLATES = Path(__file__).with_name("learners")
 AS_IT_IS = (
@@ -63,22 +66,35 @@ class Made:
     written: int  # files that are new or changed
     removed: int
     git: str
+    notes: tuple[str, ...] = ()  # what a person should know of the dates
 
 
-def make(course: Course, folder: Path, name: str = "", repository: str | None = None) -> Made:
+def make(
+    course: Course,
+    folder: Path,
+    name: str = "",
+    repository: str | None = None,
+    labs: Collection[str] = (),
+    now: datetime | None = None,
+) -> Made:
     """Make the repository of a class in `folder`, or bring it up to date.
 
     The class is called as the folder is unless `name` says otherwise, and has the same seed every time.
-    `repository` is where it will lie in public, "" for nowhere; None keeps what the folder has.
-    Raises GradingError where the folder holds something else, another class, or belongs to this repository.
+    `repository` is where it will lie in public, "" for nowhere; None keeps what the folder has. `labs` are
+    whole names; without any it goes by the dates in `course.toml`, and without dates all labs are there. A
+    lab that the folder has stays. `now` is in UTC, without saying so.
+    Raises GradingError where the folder holds something else, another class, or belongs to this repository,
+    for labs that there are not, and for a `course.toml` that makes no sense.
     """
     folder = folder.resolve()
     name = name.strip() or folder.name
     _refuse(course, folder, name)
+    dates = settings.read(course)
+    out, notes = schedule.choose(course, dates, folder, labs, now or datetime.now(UTC).replace(tzinfo=None))
     secret = environment.secret(course)
     chosen = Cohort(name, environment.seed(secret, "cohort", name, "") % 2**32)
     where = _address(folder, repository)
-    wanted = files(course, chosen, where)
+    wanted = files(course, chosen, where, out, schedule.table(dates, out))
     written = 0
     for path, content in wanted.items():
         target = folder / path
@@ -89,8 +105,8 @@ def make(course: Course, folder: Path, name: str = "", repository: str | None = 
         if (source := course.root / path).is_file() and os.access(source, os.X_OK):
             target.chmod(0o755)
     removed = _remove_old(folder, wanted)
-    labs = len({path.split("/")[1] for path in wanted if re.match(r"labs/\d", path)})
-    return Made(folder, chosen, labs, where, written, removed, _commit(folder, list(wanted), name))
+    git = _commit(folder, list(wanted), name)
+    return Made(folder, chosen, len(out), where, written, removed, git, tuple(notes))
 
 
 def _refuse(course: Course, folder: Path, name: str) -> None:
@@ -121,20 +137,23 @@ def _address(folder: Path, repository: str | None) -> Address:
         raise GradingError(str(error)) from None
 
 
-def files(course: Course, chosen: Cohort, where: Address) -> dict[str, bytes]:
-    """All files of the learners' repository, by path."""
+def files(
+    course: Course, chosen: Cohort, where: Address, labs: Sequence[str], dates: str = ""
+) -> dict[str, bytes]:
+    """All files of the learners' repository, by path; `dates` are Markdown for its README."""
     found = {
         path.relative_to(course.root).as_posix(): path.read_bytes() for path in _as_they_are(course.root)
     }
-    for lab in course.lab_names():
+    for lab in labs:
         for path, content in released_files(course, lab, where).items():
             found[f"labs/{lab}/{path}"] = _of_cohort(content, chosen) if path.endswith(".ipynb") else content
     for page, content in released_pages(course, where):
-        found[f"labs/{page.name}"] = content
+        found[f"labs/{page.name}"] = schedule.without_links(content.decode(), labs).encode()
     said = json.dumps({"name": chosen.name, "seed": chosen.seed}, ensure_ascii=False) + "\n"
     found[COHORT] = said.encode()
     found[ADDRESS] = ADDRESS_TEXT.format(where=where).encode()
-    found["README.md"] = readme(course.root, chosen.name, where).encode()
+    text = readme(course.root, chosen.name, where, dates)
+    found["README.md"] = schedule.without_links(text, labs).encode()
     found[".gitignore"] = (TEMPLATES / "gitignore").read_bytes()
     found["Makefile"] = makefile((course.root / "Makefile").read_text(encoding="utf-8")).encode()
     found["pyproject.toml"] = pyproject((course.root / "pyproject.toml").read_text(encoding="utf-8")).encode()
@@ -168,7 +187,7 @@ def _of_cohort(notebook: bytes, chosen: Cohort) -> bytes:
     return notebook_text(read).encode()
 
 
-def readme(root: Path, name: str, where: Address) -> str:
+def readme(root: Path, name: str, where: Address, dates: str = "") -> str:
     """The learners' README: ours where it shows the course, without what others need."""
     ours = (root / "README.md").read_text(encoding="utf-8")
     parts = re.split(r"^## (.+)\n", ours, flags=re.M)
@@ -176,7 +195,7 @@ def readme(root: Path, name: str, where: Address) -> str:
     text = (TEMPLATES / "README.md").read_text(encoding="utf-8").replace("{class}", name)
     text = text.replace("{one click}", ONE_CLICK.format(where=where) if where else "")
     labs = [line for line in sections["The labs"].splitlines() if line.startswith("|")]
-    sections["The labs"] = "\n" + "\n".join(labs) + "\n\n"
+    sections["The labs"] = "\n" + "\n".join(labs) + "\n\n" + dates
     return re.sub(r"^\{(.+)\}\n", lambda found: sections[found[1]], text, flags=re.M)
 
 

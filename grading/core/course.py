@@ -98,6 +98,10 @@ class Course:
         return self.home / "grades.csv"
 
     @property
+    def class_page(self) -> Path:
+        return self.home / "class.html"
+
+    @property
     def put_aside(self) -> Path:
         """Where a table goes that has the name of our `grades` and other columns."""
         return self.home / "grades-before.csv"
@@ -114,6 +118,11 @@ class Course:
     @property
     def roster(self) -> Path:
         return self.home / "roster.csv"
+
+    @property
+    def senders(self) -> Path:
+        """What an LMS called each student's file or folder."""
+        return self.home / "senders"
 
     @property
     def regrades(self) -> Path:

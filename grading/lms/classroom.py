@@ -30,7 +30,7 @@ from grading.core.notebooks import Question, questions, read_released, read_subm
 from grading.core.sandbox import Limits
 from grading.core.tasks import Lab, Task
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
-from grading.lms import archives, final, gradebook, intake, late, settings, tables
+from grading.lms import archives, class_page, final, gradebook, intake, late, settings, tables
 from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
@@ -52,6 +52,7 @@ class ClassResult:
     refused: dict[str, str] = field(default_factory=dict)
     people: dict[str, Student] = field(default_factory=dict)  # by id
     table: list[Final] = field(default_factory=list)  # of everybody, whoever was in this run
+    others: dict[str, list[Final]] = field(default_factory=dict)  # the same of the other labs, by name
     notes: list[str] = field(default_factory=list)  # what a person should know, a line each
     seconds: float = 0.0
 
@@ -173,7 +174,8 @@ def interruptible() -> Iterator[None]:
 
 def save(course: Course, result: ClassResult, tell: Callable[[str], None], roster: Roster = NOBODY) -> int:
     """Fill the gradebook, the feedback and the tables; says how many students were new or changed."""
-    lab, written = result.lab, 0
+    lab = result.lab
+    fresh: set[str] = set()  # whose feedback was written just now
     gradebook.register(course, lab.name, lab.notebooks)
     known = defaultdict(list)
     for cell in gradebook.held(course, lab.name):
@@ -197,14 +199,14 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None], roste
                 raise
             except GradingError as error:  # of this student's notebook: the others go on
                 result.refused[student] = str(error)
-            written += 1
+            fresh.add(student)
         tell(student)
-    for student in late.apply(course, lab.name):  # a person's points, a due date or the rule have changed
-        writer = writer or gradebook.Writer(course, lab.name)
-        writer.feedback(student)
+    for name in gradebook.labs(course):  # a person's points, a due date, the rule or slip days have changed
+        late.apply(course, name)
+        result.notes += gradebook.update_feedback(course, name, fresh if name == lab.name else ())
     gradebook.introduce(course, {**result.people, **roster.students})
     _write_tables(course, result, roster)
-    return written
+    return len(fresh)
 
 
 def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
@@ -215,7 +217,8 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
         for each in final.table(course, lab.name, roster, result.people)
     ]
     others = [name for name in gradebook.labs(course) if name != lab.name]
-    for grades in (result.table, *(final.table(course, name, roster) for name in others)):
+    result.others = {name: final.table(course, name, roster) for name in others}
+    for grades in (result.table, *result.others.values()):
         rows += [each.row() for each in grades]
     refused = {"lab": lab.name, "state": final.REFUSED}
     known = {each.who.id for each in result.table}
@@ -224,6 +227,7 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
             rows.append({**refused, "student": student, "reason": texts.clean(reason)})
     tables.write_grades(course, {lab.name, *others}, rows)
     final.write(course, lab, result.table)
+    class_page.write(course, {lab.name: result.table, **result.others})
 
 
 def grade(

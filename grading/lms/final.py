@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
+from nbgrader.api import Gradebook
+
 from grading.core import texts
 from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.core.verdicts import NotebookVerdict, Store, write_whole
-from grading.lms import gradebook
+from grading.lms import gradebook, late, submissions
 from grading.lms.roster import Roster, Student
 from grading.lms.tables import as_csv
 
@@ -39,6 +41,8 @@ class Final:
     waiting: tuple[tuple[str, str], ...] = ()  # the same
     reason: str = ""
     refused: str = ""
+    why: str = ""  # of being late or not, of an extension, of slip days
+    sent_as: str = ""  # what Canvas or Moodle called the file or folder that was handed in
 
     @property
     def points(self) -> float:
@@ -85,7 +89,13 @@ class Final:
         if not self.cells:
             return words
         by_hand = "" if self.by_hand is None else self.by_hand
-        return words | {"points": self.points, "by_hand": by_hand, "late": self.late, "total": self.total}
+        return words | {
+            "points": self.points,
+            "by_hand": by_hand,
+            "late": self.late,
+            "why": texts.clean(self.why),
+            "total": self.total,
+        }
 
 
 def reasons(
@@ -119,17 +129,45 @@ def table(
         said = {what: value for what, value in vars(who).items() if value}
         known[student] = replace(known.get(student, who), **said)
     store, found = Store(course.verdicts), {}
+    with gradebook.writable(course), Gradebook(course.db_url) as book:
+        charges = late.of_everybody(course, book)
     for student, group in groupby(gradebook.held(course, lab), key=lambda cell: cell.student):
         cells = {(cell.notebook, cell.cell): cell for cell in group}
         waiting = tuple(place for place, cell in cells.items() if cell.waits)
         asked = {notebook: store.get(student, lab, notebook) for notebook, _ in waiting}
         why = reasons({notebook: verdict for notebook, verdict in asked.items() if verdict}, waiting)
         of = round(sum(cell.of for cell in cells.values()), 2)
-        found[student] = Final(known.get(student, Student(student)), lab, of, cells, waiting, why)
+        told = charges.get((student, lab), late.Charge()).why
+        called = submissions.sent_as(course, lab, student)
+        who = _numbered(known.get(student, Student(student)), called)
+        found[student] = Final(who, lab, of, cells, waiting, why, sent_as=called, why=told)
     of = max((each.of for each in found.values()), default=0.0)
     for student, who in roster.students.items():
         found.setdefault(student, Final(who, lab, of))
     return [found[student] for student in sorted(found)]
+
+
+def _numbered(who: Student, sent_as: str) -> Student:
+    """A student with the numbers that an LMS wrote into the name of the file or folder.
+
+    Moodle's number is another one in each assignment: that of the hand-in counts, whatever a roster says.
+    """
+    if match := submissions.MOODLE.fullmatch(sent_as):
+        return replace(who, moodle=match["key"])
+    match = submissions.CANVAS.fullmatch(sent_as)
+    return replace(who, canvas=match["key"]) if match and match["key"].isdigit() and not who.canvas else who
+
+
+def exercises(lab: Lab) -> dict[tuple[str, str], str]:
+    """What each graded cell is called, by notebook and grade id: its exercise, or its grade id."""
+    asked = {(name, q.cell): q.exercise for name, questions in lab.questions.items() for q in questions}
+    cells = (
+        (name, cell.metadata.nbgrader.grade_id)
+        for name, notebook in lab.notebooks.items()
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+    )
+    return {place: asked.get(place, place[1]) for place in cells}
 
 
 def standing(rows: Iterable[Final]) -> str:
@@ -146,21 +184,13 @@ def write(course: Course, lab: Lab, rows: Iterable[Final]) -> Path:
 
     What nobody has given points to yet is empty there.
     """
-    exercises = {(name, q.cell): q.exercise for name, asked in lab.questions.items() for q in asked}
-    columns = {
-        (name, cell.metadata.nbgrader.grade_id): exercises.get(
-            (name, cell.metadata.nbgrader.grade_id), cell.metadata.nbgrader.grade_id
-        )
-        for name, notebook in lab.notebooks.items()
-        for cell in notebook.cells
-        if cell.metadata.get("nbgrader", {}).get("grade")
-    }
+    columns = exercises(lab)
     written = []
     for each in rows:
         given = {p: c.points for p, c in each.cells.items() if c.auto is not None or c.manual is not None}
         written.append(each.row() | {columns[place]: given[place] for place in columns.keys() & given.keys()})
     path = course.grades.with_name(f"grades-{lab.name}.csv")
-    ends = ("points", "by_hand", "late", "total", "of", "state", "reason")
+    ends = ("points", "by_hand", "late", "why", "total", "of", "state", "reason")
     fields = ("student", "name", *columns.values(), *ends)
     write_whole(path, as_csv(fields, written))
     return path

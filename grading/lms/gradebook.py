@@ -6,6 +6,7 @@ nbgrader's own converters do it; no learner's line runs here. Not for threads: n
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import logging
 import os
@@ -13,7 +14,7 @@ import re
 import shutil
 import sysconfig
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +24,16 @@ from nbconvert.exporters import NotebookExporter
 from nbconvert.writers import FilesWriter
 from nbformat import NotebookNode
 from nbgrader import api as nbgrader
-from nbgrader.api import Grade, Gradebook, GradeCell, MissingEntry, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import (
+    BaseCell,
+    Comment,
+    Grade,
+    Gradebook,
+    GradeCell,
+    MissingEntry,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
@@ -134,6 +144,72 @@ class Held:
         """What counts, as nbgrader counts it."""
         given = self.auto if self.manual is None else self.manual
         return 0.0 if given is None else given + (self.extra or 0.0)
+
+
+SIGNATURE = "\n<!-- made of {digest} -->\n"
+
+
+def _contents(course: Course, lab: str) -> dict[tuple[str, str], str]:
+    """What feedback tells of a notebook from the gradebook, as a digest, by student and notebook."""
+    said: dict[tuple[str, str], list[str]] = {}
+    comments = (
+        select(SubmittedAssignment.student_id, nbgrader.Notebook.name, BaseCell.name, Comment.comment)
+        .select_from(Comment)
+        .join(BaseCell, Comment.cell_id == BaseCell.id)
+        .join(SubmittedNotebook, Comment.notebook_id == SubmittedNotebook.id)
+        .join(nbgrader.Notebook, SubmittedNotebook.notebook_id == nbgrader.Notebook.id)
+        .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(nbgrader.Assignment, SubmittedAssignment.assignment_id == nbgrader.Assignment.id)
+        .where(nbgrader.Assignment.name == lab)
+    )
+    for cell in held(course, lab):
+        said.setdefault((cell.student, cell.notebook), []).append(repr(cell))
+    with writable(course), Gradebook(course.db_url) as book:
+        for student, notebook, *comment in book.db.execute(comments):
+            said.setdefault((student, notebook), []).append(repr(comment))
+    return {
+        whose: hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
+        for whose, parts in said.items()
+    }
+
+
+def update_feedback(course: Course, lab: str, fresh: Collection[str] = ()) -> list[str]:
+    """Make the pages again that do not tell what the gradebook says by now: points, comments, penalties.
+
+    Each page ends with a digest of what it was made of. Those of `fresh` students were written just now.
+    Returns why pages could not be made, a line for each student.
+    """
+    writer: Writer | None = None
+    problems: dict[str, str] = {}
+    ends = {whose: SIGNATURE.format(digest=digest) for whose, digest in _contents(course, lab).items()}
+    pages = {
+        (student, name): course.feedback / student / lab / f"{name}.html"
+        for student, name in ends
+        if (course.autograded / student / lab / f"{name}.ipynb").is_file()
+    }
+    old = {whose[0] for whose, page in pages.items() if not _ends_with(page, ends[whose])}
+    for student in sorted(old - set(fresh)):
+        writer = writer or Writer(course, lab)
+        try:
+            writer.feedback(student)
+        except GradebookError:
+            raise
+        except GradingError as error:  # of this student's notebook: the others go on
+            problems[student] = f"the feedback of {student} in {lab} is not up to date: {error}"
+    for whose, page in pages.items():
+        if whose[0] in old and whose[0] not in problems and page.is_file():
+            with page.open("a", encoding="utf-8") as file:
+                file.write(ends[whose])
+    return list(problems.values())
+
+
+def _ends_with(page: Path, text: str) -> bool:
+    try:
+        with page.open("rb") as file:
+            file.seek(-len(text), os.SEEK_END)
+            return file.read() == text.encode()
+    except OSError:
+        return False
 
 
 def held(course: Course, lab: str) -> list[Held]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.lms import late, settings
 from grading.lms.roster import Roster
-from grading.lms.submissions import Submission, find_submissions
+from grading.lms.submissions import Submission, find_submissions, remember_sender
 
 
 def collect(
@@ -39,6 +39,7 @@ def collect(
                 continue
             replaced = submission.folder != place and _copy(submission, place)
             timed = _time(submission, place, known)
+            remember_sender(course, lab.name, submission)
             if replaced:
                 (again if timed or not (place / late.STAMP).exists() else untimed).append(submission.student)
             odd = {name: path for name, path in submission.notebooks.items() if not _regular(path)}
@@ -106,12 +107,20 @@ def _doubts_of_time(
             "Write 2027-01-17 22:10"
         )
     everybody = {*roster.students, *here}
-    extended = known.extra.get(lab, {})
-    if strangers := [w for w in extended if w not in everybody and not (course.submitted / w / lab).is_dir()]:
-        yield (
-            f"nobody has this id, so nobody gets its later due date: {texts.some(strangers)}. "
-            f"Mend [extra.{lab}] in {course.settings.name}"
-        )
+    tables: dict[str, Collection[str]] = {
+        "extension": known.extensions,
+        f"extra.{lab}": known.extra.get(lab, {}),
+        f"waive.{lab}": known.waived.get(lab, {}),
+    }
+    for table, ids in tables.items():
+        places = (course.submitted / who for who in ids)
+        if strangers := [
+            place.name for place in places if place.name not in everybody and not place.is_dir()
+        ]:
+            yield (
+                f"nobody has this id, so nobody gets what [{table}] gives it: {texts.some(strangers)}. "
+                f"Mend it in {course.settings.name}"
+            )
 
 
 def _unreadable(submission: Submission, known: settings.Settings) -> bool:

@@ -1,22 +1,28 @@
 """Points taken off for being late, by the rule in `course.toml`. nbgrader's gradebook keeps them as its own.
 
 When something was handed in is what `timestamp.txt` beside it says: nbgrader's exchange writes it, and for
-Moodle the class's worksheet has the time. Nothing is taken off what has no time.
+Moodle the class's worksheet has the time. Nothing is taken off what has no time. nbgrader's own plugin for
+this sees one notebook's points and seconds, so it can know neither slip days nor a student's other labs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import UTC, datetime, tzinfo
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.utils import parse_utc
+from sqlalchemy import select
 
 from grading.core.course import Course
 from grading.lms import settings
+from grading.lms.settings import Settings
 
 STAMP = "timestamp.txt"
+DAY = timedelta(days=1)
 # How Moodle's worksheet writes times: strftimedaydatetime of lang/en/langconfig.php, or with 24 hours.
 MOODLE_TIMES = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M")
 
@@ -56,38 +62,108 @@ def moment(text: str, zone: tzinfo | None = None) -> datetime | None:
     return None
 
 
-def apply(course: Course, lab: str, students: Collection[str] | None = None) -> dict[str, float]:
+@dataclass(frozen=True)
+class Charge:
+    """What being late costs one student in one lab: a share of the points earned, slip days, and why."""
+
+    share: float = 0.0
+    slip: int = 0
+    why: str = ""
+
+
+Charges = dict[tuple[str, str], Charge]  # by student and lab
+
+
+def charges(known: Settings, student: str, handed_in: Mapping[str, datetime]) -> dict[str, Charge]:
+    """The charge of each lab that a student handed in, from the times in UTC.
+
+    Labs have slip days in the order in which they were due for everybody. A slip day moves a due date by a
+    day; no more are taken than make a hand-in be on time, and none where a lab is waived.
+    """
+    left = known.slip.days if known.slip and known.late else 0
+    found = {}
+    for lab in sorted(handed_in, key=lambda lab: (known.due.get(lab, datetime.max), lab)):
+        found[lab] = charge = _charge(known, student, lab, handed_in[lab], left)
+        left -= charge.slip
+    return found
+
+
+def _charge(known: Settings, student: str, lab: str, when: datetime, left: int) -> Charge:
+    if (due := known.due_of(lab, student)) is None:
+        return Charge()
+    by, told = when - due[0], [due[1]] if due[1] else []
+    rule, reason = known.late, known.waived.get(lab, {}).get(student)
+    if by > timedelta(0):
+        told.append(f"late by {_span(by)}")
+    if reason is not None:
+        return Charge(why="; ".join([*told, f"waived: {reason}"]))
+    if rule is None or by <= rule.grace:
+        return Charge(why="; ".join(told))
+    needed = math.ceil((by - rule.grace) / DAY)
+    slip = min(needed, left, known.slip.per_lab) if known.slip else 0
+    share = rule.share(by - slip * DAY)
+    if slip:
+        told.append(f"{slip} slip day{'s' * (slip != 1)}, {left - slip} left")
+    if share:
+        told.append(f"{100 * share:g} % off")
+    return Charge(share, slip, "; ".join(told))
+
+
+def _span(time: timedelta) -> str:
+    """``1 day 3 h``, or minutes where it is less than an hour; what has begun counts."""
+    minutes = math.ceil(time / timedelta(minutes=1))
+    if minutes < 60:
+        return f"{minutes} min"
+    days, hours = divmod(math.ceil(minutes / 60), 24)
+    parts = [f"{days} day{'s' * (days != 1)}"] * bool(days) + [f"{hours} h"] * bool(hours)
+    return " ".join(parts)
+
+
+def of_everybody(course: Course, book: Gradebook, students: Collection[str] | None = None) -> Charges:
+    """All charges by student and lab, from the times in the gradebook; of `students`, or of everybody."""
+    known = settings.read(course)
+    times = (
+        select(SubmittedAssignment.student_id, Assignment.name, SubmittedAssignment.timestamp)
+        .join(Assignment, SubmittedAssignment.assignment_id == Assignment.id)
+        .where(SubmittedAssignment.timestamp.is_not(None))
+    )
+    if students is not None:
+        times = times.where(SubmittedAssignment.student_id.in_(students))
+    handed_in: dict[str, dict[str, datetime]] = {}
+    for student, lab, when in book.db.execute(times):
+        handed_in.setdefault(student, {})[lab] = when
+    return {
+        (student, lab): charge
+        for student, labs in handed_in.items()
+        for lab, charge in charges(known, student, labs).items()
+    }
+
+
+def apply(course: Course, lab: str, students: Collection[str] | None = None) -> None:
     """Bring due dates, times and penalties of a lab in the gradebook up to the rule.
 
-    Of `students`, or of everybody. Returns those whose penalty changed, with the points taken off now.
-    Without a rule, or a due date of this lab, nothing is taken off, and what was is given back.
+    Of `students`, or of everybody. Without a rule, or a due date of this lab, nothing is taken off, and what
+    was is given back.
     """
     known = settings.read(course)
-    due, changed = known.due.get(lab), {}
     with Gradebook(course.db_url) as book:
         try:
             assignment = book.find_assignment(lab)
         except MissingEntry:
-            return {}
-        if due:
-            assignment.duedate = due
-        for submitted in assignment.submissions:
-            name = submitted.student_id
-            if students is not None and name not in students:
-                continue
-            if when := handed_in_at(course.submitted / name / lab / STAMP):
+            return
+        if lab in known.due:
+            assignment.duedate = known.due[lab]
+        chosen = [s for s in assignment.submissions if students is None or s.student_id in students]
+        for submitted in chosen:
+            if when := handed_in_at(course.submitted / submitted.student_id / lab / STAMP):
                 submitted.timestamp = when
-            later = known.extra.get(lab, {}).get(name)
-            submitted.extension = later - due if later and due else None
-            share = 0.0
-            if due and known.late and submitted.timestamp:
-                share = known.late.share(submitted.timestamp - (later or due))
-            before = after = 0.0
+        book.db.flush()
+        found = of_everybody(course, book, students)
+        for submitted in chosen:
+            due = known.due_of(lab, submitted.student_id)
+            later = due[0] - known.due[lab] if due else None
+            submitted.extension = later or None
+            share = found.get((submitted.student_id, lab), Charge()).share
             for notebook in submitted.notebooks:
-                before += notebook.late_submission_penalty or 0.0
                 notebook.late_submission_penalty = round(share * notebook.score, 2)
-                after += notebook.late_submission_penalty
-            if abs(after - before) > 0.005:
-                changed[name] = round(after, 2)
         book.db.commit()
-    return changed

@@ -5,8 +5,9 @@
     exercise = "memory.copy"        # without it, all of the lab
     why = "At 31 elements my kernel writes all of them: see line 4."
 
-Nothing changes hereby. A new verdict that differs is for everybody: `grade` gives it to the class. Where it
-is the same, a person decides, and gives points in formgrader. What was found stands beside it, as JSON.
+`gpulab appeal` writes such a file for a student. Nothing changes hereby. A new verdict that differs is for
+everybody: `grade` gives it to the class. Where it is the same, a person decides, and gives points in
+formgrader. What was found stands beside it, as JSON.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _words(verdict: ExerciseVerdict) -> str:
 
 
 def requests(course: Course, folder: Path) -> tuple[list[Request], list[str]]:
-    """All requests of a folder, in order, and what is wrong with each file that is none.
+    """All requests in and below a folder, in order, and what is wrong with each file that is none.
 
     Raises GradingError where there is no folder.
     """
@@ -90,7 +91,7 @@ def requests(course: Course, folder: Path) -> tuple[list[Request], list[str]]:
         raise GradingError(f"no folder {folder}: put the students' requests into one, a .toml each")
     found: list[Request] = []
     problems: list[str] = []
-    for path in sorted(folder.glob("*.toml")):
+    for path in sorted(folder.rglob("*.toml")):  # an LMS makes a folder for each student
         try:
             found.append(request(course, path))
         except GradingError as error:

@@ -3,9 +3,10 @@
 What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in every
 gradebook that the class was graded into, the row of `grades.csv`, requests for a regrade and the verdicts on
 them. All of it goes or none: gradebooks first, which may not answer, and what was handed in last, because
-its dates say that it is old. Tables that hold others' points, too, and can be made again go whole: a lab's
-own table, its exports for an LMS, and what `nbgrader export` wrote. Of the table that was put aside, whose
-columns nobody here knows, the rows go that name the student, but for those that name another lab.
+its dates say that it is old. Files that hold others' points, too, and can be made again go whole: a lab's own
+table, its exports and packed feedback for an LMS, the page about the class, and what `nbgrader export` wrote.
+Of the table that was put aside, whose columns nobody here knows, the rows go that name the student, but for
+those that name another lab.
 """
 
 from __future__ import annotations
@@ -137,9 +138,9 @@ def _handed_in(course: Course, labs: Iterable[str]) -> Mapping[tuple[str, str], 
     return found
 
 
-def _stores(course: Course) -> tuple[Path, Path]:
-    """The class's verdicts, and those on requests for a regrade."""
-    return course.verdicts, course.regrades / "verdicts"
+def _stores(course: Course) -> tuple[Path, ...]:
+    """The class's verdicts, those on requests for a regrade, and what an LMS called the files."""
+    return course.verdicts, course.regrades / "verdicts", course.senders
 
 
 def _whose(verdict: Path) -> str:
@@ -180,9 +181,12 @@ def forget(course: Course, gone: Sequence[Past], books: Sequence[Course] | None 
     _from_put_aside(course, pairs, books)
     if pairs:
         course.exported.unlink(missing_ok=True)
+        course.class_page.unlink(missing_ok=True)
     for lab in {lab for lab, _ in pairs}:
         for path in (*course.home.glob(f"grades-{lab}-*.csv"), course.home / f"grades-{lab}.csv"):
             path.unlink(missing_ok=True)
+        for path in course.home.glob(f"feedback-{lab}-*"):
+            _delete(course, path)
     if pairs:
         for path in course.home.glob(".grades*.csv-*"):  # a run was killed while it wrote
             path.unlink()

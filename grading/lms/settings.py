@@ -1,6 +1,9 @@
-"""`course.toml` beside the gradebook: due dates, the rule for late submissions, how long data is kept.
+"""`course.toml` beside the gradebook: dates, the rule for late submissions, how long data is kept.
 
 timezone = "Europe/Berlin"      # of times without an offset
+
+[release]                       # when learners get a lab: `python -m grading course`
+04_memory_hierarchy = 2027-01-08T08:00:00
 
 [due]
 04_memory_hierarchy = 2027-01-15T23:59:00
@@ -12,6 +15,18 @@ ada = 2027-01-18T23:59:00
 per_day = 10                    # percent of the points earned, for each day begun
 most = 50                       # percent: no more is ever taken off
 grace_hours = 2                 # so much later is not late
+
+[[extension.bob]]               # more days for one student, in some labs or in all
+days = 7
+labs = ["04_memory_hierarchy"]
+why = "illness"
+
+[waive.04_memory_hierarchy]     # nothing is taken off, and why
+cleo = "hospital"
+
+[slip]
+days = 5                        # everybody's for the whole course: each moves a due date by a day
+per_lab = 2
 
 [retention]
 days = 400
@@ -31,8 +46,9 @@ from grading.core.course import Course
 from grading.core.errors import GradingError
 
 KEYS = {
-    "": ("timezone", "due", "extra", "late", "retention"),
+    "": ("timezone", "release", "due", "extra", "extension", "waive", "late", "slip", "retention"),
     "late": ("per_day", "most", "grace_hours"),
+    "slip": ("days", "per_lab"),
     "retention": ("days",),
 }
 
@@ -53,14 +69,53 @@ class Late:
 
 
 @dataclass(frozen=True)
+class Extension:
+    """More time for one student: in these labs, or in all where none is named."""
+
+    more: timedelta
+    labs: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Slip:
+    """Days that each student may take: in the whole course, and of them in one lab."""
+
+    days: int
+    per_lab: int
+
+
+@dataclass(frozen=True)
 class Settings:
     """What an instructor decided. Times are in UTC, without saying so, as nbgrader keeps them."""
 
+    release: dict[str, datetime] = field(default_factory=dict)  # by lab
     due: dict[str, datetime] = field(default_factory=dict)  # by lab
     extra: dict[str, dict[str, datetime]] = field(default_factory=dict)  # by lab and student
+    extensions: dict[str, tuple[Extension, ...]] = field(default_factory=dict)  # by student
+    waived: dict[str, dict[str, str]] = field(default_factory=dict)  # why, by lab and student
     late: Late | None = None
+    slip: Slip | None = None
     keep: timedelta | None = None  # student data, after it was handed in
     zone: tzinfo | None = None  # of times without an offset
+
+    def due_of(self, lab: str, student: str) -> tuple[datetime, str] | None:
+        """When a lab is due for a student, the latest that holds, and why; None where it has no due date."""
+        if lab not in self.due:
+            return None
+        times = [(self.due[lab], "")]
+        if later := self.extra.get(lab, {}).get(student):
+            times.append((later, f"due {self.shown(later)}"))
+        for each in self.extensions.get(student, ()):
+            if not each.labs or lab in each.labs:
+                when = self.due[lab] + each.more
+                times.append((when, f"due {self.shown(when)}{f' ({each.why})' if each.why else ''}"))
+        return max(times, key=lambda time: time[0])
+
+    def shown(self, when: datetime) -> str:
+        """A time as an instructor writes it: ``2027-01-15 23:59``, with its time zone."""
+        local = when.replace(tzinfo=UTC).astimezone(self.zone or UTC)
+        return f"{local:%Y-%m-%d %H:%M} {self.zone or 'UTC'}"
 
 
 def read(course: Course) -> Settings:
@@ -91,16 +146,27 @@ def _settings(data: Mapping[str, Any], labs: set[str]) -> Settings:
             where = f"[{table}]" if table else "the file"
             raise _Odd(f"{where} has no '{strangers[0]}'; known are {', '.join(known)}")
     zone = _zone(data.get("timezone"))
+    release = dict(_times(data.get("release", {}), "release", zone))
     due = dict(_times(data.get("due", {}), "due", zone))
     extra = data.get("extra", {})
     if not isinstance(extra, dict):
         raise _Odd("'extra' has a table for each lab: write [extra.LAB]")
     later = {lab: dict(_times(times, f"extra.{lab}", zone)) for lab, times in extra.items()}
-    for lab in [*due, *later]:
+    extensions = dict(_extensions(data.get("extension", {})))
+    waived = dict(_waived(data.get("waive", {})))
+    longer = [lab for each in extensions.values() for extension in each for lab in extension.labs]
+    for lab in [*release, *due, *later, *longer, *waived]:
         if lab not in labs:
             raise _Odd(f"there is no lab '{lab}'; labs are {', '.join(sorted(labs))}")
     if without := [lab for lab in later if lab not in due]:
         raise _Odd(f"[extra.{without[0]}] needs a due date in [due]")
+    for lab in release.keys() & due.keys():
+        if early := [when for when in (due[lab], *later.get(lab, {}).values()) if when <= release[lab]]:
+            said = Settings(zone=zone)
+            raise _Odd(
+                f"{lab} is due at {said.shown(early[0])}, before [release] hands it out at "
+                f"{said.shown(release[lab])}"
+            )
     late = data.get("late")
     rule = None
     if late is not None:
@@ -109,9 +175,13 @@ def _settings(data: Mapping[str, Any], labs: set[str]) -> Settings:
             _number(late, "late", "most", 100, 100) / 100,
             timedelta(hours=_number(late, "late", "grace_hours", 10_000, 0)),
         )
+    slip = None
+    if "slip" in data:
+        most = _whole(data["slip"], "slip", "days", 1000)
+        slip = Slip(most, _whole(data["slip"], "slip", "per_lab", 1000, most))
     days = data.get("retention")
     keep = timedelta(days=_number(days, "retention", "days", 100_000)) if days is not None else None
-    return Settings(due, later, rule, keep, zone)
+    return Settings(release, due, later, extensions, waived, rule, slip, keep, zone)
 
 
 def _zone(name: object) -> tzinfo | None:
@@ -135,6 +205,47 @@ def _times(table: object, name: str, zone: tzinfo | None) -> Iterator[tuple[str,
             key,
             (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC).replace(tzinfo=None),
         )
+
+
+def _extensions(table: object) -> Iterator[tuple[str, tuple[Extension, ...]]]:
+    if not isinstance(table, dict):
+        raise _Odd("'extension' has a table for each student: write [[extension.STUDENT]]")
+    for student, given in table.items():
+        name, found = f"extension.{student}", []
+        for each in given if isinstance(given, list) else [given]:
+            if not isinstance(each, dict):
+                raise _Odd(f"'{name}' is a table: write [[{name}]] and days = 3")
+            if strangers := [key for key in each if key not in ("days", "labs", "why")]:
+                raise _Odd(f"[{name}] has no '{strangers[0]}'; known are days, labs, why")
+            labs, why = each.get("labs", []), each.get("why", "")
+            if not isinstance(labs, list) or not all(isinstance(lab, str) for lab in labs):
+                raise _Odd(f'[{name}] labs is no list of names: write labs = ["04_memory_hierarchy"]')
+            if "labs" in each and not labs:
+                raise _Odd(f"[{name}] labs names none: name some, or leave labs out, which means all")
+            if not isinstance(why, str):
+                raise _Odd(f'[{name}] why is no text: write why = "illness"')
+            more = timedelta(days=_number(each, name, "days", 1000))
+            found.append(Extension(more, tuple(labs), why))
+        yield student, tuple(found)
+
+
+def _waived(table: object) -> Iterator[tuple[str, dict[str, str]]]:
+    if not isinstance(table, dict):
+        raise _Odd("'waive' has a table for each lab: write [waive.LAB]")
+    for lab, students in table.items():
+        if not isinstance(students, dict):
+            raise _Odd(f"'waive.{lab}' is a table: write [waive.{lab}]")
+        for student, why in students.items():
+            if not isinstance(why, str):
+                raise _Odd(f'[waive.{lab}] {student} has no reason: write {student} = "hospital"')
+        yield lab, students
+
+
+def _whole(table: Mapping[str, Any], name: str, key: str, largest: int, default: int | None = None) -> int:
+    number = _number(table, name, key, largest, default)
+    if number != int(number):
+        raise _Odd(f"[{name}] {key} = {number:g} is no whole number")
+    return int(number)
 
 
 def _number(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grading.core import texts
+from grading.core.course import Course
 from grading.core.errors import GradingError
+from grading.core.verdicts import write_whole
 from grading.lms import archives
 from grading.lms.late import STAMP
 from grading.lms.roster import Roster, Sender, Student
@@ -28,7 +31,8 @@ AGAIN = re.compile(r"[-_ ]?\(?\d{1,3}\)?")  # what Canvas, Moodle and browsers a
 class Submission:
     """One student's files of one lab: notebook name → path. `refused` says why it is not looked at.
 
-    `others` names the files that are none of the lab's notebooks; `late` says that Canvas calls it late.
+    `others` names the files that are none of the lab's notebooks; `late` says that Canvas calls it late, and
+    `sent_as` what Canvas or Moodle called the file or folder.
     """
 
     student: str
@@ -38,6 +42,7 @@ class Submission:
     refused: str = ""
     others: tuple[str, ...] = ()
     late: bool = False
+    sent_as: str = ""
 
 
 Files = tuple[tuple[str, Path], ...]  # by the name that the sender gave them
@@ -52,6 +57,28 @@ class _Delivery:
     folder: Path
     late: bool = False
     stray: bool = False
+    sent_as: str = ""
+
+
+def _note(course: Course, lab: str, student: str) -> Path:
+    """Not beside what was handed in, where a student could write it, too."""
+    return course.senders / lab / f"{student}@.json"
+
+
+def remember_sender(course: Course, lab: str, submission: Submission) -> None:
+    """Keep what an LMS called a student's file or folder, so that feedback finds its way back."""
+    if submission.sent_as and submission.sent_as != sent_as(course, lab, submission.student):
+        note = _note(course, lab, submission.student)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(note, json.dumps(submission.sent_as))
+
+
+def sent_as(course: Course, lab: str, student: str) -> str:
+    """What an LMS called what a student handed in; empty where it came in another way."""
+    try:
+        return str(json.loads(_note(course, lab, student).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return ""
 
 
 def find_submissions(
@@ -125,12 +152,13 @@ class _Reader:
             if match := MOODLE.fullmatch(entry.name):
                 sender = Sender(match["key"], "moodle", match["name"])
                 files = self._file(match["rest"] or entry.name, entry) if single else self._below(entry)
-                yield _Delivery(sender, files, folder if single else entry)
+                yield _Delivery(sender, files, folder if single else entry, sent_as=entry.name)
             elif not single:
                 yield from self._folder_of_a_student(entry)
             elif not known and (match := CANVAS.fullmatch(entry.name)):
                 sender = Sender(match["key"], "canvas", match["name"] or "")
-                yield _Delivery(sender, self._file(match["rest"], entry), folder, bool(match["late"]))
+                files = self._file(match["rest"], entry)
+                yield _Delivery(sender, files, folder, bool(match["late"]), sent_as=entry.name)
             elif known or entry.suffix in (".ipynb", ".zip"):
                 name = f"{self.notebooks[0]}.ipynb" if entry.suffix == ".ipynb" else entry.name
                 yield _Delivery(Sender(entry.stem), self._file(name, entry), folder)
@@ -202,7 +230,9 @@ def _submission(
     chosen = dict(_chosen(files, notebooks, bool(sender.lms)))
     others = tuple(file for file, path in files if path not in chosen.values())
     late = any(part.late for part in parts)
-    return Submission(name, chosen, folder, student or Student(name), refused, others, late)
+    held = [part for part in parts if any(path in chosen.values() for _, path in part.files)]
+    called = (held or list(parts))[-1].sent_as
+    return Submission(name, chosen, folder, student or Student(name), refused, others, late, called)
 
 
 def _chosen(files: Files, notebooks: Sequence[str], lms: bool) -> Iterator[tuple[str, Path]]:

@@ -270,7 +270,7 @@ def test_whatever_about_time_does_not_count_is_said(
     said = " ".join(capsys.readouterr().out.split())
     assert "Canvas marks these as LATE, but not since when, so nothing is taken off: ann. Write" in said
     assert "cannot be read, so it does not count: bob '17.01.2027 22:10'. Write 2027-01-17 22:10" in said
-    assert f"so nobody gets its later due date: adda. Mend [extra.{LAB}] in course.toml" in said
+    assert f"so nobody gets what [extra.{LAB}] gives it: adda. Mend it in course.toml" in said
     assert {who: row["late"] for who, row in rows(course).items()} == {
         "ada": "", "ann": "0.0", "bob": "0.0", "late": "-1.1",
     }  # fmt: skip

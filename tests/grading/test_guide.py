@@ -39,6 +39,12 @@ def test_there_are_ten() -> None:
     assert ten()[0] == "make setup"
 
 
+def test_a_week_takes_at_most_three_commands() -> None:
+    week = GUIDE.partition("## Every week\n")[2].partition("\n\n")[0].splitlines()
+    assert 1 <= len(week) <= 3 and all(line.startswith("    ") for line in week)
+    assert any("--feedback" in line and "--export" in line for line in week)
+
+
 @pytest.mark.parametrize("command", sorted(set(shown())))
 def test_each_command_is_understood(command: str) -> None:
     words = shlex.split(command.replace("HOST", "host").replace(" LAB", " lab"))
@@ -74,7 +80,7 @@ def test_typed_one_after_the_other_they_grade_a_class(
             given = command.removeprefix(OURS).replace(LAB_OF_THE_GUIDE, LAB)
             words = [str(school.folder) if word == "handed_in" else word for word in given.split()]
             assert main(words, course) == 0, (command, capsys.readouterr().out)
-        elif found := re.search(r"nbgrader (.+)", command):
+        elif found := re.search(r"nbgrader ([^)]+)", command):
             nbgrader(course, *found[1].replace(LAB_OF_THE_GUIDE, LAB).split())
     assert (course.feedback / "bob" / LAB / f"{LAB}.html").is_file()
     rows = {row["student_id"]: float(row["score"]) for row in csv.DictReader(course.exported.open())}

@@ -76,12 +76,31 @@ def test_what_is_no_time_is_none(text: str) -> None:
     ("text", "said"),
     [
         ("[due", "is no TOML"),
-        ("[dew]", "the file has no 'dew'; known are timezone, due, extra, late, retention"),
+        (
+            "[dew]",
+            "the file has no 'dew'; known are timezone, release, due, extra, extension, waive, late, slip, retention",
+        ),
         ("due = 3", "'due' is a table: write [due]"),
         ("[due]\n99_x = 2027-01-15T23:59:00Z", f"there is no lab '99_x'; labs are {LAB}"),
         (f"[due]\n{LAB} = 2027-01-15T23:59:00", 'add timezone = "Europe/Berlin" at the top'),
         (f'[due]\n{LAB} = "tomorrow"', "is no time: write 2027-01-15T23:59:00, without quotation marks"),
         (f"[extra.{LAB}]\nada = 2027-01-15T23:59:00Z", "needs a due date in [due]"),
+        (
+            f"[release]\n{LAB} = 2027-01-15T08:00:00Z\n[due]\n{LAB} = 2027-01-08T23:59:00Z",
+            f"{LAB} is due at 2027-01-08 23:59 UTC, before [release] hands it out at 2027-01-15 08:00 UTC",
+        ),
+        (f"[release]\n{LAB} = 2027-01-15", "is no time: write 2027-01-15T23:59:00"),
+        (f"[waive.{LAB}]\nada = true", 'ada has no reason: write ada = "hospital"'),
+        ('[waive.99_x]\nada = "ill"', "there is no lab '99_x'"),
+        ("[[extension.ada]]\nwhy = 'ill'", "[extension.ada] needs 'days'"),
+        ("[extension]\nada = 3", "'extension.ada' is a table: write [[extension.ada]] and days = 3"),
+        ("[extension.ada]\ndays = 3\nuntil = 4", "[extension.ada] has no 'until'; known are days, labs, why"),
+        ("[extension.ada]\ndays = 3\nlabs = '04'", "labs is no list of names"),
+        ("[extension.ada]\ndays = 3\nlabs = []", "labs names none"),
+        ("[extension.ada]\ndays = 3\nlabs = ['99_x']", "there is no lab '99_x'"),
+        ("[slip]\nper_lab = 2", "[slip] needs 'days'"),
+        ("[slip]\ndays = 2.5", "[slip] days = 2.5 is no whole number"),
+        ("slip = 5", "'slip' is a table: write [slip]"),
         ('timezone = "Mars/Olympus"', "there is no timezone 'Mars/Olympus'"),
         ("[late]\nmost = 3", "[late] needs 'per_day'"),
         ("[late]", "[late] needs 'per_day'"),
@@ -176,7 +195,8 @@ def test_a_class_in_which_some_are_late(needs_sandbox: None, school: Class) -> N
 def test_without_a_rule_nothing_is_taken_off(course: Course) -> None:
     course.settings.parent.mkdir(parents=True, exist_ok=True)
     course.settings.write_text('timezone = "UTC"\n[late]\nper_day = 10\n')
-    assert late.apply(course, LAB) == {}
+    known = settings.read(course)
+    assert late.charges(known, "ada", {LAB: datetime(2030, 1, 1)}) == {LAB: late.Charge()}
 
 
 def test_a_stamp_that_says_nothing_costs_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-# exercise: memory.copy  fails: load sectors, store sectors, sectors in all  says: 8 sectors of 32
+# exercise: memory.copy  fails: load sectors, store sectors, sectors in all  says: That is 2 ×
 from gpulab import cuda
 
 

@@ -1,0 +1,106 @@
+"""What is left for a person to do after a run, each with its command, from the gradebook."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from grading.core import texts
+from grading.core.course import Course
+from grading.lms import final, regrades
+from grading.lms.classroom import ClassResult
+from grading.lms.final import Final
+from grading.lms.submissions import CANVAS, MOODLE
+
+GRADE = "python -m grading grade"
+
+
+def left(
+    course: Course, result: ClassResult, exported: Collection[str] = (), packed: Collection[str] = ()
+) -> list[str]:
+    """Lines for a terminal: what waits in this lab and in others. Never empty.
+
+    `exported` and `packed` are what this run was asked for with ``--export`` and ``--feedback``.
+    """
+    tasks = [*_of_lab(course, result), *_requests(course)]
+    if result.table:
+        tasks += _handing_out(result.lab.name, result.table, exported, packed)
+    if others := [f"{lab} ({words})" for lab, rows in result.others.items() if (words := _open(rows))]:
+        tasks.append(f"other labs: {texts.some(others)}")
+    if not tasks:
+        return [f"nothing is left to do for {result.lab.name}"]
+    return ["left to do:", *(f"  {number}. {task}" for number, task in enumerate(tasks, 1))]
+
+
+def formgrader(course: Course) -> str:
+    """The command that opens formgrader, to be typed in the folder in which this process is."""
+    jupyter = os.path.relpath(Path(sys.executable).with_name("jupyter"), course.home)
+    return f"(cd {shlex.quote(os.path.relpath(course.home))} && {shlex.quote(jupyter)} lab)"
+
+
+def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
+    lab, rows = result.lab.name, result.table
+    waiting = [row for row in rows if row.state not in (final.REFUSED, final.UNGRADED) and row.waiting]
+    if number := sum(len(row.waiting) for row in waiting):
+        words = "1 answer waits" if number == 1 else f"{number} answers wait"
+        who = texts.some([row.who.id for row in waiting], 6)
+        yield f"{words} for a person ({who}): {formgrader(course)}, then Formgrader, Manual Grading, {lab}"
+    ungraded = [row for row in rows if row.state == final.UNGRADED]
+    if ungraded:
+        who = texts.some([f"{row.who.id}: {texts.clean(row.reason, 80)}" for row in ungraded], 3)
+        yield (
+            f"{_hand_ins(len(ungraded))} no verdict ({who}): ask for another file and grade it, "
+            f"{GRADE} {lab} FOLDER, or give points: {formgrader(course)}"
+        )
+    if result.refused:
+        who = texts.some([texts.clean(name, 40) for name in result.refused], 6)
+        number = len(result.refused)
+        yield (
+            f"{number} {'file was' if number == 1 else 'files were'} refused ({who}): "
+            f"do what the line above says, then {GRADE} {lab} FOLDER again"
+        )
+
+
+def _hand_ins(number: int) -> str:
+    return "1 hand-in has" if number == 1 else f"{number} hand-ins have"
+
+
+def _requests(course: Course) -> Iterator[str]:
+    """Requests for a regrade that nobody has looked at: beside an answered one its record lies."""
+    if not course.regrades.is_dir():
+        return
+    answered = {path.stem.rpartition("@")[2] for path in course.regrades.glob("*@*@*.json")}
+    found, problems = regrades.requests(course, course.regrades)
+    number = sum(request.path.stem not in answered for request in found) + len(problems)
+    if number:
+        words = "1 request" if number == 1 else f"{number} requests"
+        yield f"{words} for a regrade: python -m grading regrades"
+
+
+def _handing_out(
+    lab: str, rows: Sequence[Final], exported: Collection[str], packed: Collection[str]
+) -> Iterator[str]:
+    handed_in = [row for row in rows if row.state != final.MISSING]
+    unfinished = sum(not row.is_final for row in handed_in)
+    ways = [f"--export {layout}" for layout in dict.fromkeys(exported)]
+    ways += [f"--feedback {way}" for way in dict.fromkeys(packed)]
+    lms = next((name for row in rows if (name := _lms(row.sent_as))), "canvas")
+    command = f"{GRADE} {lab} {' '.join(ways) or f'--export {lms} --feedback {lms}'}"
+    if unfinished:
+        words = "1 grade is" if unfinished == 1 else f"{unfinished} grades are"
+        yield f"{words} not final; afterwards: {command}"
+    elif not ways and handed_in:
+        yield f"all grades are final; to hand them out: {command}"
+
+
+def _lms(sent_as: str) -> str:
+    return "moodle" if MOODLE.fullmatch(sent_as) else "canvas" if CANVAS.fullmatch(sent_as) else ""
+
+
+def _open(rows: Sequence[Final]) -> str:
+    """What is open in another lab, in a few words; empty where nothing is."""
+    number = sum(row.state not in (final.FINAL, final.MISSING) for row in rows)
+    return f"{number} {'grade' if number == 1 else 'grades'} not final" if number else ""
