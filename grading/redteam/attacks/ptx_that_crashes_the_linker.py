@@ -1,7 +1,7 @@
 # how: a forged record with PTX that ends NVIDIA's linker with a fault of memory
 # exercise: memory.copy
 # earns: 0
-# says: `.func` is not known inside a function
+# says: ended without a verdict
 # also: memory.sectors 3
 import gc
 
