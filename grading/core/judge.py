@@ -17,7 +17,7 @@ from gpulab.checks import registry
 from gpulab.checks.run import GPU
 from gpulab.checks.spec import Case, Exercise
 from gpulab.simulator.compile import compiler_version
-from grading.core import dialogues, ranks, recordings, sandbox, texts
+from grading.core import dialogues, linking, ranks, recordings, sandbox, texts
 from grading.core.course import ROOT
 from grading.core.environment import seed
 from grading.core.errors import Unjudged
@@ -94,6 +94,7 @@ class Judge:
             until=until,
         )
         recorded = time.monotonic()
+        linked = self.linked(outcome.content)
         sources = {step["cell"]: step["source"] for step in job["steps"] if "source" in step}
         replayed = self.replays.verdicts(
             ReplayJob(
@@ -106,6 +107,7 @@ class Judge:
                 _notes(graft, graft.notes, questions),
                 outcomes=together,
                 doubts=_notes(graft, graft.doubts, questions),
+                linked=linked,
             )
         )
         return NotebookVerdict(
@@ -138,6 +140,13 @@ class Judge:
             if outcome.end != "killed" and not never:
                 return outcome
         raise Unjudged(texts.NOT_RECORDED.format(how=texts.clean(outcome.how, 120)))
+
+    def linked(self, content: bytes, cc: tuple[int, int] | None = None) -> bytes:
+        """What the linker says of a record's kernels, or with `cc` their machine code, see `linking`.
+
+        Raises Unjudged.
+        """
+        return linking.linked(content, self.limits.patience, self.record, cc)
 
     def ended(self, outcome: Outcome, limits: Limits | None = None) -> str:
         """Why a recording ended before its work was done; empty where it did not."""

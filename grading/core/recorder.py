@@ -9,6 +9,9 @@ together. A step is a cell, {"cell": id, "source": text}, or an exercise,
 {"exercise": name, "function": name, "evidence": kind, "cases": […]}. What stands in a case is the kind's own:
 see the classes in `gpulab.checks.evidence`.
 
+Another job is {"patience": seconds, "link": […], "cc": capability or None}. It has the lines of a record that
+hold kernels, for NVIDIA's linker, which such PTX can crash. See `link`.
+
 An exercise of a live kind, for several ranks or with a function that asks back, is not recorded: this script
 runs once more in one or more sandboxes, with the number of a descriptor as its second argument. Behind that
 is the judge, who asks.
@@ -20,9 +23,10 @@ import contextlib
 import json
 import math
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -108,6 +112,69 @@ def serving(number: str) -> Callable[[Callable[..., Any], dict[str, Any]], None]
     return serve
 
 
+def link(record: Record, job: dict[str, Any]) -> None:
+    """Link each kernel, and write a line with its "key" and its "resources", or "why" there are none.
+
+    If the job names a compute capability, there is "code" for it in place of "resources". One child links all
+    kernels. If a kernel crashes it, or takes longer than the job's patience, only that kernel has no result,
+    because another child links those after it.
+    """
+    kernels = list(asked_to_link(job))
+    while kernels:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                for key, work in kernels:
+                    signal.setitimer(signal.ITIMER_PROF, job["patience"])  # its signal ends the process
+                    facts = work()
+                    signal.setitimer(signal.ITIMER_PROF, 0)
+                    record.line("linked", key=key, **facts)
+                    os.write(writing, b".")
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as progress:
+            done = len(progress.read(len(kernels)))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if done < len(kernels):
+            how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+            slow = code == -signal.SIGPROF
+            why = f"was stopped after {job['patience']:g} s" if slow else f"crashed ({how})"
+            record.line("linked", key=kernels[done][0], why=f"ptxas {why} on the PTX")
+        kernels = kernels[done + 1 :]
+
+
+def asked_to_link(job: dict[str, Any]) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    """The kernels of a job by their keys, each with the call that links it. What is no kernel is left out."""
+    import base64
+    from dataclasses import asdict
+
+    from gpulab.checks.evidence.launch_records import Kernel, read_kernel
+    from gpulab.simulator.compile import CompileError, ptxas
+
+    def linked(kernel: Kernel) -> dict[str, Any]:
+        try:
+            if cc:
+                code = ptxas.link(kernel.ptx, cc, kernel.max_registers)[1]
+                return {"code": base64.b64encode(code).decode()}
+            used = ptxas.resources(kernel.ptx, kernel.cc, kernel.entry, kernel.max_registers)
+            return {"resources": asdict(used)}
+        except CompileError as error:
+            return {"why": error.why}
+
+    cc = tuple(job["cc"]) if job["cc"] else None
+    for line in job["link"]:
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+            kernel = read_kernel(json.loads(line))
+            entry = "" if cc else kernel.entry
+            key = ptxas.link_key(kernel.ptx, cc or kernel.cc, entry, kernel.max_registers)
+            yield key, partial(linked, kernel)
+
+
 def about() -> dict[str, str]:
     """What the kernels are compiled with, and for which GPU."""
     from gpulab.simulator import compile, device
@@ -117,7 +184,10 @@ def about() -> dict[str, str]:
 
 def main(path: str, number: str = "") -> None:
     """Do the job; with the number of a descriptor as one of several ranks, or in a dialogue."""
-    job = json.load(sys.stdin)
+    job, record = json.load(sys.stdin), Record(path)
+    if "link" in job:
+        link(record, job)
+        return
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -128,7 +198,6 @@ def main(path: str, number: str = "") -> None:
     shell.showtraceback = shell.showsyntaxtraceback = lambda *args, **keywords: None
     shell.enable_gui = lambda gui=None: None  # %matplotlib asks for one
     cells = Cells(shell, job["patience"], job.get("cells", math.inf))
-    record = Record(path)
     serve = serving(number) if number else None
     record.line("start", format=FORMAT, **({} if serve else about()))
     for step in job["steps"]:

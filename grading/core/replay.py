@@ -23,6 +23,7 @@ from gpulab.checks.refusals import Refused
 from gpulab.checks.spec import EVERY, Answer, Budget, Case, Contents, Exercise
 from gpulab.checks.verdict import no_points
 from gpulab.foundation import syntax_trees
+from gpulab.simulator.compile import CompileError
 from gpulab.simulator.compile.cuda_c import digest
 from grading.core import texts
 from grading.core.errors import TraceError
@@ -48,6 +49,7 @@ class ReplayJob:
     outcomes: Live = field(default_factory=dict)  # of exercises for several ranks, and of dialogues
     tolerance: float = 1.0  # times the exercise's; a proof asks for less than a learner must keep
     doubts: dict[str, str] = field(default_factory=dict)  # by exercise: why a person should look at it
+    linked: bytes = b""  # what the linker's sandbox said of the kernels, see `linking`
 
 
 def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
@@ -147,7 +149,7 @@ def _parts(
     answer = Answer(exercise, stand_in(question), registry.reference(exercise.name), contents)
     try:
         return exercise.evidence.replay(answer, recorded(exercise, question, trace, job))
-    except Refused as error:
+    except (Refused, CompileError) as error:
         return no_points(exercise, "", (Detail(str(error)),))
 
 

@@ -20,7 +20,8 @@ from multiprocessing.connection import Connection
 from typing import Any, Literal
 
 from gpulab.checks.refusals import Broken
-from grading.core import limited, texts
+from gpulab.simulator.compile.ptxas import linked_elsewhere
+from grading.core import limited, linking, texts
 from grading.core.errors import GradingError
 from grading.core.notebooks import Question
 from grading.core.replay import ReplayJob, verdicts
@@ -185,16 +186,20 @@ def no_verdict(question: Question, job: ReplayJob, how: str) -> ExerciseVerdict:
 
 
 def _in_child(job: ReplayJob, say: Connection, limits: Limits, share: float, left: float) -> None:
-    """The child's work: verdicts, one message each, under limits that it cannot lift."""
+    """The child's work: verdicts, one message each, under limits that it cannot lift.
+
+    No PTX reaches the linker here.
+    """
     limited.restrict(limits)
     found = verdicts(job)
     try:
-        for _ in job.questions:
-            seconds = max(min(share, left - _spent()), 0.001)
-            signal.setitimer(signal.ITIMER_PROF, seconds)  # the kernel ends what goes on: no Python is asked
-            verdict = asdict(next(found))
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            say.send_bytes(json.dumps({"spent": _spent(), "verdict": verdict}).encode())
+        with linked_elsewhere(linking.results(job.linked)):
+            for _ in job.questions:
+                seconds = max(min(share, left - _spent()), 0.001)
+                signal.setitimer(signal.ITIMER_PROF, seconds)  # the kernel ends it, no Python is asked
+                verdict = asdict(next(found))
+                signal.setitimer(signal.ITIMER_PROF, 0)
+                say.send_bytes(json.dumps({"spent": _spent(), "verdict": verdict}).encode())
     except (Broken, MemoryError) as error:  # not the learner's mistake: the coordinator gets one line
         why = f"{error}" or type(error).__name__
         say.send_bytes(json.dumps({"failed": texts.clean(why)}).encode())

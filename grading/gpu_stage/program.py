@@ -1,6 +1,7 @@
 """What a submission recorded at one case, as a program for a device: machine code, launches and buffers.
 
-Made in a limited child (`limited.call`), because it parses the record and gives its PTX to ptxas.
+Made in a limited child (`limited.call`), because it parses the record. The machine code is made before, by a
+linker in a sandbox (`core.linking`).
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from gpulab.checks.refusals import Refused
 from gpulab.checks.spec import Array, Case, Exercise
 from gpulab.foundation.errors import Message
 from gpulab.simulator.compile import CompileError
-from gpulab.simulator.compile.ptxas import link
+from gpulab.simulator.compile.ptxas import link, linked_elsewhere
 from grading.core import texts
 from grading.core.errors import TraceError
+from grading.core.linking import results
 from grading.core.notebooks import Question
 from grading.core.replay import ReplayJob, exercise_of, judged, recorded, why_not
 from grading.core.traces import read_trace
@@ -53,12 +55,12 @@ def from_data(data: dict[str, Any]) -> Program:
 
 def programs(
     content: bytes, end: str, questions: tuple[Question, ...], cases: dict[str, tuple[Case, ...]],
-    cc: Capability | None,
+    cc: Capability | None, linked: bytes = b"",
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     """By exercise: ``{"refused": why}``, or ``{"cases": {name: program}}``.
 
-    The machine code is for compute capability `cc`; None leaves the PTX as it was recorded, for a device that
-    runs that.
+    The machine code for compute capability `cc` is in `linked`, see `linking`. None leaves the PTX as it was
+    recorded, for a device that runs that.
     """
     try:
         trace = read_trace(content)
@@ -72,7 +74,8 @@ def programs(
             if why := why_not(exercise, question, trace, job):
                 raise Refused(why)
             there = recorded(exercise, question, trace, job)
-            made = {c.name: _program(exercise, c, there[c.name], cc) for c in exercise.cases}
+            with linked_elsewhere(results(linked)):
+                made = {c.name: _program(exercise, c, there[c.name], cc) for c in exercise.cases}
             found[question.exercise] = {"cases": made}
         except Message as error:
             found[question.exercise] = {"refused": str(error)}

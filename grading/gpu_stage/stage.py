@@ -1,8 +1,8 @@
 """`python -m grading grade LAB --gpu`: times what passed, and writes its speed into the verdicts.
 
 Of every submission that passed an exercise of `gpulab.checks.speeds`, the cells run in the sandbox once
-more, on handles of larger arrays; a limited child makes machine code of what they recorded, and the program
-takes turns with that of the lab's own solution on a GPU. Each GPU times one submission at a time.
+more, on handles of larger arrays. The linker makes machine code of what they recorded, in a sandbox, too, and
+the program takes turns with that of the lab's own solution on a GPU. Each GPU times one submission at a time.
 """
 
 from __future__ import annotations
@@ -282,9 +282,11 @@ def _programs(notebook: NotebookNode, asked: tuple[Question, ...], judge: Judge,
     cases = {q.exercise: SPEEDS[q.exercise].cases for q in asked}
     try:
         outcome = judge.record(job_bytes({"patience": judge.limits.patience, "steps": steps}))
+        linked = judge.linked(outcome.content, device.cc) if device.cc else b""
         made = limited.call(
-            programs, outcome.content, judge.ended(outcome), asked, cases, device.cc, limits=judge.limits
-        )
+            programs, outcome.content, judge.ended(outcome), asked, cases, device.cc, linked,
+            limits=judge.limits,
+        )  # fmt: skip
     except (limited.Ended, Unjudged) as error:
         return {q.exercise: Timing("unclear", str(error)) for q in asked}
     return {

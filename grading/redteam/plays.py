@@ -32,7 +32,7 @@ from nbformat import NotebookNode
 
 from gpulab.checks import registry
 from gpulab.checks.spec import Case
-from grading.core import recordings, sandbox, texts
+from grading.core import linking, recordings, sandbox, texts
 from grading.core.course import Course, sources
 from grading.core.environment import seed
 from grading.core.errors import ReleaseError
@@ -208,6 +208,9 @@ def judge(
         {step["cell"]: step["source"] for step in steps if "source" in step},
         {},
         live(recording.survived(steps), tuple(asked), chosen, seeds, limits, unsafe=unsafe),
+        linked=linking.linked(
+            outcome.content, limits.patience, lambda job: sandbox.record(job, limits, unsafe=unsafe)
+        ),
     )
     found: dict[str, dict[str, ExerciseVerdict]] = {play.name: {} for play in together}
     for verdict in Replays(limits).verdicts(replayed):

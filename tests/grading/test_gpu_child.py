@@ -12,6 +12,7 @@ import pytest
 
 from gpulab.checks import find
 from gpulab.checks.spec import Case
+from grading.core import linking
 from grading.core.course import ROOT
 from grading.core.judge import exercise_step, job_bytes
 from grading.core.notebooks import Question
@@ -101,7 +102,8 @@ def test_garbage_stands_in_memory_of_ones_own_and_uploads_in_theirs() -> None:
 
 def test_ptxas_makes_machine_code_of_what_was_recorded(content: bytes) -> None:
     for cc in ((8, 0), (9, 0)):
-        found = programs(content, "", (ASKED,), {"memory.copy": CASES}, cc)
+        linked = linking.linked(content, 20, lambda job: record(job, Limits(), unsafe=True), cc)
+        found = programs(content, "", (ASKED,), {"memory.copy": CASES}, cc, linked)
         (code,) = from_data(found["memory.copy"]["cases"]["2,048"]).codes
         assert code.startswith(b"\x7fELF") and b"copy" in code
 

@@ -9,7 +9,7 @@ import pytest
 from gpulab.checks import find
 from gpulab.checks.spec import Case
 from grading.core import judge as judging
-from grading.core.judge import exercise_step, job_bytes, own_cases
+from grading.core.judge import Judge, exercise_step, job_bytes, own_cases
 from grading.core.notebooks import Question
 from grading.core.replay import ReplayJob
 from grading.core.replays import Replays, Said
@@ -34,7 +34,8 @@ def job() -> ReplayJob:
     content = record(job_bytes({"patience": 20, "steps": steps}), Limits(seconds=60), unsafe=True).content
     names = [q.exercise for q in asked]
     seeds = {(name, "2,048"): 1 for name in names}
-    return ReplayJob(content, "", asked, dict.fromkeys(names, CASES), seeds, {}, {})
+    linked = Judge(b"", Limits(), unsafe=True).linked(content)
+    return ReplayJob(content, "", asked, dict.fromkeys(names, CASES), seeds, {}, {}, linked=linked)
 
 
 def test_a_child_that_lives_gives_all_verdicts(job: ReplayJob) -> None:
@@ -88,7 +89,8 @@ def recorded(functions: list[str]) -> ReplayJob:
     content = record(job_bytes({"patience": 20, "steps": steps}), Limits(seconds=60), unsafe=True).content
     names = [q.exercise for q in asked]
     seeds = {(name, "2,048"): 1 for name in names}
-    return ReplayJob(content, "", asked, dict.fromkeys(names, CASES), seeds, {}, {})
+    linked = Judge(b"", Limits(), unsafe=True).linked(content)
+    return ReplayJob(content, "", asked, dict.fromkeys(names, CASES), seeds, {}, {}, linked=linked)
 
 
 def processor_time(

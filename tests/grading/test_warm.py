@@ -12,7 +12,7 @@ from pathlib import Path
 from gpulab.checks import find
 from gpulab.checks.spec import Case
 from grading.core.course import ROOT
-from grading.core.judge import exercise_step, job_bytes, warm_modules
+from grading.core.judge import Judge, exercise_step, job_bytes, warm_modules
 from grading.core.notebooks import Question
 from grading.core.replay import ReplayJob
 from grading.core.sandbox import Limits, record
@@ -30,8 +30,12 @@ import json, pickle, sys
 for name in sys.argv[2:]:
     __import__(name)
 before = set(sys.modules)
+from gpulab.simulator.compile.ptxas import linked_elsewhere
+from grading.core.linking import results
 from grading.core.replay import verdicts
-found = list(verdicts(pickle.load(open(sys.argv[1], "rb"))))
+job = pickle.load(open(sys.argv[1], "rb"))
+with linked_elsewhere(results(job.linked)):
+    found = list(verdicts(job))
 print(json.dumps([found[0].points, sorted(set(sys.modules) - before)]))
 """
 
@@ -42,7 +46,8 @@ def recorded() -> ReplayJob:
     steps = [{"cell": "c0", "source": COPY}, exercise_step(ASKED, find("memory.copy"), cases, [1])]
     content = record(job_bytes({"patience": 20, "steps": steps}), Limits(seconds=60), unsafe=True).content
     seeds = {("memory.copy", "2,048"): 1}
-    return ReplayJob(content, "", (ASKED,), {"memory.copy": cases}, seeds, {}, {})
+    linked = Judge(b"", Limits(), unsafe=True).linked(content)
+    return ReplayJob(content, "", (ASKED,), {"memory.copy": cases}, seeds, {}, {}, linked=linked)
 
 
 def test_a_replay_after_the_warm_modules_imports_nothing_large(tmp_path: Path) -> None:

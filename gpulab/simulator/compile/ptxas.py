@@ -1,10 +1,18 @@
-"""What ptxas makes of a kernel: registers, shared and local memory, spills. Needs no driver."""
+"""What ptxas makes of a kernel: registers, shared and local memory, spills. Needs no driver.
+
+ptxas is part of NVIDIA's linker, which runs inside this process. PTX that no compiler wrote can crash it, so
+PTX of unknown origin is linked in another process, and its results are looked up here by `linked_elsewhere`.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from .kernel import Capability, CompileError
 from .versions import no_code_for, supported_capabilities
@@ -41,6 +49,39 @@ FIGURES = {
 }
 SPILLS = r"(\d+) bytes spill stores, (\d+) bytes spill loads"
 
+REFUSED = "ptxas refuses the PTX: {reason}"
+NO_RESULT = "ptxas came to no result on the PTX"
+
+# What came of a kernel in another process: what was asked for, or why there is none.
+Result = Resources | bytes | str
+Wanted = TypeVar("Wanted", Resources, bytes)
+_elsewhere: Mapping[str, Result] | None = None
+
+
+def link_key(ptx: str, cc: Capability, entry: str = "", max_registers: int | None = None) -> str:
+    """The name of one kernel's result in `linked_elsewhere`; machine code is of all entries, so of none."""
+    return hashlib.sha256(f"{cc}\0{entry}\0{max_registers}\0{ptx}".encode()).hexdigest()
+
+
+@contextmanager
+def linked_elsewhere(results: Mapping[str, Result]) -> Iterator[None]:
+    """Within it no PTX reaches the linker of this process: `resources` and `link` look into `results`.
+
+    `results` are by `link_key`: of a kernel its resources, its machine code, or in words why there is no
+    result. Without the result that is asked for, a kernel ends in a CompileError, as if ptxas refused it::
+
+        with linked_elsewhere({link_key(ptx, (8, 0), "copy"): Resources(16, 0, 0)}):
+            resources(ptx, (8, 0), "copy").registers  # 16
+    """
+    global _elsewhere
+    before, _elsewhere = _elsewhere, results
+    resources.cache_clear()
+    try:
+        yield
+    finally:
+        _elsewhere = before
+        resources.cache_clear()
+
 
 @lru_cache(maxsize=256)
 def resources(
@@ -51,15 +92,25 @@ def resources(
     Raises CompileError when ptxas refuses the PTX.
     """
     entry = entry or _only_entry(ptx)
+    if _elsewhere is not None:
+        return _result(Resources, link_key(ptx, cc, entry, max_registers), entry)
     log, _ = link(ptx, cc, max_registers)
     used = _section(log, f"Function properties for '{entry}':")
-    found = {name: int(m[1]) for name, pattern in FIGURES.items() if (m := re.search(pattern, used))}
-    if "registers" not in found:
+    figures = {name: int(m[1]) for name, pattern in FIGURES.items() if (m := re.search(pattern, used))}
+    if "registers" not in figures:
         raise CompileError(entry, f"ptxas did not say what the kernel takes:\n{log.strip()}")
-    if cc >= RESERVED_SINCE and found["shared_bytes"]:
-        found["shared_bytes"] -= RESERVED_SHARED_BYTES
+    if cc >= RESERVED_SINCE and figures["shared_bytes"]:
+        figures["shared_bytes"] -= RESERVED_SHARED_BYTES
     spilled = re.search(SPILLS, _section(log, f"Function properties for {entry}\n"))
-    return Resources(**found, spill_bytes=int(spilled[1]) + int(spilled[2]) if spilled else 0)
+    return Resources(**figures, spill_bytes=int(spilled[1]) + int(spilled[2]) if spilled else 0)
+
+
+def _result(kind: type[Wanted], key: str, entry: str) -> Wanted:
+    """What came back from elsewhere. Raises CompileError."""
+    found = (_elsewhere or {}).get(key, NO_RESULT)
+    if isinstance(found, kind):
+        return found
+    raise CompileError(entry, found if isinstance(found, str) else NO_RESULT)
 
 
 def _only_entry(ptx: str) -> str:
@@ -78,8 +129,10 @@ def _section(log: str, heading: str) -> str:
 def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[str, bytes]:
     """The log of turning `ptx` into machine code, and the machine code (a cubin).
 
-    Raises CompileError when ptxas refuses the PTX.
+    The log is empty where the code was made elsewhere. Raises CompileError when ptxas refuses the PTX.
     """
+    if _elsewhere is not None:
+        return "", _result(bytes, link_key(ptx, cc, max_registers=max_registers), _first_entry(ptx))
     from cuda.bindings import nvjitlink
 
     if cc not in supported_capabilities():
@@ -97,7 +150,7 @@ def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[st
         return _text(nvjitlink.get_info_log, linker, nvjitlink.get_info_log_size(linker)), bytes(cubin)
     except nvjitlink.nvJitLinkError as error:
         reason = _text(nvjitlink.get_error_log, linker, nvjitlink.get_error_log_size(linker)).strip()
-        raise CompileError(_first_entry(ptx), f"ptxas refuses the PTX: {reason or error}") from None
+        raise CompileError(_first_entry(ptx), REFUSED.format(reason=reason or error)) from None
     finally:
         nvjitlink.destroy(linker)
 
