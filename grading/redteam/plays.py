@@ -186,8 +186,17 @@ def judge(
     course: Course, together: list[Play], unsafe: bool = False
 ) -> dict[str, dict[str, ExerciseVerdict]]:
     """The verdicts of plays that share a process, by play and exercise."""
+    found: dict[str, dict[str, ExerciseVerdict]] = {play.name: {} for play in together}
+    for verdict in Replays(_limits(together)).verdicts(recorded(course, together, unsafe)):
+        exercise, _, name = verdict.exercise.partition("@")
+        found[name][exercise] = verdict
+    return found
+
+
+def recorded(course: Course, together: list[Play], unsafe: bool = False) -> ReplayJob:
+    """The record of plays that share a process, ready to be replayed; a question is ``exercise@play``."""
     notebook = solved(source_of(course, together[0].exercise))
-    limits = together[0].limits if together[0].alone else TOGETHER
+    limits = _limits(together)
     steps, asked = _steps(notebook, together)
     chosen = {q.exercise: judge_cases(exercise_of(q.exercise)) for q in asked}
     seeds = {(q.exercise, case.name): _seed(q, case) for q in asked for case in chosen[q.exercise]}
@@ -199,7 +208,7 @@ def judge(
     outcome = recording.outcome
     ends = {"done": "", "stopped": texts.STOPPED.format(seconds=limits.seconds)}
     end = ends.get(outcome.end, texts.DIED.format(how=texts.clean(outcome.how, 120)))
-    replayed = ReplayJob(
+    return ReplayJob(
         outcome.content,
         end,
         tuple(asked),
@@ -212,11 +221,10 @@ def judge(
             outcome.content, limits.patience, lambda job: sandbox.record(job, limits, unsafe=unsafe)
         ),
     )
-    found: dict[str, dict[str, ExerciseVerdict]] = {play.name: {} for play in together}
-    for verdict in Replays(limits).verdicts(replayed):
-        exercise, _, name = verdict.exercise.partition("@")
-        found[name][exercise] = verdict
-    return found
+
+
+def _limits(together: list[Play]) -> Limits:
+    return together[0].limits if together[0].alone else TOGETHER
 
 
 def _seed(question: Question, case: Case) -> int:

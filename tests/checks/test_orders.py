@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
 from numba import float32
 
 import gpulab
@@ -175,3 +177,42 @@ def test_a_race_that_the_first_size_cannot_have_is_found_at_the_last() -> None:
     assert not verdict.passed
     assert "Race in kernel waits_for_its_warp_only, shared array `s`" in text
     assert "Usual cure: cuda.syncthreads()" in text
+
+
+@cuda.jit
+def every_block_stores_its_number(a, out):
+    """Right as long as the last block comes last."""
+    if cuda.threadIdx.x == 0:
+        out[0] = cuda.blockIdx.x
+
+
+@cuda.jit
+def the_first_block_stores_what_others_overwrite(a, out):
+    """Right as long as the first block comes first."""
+    if cuda.blockIdx.x == 0:
+        out[0] = cuda.gridDim.x
+    if cuda.threadIdx.x == 0 and cuda.blockIdx.x > 0:
+        out[0] = cuda.gridDim.x - 1
+
+
+@pytest.mark.parametrize("blocks", (2, 3, 4, 5, 32))
+@pytest.mark.parametrize(
+    "kernel", (every_block_stores_its_number, the_first_block_stores_what_others_overwrite)
+)
+def test_a_result_that_needs_the_first_block_first_or_the_last_one_last_fails(
+    kernel: object, blocks: int
+) -> None:
+    numbered = replace(
+        SUM,
+        evidence=LaunchTrace(
+            arguments=lambda s: (Array("a", (128,)), Array("out", (1,), role="out")),
+            shape=lambda s: Shape((blocks,), (32,)),
+        ),
+    )
+    registry.add(numbered, lambda inputs, sizes: {"out": np.array([blocks - 1], np.float32)})
+    try:
+        verdict = gpulab.check("toy.sum", kernel)
+    finally:
+        registry.remove("toy.sum")
+    assert not verdict.passed
+    assert "one after the other" in verdict.card().text(200)

@@ -81,7 +81,7 @@ def test_what_is_handed_in_costs_nobody_else_a_point(school: Class) -> None:
 
 def test_there_are_many_of_both() -> None:
     attacks = len(KINDS["attacks"]) + len(NOTEBOOKS) + len(HAND_INS)
-    assert attacks >= 60 and len(KINDS["honest"]) >= 40
+    assert attacks >= 60 and len(KINDS["honest"]) >= 100
 
 
 def test_the_command_judges_one_lab_and_names_those_that_there_are(
