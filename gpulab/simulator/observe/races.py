@@ -14,7 +14,7 @@ import numpy as np
 
 from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
 from gpulab.simulator.simt.errors import Index
-from gpulab.simulator.simt.program import is_volatile
+from gpulab.simulator.simt.opcodes import is_volatile
 
 from .flow import Flow
 from .granules import WIDEST, Pages, finest, granule_of

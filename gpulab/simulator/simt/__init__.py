@@ -1,6 +1,7 @@
 """Runs PTX on the CPU: all lanes of many blocks at once, in NumPy. Tells observers what happened."""
 
-from .engine import BACKWARDS, LOCKSTEP, Schedule, launch, two_teams, variables_of, warp_serial
+from .decoding import load
+from .engine import launch, variables_of
 from .errors import (
     ArrayLabel,
     DivergentBarrier,
@@ -13,9 +14,11 @@ from .errors import (
     UnsupportedInstruction,
 )
 from .events import Access, Chunk, Observer
+from .executable import Executable
+from .frame import BACKWARDS, LOCKSTEP, Schedule, two_teams, warp_serial
 from .journal import Journal
 from .memory import Allocation, Memory
-from .program import Program, load
+from .program import Program
 
 __all__ = [
     "BACKWARDS",
@@ -26,6 +29,7 @@ __all__ = [
     "Chunk",
     "DivergentBarrier",
     "Endless",
+    "Executable",
     "Journal",
     "KernelFault",
     "Memory",

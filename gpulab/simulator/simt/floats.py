@@ -210,14 +210,15 @@ def in_float64(function: Function) -> Function:
     return run
 
 
-def _reciprocal_root(x: Array) -> Array:
+def reciprocal_root(x: Array) -> Array:
+    """1 / √x."""
     return 1.0 / np.sqrt(x)
 
 
 APPROXIMATE: dict[str, Function] = {
     "rcp": in_float64(np.reciprocal),
     "sqrt": in_float64(np.sqrt),
-    "rsqrt": in_float64(_reciprocal_root),
+    "rsqrt": in_float64(reciprocal_root),
     "sin": in_float64(np.sin),
     "cos": in_float64(np.cos),
     "lg2": in_float64(np.log2),

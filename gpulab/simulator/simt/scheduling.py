@@ -5,54 +5,50 @@ A group is a segment and the lanes that are about to run it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from . import block_meetings, branching, warp_meetings
 from .errors import DivergentBarrier, Endless
-from .program import Segment
-from .run import PATIENCE, Key
-
-if TYPE_CHECKING:
-    from .run import Run
+from .executable import Step
+from .run import PATIENCE, Place, Run
 
 Array = np.ndarray
 
 
-def execute(run: Run) -> Iterator[int]:
+def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
     """Run the chunk to its end; whenever it can only wait for another chunk it yields its state."""
     branching.add(run, 0, run.alive)
     segments = run.program.segments
-    turn: Key | None = None
+    turn: Place | None = None
     while run.ready:
-        key = _choose(run, turn)
-        if key is None:
+        place = _choose(run, turn)
+        if place is None:
             state = _state(run, turn)
             run.forget()
             yield state
             continue
-        if key not in run.ran:
-            run.ran.add(key)
+        if place not in run.ran:
+            run.ran.add(place)
             run.idle = 0
-        lanes, turn = run.ready.pop(key), key
+        lanes, turn = run.ready.pop(place), place
         run.last.clear()
         if run.ready or run.at_barrier or run.at_warp:
             run.protected = run.needed()
         else:
             lanes, run.protected = run.alive, 0
         run.lanes = lanes
-        _run_segment(run, segments[key[1]], key[1], lanes)
+        _run_segment(run, place.segment, steps[place.segment], lanes)
         while run.exited:
             run.exited = False
             block_meetings.release(run)
-            for kind in {segments[number].meet.key for number in run.at_warp}:
-                warp_meetings.release(run, kind)
+            for key in {segments[number].meeting.key for number in run.at_warp}:
+                warp_meetings.release(run, key)
     _finish(run)
 
 
-def _choose(run: Run, turn: Key | None) -> Key | None:
+def _choose(run: Run, turn: Place | None) -> Place | None:
     """The group that runs next: the one with the lowest program counter, unless it goes in circles.
 
     None if all do. A group that looks in vain and counts its looks goes in no circles that can be seen:
@@ -61,29 +57,29 @@ def _choose(run: Run, turn: Key | None) -> Key | None:
     if run.idle < PATIENCE:
         if run.following and (goes_on := run.last & run.ready.keys()):
             return min(goes_on)
-        return next((key for key in sorted(run.ready) if not _circles(run, key)), None)
+        return next((place for place in sorted(run.ready) if not _circles(run, place)), None)
     if run.idle >= PATIENCE * len(run.ready):
         return None
     run.following = True
-    return min((key for key in run.ready if turn is not None and key > turn), default=min(run.ready))
+    return min((place for place in run.ready if turn is not None and place > turn), default=min(run.ready))
 
 
-def _circles(run: Run, key: Key) -> bool:
+def _circles(run: Run, place: Place) -> bool:
     """Whether a group is about to look at memory, and was here before just as it is, and no memory has
     changed since."""
-    segment = run.program.segments[key[1]]
+    segment = run.program.segments[place.segment]
     if not run.idle or not segment.looks:
         return False
-    lanes = run.full(run.ready[key])
+    lanes = run.full(run.ready[place])
     contents = (np.broadcast_to(r, run.shape)[lanes].tobytes() for r in run.contents(segment.live))
-    state = hash((key, lanes.tobytes(), run.clock * run.program.timed, *contents))
+    state = hash((place, lanes.tobytes(), run.clock * run.program.timed, *contents))
     if state in run.visited:
         return True
     run.visited.add(state)
     return False
 
 
-def _state(run: Run, turn: Key | None) -> int:
+def _state(run: Run, turn: Place | None) -> int:
     """A hash of all that decides how the chunk goes on, but for memory."""
     contents = (register.tobytes() for register in run.contents(run.needed()))
     groups = (
@@ -93,10 +89,11 @@ def _state(run: Run, turn: Key | None) -> int:
     return hash((turn, run.clock * run.program.timed, *contents, *groups))
 
 
-def _run_segment(run: Run, segment: Segment, number: int, lanes: Array | None) -> None:
+def _run_segment(run: Run, number: int, steps: Sequence[Step], lanes: Array | None) -> None:
     """Run one segment for a group, or let its lanes wait there for others."""
+    segment = run.program.segments[number]
     if segment.kind == "barrier":
-        if segment.meet.waits:
+        if segment.meeting.waits:
             block_meetings.come(run, segment, lanes)
             branching.join(run.at_barrier, number, lanes)
         else:
@@ -105,12 +102,12 @@ def _run_segment(run: Run, segment: Segment, number: int, lanes: Array | None) -
         return
     if segment.kind == "warp":
         branching.join(run.at_warp, number, lanes)
-        warp_meetings.release(run, segment.meet.key)
+        warp_meetings.release(run, segment.meeting.key)
         return
     for hear in run.on_executed:
         hear(segment.first, segment.stop, lanes, run.chunk)
     run.spend(segment)
-    for step in segment.steps:
+    for step in steps:
         step(run)
     branching.leave(run, segment, lanes)
 
