@@ -7,7 +7,8 @@ the thread's own window.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypedDict
+from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -28,7 +29,8 @@ ANY: Literal["wrap"] = "wrap"
 READ_ONLY = {"const": "constants", "param": "parameters"}  # spaces whose instructions reach nothing else
 
 
-class Reached(NamedTuple):
+@dataclass(slots=True)
+class Reached:
     """What some lanes reach with an access: the elements of an array, the place of each lane's element among
     them, and which lanes that concerns (None: all)."""
 
@@ -37,7 +39,8 @@ class Reached(NamedTuple):
     lanes: Array | None = None
 
 
-class Part(NamedTuple):
+@dataclass(slots=True)
+class Part:
     """The lanes of a group whose generic addresses are in one space, whose window begins at `start`."""
 
     space: str
@@ -86,14 +89,14 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
     if run.on_access:  # before the write: an observer may want to see what was there
         tell(run, index, space, "store", address, dtype.itemsize * count, values)
     run.changed()
-    for view, places, mine in targets:
-        _scatter(view, places, values, _both(run.lanes, mine))
+    for target in targets:
+        _scatter(target.view, target.places, values, _both(run.lanes, target.lanes))
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
     """A store to shared or local memory that nobody is told of."""
-    for view, places, _ in _window_target(run, index, space, address, values[0].dtype, len(values)):
-        _scatter(view, places, values, run.lanes)
+    for target in _window_target(run, index, space, address, values[0].dtype, len(values)):
+        _scatter(target.view, target.places, values, run.lanes)
 
 
 def atomic(
@@ -126,10 +129,10 @@ def atomic(
     old = np.zeros(shape, dtype)
     lanes = run.lanes
     turn = slice(None, None, -1 if run.frame.schedule.backwards else 1)
-    for view, places, mine in targets:
-        chosen = _both(lanes, mine)
+    for target in targets:
+        view, chosen = target.view, _both(lanes, target.lanes)
         selected = slice(None) if chosen is None else np.flatnonzero(np.broadcast_to(chosen, shape))
-        flat = np.broadcast_to(places, shape).reshape(-1)[selected][turn]
+        flat = np.broadcast_to(target.places, shape).reshape(-1)[selected][turn]
         values = tuple(np.broadcast_to(o, shape).reshape(-1)[selected][turn] for o in operands)
         if not keep and isinstance(function, np.ufunc):
             function.at(view, flat, values[0])
@@ -150,13 +153,14 @@ def atomic(
 def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     parts = _global_places(run, index, address, dtype, count, writing=False)
     if len(parts) == 1:
-        view, places, _ = parts[0]
+        view, places = parts[0].view, parts[0].places
         return [view.take(places + i if i else places, mode=ANY) for i in range(count)]
     values: list[Array] = []
     for i in range(count):
         value = np.zeros((1, 1), dtype)
-        for view, places, part in parts:  # where several allocations are hit, each part has its lanes
-            value = np.where(part, view.take(places + i, mode=ANY), value)  # type: ignore[arg-type]
+        for part in parts:  # where several allocations are hit, each part has its lanes
+            element = part.view.take(part.places + i, mode=ANY)
+            value = np.where(part.lanes, element, value)  # type: ignore[arg-type]
         values.append(value)
     return values
 

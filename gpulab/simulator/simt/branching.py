@@ -9,7 +9,7 @@ import numpy as np
 
 from .errors import Endless, Trap
 from .program import Branch, Segment, Stop, Table, Target
-from .run import Place, Run
+from .run import Run, place
 
 Array = np.ndarray
 Key = TypeVar("Key", bound=Hashable)
@@ -30,25 +30,24 @@ def leave(run: Run, segment: Segment, lanes: Array | None) -> None:
 
 def _branch(run: Run, segment: Segment, branch: Branch, lanes: Array | None) -> None:
     """Send each lane where its predicate says."""
-    _, negated, target, other = branch
     taken = run.registers[branch.guard]
-    if negated:
+    if branch.negated:
         taken = ~taken
     for hear in run.on_branch:
         hear(segment.stop - 1, lanes, taken, run.chunk)
     if taken.size == 1:
-        _go(run, segment, target if taken.flat[0] else other, lanes)
+        _go(run, segment, branch.taken if taken.flat[0] else branch.other, lanes)
         return
     went = taken if lanes is None else taken & lanes
     if not went.any():
-        _go(run, segment, other, lanes)
+        _go(run, segment, branch.other, lanes)
         return
     stayed = ~taken if lanes is None else lanes & ~taken
     if not stayed.any():
-        _go(run, segment, target, lanes)
+        _go(run, segment, branch.taken, lanes)
         return
-    for place, part in ((target, went), (other, stayed)):
-        _go(run, segment, place, part)
+    _go(run, segment, branch.taken, went)
+    _go(run, segment, branch.other, stayed)
 
 
 def _choose(run: Run, segment: Segment, table: Table, lanes: Array | None) -> None:
@@ -81,17 +80,17 @@ def _go(run: Run, segment: Segment, target: Target, lanes: Array | None) -> None
 def add(run: Run, number: int, lanes: Array | None) -> None:
     """Lanes are about to run segment `number`; they join those that are there already."""
     if not run.teams:
-        place = Place(0, number)
-        run.last.add(place)
-        join(run.ready, place, lanes)
+        there = place(0, number)
+        run.last.add(there)
+        join(run.ready, there, lanes)
         return
     full = run.full(lanes)
     for turn, team in enumerate(run.teams):
         part = full & team
         if part.any():
-            place = Place(turn, number)
-            run.last.add(place)
-            join(run.ready, place, part)
+            there = place(turn, number)
+            run.last.add(there)
+            join(run.ready, there, part)
 
 
 def join(groups: dict[Key, Array | None], key: Key, lanes: Array | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple, TypedDict
 
 import numpy as np
@@ -37,6 +38,9 @@ class Place(NamedTuple):
 
     team: int
     segment: int
+
+
+place = cache(Place)  # groups come to the same places again and again
 
 
 class Blame(TypedDict):

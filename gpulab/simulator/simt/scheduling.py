@@ -1,6 +1,56 @@
-"""Which group of lanes runs next, and what it means that none can.
+"""The scheduler: which lanes of a chunk run next, when lanes wait for each other, and when none can go on.
 
-A group is a segment and the lanes that are about to run it.
+**Segments and groups.** A GPU runs 32 threads, a warp, with one instruction at a time. The simulator goes
+further: it runs all lanes of several blocks, a chunk, with one NumPy operation at a time. A lane is one
+thread. The program is cut into segments, which are stretches of instructions that always run together, and
+each of them became a list of steps when the kernel was loaded. Segments are numbered in the order of the
+program's text. Lanes that are about to run the same segment form a group, and `run.ready` maps each place to
+the lanes of the group that is there. `execute` repeats one simple thing until no group is left: choose a
+group, run the steps of its segment for all its lanes at once, and move the lanes to the segments that follow.
+
+**Divergence and reconvergence.** When a branch holds for only some lanes of a group, the group splits in two.
+When lanes move to a segment at which a group waits already, they join it. No stack and no analysis of the
+program is needed for this, only one rule: *the group with the lowest segment runs first*. Compilers put the
+code that follows an ``if`` behind both of its sides, and the code that follows a loop behind the loop.
+Because of the rule, lanes that are behind catch up with those ahead before these go on. A program that is
+laid out otherwise gives the same results in more turns. Take an ``if`` that holds for lanes 0 to 7::
+
+    segment 0   if x > 0:          turn   groups that are ready            runs
+    segment 1       y = sqrt(x)    1      0: lanes 0–31                    segment 0, and splits
+    segment 2   else: y = 0        2      1: lanes 0–7    2: lanes 8–31    segment 1
+    segment 3   out[i] = y         3      2: lanes 8–31   3: lanes 0–7     segment 2, and joins
+                                   4      3: lanes 0–31                    segment 3, together again
+
+**Barriers.** Lanes that come to a barrier of the block leave `run.ready` for `run.at_barrier`. Those of a
+block go on when all its threads that have not exited are there, or as many as the barrier is for
+(`block_meetings`). Operations between the lanes of a warp, such as shuffles and votes, work in the same way
+with `run.at_warp`: they are computed once, for all lanes that their mask names, when these have all come
+(`warp_meetings`). Others may have waited for lanes that exit, so every exit is followed by a look at those
+that wait. When no group is ready and some lanes still wait, nobody is left to release them, and the kernel is
+at fault.
+
+**Which warp runs next.** In lockstep, the usual schedule, all warps of the chunk are one team: a group holds
+lanes of many warps and blocks, which costs the least time but hides a missing barrier, because no warp is
+ever far ahead of another. Other schedules (`frame.Schedule`) divide the warps into teams: either each warp is
+a team, or there are two teams and chance decides to which of them a warp belongs. Ready lanes of different
+teams stay in different groups. A place is a pair, the team's turn and the segment, and places are compared in
+this order. So the first team runs until all of its lanes wait or have exited, and only then does the next one
+start. A seed draws the teams, their order and the order of the blocks, so every run can be repeated. Results
+that differ from seed to seed show that a kernel depends on the order.
+
+**Waiting for memory.** A lane that waits in a loop until another thread writes a flag or frees a lock is
+not at a barrier: it keeps running. By the rule above it could run forever, while the lane that would write
+the flag is further on in the text and never has its turn. So the scheduler has to notice that a group looks
+in vain. Certain segments look at what other threads do to memory (`Segment.looks`) because they have an
+atomic, a fence or a volatile load. When a group is about to run such a segment with exactly the registers
+that it had there before, and no memory has changed in between, the group goes in circles and is passed over.
+A loop that counts its rounds never has the same registers twice. Therefore the looks since the last change
+are counted as well (`run.idle`), and after `PATIENCE` of them the groups take turns, each until it has looked
+in vain as often. Any change of memory starts all of this afresh.
+
+When all groups of a chunk look in vain, only another chunk can help, and `execute` yields. The engine then
+lets other chunks run. If all chunks have yielded and nothing has changed, the launch is stuck, and `stuck`
+says why.
 """
 
 from __future__ import annotations
@@ -57,6 +107,8 @@ def _choose(run: Run, turn: Place | None) -> Place | None:
     if run.idle < PATIENCE:
         if run.following and (goes_on := run.last & run.ready.keys()):
             return min(goes_on)
+        if not run.idle:  # as nearly always: nobody has looked in vain
+            return min(run.ready)
         return next((place for place in sorted(run.ready) if not _circles(run, place)), None)
     if run.idle >= PATIENCE * len(run.ready):
         return None
