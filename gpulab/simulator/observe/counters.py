@@ -95,8 +95,7 @@ class Counters(Observer):
         self._fragment: list[Array] = []  # the addresses of a matrix, as far as they have come
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
 
-    def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         self._program, self._grid, self._block = program, grid, block
         self._table = {column: np.zeros(len(program.instructions), np.int64) for column in COLUMNS}
 

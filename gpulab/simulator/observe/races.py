@@ -66,8 +66,7 @@ class Races(Observer):
         self._kinds: dict[tuple[int, str], int] = {}  # READ … by an access's instruction and kind
         self._datas: dict[int, bool] = {}  # by instruction
 
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program = program
         self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
         self._groups = Groups(self._lanes)

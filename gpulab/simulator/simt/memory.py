@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gpulab.simulator.ptx import Module
+
 FIRST_ADDRESS = 0x7_0000_0000  # far above any sum of sizes that a kernel might mistake for a pointer
 GUARD = 1 << 20  # bytes between allocations: an index that is off by less than this hits no other array
 ALIGNMENT = 512  # as cudaMalloc's
@@ -50,7 +52,7 @@ class Variables(NamedTuple):
     """The variables of a loaded module: addresses by name. The module is kept beside them, so that its id is
     not given to another one."""
 
-    module: object
+    module: Module
     addresses: dict[str, int]
 
 

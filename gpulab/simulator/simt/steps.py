@@ -377,7 +377,7 @@ def _print(run: Run, texts: Array, buffers: Array) -> None:
     texts, buffers = np.broadcast_to(texts, run.shape), np.broadcast_to(buffers, run.shape)
     for row, lane in np.argwhere(np.broadcast_to(run.mask(), run.shape)):
         form = run.c_string(int(texts[row, lane]))
-        needed = sum(size + 7 for _, size in printing.arguments_of(form))
+        needed = sum(argument.nbytes + 7 for argument in printing.arguments_of(form))
         raw = printing.unpack_arguments(form, run.peek(row, lane, int(buffers[row, lane]), needed))
         kinds = [m["kind"] for m in printing.SPECIFIER.finditer(form) if m["kind"] != "%"]
         shown = [run.c_string(int(v)) if k == "s" else v for k, v in zip(kinds, raw, strict=True)]
