@@ -11,6 +11,7 @@ from gpulab.simulator.ptx import Instruction, Module, Special, reads, writes
 
 from . import table
 from .executable import Executable, Step
+from .inline import Body
 from .meetings import make_meeting
 from .opcodes import JUMPS, MEETING, looks, opcode
 from .operands import CLOCKS, Decoder
@@ -56,24 +57,11 @@ def load(
     """
     name = entry or module.entries[0]
     decoder = Decoder(module, name, display_name or name)
-    body = decoder.body
-    instructions: list[Instruction] = []
-    pieces: list[Piece] = []
-    starts: list[int] = []  # piece in which each block of the body begins
-    lasts: list[int] = []  # piece in which it ends
-    prefixes: list[str] = []
-    for block, prefix in zip(body.blocks, body.prefixes, strict=True):
-        starts.append(len(pieces))
-        for piece in _cut(block, stops or ()):
-            first = len(instructions)
-            prefixes += [prefix] * len(piece)
-            pieces.append(Piece(first, first + len(piece), _kind(piece), piece[-1] if piece else None))
-            instructions.extend(piece)
-        lasts.append(len(pieces) - 1)
+    instructions, prefixes, pieces, blocks = _cut_up(decoder.body, stops or ())
     decoded = [_decode(decoder, instructions, piece) for piece in pieces]
     ends: list[End] = [*range(1, len(pieces)), Stop.EXIT]
-    for number, last in enumerate(lasts):
-        ends[last] = _end(decoder, pieces[last].final, [starts[s] for s in body.successors[number]])
+    for (_, last), targets in zip(blocks, decoder.body.successors, strict=True):
+        ends[last] = _end(decoder, pieces[last].final, [blocks[block].first for block in targets])
         if ends[last] == last and not decoded[last].steps:
             ends[last] = Stop.ENDLESS
     lives = _live(decoder, instructions, pieces, ends)
@@ -146,6 +134,35 @@ def _decode(decoder: Decoder, instructions: list[Instruction], piece: Piece) -> 
 
 
 # ---- segments ------------------------------------------------------------------------------------
+
+
+class Pieces(NamedTuple):
+    """The pieces in which a block of the body begins and ends."""
+
+    first: int
+    last: int
+
+
+class CutBody(NamedTuple):
+    """A body in a row: its instructions, the prefix of each, the pieces, and those of each block."""
+
+    instructions: list[Instruction]
+    prefixes: list[str]
+    pieces: list[Piece]
+    blocks: list[Pieces]
+
+
+def _cut_up(body: Body, stops: Collection[int]) -> CutBody:
+    cut = CutBody([], [], [], [])
+    for block, prefix in zip(body.blocks, body.prefixes, strict=True):
+        begin = len(cut.pieces)
+        for piece in _cut(block, stops):
+            first = len(cut.instructions)
+            cut.pieces.append(Piece(first, first + len(piece), _kind(piece), piece[-1] if piece else None))
+            cut.instructions.extend(piece)
+            cut.prefixes.extend([prefix] * len(piece))
+        cut.blocks.append(Pieces(begin, len(cut.pieces) - 1))
+    return cut
 
 
 def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Instruction]]:
