@@ -16,11 +16,12 @@ BIN  := .venv/bin
 # Whole files to a process, or all tests of one lab (tests/conftest.py): what they prepare is prepared once.
 TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: help lab test test-all compilers site check format bench validate setup clean
+.PHONY: help lab test test-fast test-all compilers site check format bench validate setup clean
 
 help:
 	@echo "make lab       open JupyterLab on the labs      (make lab ARGS=--no-browser: server only)"
 	@echo "make test      run the tests                    (make test ARGS=tests/ptx: some of them)"
+	@echo "make test-fast run those that take less than five minutes together: before each commit"
 	@echo "make test-all  run the slow ones too, with the compilers of older CUDA releases"
 	@echo "make compilers only fetch those: about 1 GB beside .venv"
 	@echo "make site      the course as web pages          (make site LABS=\"00 03\": some labs; ARGS=--keep-runs)"
@@ -41,6 +42,9 @@ lab: setup
 
 test: setup
 	@$(TEST) -m "not slow" $(ARGS)
+
+test-fast: setup
+	@$(TEST) -m "not slow and not thorough" $(ARGS)
 
 # Without a network it goes on; the tests that miss those compilers say so.
 test-all: setup

@@ -45,15 +45,15 @@ def launches(exercise: Exercise, fn: Any) -> Iterator[tuple[Case, Callable[[], A
     for case in dict.fromkeys((sized[0].name, sized[-1].name)):
         chosen = next(c for c in sized if c.name == case)
         given = [
-            a.value if a.role == "scalar" else as_arguments(to_device(a.value), exercise.face)
+            a.value if a.role == "scalar" else as_arguments(to_device(a.value), exercise.evidence.face)
             for a in cases.arguments(exercise, chosen)
         ]
 
         def run(chosen: Case = chosen, given: list[Any] = given) -> None:
-            if exercise.shape is None:
+            if exercise.evidence.shape is None:
                 fn(*given)
             else:
-                shape = exercise.shape(chosen.sizes)
+                shape = exercise.evidence.shape(chosen.sizes)
                 launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
 
         yield chosen, run
@@ -64,7 +64,7 @@ def main() -> None:
     print(f"{'exercise':28}{'case':>20}{'counted ms':>14}{'doctor ms':>14}{'ratio':>8}")
     ratios = []
     for lab in sorted(p.name for p in (notebooks.ROOT / "solutions").iterdir() if p.name[:2].isdigit()):
-        exercises = [e for e in registry.of_lab(lab) if e.evidence == "launch trace"]
+        exercises = [e for e in registry.of_lab(lab) if e.evidence.launches]
         answers = notebooks.answers(lab) if exercises else {}
         for exercise in exercises:
             fn = answers[notebooks.checks(lab)[exercise.name][0]]

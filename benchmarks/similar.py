@@ -104,7 +104,7 @@ def answers(lab: str) -> Iterator[tuple[Question, dict[str, str], tuple[Any, Any
         solved, _ = StableIds()(jupytext.read(path), {"unique_key": path.stem})
         marked = [c for c in solved.cells if c.metadata.get("nbgrader")]
         for question in questions(solved):
-            if registry.find(question.exercise).evidence != "launch trace":
+            if registry.find(question.exercise).evidence.kind != "launch trace":
                 continue
             at = next(i for i, c in enumerate(marked) if c.metadata.nbgrader.grade_id == question.cell)
             cell = next(c for c in marked[at::-1] if c.metadata.nbgrader.solution and c.cell_type == "code")

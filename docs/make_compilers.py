@@ -60,7 +60,7 @@ def count() -> Column:
     labs = {
         lab: kernels
         for lab in notebooks.labs()
-        if (kernels := [exercise for exercise in of_lab(lab) if exercise.evidence == "launch trace"])
+        if (kernels := [exercise for exercise in of_lab(lab) if exercise.evidence.launches])
     }
     for lab, exercises in labs.items():
         answers, functions = notebooks.answers(lab), notebooks.checks(lab)
@@ -78,9 +78,9 @@ def exercises_of(lab: str) -> list[str]:
 def _solution(exercise: Any, fn: Any) -> Solution:
     import gpulab
     from gpulab.analysis.profile.watch import Watch
-    from gpulab.checks import cases
-    from gpulab.checks.run import name_of, reference_device, run
+    from gpulab.checks.run import name_of, reference_device
     from gpulab.simulator import device as devices
+    from tests.labs import notebooks
 
     verdict = gpulab.check(exercise, fn, attempt=False)
     solution = Solution(missed=[part.label for part in verdict.parts if part.state != "pass"])
@@ -91,7 +91,7 @@ def _solution(exercise: Any, fn: Any) -> Solution:
     case = exercise.cases[-1]
     with reference_device():
         watch = Watch(devices.current())
-        run(exercise, case, fn, cases.arguments(exercise, case), watch.standing())
+        notebooks.launched(exercise, fn).run(case, watch.standing())
     if watch.launches:
         report = watch.report(name_of(fn))
         for metric in ALWAYS:

@@ -113,8 +113,10 @@ def grade(options: argparse.Namespace, course: Course) -> int:
     result.seconds = time.monotonic() - began
     screen.show(console, result)
     for layout in dict.fromkeys(options.export):
-        path = exports.write(course, options.lab, layout, classroom.grades(course, result), options.title)
+        path = exports.write(course, options.lab, layout, result.table, options.title, options.provisional)
         console.print(f"wrote {path}", markup=False)
+        for line in exports.left_out(layout, result.table, options.provisional):
+            console.print(f"    {line}", markup=False)
     console.print(f"wrote {course.grades} · feedback in {course.feedback}", markup=False)
     return 0
 
@@ -294,6 +296,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--export", action="append", default=[], choices=("canvas", "moodle"),
         help="also write the grades in the columns that Canvas or Moodle reads; may be given twice",
+    )  # fmt: skip
+    command.add_argument(
+        "--provisional", action="store_true", help="export grades that are not final, too (default: leave "
+        "them empty, so that the LMS keeps what it has)",
     )  # fmt: skip
     command.add_argument(
         "--title", default="", help="what that LMS calls the assignment (default: the lab's name)"

@@ -19,10 +19,33 @@ os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.enviro
 import hypothesis
 import pytest
 
+import grading  # noqa: F401  # before nbformat, which would make a grammar that nobody needs; it takes seconds
+
 # The same examples in every run and no time limit per example: machines differ, and pytest-timeout is there.
 hypothesis.settings.register_profile("gpulab", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.load_profile("gpulab")
 
+# What `make test-fast` leaves out: these take longest for what they find while somebody writes code. They start
+# real browsers, databases, clusters and classes, kill processes, attack the judge, or go through all labs.
+THOROUGH = tuple(
+    f"tests/{name}"
+    for name in (
+        "browser/", "conformance/", "labs/", "site/", "validation/",
+        "cli/test_every_command.py",
+        "distributed/test_network.py", "distributed/test_run.py",
+        "grading/test_bad_input.py", "grading/test_class_of_eight.py", "grading/test_cluster.py",
+        "grading/test_communication.py", "grading/test_deliveries.py", "grading/test_dialogues.py",
+        "grading/test_gpu_stage.py", "grading/test_killed.py", "grading/test_late.py",
+        "grading/test_limited.py", "grading/test_memory.py", "grading/test_mutations.py",
+        "grading/test_nbgrader_stays_stock.py", "grading/test_never_weaker.py", "grading/test_own_course.py",
+        "grading/test_pictures.py", "grading/test_postgresql.py", "grading/test_public_contents.py",
+        "grading/test_redteam.py", "grading/test_references_earn_nothing.py", "grading/test_rendering.py",
+        "grading/test_sandbox.py", "grading/test_template.py", "grading/test_warm.py",
+        "plot/test_moving_in_chromium.py",
+        "sanitizer/test_no_false_alarm.py",
+        "update/",
+    )
+)  # fmt: skip
 NO_GPU = "no NVIDIA GPU here"
 NO_BROWSER = "no Chromium here, or no Playwright"
 
@@ -33,6 +56,19 @@ def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "progress.json"
     monkeypatch.setenv("GPULAB_PROGRESS", str(path))
     return path
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that are left out are not even imported."""
+    if "not thorough" not in config.option.markexpr:
+        return None
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    return True if is_thorough(f"{path}/" if collection_path.is_dir() else path) else None
+
+
+def is_thorough(file: str) -> bool:
+    """Whether `make test-fast` leaves out a file of tests, by its path from the repository's root."""
+    return file.startswith(THOROUGH)
 
 
 def find_browser() -> str | None:
@@ -54,6 +90,8 @@ def _together(item: pytest.Item) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_together(item)))
+        if is_thorough(item.nodeid):
+            item.add_marker(pytest.mark.thorough)
     wants_browser = [item for item in items if item.get_closest_marker("browser")]
     if wants_browser and not find_browser():
         for item in wants_browser:

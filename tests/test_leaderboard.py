@@ -9,7 +9,8 @@ import pytest
 from gpulab.app import cli, leaderboard
 from gpulab.checks import progress
 from gpulab.checks.budgets import case_of
-from gpulab.checks.verdict import Part, Verdict
+from gpulab.checks.parts import Part
+from gpulab.checks.verdict import Verdict
 from gpulab.foundation.display import Table
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from gpulab.analysis.profile import METRICS
 
 from . import messages
+from .parts import Detail, Part
 from .scoring import Score, score
 from .spec import EVERY, Budget, Case, Exercise
-from .verdict import Detail, Part
 
 # The value of a budget's metric at a case; None where there was nothing to count.
 ValueAt = Callable[[Budget, Case], float | None]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .cases import of_kinds
+from .evidence.answered_cases import AnsweredCases
 from .spec import Budget, Exercise, Prediction, Sizes
 
 LANES = 32  # of a warp
@@ -32,16 +33,13 @@ def answered(
     return Exercise(
         name=f"{topic}.{name}",
         lab=lab,
-        evidence="answered cases",
-        measured=measured,
         correct_points=points,
         cases=of_kinds(*kinds),
-        questions=questions,
+        evidence=AnsweredCases(questions, measured, by_hand),
         budgets=budgets,
         hints=hints,
         section=section,
         rtol=rtol,
-        by_hand=by_hand,
     )
 
 

@@ -19,7 +19,7 @@ from gpulab.foundation.errors import Message
 
 from . import messages
 
-ASKS = f"{__package__}.answers"  # calls the answer, which may be such a function itself
+ASKS = f"{__package__}.evidence.answered_cases"  # calls the answer, which may be such a function itself
 
 
 class NotByHand(Message):

@@ -11,12 +11,11 @@ import numpy as np
 
 from . import cohort
 from .registry import Reference
-from .spec import Array, Case, Exercise, Scalar, Sizes
+from .spec import Answer, Array, Case, Contents, Exercise, OnArrays, OnQuestions, Scalar, Sizes
 
 PUBLIC_SEED = cohort.HERE.seed  # of the learner's check; the judge has its own
 
-# What stands in an output before the run, as a byte pattern: as a float NaN, and a tiny negative number.
-POISON = (0xFF, 0xB4)
+POISON = 0xFF  # what stands in each byte of an output before the run: NaN as a float
 
 
 @dataclass(frozen=True)
@@ -60,32 +59,70 @@ def contents(array: Array, sizes: Sizes, numbers: np.random.Generator) -> np.nda
     raise ValueError(f"array `{array.name}`: there is no fill {array.fill!r}")
 
 
-def poison(array: Array, pattern: int = POISON[0]) -> np.ndarray:
-    """An output before the run: every byte is `pattern`."""
+def poison(array: Array, garbage: np.random.Generator | None = None) -> np.ndarray:
+    """An output before the run: bytes that `garbage` draws, or POISON."""
     dtype = np.dtype(array.dtype)
     size = int(np.prod(array.shape, dtype=np.int64))
     if dtype.kind == "b":
-        return np.ones(array.shape, dtype)
-    return np.full(size * dtype.itemsize, pattern, np.uint8).view(dtype).reshape(array.shape)
+        return np.ones(array.shape, dtype) if garbage is None else garbage.integers(0, 2, array.shape, bool)
+    drawn = (
+        np.full(size * dtype.itemsize, POISON, np.uint8)
+        if garbage is None
+        else random_bytes(garbage, size * dtype.itemsize)
+    )
+    return drawn.view(dtype).reshape(array.shape)
+
+
+def random_bytes(garbage: np.random.Generator, count: int) -> np.ndarray:
+    """As many random bytes, uint8."""
+    return np.frombuffer(bytearray(garbage.bytes(count)), np.uint8)
+
+
+def garbage_of(contents: Contents, case: Case) -> np.random.Generator | None:
+    """What draws the garbage of a case; None where memory that nobody has written holds POISON."""
+    if contents.garbage is None:
+        return None
+    return np.random.default_rng([contents.garbage, crc32(case.name.encode())])
+
+
+def seed_of(contents: Contents, case: Case) -> int:
+    """The seed of a case. Raises KeyError where there are seeds and none for it: nobody gets a public one by
+    chance."""
+    return PUBLIC_SEED if contents.seeds is None else contents.seeds[case.name]
+
+
+def of(answer: Answer, case: Case) -> tuple[Argument, ...]:
+    """What the function gets at a case, filled anew; see `arguments`."""
+    garbage = garbage_of(answer.contents, case)
+    return arguments(answer.exercise, case, seed_of(answer.contents, case), garbage)
+
+
+def asked(answer: Answer, case: Case) -> list[tuple[Any, ...]]:
+    """What an exercise that asks questions asks at a case; see `questions`."""
+    return questions(answer.exercise, case, seed_of(answer.contents, case))
 
 
 def arguments(
-    exercise: Exercise, case: Case, seed: int = PUBLIC_SEED, pattern: int = POISON[0]
+    exercise: Exercise,
+    case: Case,
+    seed: int = PUBLIC_SEED,
+    garbage: np.random.Generator | None = None,
 ) -> tuple[Argument, ...]:
     """All arguments of an exercise at a case, in order.
 
     What an artefact is made from goes to the learner's code with its contents: nothing in them leads back to
     the seed of what is held out.
     """
-    assert exercise.arguments is not None, f"{exercise.name} lists no arguments"
-    numbers = generator(exercise, case, _one_way(seed) if exercise.evidence == "artefact" else seed)
+    evidence = exercise.evidence
+    assert isinstance(evidence, OnArrays), f"{exercise.name} lists no arguments"
+    numbers = generator(exercise, case, _one_way(seed) if evidence.seed_kept_back else seed)
     held_out = generator(exercise, case, seed)
     made = []
-    for spec in exercise.arguments(case.sizes):
+    for spec in evidence.arguments(case.sizes):
         if isinstance(spec, Scalar):
             made.append(Argument(spec, np.dtype(spec.dtype).type(spec.value)))
         elif spec.role == "out":
-            made.append(Argument(spec, poison(spec, pattern)))
+            made.append(Argument(spec, poison(spec, garbage)))
         else:
             source = held_out if spec.role == "held out" else numbers
             made.append(Argument(spec, contents(spec, case.sizes, source)))
@@ -117,7 +154,7 @@ def of_kinds(*names: str, suffix: str = "") -> tuple[Case, ...]:
     return tuple(Case(name + suffix, {"kind": name}) for name in names)
 
 
-def questions(exercise: Exercise, case: Case, seed: int = PUBLIC_SEED) -> list[tuple]:
-    """The argument tuples of an answered-cases exercise at a case."""
-    assert exercise.questions is not None, f"{exercise.name} asks no questions"
-    return exercise.questions(case.sizes, generator(exercise, case, seed))
+def questions(exercise: Exercise, case: Case, seed: int = PUBLIC_SEED) -> list[tuple[Any, ...]]:
+    """The argument tuples of an exercise that asks questions, at a case."""
+    assert isinstance(exercise.evidence, OnQuestions), f"{exercise.name} asks no questions"
+    return exercise.evidence.questions(case.sizes, generator(exercise, case, seed))

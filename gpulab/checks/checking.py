@@ -6,27 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from gpulab.analysis.profile.onto_simulator import onto_simulator
 from gpulab.foundation.errors import Message
 from gpulab.simulator import compile
-from gpulab.simulator import device as devices
 
-from . import (
-    answers,
-    artefacts,
-    communication,
-    dialogues,
-    launching,
-    messages,
-    programs,
-    progress,
-    registry,
-    traces,
-)
+from . import launching, messages, progress, registry
 from .need import is_empty
-from .run import GPU, name_of, reference_device
-from .spec import Exercise
-from .verdict import Detail, Part, Verdict, no_points
+from .parts import Detail, Part
+from .run import GPU, name_of
+from .spec import Answer, Exercise
+from .verdict import Verdict, no_points
 
 
 class Stopped(Message):
@@ -46,40 +34,22 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
     exercise = exercise if isinstance(exercise, Exercise) else registry.find(exercise)
     reference = registry.reference(exercise.name)
     try:
-        parts = examine(exercise, fn, reference)
+        parts = examine(Answer(exercise, fn, reference))
     except KeyboardInterrupt:
         raise Stopped(messages.interrupted(exercise.name)) from None
-    verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=_counted_with(exercise))
+    compiler = exercise.evidence.counted_with() or compile.compiler_version()
+    verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=compiler)
     said = parts[0].details[0].text if parts[0].details else ""
     if said == messages.empty(name_of(fn)) or (said == messages.not_written(name_of(fn)) and is_empty(fn)):
         return replace(verdict, notes=(messages.nothing_to_count(exercise.name),))
     return record(exercise, verdict) if attempt else replace(verdict, notes=(messages.not_counted(),))
 
 
-def _counted_with(exercise: Exercise) -> str:
-    if exercise.evidence in ("tensor graph", "communication"):
-        return programs.version()
-    return compile.compiler_version()
-
-
-def examine(exercise: Exercise, fn: Any, reference: registry.Reference) -> tuple[Part, ...]:
+def examine(answer: Answer) -> tuple[Part, ...]:
     """The parts of a verdict. Records nothing."""
-    if problem := hand_in_problem(exercise, fn):
-        return no_points(exercise, messages.not_checked(), (Detail(problem),))
-    if exercise.evidence == "answered cases":
-        return answers.examine(exercise, fn, reference)
-    if exercise.evidence == "tensor graph":
-        return programs.examine(exercise, fn, reference)
-    if exercise.evidence == "communication":
-        return communication.examine(exercise, fn, reference)
-    if exercise.evidence == "artefact":
-        return artefacts.examine(exercise, fn, reference)
-    if exercise.evidence == "dialogue":
-        return dialogues.examine(exercise, fn, reference)
-    if devices.uses_gpu():
-        fn = onto_simulator(fn)
-    with reference_device():
-        return traces.examine(exercise, fn, reference)
+    if problem := hand_in_problem(answer.exercise, answer.fn):
+        return no_points(answer.exercise, messages.not_checked(), (Detail(problem),))
+    return answer.exercise.evidence.examine(answer)
 
 
 def hand_in_problem(exercise: Exercise, fn: Any) -> str:
@@ -90,12 +60,9 @@ def hand_in_problem(exercise: Exercise, fn: Any) -> str:
         return messages.not_a_function(
             exercise.name, messages.a(type(fn).__name__) if fn is not None else "None"
         )
-    kernel, name = launching.is_kernel(fn), name_of(fn)
-    if exercise.evidence != "launch trace":
-        return messages.a_kernel_for_answers(name) if kernel else ""
-    if exercise.shape is not None:
-        return "" if kernel else messages.not_a_kernel(name, exercise.face)
-    return messages.a_kernel(name, exercise.face) if kernel else ""
+    if launching.is_kernel(fn) and not exercise.evidence.launches:
+        return messages.a_kernel_for_answers(name_of(fn))
+    return exercise.evidence.problem(exercise, fn)
 
 
 def record(exercise: Exercise, verdict: Verdict) -> Verdict:

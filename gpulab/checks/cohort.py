@@ -56,8 +56,7 @@ def of_cohort(exercise: Exercise, cohort: Cohort) -> Exercise:
         budget if budget.case in (None, EVERY) else replace(budget, case=names[str(budget.case)])
         for budget in exercise.budgets
     )
-    race_case = None if exercise.race_case is None else names[exercise.race_case]
-    return replace(exercise, cases=cases, budgets=budgets, race_case=race_case)
+    return replace(exercise, cases=cases, budgets=budgets, evidence=exercise.evidence.at_cases(names))
 
 
 def alike(size: int) -> list[int]:

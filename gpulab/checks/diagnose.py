@@ -13,11 +13,11 @@ from gpulab.simulator.observe.uninitialised import Uninitialised
 from gpulab.simulator.observe.writers import Writers
 from gpulab.simulator.simt.errors import source_text, thread_words
 
-from . import cases, messages
+from . import messages
 from .compare import Mismatch, index_words, pair_words, where
-from .run import run
-from .spec import Case, Exercise
-from .verdict import Detail
+from .launched import Launched
+from .parts import Detail
+from .spec import Case
 
 NEAR = 100  # times the tolerance: so close a result is told by how much it misses
 
@@ -59,7 +59,7 @@ def wrong_result(
     return tuple(details)
 
 
-def unwritten(exercise: Exercise, case: Case, fn: Any, mismatch: Mismatch) -> tuple[Detail, ...]:
+def unwritten(answer: Launched, case: Case, mismatch: Mismatch) -> tuple[Detail, ...]:
     """Where a NaN in an output comes from, if some thread read what nobody had written."""
     if _odd(mismatch.got[mismatch.first]) != "nan" or _odd(mismatch.expected[mismatch.first]):
         return ()
@@ -69,7 +69,7 @@ def unwritten(exercise: Exercise, case: Case, fn: Any, mismatch: Mismatch) -> tu
         watchers.append(Uninitialised())
         return watchers[-1]
 
-    run(exercise, case, fn, cases.arguments(exercise, case), devices.current().observed(watch))
+    answer.run(case, devices.current().observed(watch))
     read = next((read for watcher in watchers for read in watcher.findings), None)
     if read is None:
         return ()

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from . import messages
+from .parts import Detail, Part
 from .run import name_of
 from .spec import Case, Exercise
-from .verdict import Detail, Part, no_points
+from .verdict import no_points
 
 
 class Failed(Protocol):

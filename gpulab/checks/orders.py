@@ -3,48 +3,40 @@ looks on at the last case, too: a small one may have a single warp."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.observe import Race, Races
 from gpulab.simulator.observe.synchronisation import MissedBarrier, Synchronisation
 
-from . import cases, messages
+from . import messages
 from .compare import index_words, pair_words
 from .diagnose import source
-from .registry import Reference
-from .results import first_mismatch
-from .run import run
-from .spec import Case, Exercise
-from .verdict import Detail
+from .launched import Launched
+from .parts import Detail
+from .spec import Case
 
 SEED = 1  # of the order in which warps run
 
 
-def race_case(exercise: Exercise) -> Case:
+def race_case(answer: Launched) -> Case:
     """The case that runs under both schedules."""
-    if exercise.race_case is None:
-        return exercise.cases[0]
-    return next(case for case in exercise.cases if case.name == exercise.race_case)
+    cases = answer.exercise.cases
+    return next((case for case in cases if case.name == answer.race_case), cases[0])
 
 
-def examine(
-    exercise: Exercise, fn: Callable[..., Any], reference: Reference
-) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
+def examine(answer: Launched) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
     """What depends on the order of warps, in words, empty if nothing was found; and remarks that cost
     nothing."""
-    case = race_case(exercise)
-    other, said = _other_order(exercise, case, fn, reference)
-    race, missed = _watched(exercise, case, fn)
-    if race is None and (last := exercise.cases[-1]).name != case.name:
-        race, missed_there = _watched(exercise, last, fn)
+    case = race_case(answer)
+    other, said = _other_order(answer, case)
+    race, missed = _watched(answer, case)
+    if race is None and (last := answer.exercise.cases[-1]).name != case.name:
+        race, missed_there = _watched(answer, last)
         missed = missed or missed_there
     remarks = (Detail(_missed_words(missed)), *source(missed.location)) if missed else ()
     if race is None:
         return other, remarks
-    return (Detail(race_words(race, exercise.detective)), *((Detail(said),) if said else ())), remarks
+    return (Detail(race_words(race, answer.exercise.detective)), *((Detail(said),) if said else ())), remarks
 
 
 def race_words(race: Race, detective: bool) -> str:
@@ -57,9 +49,7 @@ def _missed_words(missed: MissedBarrier) -> str:
     return messages.barrier_without_some(missed.came, missed.threads, line)
 
 
-def _watched(
-    exercise: Exercise, case: Case, fn: Callable[..., Any]
-) -> tuple[Race | None, MissedBarrier | None]:
+def _watched(answer: Launched, case: Case) -> tuple[Race | None, MissedBarrier | None]:
     """The first race in shared memory, whether or not it went wrong, and the first barrier that threads
     skipped by returning."""
     races: list[Races] = []
@@ -75,21 +65,19 @@ def _watched(
 
     device = devices.current()
     with device.observed(watch_barriers):
-        run(exercise, case, fn, cases.arguments(exercise, case), device.observed(watch_races))
+        answer.run(case, device.observed(watch_races))
     race = next((race for watcher in races for race in watcher.findings), None)
     found = (finding for watcher in barriers for finding in watcher.findings)
     return race, next((missed for missed in found if isinstance(missed, MissedBarrier)), None)
 
 
-def _other_order(
-    exercise: Exercise, case: Case, fn: Callable[..., Any], reference: Reference
-) -> tuple[tuple[Detail, ...], str]:
+def _other_order(answer: Launched, case: Case) -> tuple[tuple[Detail, ...], str]:
     """What goes wrong when warps run one after the other: on its own, and as a sentence behind a race."""
     serial = devices.current().using(schedule=simt.warp_serial(SEED))
-    outcome = run(exercise, case, fn, cases.arguments(exercise, case), serial)
+    outcome = answer.run(case, serial)
     if outcome.trouble:
         return (Detail(messages.trouble_in_other_order(case.name)), *outcome.trouble), ""
-    wrong = first_mismatch(exercise, case, outcome, reference)
+    wrong = answer.first_mismatch(case, outcome)
     if wrong is None:
         return (), ""
     where = index_words(wrong.array, wrong.first)

@@ -26,8 +26,8 @@ from gpulab.simulator.simt.errors import Endless
 
 from . import launching, messages
 from .cases import Argument
-from .spec import Case, Exercise
-from .verdict import Detail
+from .parts import Detail
+from .spec import Face, Shape
 
 GPU = "A100"  # what counts are taken on everywhere, so that a budget means the same on every machine
 LIMIT = 400_000  # instructions of one chunk of blocks: many times what an exercise needs, and a few seconds
@@ -65,24 +65,24 @@ def reference_device() -> Iterator[devices.SimulatedDevice]:
 
 
 def run(
-    exercise: Exercise,
-    case: Case,
     fn: Callable[..., Any],
     before: tuple[Argument, ...],
+    shape: Shape | None = None,
+    face: Face = "cuda",
     around: contextlib.AbstractContextManager[Any] | None = None,
     writers: Writers | None = None,
+    garbage: np.random.Generator | None = None,
 ) -> Outcome:
-    """Run `fn` on the arguments `before`.
+    """Run `fn` on the arguments `before`: as a kernel in that shape, or as host code where there is none.
 
     `around` is entered for the run alone, with the device's memory already filled: observers and schedules go
-    there. `writers` watches all arrays. KeyboardInterrupt passes through; everything else becomes `trouble`.
+    there. `writers` watches all arrays; `garbage` is that of `simt.launch`. KeyboardInterrupt passes through;
+    everything else becomes `trouble`.
     """
     device = devices.current()
     arrays = {a.name: to_device(a.value) for a in before if a.role != "scalar"}
     given = [
-        launching.given(arrays[a.name], exercise.face)
-        if a.name in arrays
-        else launching.scalar(a.value, exercise.face)
+        launching.given(arrays[a.name], face) if a.name in arrays else launching.scalar(a.value, face)
         for a in before
     ]
     count = _Count()
@@ -93,10 +93,9 @@ def run(
             around or contextlib.nullcontext(),
             device.observed(count),
             device.observed(lambda launch: writers),
-            device.using(limit=LIMIT),
+            device.using(limit=LIMIT, garbage=garbage),
         ):
-            if exercise.shape is not None:
-                shape = exercise.shape(case.sizes)
+            if shape is not None:
                 if 0 not in shape.grid:  # a grid of nothing is nothing to do
                     launching.launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
             else:

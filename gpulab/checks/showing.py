@@ -22,6 +22,7 @@ from gpulab.simulator.observe.writers import NOBODY, Range, Writers
 from . import cases, messages, patterns, registry
 from .budgets import case_of
 from .diagnose import nothing_written
+from .evidence import LaunchTrace
 from .run import name_of, reference_device
 from .run import run as run_case
 from .spec import Array, Case, Exercise
@@ -97,15 +98,16 @@ class Wish:
 def _of_exercise(name: str, args: tuple, wish: Wish) -> Iterator[Picture]:
     """Who wrote what at the largest size that can still be drawn; all else at the size that is counted."""
     exercise = registry.find(name)
-    if exercise.evidence != "launch trace" or len(args) != 1 or not callable(args[0]):
+    evidence = exercise.evidence
+    if not isinstance(evidence, LaunchTrace) or len(args) != 1 or not callable(args[0]):
         raise CannotShow(messages.show_exercise(name))
     fn = onto_simulator(args[0]) if devices.uses_gpu() else args[0]
-    small = _drawable(exercise)
+    small = _drawable(exercise, evidence)
     counted = case_of(exercise, exercise.budgets[0]) if exercise.budgets else small
     if "threads" in wish:
-        yield from _titled(small, _of_case(exercise, small, fn, Wish("threads", wish.line)))
+        yield from _titled(small, _of_case(exercise, evidence, small, fn, Wish("threads", wish.line)))
     if wish.view != "threads":
-        yield from _titled(counted, _of_case(exercise, counted, fn, wish))
+        yield from _titled(counted, _of_case(exercise, evidence, counted, fn, wish))
 
 
 def _titled(case: Case, pictures: Iterator[Picture]) -> Iterator[Picture]:
@@ -115,12 +117,16 @@ def _titled(case: Case, pictures: Iterator[Picture]) -> Iterator[Picture]:
         yield picture
 
 
-def _of_case(exercise: Exercise, case: Case, fn: Callable[..., Any], wish: Wish) -> Iterator[Picture]:
+def _of_case(
+    exercise: Exercise, evidence: LaunchTrace, case: Case, fn: Callable[..., Any], wish: Wish
+) -> Iterator[Picture]:
     """An exercise at a case: who wrote what, or what the report draws."""
     with reference_device() as device:
         watch, writers, passes = Watch(device), Writers(line=wish.line), _Passes()
         with device.observed(passes.of):
-            outcome = run_case(exercise, case, fn, cases.arguments(exercise, case), watch.standing(), writers)
+            shape = evidence.shape(case.sizes) if evidence.shape is not None else None
+            made = cases.arguments(exercise, case)
+            outcome = run_case(fn, made, shape, evidence.face, watch.standing(), writers)
         if outcome.trouble:
             raise CannotShow("\n".join(detail.text for detail in outcome.trouble))
         if not watch.launches:
@@ -140,14 +146,13 @@ def _of_case(exercise: Exercise, case: Case, fn: Callable[..., Any], wish: Wish)
             yield from _threads(writers, name, array.shape)
 
 
-def _drawable(exercise: Exercise) -> Case:
+def _drawable(exercise: Exercise, evidence: LaunchTrace) -> Case:
     """The case with the most elements among those small enough to draw; the smallest if none is."""
-    assert exercise.arguments is not None
     sizes = [
         (
             sum(
                 int(np.prod(a.shape))
-                for a in exercise.arguments(c.sizes)
+                for a in evidence.arguments(c.sizes)
                 if isinstance(a, Array) and a.role != "in"
             ),
             c,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+
+from .parts import Part
 
 Sizes = Mapping[str, int | float | str]
 Fill = str | Callable[[np.random.Generator, tuple[int, ...], Sizes], np.ndarray]
@@ -104,8 +106,8 @@ class Budget:
     each: with ``case=EVERY`` the case with the smallest share of the points decides.
 
     `metric` is a name of `gpulab.profile.METRICS`, or of another count: one that the exercise's own reference
-    takes of an answer (`Exercise.measured`), of a PyTorch program, of a network; `unit` is the unit of such a
-    count. `sense` says on which side of `limit`
+    takes of an answer (`AnsweredCases.measured`), of a PyTorch program, of a network; `unit` is the unit of
+    such a count. `sense` says on which side of `limit`
     a good answer lies. `naive` is what the obvious solution costs: at or beyond it no points, between it and
     `limit` a share of them in proportion (on a logarithmic scale). `bound` is what no solution can go beyond:
     a leaderboard ranks by it, no points hang on it. `label` is the name in the check's output,
@@ -138,91 +140,149 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Contents:
+    """What the arrays and questions of cases are filled with.
+
+    `seeds` are by the name of the case; None is the public seed, that of the learner's check, for every case.
+    With `garbage`, a seed, memory that nobody has written holds random bytes, others for each array, launch
+    and block; None is 0xFF everywhere: NaN as a float, -1 as an integer.
+
+    Example: ``Contents({"n = 1": 7})`` are the contents of a judge that drew 7 for the case n = 1.
+    """
+
+    seeds: Mapping[str, int] | None = None
+    garbage: int | None = None
+
+
+PUBLIC = Contents()
+
+
+class Evidence:
+    """What reaches the judge of an exercise. Each kind is a subclass, listed in `gpulab.checks.evidence`.
+
+    A subclass is a frozen dataclass whose fields are its own part of the specification. In a notebook
+    `examine` finds the parts of a verdict. For the judge, `step` says what the sandbox is given at a case,
+    `record` writes down there what the function did, `read` takes that back with suspicion, and `replay`
+    finds the parts of a verdict from it, on contents that were not in the sandbox. Of a `live` kind nothing
+    is recorded: `serving` answers in the sandbox while the judge asks, and `replay` gets how that went.
+    """
+
+    kind: ClassVar[str]  # its name: in jobs for the sandbox, and in messages
+    line: ClassVar[str] = ""  # how the lines that `record` writes begin
+    case_word: ClassVar[str] = "size"  # what a learner calls a case: a size, or a set of questions
+    launches: ClassVar[bool] = False  # kernels, which run on the simulated device
+    live: ClassVar[bool] = False
+
+    def problem(self, exercise: Exercise, fn: Any) -> str:
+        """Why `fn` cannot be examined at all, as a sentence; empty if it can."""
+        return ""
+
+    def examine(self, answer: Answer) -> tuple[Part, ...]:
+        """The parts of a verdict on a function that is there. Records nothing."""
+        raise NotImplementedError
+
+    def counted_with(self) -> str:
+        """What counts depend on beside the compiler, such as a version of PyTorch; empty for nothing."""
+        return ""
+
+    def needed_cases(self, exercise: Exercise) -> tuple[Case, ...]:
+        """The public cases that a judge with cases of its own cannot do without."""
+        return ()
+
+    def at_cases(self, names: Mapping[str, str]) -> Evidence:
+        """The same where cases have other names: `names` has the new name of each that is still there."""
+        return self
+
+    def step(self, exercise: Exercise, case: Case, seed: int) -> dict[str, Any]:
+        """One case as the sandbox gets it, fit for JSON; nothing in it leads to what is kept back."""
+        raise NotImplementedError
+
+    @staticmethod
+    def record(function: Any, record: Any, exercise: str, case: dict[str, Any]) -> None:
+        """Inside the sandbox: call the function at a case, write down what it did with `record.line`."""
+        raise NotImplementedError
+
+    @staticmethod
+    def read(facts: Mapping[str, Any], kernels: Mapping[str, Any]) -> Any:
+        """What a line of the record says. Raises ValueError, KeyError or TypeError for one that is odd."""
+        raise NotImplementedError
+
+    @staticmethod
+    def prepare() -> None:
+        """Do once, before anything is replayed, what takes long."""
+
+    @staticmethod
+    def serving(connection: Any) -> Callable[[Any, str], None]:
+        """Inside the sandbox of a live kind: serves a function under the name of its exercise."""
+        raise NotImplementedError
+
+    def replay(self, answer: Answer, recorded: Mapping[str, Any]) -> tuple[Part, ...]:
+        """The parts of a verdict on what was recorded, by case; `answer.fn` gives the function's name."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class OnArrays(Evidence):
+    """Evidence on arrays: `arguments(sizes)` lists what the function receives, in order."""
+
+    arguments: Callable[[Sizes], tuple[Array | Scalar, ...]]
+    seed_kept_back: ClassVar[bool] = False  # whether the sandbox sees contents and must not learn the seed
+
+
+@dataclass(frozen=True)
+class OnQuestions(Evidence):
+    """Evidence on questions: `questions(sizes, generator)` lists tuples of arguments."""
+
+    questions: Callable[[Sizes, np.random.Generator], list[tuple[Any, ...]]]
+
+
+@dataclass(frozen=True)
 class Exercise:
     """One graded exercise.
 
-    `name` is ``topic.exercise``; the learner calls ``gpulab.check(name, fn)``. The evidence says what
-    reaches the judge: ``launch trace`` (fn is a kernel, or host code that launches kernels on device
-    arrays), ``answered cases`` (fn is plain Python, called with JSON-able arguments, returning a JSON-
-    able answer), ``tensor graph`` (fn computes with PyTorch), ``communication`` (every rank of a small
-    world runs fn, which computes with PyTorch and talks through torch.distributed), ``artefact`` (fn makes
-    data, such as weights, which are scored on data that it never saw) or ``dialogue`` (fn calls functions
-    that it is given, and the judge answers them).
-
-    Launch traces: `arguments(sizes)` lists what fn receives, in order. With `shape(sizes)` fn is a kernel
-    that the check launches; without it fn is host code that launches kernels itself. The reference of the
-    same name in `gpulab.checks.references` maps (inputs by name, sizes) to the expected outputs by name.
-
-    `face` says how the learner's code came to the device: through numba (``cuda``), where kernels are those
-    of ``@cuda.jit``, or through CuPy, where they are RawKernels and arrays are CuPy's.
-
-    Answered cases: `questions(sizes, generator)` lists tuples of arguments; the reference maps (*arguments)
-    to the answer. Where many answers are right because the answer is a plan — an order, a schedule — the
-    exercise is `measured`: its reference gets (answer, *arguments), carries the plan out, raises WrongAnswer
-    with a sentence about what is wrong with it, or returns counts by name, which the budgets limit. A count
-    of a case is its worst over the case's questions.
-
-    Tensor graphs: `arguments(sizes)` lists what fn receives and, as ``out`` arrays, what it returns. It may
-    use the `operators` on the list (`gpulab.checks.operators`). Budgets limit what
-    `gpulab.profile.tensors.COUNTS` names, or ``calls of OPERATOR``.
-
-    Communication: `arguments(sizes)` as for a tensor graph, each with its placement; ``sizes["ranks"]`` is
-    how many ranks there are. Sends and receives are allowed, and the collectives in `calls`
-    (`gpulab.distributed.collectives.NAMES`). Budgets limit what `gpulab.distributed.traffic.COUNTS` names,
-    ``calls of COLLECTIVE``, ``bytes of COLLECTIVE``, or one of the exercise's own `counts`, each of which
-    maps (`Traffic`, sizes) to a number. A lower limit (``>=``) counts what carries contents, because empty
-    messages are cheap.
-
-    Artefacts: fn gets the ``in`` arrays of `arguments(sizes)` with contents, as NumPy's, and the scalars, and
-    returns a dictionary of arrays. The reference gets (those arrays by name, the ``in`` arrays by name, the
-    ``held out`` ones by name, sizes), raises WrongAnswer with a sentence or returns counts by name. Budgets
-    limit these and ``bytes``, the size of all that was returned.
-
-    Dialogues: fn is plain Python, and among its arguments are functions that the judge answers. The reference
-    gets (ask, *arguments of a question), calls fn with ``ask(*given)`` as often as it likes, functions of its
-    own among what is given, counts what they are asked, and raises WrongAnswer, or returns counts by name.
-    `gpulab.checks.branches` goes through all ways in which draws of fn can come out. `decorator` is the
-    line that makes of what the learner writes a function that can be called so, where there is one.
+    `name` is ``topic.exercise``; the learner calls ``gpulab.check(name, fn)``. The `evidence` says what
+    reaches the judge, and holds what only exercises of its kind specify. The reference of the same name, in
+    the folder ``references`` beside the lab's module, works out what is right.
 
     `rtol`/`atol` are the tolerance against the reference computed in float64; both 0 means exactly equal.
-    `by_hand` names functions of gpulab that do what is asked: an answer in plain Python may not call them.
     `varies` names the sizes of which a cohort draws its own (`gpulab.checks.cohort`): no text of the lab
     depends on their exact values. `hints` has three steps; `section` is the heading of the lab to read again
-    after the last. In a `detective` exercise the learner looks for the race: the check shows its two lines
-    and no cure.
+    after the last. In a `detective` exercise the learner looks for what is wrong: of a race the check shows
+    the two lines and no cure.
     """
 
     name: str
     lab: str
     correct_points: float
     cases: tuple[Case, ...]
-    evidence: Literal[
-        "launch trace", "answered cases", "tensor graph", "communication", "artefact", "dialogue"
-    ] = "launch trace"
-    arguments: Callable[[Sizes], tuple[Array | Scalar, ...]] | None = None
-    shape: Callable[[Sizes], Shape] | None = None
-    questions: Callable[[Sizes, np.random.Generator], list[tuple]] | None = None
+    evidence: Evidence
     budgets: tuple[Budget, ...] = ()
-    face: Face = "cuda"
-    operators: frozenset[str] = frozenset()
-    calls: frozenset[str] = frozenset()
-    counts: Mapping[str, Callable[[Any, Sizes], float]] = field(default_factory=dict, hash=False)
     rtol: float = 0.0
     atol: float = 0.0
     hints: tuple[str, str, str] = ("", "", "")
     section: str = ""
-    race_case: str | None = None  # the small case run under both schedules; the first by default
     detective: bool = False
-    measured: bool = False
-    decorator: str = ""
     varies: tuple[str, ...] = ()
-    by_hand: tuple[str, ...] = ()
     tags: tuple[str, ...] = field(default=())
 
     @property
     def points(self) -> float:
         """All points of the exercise."""
         return self.correct_points + sum(b.points for b in self.budgets)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A function, the exercise that it answers, the reference to compare with, and what the cases hold.
+
+    A check takes the learner's function and the public contents. The judge has contents of its own, and a
+    function that knows no more than its name.
+    """
+
+    exercise: Exercise
+    fn: Any
+    reference: Callable[..., Any]
+    contents: Contents = PUBLIC
 
 
 @dataclass(frozen=True)

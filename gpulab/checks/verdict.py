@@ -4,57 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
-from gpulab.foundation.display import Block, Card, Code, Heading, Note, Piece, Row, Shown, Span, points
+from gpulab.foundation.display import Card, Heading, Note, Piece, Row, Shown, Span, points
 
 from . import messages
+from .parts import Detail, Part
 from .spec import Exercise
 
 FORMAT = 1  # of `to_dict`
-
-State = Literal["pass", "part", "fail", "wait"]
-
-
-@dataclass(frozen=True)
-class Detail:
-    """A sentence under a part; with `line`, a line of the learner's source instead."""
-
-    text: str
-    line: int = 0
-
-    def piece(self) -> Piece:
-        """How it is shown."""
-        if self.line:
-            return Code(self.line, self.text)
-        return Block(self.text) if "\n" in self.text else Note(self.text, inset=True)
-
-
-@dataclass(frozen=True)
-class Part:
-    """One thing that gives points: being right, or a budget.
-
-    `state`: ``pass`` (all points), ``part`` (some), ``fail`` (none), ``wait`` (not looked at yet).
-    `summary` is the half line behind the label, `details` say what to look at. For a budget `metric`, `case`,
-    `measured`, `budget` and `naive` hold the numbers; `measured` is None where there was nothing to count.
-    """
-
-    label: str
-    state: State
-    points: float
-    of: float
-    summary: str
-    details: tuple[Detail, ...] = ()
-    metric: str = ""
-    case: str = ""
-    measured: float | None = None
-    budget: float | None = None
-    naive: float | None = None
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Part:
-        """From the part of a verdict's `to_dict`."""
-        return cls(**(dict(data) | {"details": tuple(Detail(**d) for d in data["details"])}))
 
 
 @dataclass(frozen=True, repr=False)

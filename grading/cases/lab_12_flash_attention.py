@@ -15,8 +15,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         kernel_case(384, 16),
     ),
     "attention.cores": (
-        kernel_case(16, 32),
         kernel_case(48, 16),
+        kernel_case(16, 32),
         kernel_case(16, 80, 100),
         kernel_case(16, 192),
     ),

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from gpulab.checks import dialogues, messages, registry
-from gpulab.checks.dialogues import Dialogue, Outcome, Stopped
-from gpulab.checks.spec import Case, WrongAnswer
+from gpulab.checks import messages, registry
+from gpulab.checks.evidence.dialogue import Dialogue, Outcome, Stopped, hold
+from gpulab.checks.spec import Answer, Case, Contents, WrongAnswer
 from gpulab.subjects.distributed.frames import BadFrame, Head, Reader, encode
 from gpulab.subjects.distributed.network import Trouble
 from grading.core import limited, sandbox, texts
@@ -25,6 +25,7 @@ from grading.core.sandbox import Limits
 
 Outcomes = dict[tuple[str, str], Outcome]  # by exercise and case; not those after one without an answer
 GRACE = 3.0  # seconds to come to an end when told to
+STARTS = 20.0  # seconds that a child may take to start on a busy machine
 LONGEST_TEXT = 2000
 
 
@@ -36,7 +37,7 @@ def outcomes(
     until: float | None = None,
     *,
     unsafe: bool = False,
-    apart: bool = False,
+    apart: bool = True,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Outcomes:
     """How each case of the exercises that are asked went, in the order of `steps`.
@@ -44,7 +45,7 @@ def outcomes(
     One sandbox serves them all, and is started anew after an exercise that does not come to an end. All
     together may take until `until`, or `limits.seconds`, one case `limits.patience`. Once `stopped` says so,
     none is started.
-    With `apart` references work in a limited child, which knows the exercises of labs and no others.
+    References work `apart`, in a limited child, which knows the exercises of labs alone; not if `unsafe`.
     """
     by_name = {each.name: each for each in asked}
     order = [step["exercise"] for step in steps if step.get("exercise") in by_name]
@@ -60,7 +61,9 @@ def outcomes(
         data = job_bytes({"patience": limits.patience, "steps": job})
         with sandbox.rank(data, limits, unsafe=unsafe) as connection:
             while left:
-                held, goes_on = (_held_apart if apart else _held)(left.pop(0), connection, until, limits)
+                held, goes_on = (_held_apart if apart and not unsafe else _held)(
+                    left.pop(0), connection, until, limits
+                )
                 found |= held
                 if not goes_on:
                     break
@@ -79,7 +82,7 @@ def _held_apart(
             connection,
             left,
             limits,
-            limits=replace(limits, seconds=min(limits.seconds, left + limits.patience)),
+            limits=replace(limits, seconds=min(limits.seconds, left + STARTS)),
         )
     except limited.Ended as ended:
         return {(asked.name, asked.cases[0].name): Outcome(trouble=Trouble("too long", str(ended)))}, False
@@ -121,7 +124,8 @@ def _cases(asked: Asked, there: There, limits: Limits) -> Outcomes:
     found: Outcomes = {}
     for case, seed in zip(asked.cases, asked.seeds, strict=True):
         there.begin(limits.patience)
-        outcome = dialogues.hold(asked.exercise, case, reference, there, seed)
+        answer = Answer(asked.exercise, None, reference, Contents({case.name: seed}))
+        outcome = hold(answer, case, there)
         if outcome.wrong and not there.whole:  # later cases cannot be tried
             outcome = replace(outcome, wrong="", trouble=Trouble("refused", outcome.wrong))
         found[asked.name, case.name] = outcome

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import time
@@ -14,10 +13,9 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from gpulab.checks import cases as contents
-from gpulab.checks import communication, registry
+from gpulab.checks import registry
 from gpulab.checks.run import GPU
-from gpulab.checks.spec import Array, Case, Exercise
+from gpulab.checks.spec import Case, Exercise
 from gpulab.simulator.compile import compiler_version
 from grading.core import dialogues, ranks, sandbox, texts
 from grading.core.course import ROOT
@@ -31,7 +29,8 @@ from grading.core.replays import Replays, Stopped
 from grading.core.sandbox import Limits, Outcome
 from grading.core.verdicts import NotebookVerdict
 
-LIVE = ("communication", "dialogue")  # evidence that is judged while the learner's code runs
+# How exercises of a live kind of evidence are asked, while the learner's code runs.
+LIVE: dict[str, Callable[..., Any]] = {"communication": ranks.outcomes, "dialogue": dialogues.outcomes}
 
 
 @cache
@@ -43,8 +42,13 @@ def own_cases() -> dict[str, tuple[Case, ...]]:
 
 
 def judge_cases(exercise: Exercise) -> tuple[Case, ...]:
-    """Where the judge looks: at cases of its own, or the public ones (on other contents, in any case)."""
-    return own_cases().get(exercise.name, exercise.cases)
+    """Where the judge looks: at cases of its own, or the public ones (on other contents, in any case).
+
+    Public cases that show what others cannot come first. A judge is never weaker than the check.
+    """
+    own = own_cases().get(exercise.name, exercise.cases)
+    names = {case.name for case in own}
+    return (*(case for case in exercise.evidence.needed_cases(exercise) if case.name not in names), *own)
 
 
 class Judge:
@@ -106,7 +110,7 @@ class Judge:
 
     def recording(self, questions: tuple[Question, ...]) -> Limits:
         """The limits of the recording: half of the time where something is judged live after it."""
-        live_too = any(exercise_of(q.exercise).evidence in LIVE for q in questions)
+        live_too = any(exercise_of(q.exercise).evidence.live for q in questions)
         return replace(self.limits, seconds=self.limits.seconds / 2) if live_too else self.limits
 
     def record(self, job: bytes, modules: Sequence[str] = (), limits: Limits | None = None) -> Outcome:
@@ -140,8 +144,7 @@ class Judge:
 
 def warm_modules(questions: Iterable[Question]) -> list[str]:
     """What the server of the replays imports before it starts; PyTorch only where a lab needs it."""
-    counted = ("tensor graph", "communication")
-    with_torch = any(exercise_of(q.exercise).evidence in counted for q in questions)
+    with_torch = any(exercise_of(q.exercise).evidence.counted_with() for q in questions)
     return ["grading.core.warm", *(["grading.core.warm_torch"] if with_torch else [])]
 
 
@@ -181,27 +184,24 @@ def live(
     All of it ends at `until`, which is in `limits.seconds` where nothing is said.
     """
     until = time.monotonic() + limits.seconds if until is None else until
-    together = asked_together(questions, chosen, seeds)
-    talks = asked_together(questions, chosen, seeds, "dialogue")
-    return {
-        **ranks.outcomes(steps, together, job_bytes, limits, until, unsafe=unsafe, stopped=stopped),
-        **dialogues.outcomes(
-            steps, talks, job_bytes, limits, until, unsafe=unsafe, apart=not unsafe, stopped=stopped
-        ),
-    }
+    found: dict[tuple[str, str], Any] = {}
+    for kind, outcomes in LIVE.items():
+        asked = asked_together(questions, chosen, seeds, kind)
+        found |= outcomes(steps, asked, job_bytes, limits, until, unsafe=unsafe, stopped=stopped)
+    return found
 
 
 def asked_together(
     questions: Iterable[Question],
     chosen: dict[str, tuple[Case, ...]],
     seeds: dict[tuple[str, str], int],
-    evidence: str = "communication",
+    kind: str,
 ) -> list[Asked]:
-    """The exercises of one evidence among the questions; those for several ranks by default."""
+    """The exercises of one kind of evidence among the questions."""
     found = []
     for question in questions:
         exercise = exercise_of(question.exercise)
-        if exercise.evidence == evidence:
+        if exercise.evidence.kind == kind:
             cases = chosen[question.exercise]
             numbers = tuple(seeds[question.exercise, case.name] for case in cases)
             found.append(Asked(question.exercise, exercise, cases, numbers))
@@ -224,50 +224,14 @@ def exercise_step(
     question: Question, exercise: Exercise, cases: Iterable[Case], seeds: Iterable[int]
 ) -> dict[str, Any]:
     """Record the answer to one question at these cases."""
-    given = [_case(exercise, case, number) for case, number in zip(cases, seeds, strict=True)]
-    step = {"exercise": question.exercise, "function": question.function, "cases": given}
-    return step | ({"by_hand": exercise.by_hand} if exercise.by_hand else {})
-
-
-def _case(exercise: Exercise, case: Case, number: int) -> dict[str, Any]:
-    """One case as the sandbox gets it: questions, or sizes and types without contents."""
-    if exercise.evidence == "answered cases":
-        return {"name": case.name, "questions": contents.questions(exercise, case, number)}
-    if exercise.evidence == "communication":
-        return {"name": case.name, "ranks": communication.ranks_of(case)}
-    if exercise.evidence == "dialogue":
-        return {"name": case.name, "dialogue": True}
-    if exercise.evidence == "artefact":
-        return {"name": case.name, "makes": "artefact", "arguments": _with_contents(exercise, case, number)}
-    assert exercise.arguments is not None
-    given = [
-        {"array": a.name, "shape": a.shape, "dtype": a.dtype, "role": a.role, "grad": a.grad}
-        if isinstance(a, Array)
-        else {"scalar": a.name, "value": a.value, "dtype": a.dtype}
-        for a in exercise.arguments(case.sizes)
-    ]
-    step: dict[str, Any] = {"name": case.name, "arguments": given, "face": exercise.face}
-    if exercise.evidence == "tensor graph":
-        step["operators"] = sorted(exercise.operators)
-    if exercise.shape is not None:
-        shape = exercise.shape(case.sizes)
-        step["launch"] = [shape.grid, shape.block, shape.shared_bytes]
-    return step
-
-
-def _with_contents(exercise: Exercise, case: Case, number: int) -> list[dict[str, Any]]:
-    """What an artefact is made from; what is held out stays here."""
-    given: list[dict[str, Any]] = []
-    for argument in contents.arguments(exercise, case, number):
-        dtype = str(argument.value.dtype)
-        if argument.role == "scalar":
-            given.append({"scalar": argument.name, "value": argument.value.item(), "dtype": dtype})
-        elif argument.role == "in":
-            data = base64.b64encode(argument.value.tobytes()).decode()
-            given.append(
-                {"array": argument.name, "shape": argument.value.shape, "dtype": dtype, "contents": data}
-            )
-    return given
+    evidence = exercise.evidence
+    given = [evidence.step(exercise, case, number) for case, number in zip(cases, seeds, strict=True)]
+    return {
+        "exercise": question.exercise,
+        "function": question.function,
+        "evidence": evidence.kind,
+        "cases": given,
+    }
 
 
 def job_bytes(job: dict[str, Any]) -> bytes:

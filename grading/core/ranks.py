@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpulab.checks import cases as contents
-from gpulab.checks import communication
+from gpulab.checks.evidence import communication
 from gpulab.checks.spec import Case, Exercise
 from gpulab.subjects.distributed.network import Network, Outcome, Trouble
 from grading.core import sandbox, texts

@@ -5,25 +5,17 @@ before a crash or a limit is kept. Nothing of this process is believed: a forged
 submission, replayed on contents that were not here. So this script defends nothing; the sandbox does.
 
 A job is {"patience": seconds, "steps": […]}. A step is a cell, {"cell": id, "source": text}, or an exercise,
-{"exercise": name, "function": name, "cases": […]}, where "by_hand" may list functions that the answer may not
-call. A case is {"name": …} with "questions", a list of argument
-lists, or with "arguments", a list of {"array", "shape", "dtype", "role"} and {"scalar", "value", "dtype"},
-and "face", whose arrays they are to be; where the function is a kernel also "launch": [grid, block, bytes of
-dynamic shared memory]. Where it computes with PyTorch, "operators" lists those that it may use, and each
-array says with "grad" whether it wants a gradient. Where it makes an artefact ("makes") each array has
-"contents", in base64.
+{"exercise": name, "function": name, "evidence": kind, "cases": […]}. What stands in a case is the kind's own:
+see the classes in `gpulab.checks.evidence`.
 
-An exercise for several ranks says so with "ranks". It is not recorded: this script runs once more in each of
-several sandboxes, with the number of a descriptor as its second argument. Behind that is the network, which
-gives the rank its tasks and carries what ranks say to one another. One whose function asks back says so with
-"dialogue": it is played in one more sandbox, whose connection leads to whom it asks.
+An exercise of a live kind, for several ranks or with a function that asks back, is not recorded: this script
+runs once more in one or more sandboxes, with the number of a descriptor as its second argument. Behind that
+is the judge, who asks.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import copy
 import json
 import os
 import signal
@@ -38,10 +30,6 @@ FORMAT = 1
 
 class Impatient(BaseException):
     """One cell or exercise took longer than its share. No Exception: `except Exception` lets it pass."""
-
-
-class Refused(Exception):
-    """The learner's function did what the exercise does not allow; the text says what and why."""
 
 
 class Record:
@@ -119,244 +107,29 @@ def run_cell(shell: Any, step: dict[str, Any]) -> None:
         raise error
 
 
-class Tracer:
-    """Stands at the device's door while an exercise is recorded: notes launches and uploads, runs nothing."""
-
-    def __init__(self, record: Record, allocations: list[Any], names: list[str], fixed: set[int]):
-        self.record = record
-        self.buffers = allocations  # kept, so that no address is used twice
-        self.names = names
-        self.fixed = fixed  # buffers that the host may not write
-        self.events: list[dict[str, Any]] = []
-        self.written: dict[int, Any] = {}  # by the host, since the last launch
-        self.used: set[int] = set()
-
-    def name(self, index: int) -> str:
-        return self.names[index] if index < len(self.names) else "an array of yours"
-
-    def number(self, allocation: Any) -> int:
-        """The number of a buffer; a new one gets the next."""
-        for index, known in enumerate(self.buffers):
-            if known is allocation:
-                return index
-        self.buffers.append(allocation)
-        return len(self.buffers) - 1
-
-    def host_access(self, device: Any, allocation: Any, writes: bool) -> None:
-        """The host wants to see or change device memory."""
-        index = self.number(allocation)
-        if not writes:
-            from gpulab.checks import messages
-
-            raise Refused(messages.read_on_host(self.name(index)))
-        if index in self.fixed:
-            raise Refused(
-                f"your code writes to the input `{self.name(index)}` from the host; inputs stay as they are"
-            )
-        if index in self.used:
-            raise Refused(
-                f"your code writes to `{self.name(index)}` from the host between launches; "
-                "let kernels do the work, or write before the first launch"
-            )
-        self.written[index] = allocation
-
-    def launch(self, device: Any, launch: Any) -> None:
-        """Note a launch, and before it what the host wrote."""
-        self._note_uploads()
-        kernel = launch.kernel
-        if kernel.digest not in self.record.kernels:
-            self.record.kernels.add(kernel.digest)
-            self.record.line(
-                "kernel", digest=kernel.digest, name=kernel.name, entry=kernel.entry, ptx=kernel.ptx,
-                cc=kernel.cc, max_registers=kernel.max_registers, compiler=kernel.compiler,
-            )  # fmt: skip
-        arguments, pointers = bytearray(launch.arguments), []
-        for at in launch.pointers:
-            allocation = device.memory.find(int.from_bytes(arguments[at : at + 8], "little"))
-            if allocation is not None:
-                offset = int.from_bytes(arguments[at : at + 8], "little") - allocation.address
-                pointers.append([at, self.number(allocation), offset])
-                arguments[at : at + 8] = bytes(8)
-        self.used.update(buffer for _, buffer, _ in pointers)
-        self.events.append(
-            {
-                "kernel": kernel.digest,
-                "grid": launch.grid,
-                "block": launch.block,
-                "shared_bytes": launch.shared_bytes,
-                "arguments": arguments.hex(),
-                "pointers": pointers,
-                "labels": [self._label(device, label) for label in launch.arrays],
-            }
-        )
-
-    def _label(self, device: Any, label: Any) -> dict[str, Any]:
-        allocation = device.memory.find(label.address)
-        return {
-            "name": label.name,
-            "buffer": self.number(allocation),
-            "offset": label.address - allocation.address,
-            "shape": label.shape,
-            "strides": label.strides,
-            "dtype": label.dtype,
-            "itemsize": label.itemsize,
-        }
-
-    def _note_uploads(self) -> None:
-        for index, allocation in self.written.items():
-            data = allocation.data.tobytes()
-            same = bool(data) and data == data[:1] * len(data)
-            what = {"fill": data[0]} if same else {"data": base64.b64encode(data).decode()}
-            self.events.append({"buffer": index, **what})
-        self.written.clear()
-
-
-def trace_case(function: Any, record: Record, exercise: str, case: dict[str, Any]) -> None:
-    """Call the function on handles of the case's arrays."""
-    import numpy as np
-
-    from gpulab import cuda
-    from gpulab.checks import launching, messages
-    from gpulab.frontends.cupy.memory import using_allocator
-    from gpulab.simulator import device as devices
-
-    device = devices.current()
-    values: list[Any] = []
-    allocations: list[Any] = []
-    names: list[str] = []
-    fixed: set[int] = set()
-    for argument in case["arguments"]:
-        if "scalar" in argument:
-            value = np.dtype(argument["dtype"]).type(argument["value"])
-            values.append(launching.scalar(value, case["face"]))
-            continue
-        if argument["role"] == "in":
-            fixed.add(len(names))
-        handle = cuda.device_array(tuple(argument["shape"]), argument["dtype"])
-        values.append(launching.given(handle, case["face"]))
-        names.append(argument["array"])
-        allocations.append(device.memory.allocations[-1])
-    tracer = Tracer(record, allocations, names, fixed)
-    if "launch" in case:
-        grid, block, shared = case["launch"]
-        if not launching.is_kernel(function):
-            name = getattr(function, "__name__", "this")
-            raise Refused(messages.not_a_kernel(name, case["face"]))
-    # CuPy's pool would make one buffer of arrays that live one after the other.
-    with device.executed_by(tracer), using_allocator(None):
-        if "launch" in case:
-            launching.launch(function, tuple(grid), tuple(block), shared, values)
-        else:
-            function(*values)
-    record.line(
-        "case",
-        exercise=exercise,
-        case=case["name"],
-        buffers=[allocation.nbytes for allocation in tracer.buffers],
-        events=tracer.events,
-    )
-
-
-def graph_case(function: Any, record: Record, exercise: str, case: dict[str, Any]) -> None:
-    """Call a PyTorch function on tensors without contents."""
-    import numpy as np
-
-    from gpulab.checks.cases import Argument
-    from gpulab.checks.spec import Array, Scalar
-    from gpulab.checks.tensor_graphs import NotAGraph
-    from gpulab.checks.tensor_graphs import record as graph_of
-
-    made = []
-    for given in case["arguments"]:
-        dtype = np.dtype(given["dtype"])
-        if "scalar" in given:
-            scalar = Scalar(given["scalar"], given["value"], given["dtype"])
-            made.append(Argument(scalar, dtype.type(given["value"])))
-            continue
-        shape = tuple(given["shape"])
-        array = Array(given["array"], shape, given["dtype"], given["role"], grad=given["grad"])
-        made.append(Argument(array, np.broadcast_to(np.zeros((), dtype), shape)))
-    try:
-        graph = graph_of(function, made, frozenset(case["operators"]))
-    except NotAGraph as error:
-        raise Refused(str(error)).with_traceback(error.__traceback__) from None
-    record.line("graph", exercise=exercise, case=case["name"], graph=graph.to_data())
-
-
-def artefact_case(function: Any, record: Record, exercise: str, case: dict[str, Any]) -> None:
-    """Call the function on arrays with contents; what it returns is written down."""
-    import numpy as np
-
-    from gpulab.checks.artefacts import NotAnArtefact, packed, to_data
-
-    values: list[Any] = []
-    for given in case["arguments"]:
-        dtype = np.dtype(given["dtype"])
-        if "scalar" in given:
-            values.append(dtype.type(given["value"]))
-        else:
-            contents = np.frombuffer(base64.b64decode(given["contents"]), dtype)
-            values.append(contents.reshape(given["shape"]).copy())
-    try:
-        artefact = packed(function(*values))
-    except NotAnArtefact as error:
-        raise Refused(str(error)) from None
-    record.line("artefact", exercise=exercise, case=case["name"], arrays=to_data(artefact))
-
-
-def by_hand(step: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
-    """While it is entered, what gpulab has for the exercise refuses the learner's function."""
-    if "by_hand" not in step:
-        return contextlib.nullcontext()
-    from gpulab.checks.by_hand import refused
-
-    return refused(step["by_hand"])
-
-
 def record_exercise(function: Callable[..., Any], record: Record, step: dict[str, Any]) -> None:
-    """All cases of one exercise. Of one for several ranks, or that is a dialogue, nothing is recorded."""
-    for case in step["cases"]:
-        if "ranks" in case or "dialogue" in case:
-            continue
-        if "questions" in case:
-            with by_hand(step):
-                answers = [function(*copy.deepcopy(question)) for question in case["questions"]]
-            record.line("answers", exercise=step["exercise"], case=case["name"], answers=answers)
-        elif "makes" in case:
-            artefact_case(function, record, step["exercise"], case)
-        elif "operators" in case:
-            graph_case(function, record, step["exercise"], case)
-        else:
-            trace_case(function, record, step["exercise"], case)
+    """All cases of one exercise, as its kind of evidence is recorded; of a live kind nothing is."""
+    from gpulab.checks.evidence import KINDS
 
-
-def serve_exercise(wire: Any, function: Any, exercise: str) -> None:
-    """Compute what the network asks of this rank, until it goes on to the next exercise."""
-    from gpulab.checks.on_ranks import file_of, work_of
-    from gpulab.subjects.distributed.member import serve
-
-    file = file_of(function)
-    wire.say({"op": "ready", "exercise": exercise, "absent": function is None, "file": file})
-    serve(wire, work_of(function), file)
+    kind = KINDS[step["evidence"]]
+    for case in [] if kind.live else step["cases"]:
+        kind.record(function, record, step["exercise"], case)
 
 
 def serving(number: str) -> Callable[[Callable[..., Any], dict[str, Any]], None]:
-    """Serves an exercise over the connection with that descriptor: as a rank, or in a dialogue."""
+    """Serves exercises of live kinds over the connection with that descriptor."""
     import socket
 
+    from gpulab.checks.evidence import KINDS
+
     connection = socket.socket(fileno=int(number))
-    wires: list[Any] = []
+    servers: dict[str, Callable[[Any, str], None]] = {}
 
     def serve(function: Any, step: dict[str, Any]) -> None:
-        if any("dialogue" in case for case in step["cases"]):
-            from gpulab.checks import dialogue_member
-
-            dialogue_member.serve(connection, function, step["exercise"])
-            return
-        from gpulab.subjects.distributed.wired import Wire
-
-        wires[:] = wires or [Wire(connection)]
-        serve_exercise(wires[0], function, step["exercise"])
+        kind = step["evidence"]
+        if kind not in servers:
+            servers[kind] = KINDS[kind].serving(connection)
+        servers[kind](function, step["exercise"])
 
     return serve
 

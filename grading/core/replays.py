@@ -19,10 +19,11 @@ from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from typing import Any, Literal
 
+from gpulab.checks.refusals import Broken
 from grading.core import limited, texts
 from grading.core.errors import GradingError
 from grading.core.notebooks import Question
-from grading.core.replay import Broken, ReplayJob, verdicts
+from grading.core.replay import ReplayJob, verdicts
 from grading.core.sandbox import Limits
 from grading.core.verdicts import ExerciseVerdict, Line, exercise_from_json
 

@@ -60,6 +60,7 @@ def copy(a, b):
 def warm() -> None:
     """Import what recordings need and compile one kernel, which loads the rest."""
     from gpulab.checks import registry
+    from gpulab.checks.evidence import LaunchTrace
 
     for name in IMPORTED:
         importlib.import_module(name)
@@ -69,7 +70,7 @@ def warm() -> None:
     exec(KERNEL, names)
     arrays = [{"array": name, "shape": [32], "dtype": "float32", "role": "out"} for name in "ab"]
     case = {"name": "", "arguments": arrays, "face": "cuda", "launch": [[1], [32], 0]}
-    recorder.trace_case(names["copy"], recorder.Record(os.devnull), "", case)
+    LaunchTrace.record(names["copy"], recorder.Record(os.devnull), "", case)
     gc.collect()
 
 
@@ -84,13 +85,15 @@ def warm_for(names: list[str]) -> None:
         with contextlib.suppress(Exception):  # where it is imported the learner hears what is wrong
             importlib.import_module(name)
     if "torch" in sys.modules and not had_torch:
+        from gpulab.checks.evidence import TensorGraph
+
         given = [
             {"array": name, "shape": [2], "dtype": "float32", "role": role, "grad": False}
             for name, role in (("a", "in"), ("out", "out"))
         ]
         case = {"name": "", "arguments": given, "operators": ["relu"]}
         with contextlib.suppress(Exception):
-            recorder.graph_case(sys.modules["torch"].relu, recorder.Record(os.devnull), "", case)
+            TensorGraph.record(sys.modules["torch"].relu, recorder.Record(os.devnull), "", case)
     for name in os.environ.keys() - environment.keys():  # PyTorch's, which it would give to each copy
         del os.environ[name]
     gc.collect()

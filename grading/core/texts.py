@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
+from collections.abc import Sequence
+
+from gpulab.foundation.strict import clean
 
 # A file that is no notebook.
 NO_JSON = "notebook is not JSON (line {line})"
@@ -12,7 +14,10 @@ TOO_LARGE = "notebook is {size:,} bytes; at most {limit:,} are read"
 NOT_A_FILE = "{name} is not a regular file"
 UNREADABLE = "{name} cannot be read: {why}"
 NO_SOLUTION_CELL = "no solution cell of {lab} left in {name}"
-NO_LAB = "no notebook of {lab} in it (expected {expected})"
+NO_LAB = "no notebook {expected} was handed in; found: {found}"
+NOTHING_ELSE = "no file at all"
+STRAY = "not a notebook, and its name is not the id of anybody on the roster"
+PART_MISSING = "{name}.ipynb was not handed in, which counts as 0 points"
 UNKNOWN_STUDENT = "not on the roster ({roster}); add the id there and grade again"
 UNKNOWN_SENDER = (
     "nobody on the roster ({roster}) has the number {key} in the column '{lms}', nor alone that name; "
@@ -62,22 +67,6 @@ NOT_REACHED = "not reached: {why} in {where}"
 # While replaying.
 BAD_TRACE = "what was recorded cannot be replayed: {why}"
 NO_RECORD = "nothing was recorded at {case}"
-OTHER_BUFFERS = "the arrays recorded at {case} are not those of the exercise"
-OTHER_SHAPE = "the launch recorded at {case} is not the one of the exercise: grid {grid}, block {block}"
-OTHER_GPU = "`{kernel}` was compiled for compute capability {cc}; exercises are judged on {gpu}"
-TOO_MANY_UPLOADS = (
-    "uploads {size:,} bytes from the host at {case}; "
-    "at most {limit:,} are allowed, so a kernel must compute it"
-)
-TOO_MANY_CONSTANTS = (
-    "`{kernel}` brings {size:,} bytes of constants; "
-    "at most {limit:,} are allowed, so a kernel must compute it"
-)
-UNDECIDED = (
-    "the result at {case} depends on what stood in memory before the run: "
-    "{array}[{index}] was right once and is {got} the next time. "
-    "Is every element written, and nothing read before it is written?"
-)
 REPLAY_STOPPED = (
     "the replay was stopped after {seconds:.3g} s of processor time; does a kernel end at every size?"
 )
@@ -141,15 +130,11 @@ WORKERS_DIED = "several workers died while they judged it, or were killed; grade
 AGAIN = "Verdicts so far are stored: mend it and run the same command again"
 STOPPED_BY_HAND = "stopped; nothing is lost: the same command goes on where it was"
 
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
-)
 
-
-def clean(text: object, limit: int = 300) -> str:
-    """A learner's string, fit for a terminal and a table: no control characters, one line, not too long."""
-    line = " ".join(_CONTROL.sub("", str(text)).encode("utf-8", "replace").decode().split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def some(names: Sequence[str], most: int = 12) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def wrap(text: str, width: int = 70) -> list[str]:

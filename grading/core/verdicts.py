@@ -12,13 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.checks import registry
+from gpulab.checks.evidence import LaunchTrace
+from gpulab.checks.spec import Evidence
 from grading.core import texts
-
-SETS = {
-    "answered cases",
-    "artefact",
-    "dialogue",
-}  # evidence of which a case is a set of questions, not a size
 
 
 @dataclass(frozen=True)
@@ -127,11 +123,11 @@ def as_text(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
 
 def _judged(verdict: ExerciseVerdict, whole: NotebookVerdict) -> str:
     """At what, and where a kernel ran, with what: no compiler and no GPU have a part in a plain function."""
-    evidence = "launch trace"
+    kind: type[Evidence] | Evidence = LaunchTrace
     with contextlib.suppress(registry.UnknownExercise):  # of a lab that has changed since
-        evidence = registry.find(verdict.exercise).evidence
-    cases = texts.clean(_range(verdict.cases, "sets" if evidence in SETS else "sizes"))
-    if evidence != "launch trace":
+        kind = registry.find(verdict.exercise).evidence
+    cases = texts.clean(_range(verdict.cases, f"{kind.case_word}s"))
+    if not kind.launches:
         return texts.JUDGED_AT.format(cases=cases)
     return texts.JUDGED.format(compiler=whole.compiler, device=whole.device, cases=cases)
 

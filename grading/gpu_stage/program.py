@@ -13,6 +13,16 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks import run
+from gpulab.checks.evidence.launch_records import CaseTrace, Kernel, Upload
+from gpulab.checks.evidence.launch_replay import (
+    MOST_UPLOADED,
+    OTHER_BUFFERS,
+    TOO_MANY_UPLOADS,
+    check_shape,
+    compiled,
+)
+from gpulab.checks.evidence.launch_trace import launch_trace_of
+from gpulab.checks.refusals import Refused
 from gpulab.checks.spec import Array, Case, Exercise
 from gpulab.foundation.errors import Message
 from gpulab.simulator.compile import CompileError
@@ -20,17 +30,8 @@ from gpulab.simulator.compile.ptxas import link
 from grading.core import texts
 from grading.core.errors import TraceError
 from grading.core.notebooks import Question
-from grading.core.replay import (
-    MOST_UPLOADED,
-    Refused,
-    ReplayJob,
-    check_shape,
-    compiled,
-    exercise_of,
-    judged,
-    why_not,
-)
-from grading.core.traces import CaseTrace, RecordedLaunch, Trace, Upload, read_trace
+from grading.core.replay import ReplayJob, exercise_of, judged, recorded, why_not
+from grading.core.traces import read_trace
 
 Capability = tuple[int, int]
 
@@ -75,32 +76,29 @@ def programs(
         try:
             if why := why_not(exercise, question, trace, job):
                 raise Refused(why)
-            recorded = trace.cases[question.exercise]
-            made = {c.name: _program(exercise, c, trace, recorded[c.name], cc) for c in exercise.cases}
+            there = recorded(exercise, question, trace, job)
+            made = {c.name: _program(exercise, c, there[c.name], cc) for c in exercise.cases}
             found[question.exercise] = {"cases": made}
         except Message as error:
             found[question.exercise] = {"refused": str(error)}
     return found
 
 
-def _program(
-    exercise: Exercise, case: Case, trace: Trace, record: CaseTrace, cc: Capability | None
-) -> dict[str, Any]:
+def _program(exercise: Exercise, case: Case, record: CaseTrace, cc: Capability | None) -> dict[str, Any]:
     """One program as data. Raises Refused where it breaks one of the judge's rules, and CompileError."""
     given = tuple(array_bytes(exercise, case))
     if record.buffers[: len(given)] != given:
-        raise Refused(texts.OTHER_BUFFERS.format(case=case.name))
+        raise Refused(OTHER_BUFFERS.format(case=case.name))
     if record.uploaded > MOST_UPLOADED:
-        raise Refused(
-            texts.TOO_MANY_UPLOADS.format(size=record.uploaded, case=case.name, limit=MOST_UPLOADED)
-        )
-    if exercise.shape is not None:
-        shape = exercise.shape(case.sizes)
+        raise Refused(TOO_MANY_UPLOADS.format(size=record.uploaded, case=case.name, limit=MOST_UPLOADED))
+    evidence = launch_trace_of(exercise)
+    if evidence.shape is not None:
+        shape = evidence.shape(case.sizes)
         check_shape((shape.grid, shape.block, shape.shared_bytes), record, case.name)
-    codes: dict[str, bytes] = {}
+    codes: dict[Kernel, bytes] = {}
     for launch in record.launches:
         if launch.kernel not in codes:
-            codes[launch.kernel] = _code(trace, launch, cc)
+            codes[launch.kernel] = _code(launch.kernel, cc)
     order = list(codes)
     head = {
         "given": len(given),
@@ -109,7 +107,7 @@ def _program(
         "launches": [
             {
                 "kernel": order.index(launch.kernel),
-                "entry": trace.kernels[launch.kernel].entry,
+                "entry": launch.kernel.entry,
                 "grid": launch.grid,
                 "block": launch.block,
                 "shared_bytes": launch.shared_bytes,
@@ -124,8 +122,7 @@ def _program(
 
 def array_bytes(exercise: Exercise, case: Case) -> list[int]:
     """The size of each array of a case, in order."""
-    assert exercise.arguments is not None
-    return [_nbytes(a) for a in exercise.arguments(case.sizes) if isinstance(a, Array)]
+    return [_nbytes(a) for a in launch_trace_of(exercise).arguments(case.sizes) if isinstance(a, Array)]
 
 
 def _nbytes(array: Array) -> int:
@@ -138,8 +135,7 @@ def _upload(event: Upload) -> dict[str, Any]:
     return {"buffer": event.buffer, "data": event.data.hex()}
 
 
-def _code(trace: Trace, launch: RecordedLaunch, cc: Capability | None) -> bytes:
-    kernel = trace.kernels[launch.kernel]
+def _code(kernel: Kernel, cc: Capability | None) -> bytes:
     with run.reference_device() as device:
         checked = compiled(kernel, device)
     if checked.cooperative:

@@ -1,12 +1,14 @@
 """Unpacking what a learning management system or a person zipped: nothing lands elsewhere, nothing explodes.
 
-Only notebooks and time stamps are unpacked, each into a regular file of limited size.
+Notebooks, time stamps and zips are unpacked, each into a regular file of limited size. Of all other files the
+name is kept, so that a student can be told what was found: an empty file stands for each.
 """
 
 from __future__ import annotations
 
 import contextlib
 import stat
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -17,7 +19,9 @@ from grading.core.errors import GradingError
 from grading.core.notebooks import LARGEST_NOTEBOOK
 
 MOST_MEMBERS = 100_000
-LARGEST_ARCHIVE = 4_000_000_000  # bytes of notebooks, unpacked
+LARGEST_ARCHIVE = 4_000_000_000  # bytes, unpacked
+OF_A_STUDENT = (1_000, 100_000_000)  # the same for what one student zipped
+LARGEST_ZIP = 100_000_000  # bytes of a zip in a zip
 LONGEST_NAME, DEEPEST = 200, 12
 BLOCK = 1 << 20
 IGNORED = ("__MACOSX", ".ipynb_checkpoints")
@@ -36,21 +40,20 @@ def opened(delivery: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def unpack(archive: Path, folder: Path) -> None:
-    """Unpack notebooks and time stamps.
+def unpack(archive: Path, folder: Path, *, of_a_student: bool = False) -> None:
+    """Unpack an archive, within the limits for a whole class or for one student.
 
     A member that is too large is cut off one byte later, so that its reader says so, and one that is damaged
     is left as an empty file: both are one student's trouble. Raises GradingError for an archive that is no
     class's.
     """
-    left = LARGEST_ARCHIVE
+    most, largest = OF_A_STUDENT if of_a_student else (MOST_MEMBERS, LARGEST_ARCHIVE)
+    left = largest
     try:
         with zipfile.ZipFile(archive) as file:
             members = file.infolist()
-            if len(members) > MOST_MEMBERS:
-                raise GradingError(
-                    f"{archive} holds {len(members):,} files; at most {MOST_MEMBERS:,} are unpacked"
-                )
+            if len(members) > most:
+                raise GradingError(f"{archive} holds {len(members):,} files; at most {most:,} are unpacked")
             for member in members:
                 if (place := _place(member)) is None:
                     continue
@@ -60,15 +63,15 @@ def unpack(archive: Path, folder: Path) -> None:
                     left -= _write(file, member, target)
                 if left < 0:
                     raise GradingError(
-                        f"{archive} unpacks to more than {LARGEST_ARCHIVE:,} bytes of notebooks: "
+                        f"{archive} unpacks to more than {largest:,} bytes of notebooks: "
                         "is it the right file?"
                     )
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, struct.error) as error:
         raise GradingError(f"{archive} is a damaged zip file: {error}; download it again") from error
 
 
 def _place(member: zipfile.ZipInfo) -> PurePosixPath | None:
-    """Where a member goes; None for all that is no notebook or would land elsewhere."""
+    """Where a member goes; None for what is no regular file, nobody's work, or would land elsewhere."""
     parts = member.filename.replace("\\", "/").split("/")
     mode = member.external_attr >> 16
     if member.is_dir() or (stat.S_IFMT(mode) and not stat.S_ISREG(mode)):
@@ -79,18 +82,26 @@ def _place(member: zipfile.ZipInfo) -> PurePosixPath | None:
         return None
     if any(p in IGNORED for p in parts) or parts[-1].startswith("._"):
         return None
-    wanted = parts[-1].endswith(".ipynb") or parts[-1] == "timestamp.txt"
-    return PurePosixPath(*parts) if wanted else None
+    return PurePosixPath(*parts)
+
+
+def _limit(target: Path) -> int:
+    """The bytes of a file that are unpacked."""
+    if target.suffix.lower() == ".zip":
+        return LARGEST_ZIP
+    return LARGEST_NOTEBOOK if target.suffix == ".ipynb" or target.name == "timestamp.txt" else -1
 
 
 def _write(file: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> int:
     """The bytes written. What a member says of its size is not believed."""
-    size = 0
+    size, limit = 0, _limit(target)
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        limit = -1  # others, which no LMS writes, can take memory without end
     with target.open("xb") as out:
         try:
             with file.open(member) as content:
-                while size <= LARGEST_NOTEBOOK and (block := content.read(BLOCK)):
-                    out.write(block[: LARGEST_NOTEBOOK + 1 - size])
+                while size <= limit and (block := content.read(BLOCK)):
+                    out.write(block[: limit + 1 - size])
                     size += len(block)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
             out.truncate(0)  # damaged, encrypted, or packed in a way that nobody unpacks

@@ -8,13 +8,13 @@ from __future__ import annotations
 import fcntl
 import os
 import pickle
-import shutil
 import signal
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
@@ -31,11 +31,14 @@ from grading.core.tasks import Lab, Task
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
 from grading.gpu_stage import stage
 from grading.gpu_stage.devices import Timer
-from grading.lms import archives, exports, gradebook, late, settings
+from grading.lms import archives, final, gradebook, intake, late, settings, tables
 from grading.lms.engines import Engine, engine
+from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
 from grading.lms.roster import Roster, Student, read_roster
 from grading.lms.submissions import Submission, find_submissions
+
+NOBODY = Roster()
 
 
 @dataclass
@@ -45,8 +48,9 @@ class ClassResult:
     lab: Lab
     tasks: dict[str, list[Task]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()  # on the roster, and handed in nothing
     people: dict[str, Student] = field(default_factory=dict)  # by id
+    table: list[Final] = field(default_factory=list)  # of everybody, whoever was in this run
+    notes: list[str] = field(default_factory=list)  # what a person should know, a line each
     seconds: float = 0.0
 
     def points(self, student: str) -> float:
@@ -57,15 +61,7 @@ class ClassResult:
 
     def reason(self, student: str) -> str:
         """Why a student is ungraded, in whole or in part; empty for most."""
-        reasons: dict[str, list[str]] = {}  # and the exercises that each is about
-        for task in self.tasks[student]:
-            if task.verdict and task.verdict.ungraded:
-                reasons.setdefault(task.verdict.ungraded, [])
-            elif task.verdict:
-                for verdict in task.verdict.exercises:
-                    if verdict.ungraded:
-                        reasons.setdefault(verdict.ungraded, []).append(verdict.exercise)
-        return "; ".join(f"{', '.join(about)}: {why}" if about else why for why, about in reasons.items())
+        return final.reasons({t.notebook: t.verdict for t in self.tasks[student] if t.verdict})
 
 
 def open_lab(course: Course, lab: str) -> Lab:
@@ -79,32 +75,6 @@ def open_lab(course: Course, lab: str) -> Lab:
     if not any(asked.values()):
         raise ReleaseError(f"{lab} has no test cell, so there is nothing to grade")
     return Lab(lab, notebooks, asked)
-
-
-def collect(
-    course: Course, lab: Lab, folder: Path, roster: Roster, called: Path | None = None
-) -> list[Submission]:
-    """The submissions of a folder, copied to where nbgrader looks for them."""
-    found = find_submissions(folder, lab.name, list(lab.notebooks), roster, called)
-    if folder.resolve() == course.submitted.resolve():
-        return found
-    zone = settings.read(course).zone
-    for submission in found:
-        for name, path in submission.notebooks.items():
-            target = course.submitted / submission.student / lab.name / f"{name}.ipynb"
-            if submission.refused or path.is_symlink() or not path.is_file():
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if not target.exists() or target.read_bytes() != path.read_bytes():
-                shutil.copyfile(path, target)
-        stamp = submission.folder / late.STAMP
-        if submission.notebooks and not submission.refused:
-            target = course.submitted / submission.student / lab.name / late.STAMP
-            if stamp.is_file() and not stamp.is_symlink():
-                shutil.copyfile(stamp, target)
-            elif target.parent.is_dir():
-                late.write_stamp(target, submission.who.handed_in, zone)
-    return found
 
 
 def plan(course: Course, lab: Lab, submissions: list[Submission], store: Store, environ: str) -> ClassResult:
@@ -127,16 +97,30 @@ def plan(course: Course, lab: Lab, submissions: list[Submission], store: Store, 
 
 def _task(lab: Lab, submission: Submission, name: str, environ: str) -> Task:
     released = lab.notebooks[name]
+    if name not in submission.notebooks and submission.notebooks:
+        return _missing_part(lab, submission.student, name, environ)
     try:
         if name not in submission.notebooks:
-            expected = f"{submission.student}/{lab.name}/{name}.ipynb"
-            raise NotebookError(texts.NO_LAB.format(lab=lab.name, expected=expected))
+            found = texts.clean(texts.some(submission.others)) or texts.NOTHING_ELSE
+            raise NotebookError(texts.NO_LAB.format(expected=f"{name}.ipynb", found=found))
         grafted = graft(released, read_submitted(submission.notebooks[name]), name, lab.name)
     except NotebookError as error:
         empty = graft(released, list(released.cells), name, lab.name)
         verdict = ungraded(lab.questions[name], str(error), empty.digest, f"{environ}-{error}")
         return Task(submission.student, name, _packed(empty), verdict.key, verdict)
     return Task(submission.student, name, _packed(grafted), f"{grafted.digest}-{environ}")
+
+
+def _missing_part(lab: Lab, student: str, name: str, environ: str) -> Task:
+    """A notebook that was not handed in, beside one of the same lab that was, has 0 points for good."""
+    empty = graft(lab.notebooks[name], list(lab.notebooks[name].cells), name, lab.name)
+    why = texts.PART_MISSING.format(name=name)
+    exercises = tuple(
+        ExerciseVerdict(q.exercise, q.cell, (Line("right", 0.0, q.points, why, "", why),))
+        for q in lab.questions[name]
+    )
+    verdict = NotebookVerdict(f"{environ}-{why}", empty.digest, exercises)
+    return Task(student, name, _packed(empty), verdict.key, verdict)
 
 
 def _packed(grafted: Graft) -> bytes:
@@ -185,11 +169,13 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> int:
-    """Fill the gradebook, the feedback and grades.csv; says how many students were new or changed."""
+def save(course: Course, result: ClassResult, tell: Callable[[str], None], roster: Roster = NOBODY) -> int:
+    """Fill the gradebook, the feedback and the tables; says how many students were new or changed."""
     lab, written = result.lab, 0
     gradebook.register(course, lab.name, lab.notebooks)
-    known = gradebook.held(course, lab.name)
+    known = defaultdict(list)
+    for cell in gradebook.held(course, lab.name):
+        known[cell.student].append(cell)
     writer: gradebook.Writer | None = None  # not made for a class in which nothing changed
     for student, tasks in result.tasks.items():
         graded = gradebook.Graded(
@@ -201,7 +187,7 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
         for task in tasks:
             if task.verdict and not task.known:
                 Store(course.verdicts).put(student, lab.name, task.notebook, task.verdict)
-        if not gradebook.is_written(course, lab.name, graded, known):
+        if not gradebook.is_written(course, lab.name, graded, known[student]):
             try:
                 writer = writer or gradebook.Writer(course, lab.name)
                 writer.write(graded)
@@ -214,26 +200,28 @@ def save(course: Course, result: ClassResult, tell: Callable[[str], None]) -> in
     for student in late.apply(course, lab.name):  # a person's points, a due date or the rule have changed
         writer = writer or gradebook.Writer(course, lab.name)
         writer.feedback(student)
-    taken = late.penalties(course, lab.name)
-    rows = [{**_row(result, student), "late": -taken.get(student, 0.0) or ""} for student in result.tasks]
-    empty = {"lab": lab.name, "points": "", "of": "", "reason": ""}
-    for student, reason in result.refused.items():
-        rows.append({**empty, "student": student, "state": "refused", "reason": reason})
-    rows += [{**empty, "student": student, "state": "missing"} for student in result.missing]
-    gradebook.write_grades(course, lab.name, rows)
+    gradebook.introduce(course, {**result.people, **roster.students})
+    _write_tables(course, result, roster)
     return written
 
 
-def _row(result: ClassResult, student: str) -> dict[str, object]:
-    reason = result.reason(student)
-    return {
-        "student": student,
-        "lab": result.lab.name,
-        "points": result.points(student),
-        "of": result.of(),
-        "state": "ungraded" if reason else "graded",
-        "reason": texts.clean(reason),
-    }
+def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
+    """The tables of all labs, because persons give points to any of them between two runs."""
+    lab, rows = result.lab, []
+    result.table = [
+        replace(each, refused=result.refused.get(each.who.id, ""))
+        for each in final.table(course, lab.name, roster, result.people)
+    ]
+    others = [name for name in gradebook.labs(course) if name != lab.name]
+    for grades in (result.table, *(final.table(course, name, roster) for name in others)):
+        rows += [each.row() for each in grades]
+    refused = {"lab": lab.name, "state": final.REFUSED}
+    known = {each.who.id for each in result.table}
+    for student, reason in result.refused.items():
+        if student not in known:
+            rows.append({**refused, "student": student, "reason": texts.clean(reason)})
+    tables.write_grades(course, {lab.name, *others}, rows)
+    final.write(course, lab, result.table)
 
 
 def grade(
@@ -301,9 +289,10 @@ def _grade(
     store = Store(course.verdicts)
     environ = environment.digest(course, [repr(limits), repr(lab.questions)])
     with archives.opened(folder) as opened:
-        result = plan(course, lab, collect(course, lab, opened, roster, folder), store, environ)
+        found, notes = intake.collect(course, lab, opened, roster, folder)
+        result = plan(course, lab, found, store, environ)
+    result.notes += notes
     result.people = {**roster.students, **result.people}
-    result.missing = tuple(s for s in roster.students if s not in result.tasks)
     total = sum(len(tasks) for tasks in result.tasks.values())
     done = sum(t.verdict is not None for tasks in result.tasks.values() for t in tasks)
     tell("judging", done, total)
@@ -333,7 +322,7 @@ def _grade(
         count += 1
         tell("gradebook", count, len(result.tasks))
 
-    save(course, result, saved)
+    save(course, result, saved, roster)
     return result
 
 
@@ -350,17 +339,4 @@ def grafts(course: Course, lab: Lab, folder: Path) -> dict[str, dict[str, Notebo
                     submitted = read_submitted(path)
                     grafted = graft(lab.notebooks[name], submitted, name, lab.name)
                     found[name][submission.student] = grafted.notebook
-    return found
-
-
-def grades(course: Course, result: ClassResult) -> list[exports.Grade]:
-    """Everybody's grade for a learning management system, written answers included; by student."""
-    standings = gradebook.standings(course, result.lab.name)
-    of = next((s.of for s in standings.values()), result.of())
-    found = []
-    for student in sorted({*result.tasks, *result.missing}):
-        who = result.people.get(student, Student(student))
-        reason = result.reason(student) if student in result.tasks else ""
-        has = standings.get(student) if student in result.tasks and not reason else None
-        found.append(exports.Grade(who, has.points if has else None, of, reason))
     return found

@@ -7,46 +7,28 @@ asks for Identifier, Grade and "Last modified (grade)" (in the site's language; 
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from grading.core import texts
 from grading.core.course import Course
+from grading.core.errors import GradingError
 from grading.core.verdicts import write_whole
-from grading.lms.roster import Student
+from grading.lms.final import MISSING, Final
+from grading.lms.tables import as_csv
 
 Row = dict[str, object]
 
 
-@dataclass(frozen=True)
-class Grade:
-    """What one student has in a lab. Without points there is no verdict, and the LMS keeps what it has."""
+def exported(grade: Final, provisional: bool = False) -> float | None:
+    """The points that an LMS gets: those of a final grade, or with `provisional` of everybody who handed in.
 
-    student: Student
-    points: float | None
-    of: float
-    comment: str = ""
+    None leaves the cell empty, and the LMS keeps what it has.
+    """
+    return grade.total if grade.is_final or (provisional and grade.cells) else None
 
 
-def no_formula(value: object) -> object:
-    """A spreadsheet would run a text that begins like a formula."""
-    dangerous = ("=", "+", "-", "@", "\t", "\r")
-    return f"'{value}" if isinstance(value, str) and value.startswith(dangerous) and value != "-" else value
-
-
-def as_csv(fields: Iterable[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """CSV without formulas."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(fields), extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: no_formula(value) for key, value in row.items()})
-    return text.getvalue()
-
-
-def canvas(grades: Iterable[Grade], title: str) -> str:
+def canvas(grades: Iterable[Final], title: str, provisional: bool = False) -> str:
     """For Canvas: Gradebook → Import. A title like ``Memory (9876)`` names an assignment by its number."""
     grades = list(grades)
     of = f"{grades[0].of:g}" if grades else ""
@@ -54,33 +36,33 @@ def canvas(grades: Iterable[Grade], title: str) -> str:
     rows: list[Row] = [{"Student": "    Points Possible", title: of}]
     rows += [
         {
-            "Student": g.student.name or g.student.id,
-            "ID": g.student.canvas,
-            "SIS Login ID": g.student.id,
-            "Section": g.student.section,
-            title: _number(g.points),
+            "Student": g.who.name or g.who.id,
+            "ID": g.who.canvas,
+            "SIS Login ID": g.who.id,
+            "Section": g.who.section,
+            title: _number(exported(g, provisional)),
         }
         for g in grades
     ]
     return as_csv(fields, rows)
 
 
-def moodle(grades: Iterable[Grade], title: str) -> str:
+def moodle(grades: Iterable[Final], title: str, provisional: bool = False) -> str:
     """For Moodle: the assignment's grading worksheet, with "allow updating records" ticked."""
     rows: list[Row] = [
         {
-            "Identifier": f"Participant {g.student.moodle}",
-            "Full name": g.student.name,
-            "Email address": g.student.email,
+            "Identifier": f"Participant {g.who.moodle}",
+            "Full name": g.who.name,
+            "Email address": g.who.email,
             "Status": "",
-            "Grade": _number(g.points),
+            "Grade": _number(exported(g, provisional)),
             "Maximum Grade": _number(g.of),
             "Grade can be changed": "Yes",
             "Last modified (grade)": "-",
-            "Feedback comments": g.comment,
+            "Feedback comments": _comment(g),
         }
         for g in grades
-        if g.student.moodle
+        if g.who.moodle
     ]
     fields = (
         "Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade",
@@ -93,11 +75,43 @@ def _number(points: float | None) -> str:
     return "" if points is None else f"{points:.2f}"
 
 
-LAYOUTS: dict[str, Callable[[Iterable[Grade], str], str]] = {"canvas": canvas, "moodle": moodle}
+def _comment(grade: Final) -> str:
+    """Why a grade is not final."""
+    if grade.is_final or grade.state == MISSING:
+        return ""
+    return ": ".join(filter(None, (grade.state, grade.reason)))
 
 
-def write(course: Course, lab: str, layout: str, grades: Iterable[Grade], title: str = "") -> Path:
-    """Write ``grades-LAB-LAYOUT.csv`` beside grades.csv; returns its path."""
+LAYOUTS: dict[str, Callable[[Iterable[Final], str, bool], str]] = {"canvas": canvas, "moodle": moodle}
+
+
+def write(
+    course: Course, lab: str, layout: str, grades: Iterable[Final], title: str = "", provisional: bool = False
+) -> Path:
+    """Write ``grades-LAB-LAYOUT.csv`` beside grades.csv; returns its path.
+
+    Raises GradingError where Moodle could match nobody.
+    """
+    grades = list(grades)
+    if layout == "moodle" and not any(grade.who.moodle for grade in grades):
+        raise GradingError(
+            "no file for Moodle was written, because nobody has a participant number. Download the grading "
+            "worksheet of the assignment from Moodle and give it with --roster"
+        )
     path = course.grades.with_name(f"grades-{lab}-{layout}.csv")
-    write_whole(path, LAYOUTS[layout](grades, title or lab))
+    write_whole(path, LAYOUTS[layout](grades, title or lab, provisional))
     return path
+
+
+def left_out(layout: str, grades: Iterable[Final], provisional: bool = False) -> list[str]:
+    """What a person should know of a file that was written: whose cells are empty in it, and why."""
+    why: dict[str, list[str]] = {}
+    for grade in grades:
+        if layout == "moodle" and not grade.who.moodle:
+            why.setdefault("have no participant number, so they are not in the file", []).append(grade.who.id)
+        elif grade.state != MISSING and not grade.is_final:
+            words = (
+                "are not final, but included" if provisional else "are not final, so their cells are empty"
+            )
+            why.setdefault(words, []).append(f"{grade.who.id} ({grade.state})")
+    return [f"{len(who)} {words}: {texts.some(who)}" for words, who in why.items()]

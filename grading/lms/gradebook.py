@@ -1,4 +1,4 @@
-"""The one writer to nbgrader's gradebook: verdicts → autograded notebooks, scores, feedback, grades.csv.
+"""The one writer to nbgrader's gradebook: verdicts → autograded notebooks, scores, feedback.
 
 nbgrader's own converters do it; no learner's line runs here. Not for threads: nbgrader changes directory.
 """
@@ -6,7 +6,6 @@ nbgrader's own converters do it; no learner's line runs here. Not for threads: n
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import logging
 import os
@@ -14,7 +13,7 @@ import re
 import shutil
 import sysconfig
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +23,7 @@ from nbconvert.exporters import NotebookExporter
 from nbconvert.writers import FilesWriter
 from nbformat import NotebookNode
 from nbgrader import api as nbgrader
-from nbgrader.api import BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Grade, Gradebook, GradeCell, MissingEntry, SubmittedAssignment, SubmittedNotebook
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
@@ -36,11 +35,11 @@ from traitlets.config import Config
 from grading.core import texts
 from grading.core.course import Course
 from grading.core.errors import GradingError
-from grading.core.verdicts import NotebookVerdict, write_whole
+from grading.core.verdicts import NotebookVerdict
 from grading.lms import late
-from grading.lms.exports import as_csv
 from grading.lms.feedback import FeedbackExporter
 from grading.lms.nbgrader import nbgrader_config
+from grading.lms.roster import Student
 
 # Each of nbgrader's preprocessors opens the gradebook anew. SQLAlchemy keeps what it compiles by engine: with
 # one for each opening all is compiled again and again, and its caches fill with what nobody will ask for.
@@ -110,31 +109,101 @@ def check(course: Course) -> None:
             ) from error
 
 
-Held = dict[tuple[str, str, str], float | None]  # points by student, notebook and test cell
+@dataclass(frozen=True)
+class Held:
+    """What the gradebook holds of one graded cell of one student.
+
+    `manual` is what a person gave, which counts in place of `auto`; `extra` comes on top. `waits` says that a
+    person must look at it. `late` is taken off the whole notebook, and is the same in all of its cells.
+    """
+
+    student: str
+    notebook: str
+    cell: str  # grade id
+    of: float
+    auto: float | None
+    manual: float | None
+    extra: float | None
+    waits: bool
+    late: float
+
+    @property
+    def points(self) -> float:
+        """What counts, as nbgrader counts it."""
+        given = self.auto if self.manual is None else self.manual
+        return 0.0 if given is None else given + (self.extra or 0.0)
 
 
-def held(course: Course, lab: str) -> Held:
-    """What the gradebook holds of a lab: the automatic points of each cell that has any."""
+def held(course: Course, lab: str) -> list[Held]:
+    """All graded cells of a lab of everybody who handed it in, in the order of students and of cells."""
     graded = (
-        select(SubmittedAssignment.student_id, nbgrader.Notebook.name, BaseCell.name, Grade.auto_score)
+        select(
+            SubmittedAssignment.student_id,
+            nbgrader.Notebook.name,
+            GradeCell.name,
+            GradeCell.max_score,
+            Grade.auto_score,
+            Grade.manual_score,
+            Grade.extra_credit,
+            Grade.needs_manual_grade,
+            func.coalesce(SubmittedNotebook.late_submission_penalty, 0.0),
+        )
         .select_from(Grade)
-        .join(BaseCell, Grade.cell_id == BaseCell.id)
+        .join(GradeCell, Grade.cell_id == GradeCell.id)
         .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
         .join(nbgrader.Notebook, SubmittedNotebook.notebook_id == nbgrader.Notebook.id)
         .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
         .join(nbgrader.Assignment, SubmittedAssignment.assignment_id == nbgrader.Assignment.id)
         .where(nbgrader.Assignment.name == lab)
+        .order_by(SubmittedAssignment.student_id, nbgrader.Notebook.name)
     )
     with writable(course), Gradebook(course.db_url) as book:
-        rows = book.db.execute(graded).all()
-    return {(student, notebook, cell): points for student, notebook, cell, points in rows}
+        return [Held(*row) for row in book.db.execute(graded)]
 
 
-def is_written(course: Course, lab: str, graded: Graded, known: Held) -> bool:
-    """Whether the gradebook, as `held` found it, and the feedback already say what these verdicts say."""
+def labs(course: Course) -> list[str]:
+    """The labs of which the gradebook holds anything handed in."""
+    with writable(course), Gradebook(course.db_url) as book:
+        return sorted(a.name for a in book.assignments if a.submissions)
+
+
+def people(course: Course) -> dict[str, Student]:
+    """What the gradebook knows of students, by id."""
+    with writable(course), Gradebook(course.db_url) as book:
+        return {
+            s.id: Student(
+                s.id,
+                canvas=s.lms_user_id or "",
+                name=" ".join(filter(None, (s.first_name, s.last_name if s.last_name != s.id else ""))),
+                email=s.email or "",
+            )
+            for s in book.students
+        }
+
+
+def introduce(course: Course, known: Mapping[str, Student]) -> None:
+    """Tell the gradebook the names of those who handed in, so that formgrader and later runs know them.
+
+    Without a name the id takes its place, because formgrader would show "None, None".
+    """
+    with writable(course), Gradebook(course.db_url) as book:
+        for student in book.students:
+            who = known.get(student.id, Student(student.id))
+            first, last = who.first_and_last
+            if last or not student.last_name:
+                student.first_name, student.last_name = first, last or student.id
+            student.email = who.email or student.email
+            student.lms_user_id = who.canvas or student.lms_user_id
+        book.db.commit()
+
+
+def is_written(course: Course, lab: str, graded: Graded, known: Iterable[Held]) -> bool:
+    """Whether the gradebook, as `held` found it of this student, and the feedback already say what these
+    verdicts say."""
+    auto = {(cell.notebook, cell.cell): cell.auto for cell in known}
     for name, verdict in graded.verdicts.items():
         for exercise in verdict.exercises:
-            points = known.get((graded.student, name, exercise.cell))
+            points = auto.get((name, exercise.cell))
             if points is None or abs(points - exercise.points) > 0.005:
                 return False
     for name, verdict in graded.verdicts.items():
@@ -147,37 +216,6 @@ def is_written(course: Course, lab: str, graded: Graded, known: Held) -> bool:
         if not (course.feedback / graded.student / lab / f"{name}.html").exists():
             return False
     return True
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What a student has in a lab by the gradebook, persons' points included; `waiting` for some of them."""
-
-    points: float
-    of: float
-    waiting: bool
-
-
-def standings(course: Course, lab: str) -> dict[str, Standing]:
-    """Everybody's points in a lab, late penalties taken off."""
-    penalties = (
-        select(SubmittedAssignment.student_id, func.sum(SubmittedNotebook.late_submission_penalty))
-        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-        .join(nbgrader.Assignment, SubmittedAssignment.assignment_id == nbgrader.Assignment.id)
-        .where(nbgrader.Assignment.name == lab)
-        .group_by(SubmittedAssignment.student_id)
-    )
-    with writable(course), Gradebook(course.db_url) as book:
-        late = {student: penalty or 0.0 for student, penalty in book.db.execute(penalties)}
-        rows = book.submission_dicts(lab)
-    return {
-        row["student"]: Standing(
-            round(max(0.0, row["score"] - late.get(row["student"], 0.0)), 2),
-            row["max_score"],
-            bool(row["needs_manual_grade"]),
-        )
-        for row in rows
-    }
 
 
 class Writer:
@@ -217,11 +255,41 @@ class Writer:
             if graded.timestamp:
                 _copy_from_exchange(graded.timestamp.parent, folder)
             autograde, feedback = self.steps
+            settled = self._settled(graded)
             self._convert(autograde, graded.student)
+            self._settle(graded.student, settled)
             late.apply(self.course, self.lab, {graded.student})
             self._convert(feedback, graded.student)
         finally:
             shutil.rmtree(self.staged / graded.student, ignore_errors=True)
+
+    def _settled(self, graded: Graded) -> dict[tuple[str, str], float | None]:
+        """Where a person's points were given for the same answer: automatic points by notebook and cell."""
+        folder = self.course.autograded / graded.student / self.lab
+        known: dict[str, NotebookNode] = {}
+        for name in graded.notebooks:
+            with contextlib.suppress(OSError, ValueError, nbformat.reader.NotJSONError):
+                known[name] = nbformat.read(folder / f"{name}.ipynb", as_version=4)
+        settled: dict[tuple[str, str], float | None] = {}
+        with writable(self.course), Gradebook(self.course.db_url) as book:
+            for grade in _by_hand(book, self.lab, graded.student):
+                old, new = known.get(grade.notebook.name), graded.notebooks.get(grade.notebook.name)
+                same = old and new and _answers(old, grade.name) == _answers(new, grade.name)
+                if same and not grade.needs_manual_grade:
+                    settled[grade.notebook.name, grade.name] = grade.auto_score
+        return settled
+
+    def _settle(self, student: str, settled: Mapping[tuple[str, str], float | None]) -> None:
+        """nbgrader asks for a person again wherever one gave points. Where neither the answer nor its
+        automatic points have changed, they stand."""
+        if not settled:
+            return
+        with writable(self.course), Gradebook(self.course.db_url) as book:
+            for grade in _by_hand(book, self.lab, student):
+                place = grade.notebook.name, grade.name
+                if place in settled and settled[place] == grade.auto_score:
+                    grade.needs_manual_grade = False
+            book.db.commit()
 
     def feedback(self, student: str) -> None:
         """Make a student's feedback again, from the gradebook as it is."""
@@ -241,6 +309,22 @@ class Writer:
                 raise _explained(self.course, student, log.getvalue()) from error
             finally:
                 step.exporter._nb_metadata.clear()  # of each notebook, by its path: for as long as it lives
+
+
+def _by_hand(book: Gradebook, lab: str, student: str) -> list[Grade]:
+    """The grades of one student in which a person has a part."""
+    try:
+        submission = book.find_submission(lab, student)
+    except MissingEntry:
+        return []
+    return [g for notebook in submission.notebooks for g in notebook.grades if g.manual_score is not None]
+
+
+def _answers(notebook: NotebookNode, cell: str) -> list[object]:
+    """What a grade of this cell is about: its own text and pictures, or, of a test cell, all code answers."""
+    solutions = [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("solution")]
+    own = [c for c in solutions if c.metadata.nbgrader.grade_id == cell]
+    return [(c.source, c.get("attachments")) for c in own or solutions if own or c.cell_type == "code"]
 
 
 def _copy_from_exchange(source: Path, folder: Path) -> None:
@@ -274,29 +358,3 @@ def _quiet() -> Iterator[io.StringIO]:
     finally:
         log.handlers, log.propagate = before, spread
         log.setLevel(level)
-
-
-def read_grades(course: Course) -> list[dict[str, str]]:
-    """The rows of grades.csv; none of a file that has other columns."""
-    if not course.grades.exists() or not _is_ours(course.grades):
-        return []
-    with course.grades.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def _is_ours(table: Path) -> bool:
-    with table.open(newline="", encoding="utf-8", errors="replace") as file:
-        return {"student", "lab"} <= set(csv.DictReader(file).fieldnames or ())
-
-
-def write_grades(course: Course, lab: str, rows: Sequence[dict[str, object]]) -> None:
-    """grades.csv: one row per student and lab; rows of other labs stay.
-
-    A file of that name with other columns is somebody's: it is put aside.
-    """
-    fields = ["student", "lab", "points", "late", "of", "state", "reason"]
-    kept: list[dict[str, object]] = [dict(row) for row in read_grades(course) if row["lab"] != lab]
-    if course.grades.exists() and not _is_ours(course.grades):
-        course.grades.replace(course.put_aside)
-    ordered = sorted([*kept, *rows], key=lambda r: (str(r["lab"]), str(r["student"])))
-    write_whole(course.grades, as_csv(fields, ordered))

@@ -60,15 +60,17 @@ def apply(course: Course, lab: str, students: Collection[str] | None = None) -> 
     """Bring due dates, times and penalties of a lab in the gradebook up to the rule.
 
     Of `students`, or of everybody. Returns those whose penalty changed, with the points taken off now.
-    Without a rule, or a due date of this lab, the gradebook stays as it is.
+    Without a rule, or a due date of this lab, nothing is taken off, and what was is given back.
     """
     known = settings.read(course)
-    if known.late is None or lab not in known.due:
-        return {}
-    changed: dict[str, float] = {}
+    due, changed = known.due.get(lab), {}
     with Gradebook(course.db_url) as book:
-        assignment = book.find_assignment(lab)
-        assignment.duedate = known.due[lab]
+        try:
+            assignment = book.find_assignment(lab)
+        except MissingEntry:
+            return {}
+        if due:
+            assignment.duedate = due
         for submitted in assignment.submissions:
             name = submitted.student_id
             if students is not None and name not in students:
@@ -76,10 +78,11 @@ def apply(course: Course, lab: str, students: Collection[str] | None = None) -> 
             if when := handed_in_at(course.submitted / name / lab / STAMP):
                 submitted.timestamp = when
             later = known.extra.get(lab, {}).get(name)
-            submitted.extension = later - known.due[lab] if later else None
+            submitted.extension = later - due if later and due else None
+            share = 0.0
+            if due and known.late and submitted.timestamp:
+                share = known.late.share(submitted.timestamp - (later or due))
             before = after = 0.0
-            due = later or known.due[lab]
-            share = known.late.share(submitted.timestamp - due) if submitted.timestamp else 0.0
             for notebook in submitted.notebooks:
                 before += notebook.late_submission_penalty or 0.0
                 notebook.late_submission_penalty = round(share * notebook.score, 2)
@@ -88,16 +91,3 @@ def apply(course: Course, lab: str, students: Collection[str] | None = None) -> 
                 changed[name] = round(after, 2)
         book.db.commit()
     return changed
-
-
-def penalties(course: Course, lab: str) -> dict[str, float]:
-    """Points taken off by student; those who lose nothing are not among them."""
-    try:
-        with Gradebook(course.db_url) as book:
-            return {
-                s.student_id: round(total, 2)
-                for s in book.find_assignment(lab).submissions
-                if (total := sum(n.late_submission_penalty or 0.0 for n in s.notebooks))
-            }
-    except MissingEntry:
-        return {}

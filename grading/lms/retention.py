@@ -2,9 +2,9 @@
 
 What belongs to a student in a lab: what was handed in and made of it, verdicts, feedback, points in the
 gradebook, the row of `grades.csv`, requests for a regrade and the verdicts on them. All of it goes or none.
-Tables that hold others' points, too, and can be made again go whole: a lab's exports for an LMS, and what
-`nbgrader export` wrote. Of the table that was put aside, whose columns nobody here knows, the rows go that
-name the student, but for those that name another lab.
+Tables that hold others' points, too, and can be made again go whole: a lab's own table, its exports for an
+LMS, and what `nbgrader export` wrote. Of the table that was put aside, whose columns nobody here knows, the
+rows go that name the student, but for those that name another lab.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.core.verdicts import write_whole
-from grading.lms import gradebook, late, regrades
+from grading.lms import gradebook, late, regrades, tables
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _known(course: Course) -> Iterator[tuple[str, str]]:
     for store in _stores(course):
         seen |= {(p.parent.name, _whose(p)) for p in store.glob("*/*@*.json")}
     seen |= {(asked.lab, asked.student) for asked in _requests(course)}
-    seen |= {(row["lab"], row["student"]) for row in gradebook.read_grades(course)}
+    seen |= {(row["lab"], row["student"]) for row in tables.read_grades(course)}
     if course.database or course.gradebook.exists():
         with gradebook.writable(course), Gradebook(course.db_url) as book:
             seen |= {(a.name, s.student_id) for a in book.assignments for s in a.submissions}
@@ -126,16 +126,16 @@ def forget(course: Course, gone: Sequence[Past]) -> None:
             else:
                 place.unlink()
     pairs = {(each.lab, each.student) for each in gone}
-    if rows := gradebook.read_grades(course):
+    if rows := tables.read_grades(course):
         kept = [row for row in rows if (row["lab"], row["student"]) not in pairs]
-        write_whole(course.grades, gradebook.as_csv(list(rows[0]), kept))
+        write_whole(course.grades, tables.as_csv(list(rows[0]), kept))
     _from_put_aside(course, pairs)
     _from_gradebook(course, pairs)
     if pairs:
         course.exported.unlink(missing_ok=True)
     for lab in {lab for lab, _ in pairs}:
-        for path in course.home.glob(f"grades-{lab}-*.csv"):
-            path.unlink()
+        for path in (*course.home.glob(f"grades-{lab}-*.csv"), course.home / f"grades-{lab}.csv"):
+            path.unlink(missing_ok=True)
 
 
 def _from_put_aside(course: Course, pairs: set[tuple[str, str]]) -> None:

@@ -40,6 +40,14 @@ class Student:
     section: str = ""
     handed_in: str = ""  # when, as it was written: `late.moment` reads it
 
+    @property
+    def first_and_last(self) -> tuple[str, str]:
+        """``Doe, Jane`` and ``Jane Doe`` as nbgrader keeps names."""
+        last, comma, first = self.name.partition(",")
+        if not comma:
+            first, _, last = self.name.rpartition(" ")
+        return first.strip(), last.strip()
+
 
 @dataclass(frozen=True)
 class Sender:
@@ -99,7 +107,11 @@ def read_roster(path: Path) -> Roster:
         return Roster()
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
+            head = file.readline()
+            file.seek(0)
+            rows = csv.DictReader(
+                file, delimiter=max(",;\t", key=head.count)
+            )  # spreadsheets differ by country
             columns = rows.fieldnames or ()
             if not set(columns) & set(COLUMNS["id"]):
                 others = ", ".join(COLUMNS["id"][1:])

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from grading.core import texts
 from grading.core.verdicts import ExerciseVerdict
+from grading.lms import final
 from grading.lms.classroom import ClassResult
 from grading.lms.similar import Pair
 
@@ -71,13 +72,17 @@ def show(console: Console, result: ClassResult) -> None:
         console.print(Text(line))
     for line in _frequent(result):
         console.print(Text(line))
-    if result.missing:
-        console.print(Text(_nothing_from(result.missing)))
+    if missing := [each.who.id for each in result.table if each.state == final.MISSING]:
+        console.print(Text(f"nothing from {len(missing)} on the roster: {texts.some(missing)}"))
     for student in result.tasks:
         if reason := result.reason(student):
             console.print(Text(f"ungraded  {student}  {texts.clean(reason, 200)}"))
     for student, reason in result.refused.items():
         console.print(Text(f"refused   {texts.clean(student, 64)}  {texts.clean(reason, 200)}"))
+    for note in result.notes:
+        console.print(Text(f"note: {texts.clean(note, 600)}"))
+    if result.table:
+        console.print(Text(f"{result.lab.name} has {final.standing(result.table)}"))
 
 
 def show_pairs(console: Console, notebook: str, pairs: Sequence[Pair], students: int) -> None:
@@ -144,11 +149,6 @@ def _frequent(result: ClassResult, most: int = 5) -> Iterator[str]:
         yield f"{count:5}  {exercise}: {reason}"
 
 
-def _nothing_from(missing: Sequence[str], most: int = 12) -> str:
-    more = f" and {len(missing) - most} more" if len(missing) > most else ""
-    return f"nothing from {len(missing)} on the roster: {', '.join(missing[:most])}{more}"
-
-
 def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:
     for asked in result.lab.questions.values():
         for question in asked:
@@ -159,10 +159,12 @@ def _by_exercise(result: ClassResult) -> Iterator[list[ExerciseVerdict]]:
                 if task.verdict and not task.verdict.ungraded
                 for e in task.verdict.exercises
                 if e.exercise == question.exercise
-            ] or [ExerciseVerdict(question.exercise, question.cell, ())]
+            ] or [ExerciseVerdict(question.exercise, question.cell, (), ungraded=texts.NO_VERDICT_HERE)]
 
 
 def _row(verdicts: list[ExerciseVerdict]) -> tuple[str, ...]:
+    if not any(v.lines for v in verdicts):
+        return verdicts[0].exercise, "–", "–", verdicts[0].reason
     share = mean(v.passed for v in verdicts)
     points = mean(v.points for v in verdicts)
     reasons = Counter(texts.clean(v.reason, 60) for v in verdicts if v.reason)

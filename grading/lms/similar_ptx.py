@@ -20,6 +20,7 @@ from os import sched_getaffinity
 
 from nbformat import NotebookNode
 
+from gpulab.checks.evidence import LaunchTrace
 from grading.core import limited, sandbox
 from grading.core.errors import SandboxError, TraceError
 from grading.core.graft import Graft
@@ -79,9 +80,9 @@ def runs_of_trace(content: bytes) -> dict[str, dict[str, list[str]]]:
     except TraceError:
         return {}
     found: dict[str, dict[str, list[str]]] = {}
-    for exercise, cases in trace.cases.items():
+    for exercise, cases in trace.recorded[LaunchTrace.kind].items():
         launched = {launch.kernel for case in cases.values() for launch in case.launches}
-        all_runs = [runs(trace.kernels[name].ptx) for name in sorted(launched)]
+        all_runs = [runs(kernel.ptx) for kernel in launched]
         found[exercise] = {
             kind: sorted(frozenset[str]().union(*(each[kind] for each in all_runs))) for kind in KINDS
         }
@@ -115,7 +116,7 @@ def pairs(
     """
     if not unsafe and (why := sandbox.obstacle()):
         raise SandboxError(f"{why}\nwithout a sandbox nothing is run, unless you say --unsafe")
-    asked = tuple(q for q in questions if exercise_of(q.exercise).evidence == "launch trace")
+    asked = tuple(q for q in questions if exercise_of(q.exercise).evidence.launches)
     if not asked:
         return []
     with ThreadPoolExecutor(max(1, len(sched_getaffinity(0)))) as pool:

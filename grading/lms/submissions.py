@@ -4,56 +4,81 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grading.core import texts
 from grading.core.errors import GradingError
+from grading.lms import archives
+from grading.lms.late import STAMP
 from grading.lms.roster import Roster, Sender, Student
 
 STUDENT = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 # jane_doe_LATE_4711_9999_name.ipynb: a name without blanks, the user's number, the file's. LATE where it is.
-CANVAS = re.compile(r"(?:(?P<name>.*?)_)??(?:LATE_)?(?P<key>\d+|anon_\w+?)_(?P<file>\d+)_(?P<rest>.+\.ipynb)")
+CANVAS = re.compile(
+    r"(?:(?P<name>.*?)_)??(?P<late>LATE_)?(?P<key>\d+|anon_\w+?)_(?P<file>\d+)_(?P<rest>.+\.\w{1,8})"
+)
 # Jane Doe_4711_assignsubmission_file_, a folder or the beginning of a file's name.
-MOODLE = re.compile(r"(?P<name>.+)_(?P<key>\d+)_assignsubmission_file(?:_(?P<rest>.*))?")
+MOODLE = re.compile(r"(?P<name>.+)_(?P<key>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<rest>.*))?")
 AGAIN = re.compile(r"[-_ ]?\(?\d{1,3}\)?")  # what Canvas, Moodle and browsers add to a name that is there
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's files of one lab: notebook name → path. `refused` says why it is not looked at."""
+    """One student's files of one lab: notebook name → path. `refused` says why it is not looked at.
+
+    `others` names the files that are none of the lab's notebooks; `late` says that Canvas calls it late.
+    """
 
     student: str
     notebooks: dict[str, Path]
     folder: Path
     who: Student
     refused: str = ""
+    others: tuple[str, ...] = ()
+    late: bool = False
+
+
+Files = tuple[tuple[str, Path], ...]  # by the name that the sender gave them
 
 
 @dataclass(frozen=True)
 class _Delivery:
-    """What one entry of a folder holds: who sent it, and notebooks by the name that the sender gave them."""
+    """What one entry of a folder holds: who sent it, and its files, zips unpacked. A `stray` is nobody's."""
 
     sender: Sender
-    files: tuple[tuple[str, Path], ...]
+    files: Files
     folder: Path
+    late: bool = False
+    stray: bool = False
 
 
 def find_submissions(
-    folder: Path, lab: str, notebooks: Sequence[str], roster: Roster, called: Path | None = None
+    folder: Path,
+    lab: str,
+    notebooks: Sequence[str],
+    roster: Roster,
+    called: Path | None = None,
+    *,
+    scratch: Path | None = None,
+    other_labs: Collection[str] = (),
 ) -> list[Submission]:
-    """All submissions under `folder`, by student, in order.
+    """All submissions under `folder`, by student, in order. Each file is part of one, or refused by name.
 
     ``folder/STUDENT/LAB/NAME.ipynb`` (nbgrader), ``folder/STUDENT/NAME.ipynb``, ``folder/STUDENT.ipynb``, or
     what Canvas and Moodle make of "download all submissions". Messages say `called` for a folder unpacked.
+    A student's zip is unpacked below `scratch`, an empty folder; without one it is only named. A folder that
+    holds nothing but `other_labs` is somebody's who handed in those. Raises GradingError where there is no
+    folder, or nothing in it.
     """
     if not folder.is_dir():
         raise GradingError(
             f"no folder {folder}, nor a zip file of that name: give the one that holds the submissions"
         )
-    deliveries = list(_deliveries(_inner(folder, lab, notebooks), lab, notebooks, roster))
-    if not deliveries:
+    reader = _Reader(lab, notebooks, roster, scratch, other_labs)
+    deliveries = list(reader.deliveries(_inner(folder, lab, notebooks)))
+    if all(delivery.stray for delivery in deliveries):
         raise GradingError(
             f"no submission in {called or folder}: expected STUDENT/{lab}/{notebooks[0]}.ipynb"
         )
@@ -83,66 +108,111 @@ def _inner(folder: Path, lab: str, notebooks: Sequence[str]) -> Path:
     return folder if not inside or students & set(inside) else only
 
 
-def _deliveries(folder: Path, lab: str, notebooks: Sequence[str], roster: Roster) -> Iterator[_Delivery]:
-    files: tuple[tuple[str, Path], ...]
-    for entry in sorted(folder.iterdir()):
-        single = entry.suffix == ".ipynb"
-        if entry.name.startswith(".") or not (entry.is_dir() or single):
-            continue
-        if single and entry.stem in roster.students:
-            yield _Delivery(Sender(entry.stem), ((f"{notebooks[0]}.ipynb", entry),), folder)
-            continue
-        if match := MOODLE.fullmatch(entry.name):
-            sender = Sender(match["key"], "moodle", match["name"])
-            files = ((match["rest"] or entry.name, entry),) if single else tuple(_notebooks_below(entry))
-        elif single and (match := CANVAS.fullmatch(entry.name)):
-            sender, files = Sender(match["key"], "canvas", match["name"] or ""), ((match["rest"], entry),)
-        elif single:
-            sender, files = Sender(entry.stem), ((f"{notebooks[0]}.ipynb", entry),)
-        else:
-            inner = entry / lab
-            place = inner if inner.is_dir() and not inner.is_symlink() else entry
-            sender, files = Sender(entry.name), tuple((p.name, p) for p in sorted(place.glob("*.ipynb")))
-            yield _Delivery(sender, files, place)
-            continue
-        yield _Delivery(sender, files, entry.parent if single else entry)
+@dataclass(frozen=True)
+class _Reader:
+    """Takes a folder apart, for one lab."""
+
+    lab: str
+    notebooks: Sequence[str]
+    roster: Roster
+    scratch: Path | None
+    other_labs: Collection[str]
+
+    def deliveries(self, folder: Path) -> Iterator[_Delivery]:
+        """One for each entry of a folder."""
+        for entry in _entries(folder):
+            single, known = not entry.is_dir(), entry.stem in self.roster.students
+            if match := MOODLE.fullmatch(entry.name):
+                sender = Sender(match["key"], "moodle", match["name"])
+                files = self._file(match["rest"] or entry.name, entry) if single else self._below(entry)
+                yield _Delivery(sender, files, folder if single else entry)
+            elif not single:
+                yield from self._folder_of_a_student(entry)
+            elif not known and (match := CANVAS.fullmatch(entry.name)):
+                sender = Sender(match["key"], "canvas", match["name"] or "")
+                yield _Delivery(sender, self._file(match["rest"], entry), folder, bool(match["late"]))
+            elif known or entry.suffix in (".ipynb", ".zip"):
+                name = f"{self.notebooks[0]}.ipynb" if entry.suffix == ".ipynb" else entry.name
+                yield _Delivery(Sender(entry.stem), self._file(name, entry), folder)
+            else:
+                yield _Delivery(Sender(entry.name), (), folder, stray=True)
+
+    def _folder_of_a_student(self, entry: Path) -> Iterator[_Delivery]:
+        inner = entry / self.lab
+        place = inner if inner.is_dir() and not inner.is_symlink() else entry
+        inside = _entries(place)
+        if place == entry and inside and all(e.is_dir() and e.name in self.other_labs for e in inside):
+            return
+        files: list[tuple[str, Path]] = []
+        for each in inside:
+            if each.is_dir() and each.suffix != ".ipynb":
+                files.append((f"{each.name} (a {'link' if each.is_symlink() else 'folder'})", each))
+            else:
+                files += self._file(each.name, each)
+        if place == inner:  # what lies beside the lab's folder is only named
+            files += ((f"../{e.name}", e) for e in _entries(entry) if not e.is_dir())
+        yield _Delivery(Sender(entry.name), tuple(files), place)
+
+    def _file(self, name: str, path: Path) -> Files:
+        """A file, or what a zip holds; a zip in a zip is only named."""
+        zipped = path.suffix.lower() == ".zip" and path.is_file() and not path.is_symlink()
+        if not zipped or self.scratch is None or self.scratch in path.parents:
+            return ((name, path),)
+        inside = self.scratch / str(len(list(self.scratch.iterdir())))
+        inside.mkdir()
+        try:
+            archives.unpack(path, inside, of_a_student=True)
+        except GradingError:
+            return ((f"{name} (cannot be unpacked)", path),)
+        return self._below(inside) or ((f"{name} (empty)", path),)
+
+    def _below(self, folder: Path) -> Files:
+        """All files of a folder and those in it; no link is followed."""
+        found: list[tuple[str, Path]] = []
+        for place, folders, names in os.walk(folder):
+            folders[:] = sorted(f for f in folders if not f.startswith("."))
+            for name in sorted(names):
+                if not name.startswith(".") and name != STAMP:
+                    found += self._file(name, Path(place, name))
+        return tuple(found)
 
 
-def _notebooks_below(folder: Path) -> Iterator[tuple[str, Path]]:
-    for place, folders, names in os.walk(folder):  # follows no links
-        folders[:] = sorted(f for f in folders if not f.startswith("."))
-        yield from ((name, Path(place, name)) for name in sorted(names) if name.endswith(".ipynb"))
+def _entries(folder: Path) -> list[Path]:
+    """What a folder holds, in order, but for what is hidden and nbgrader's time stamp."""
+    return [e for e in sorted(folder.iterdir()) if not e.name.startswith(".") and e.name != STAMP]
 
 
 def _submission(
     parts: Sequence[_Delivery], notebooks: Sequence[str], roster: Roster, known: set[str]
 ) -> Submission:
     sender, folder = parts[0].sender, parts[0].folder
-    files = [file for part in parts for file in part.files]
+    files = tuple(file for part in parts for file in part.files)
     student = roster.find(sender)
     name = student.id if student else str(sender)
     refused = ""
-    if student is None and roster.path:
+    if parts[0].stray:
+        refused = texts.STRAY
+    elif student is None and roster.path:
         words = texts.UNKNOWN_SENDER if sender.lms else texts.UNKNOWN_STUDENT
         refused = words.format(roster=roster.path.name, lms=sender.lms, key=sender.key)
     elif not STUDENT.fullmatch(name) or name.startswith("."):
         refused = "the name is no student id (letters, digits and . _ @ -)"
     elif name in known:
         refused, name = texts.HANDED_IN_TWICE.format(student=name), f"{sender} again"
-    return Submission(
-        name, dict(_chosen(files, notebooks, bool(sender.lms))), folder, student or Student(name), refused
-    )
+    chosen = dict(_chosen(files, notebooks, bool(sender.lms)))
+    others = tuple(file for file, path in files if path not in chosen.values())
+    late = any(part.late for part in parts)
+    return Submission(name, chosen, folder, student or Student(name), refused, others, late)
 
 
-def _chosen(
-    files: Sequence[tuple[str, Path]], notebooks: Sequence[str], lms: bool
-) -> Iterator[tuple[str, Path]]:
+def _chosen(files: Files, notebooks: Sequence[str], lms: bool) -> Iterator[tuple[str, Path]]:
     """The file for each notebook of the lab: by its name, or the only one where names got lost on the way."""
+    readable = [(name, path) for name, path in files if name.endswith(".ipynb")]
     for notebook in notebooks:
-        if same := [(_number(name, notebook), path) for name, path in files if _is(name, notebook)]:
+        if same := [(_number(name, notebook), path) for name, path in readable if _is(name, notebook)]:
             yield notebook, max(same)[1]
-        elif lms and len(notebooks) == len(files) == 1:
-            yield notebook, files[0][1]
+        elif lms and len(notebooks) == len(readable) == 1:
+            yield notebook, readable[0][1]
 
 
 def _is(name: str, notebook: str) -> bool:

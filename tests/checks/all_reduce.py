@@ -12,20 +12,22 @@ import torch
 import torch.distributed as dist
 
 from gpulab.checks import Array, Budget, Case, Exercise
+from gpulab.checks.evidence import Communication
 
 NAME = "toy.all_reduce"
 ALL_REDUCE = Exercise(
     name=NAME,
     lab="99",
     correct_points=2.0,
-    evidence="communication",
+    evidence=Communication(
+        arguments=lambda s: (
+            Array("x", (int(s["n"]),), fill="integers:-2097151:2097152"),
+            Array("out", (int(s["n"]),), role="out"),
+        ),
+    ),
     cases=(
         Case("2 ranks × 6", {"ranks": 2, "n": 6}),
         Case("4 ranks × 1023", {"ranks": 4, "n": 1023}),
-    ),
-    arguments=lambda s: (
-        Array("x", (int(s["n"]),), fill="integers:-2097151:2097152"),
-        Array("out", (int(s["n"]),), role="out"),
     ),
     budgets=(
         Budget(

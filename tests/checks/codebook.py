@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks import Array, Budget, Case, Exercise, Scalar, WrongAnswer
+from gpulab.checks.evidence import Artefacts
 
 NAME = "toy.codebook"
 CODEBOOK = Exercise(
     name=NAME,
     lab="99",
     correct_points=1.0,
-    evidence="artefact",
-    cases=(Case("4 levels", {"n": 2000, "levels": 4}), Case("8 levels", {"n": 3000, "levels": 8})),
-    arguments=lambda s: (
-        Array("x", (int(s["n"]),), "float64"),
-        Scalar("levels", int(s["levels"])),
-        Array("fresh", (500,), "float64", role="held out"),
+    evidence=Artefacts(
+        arguments=lambda s: (
+            Array("x", (int(s["n"]),), "float64"),
+            Scalar("levels", int(s["levels"])),
+            Array("fresh", (500,), "float64", role="held out"),
+        ),
     ),
+    cases=(Case("4 levels", {"n": 2000, "levels": 4}), Case("8 levels", {"n": 3000, "levels": 8})),
     budgets=(
         Budget("bytes", lambda s: 4 * s["levels"] + 16, 1.0, "size", naive=400, unit="B"),
         Budget(

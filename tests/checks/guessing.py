@@ -6,16 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from gpulab.checks import Budget, Case, Exercise, WrongAnswer, branches
+from gpulab.checks.evidence import Dialogues
 
 GUESS = Exercise(
     name="toy.guess",
     lab="99",
     correct_points=1.0,
-    evidence="dialogue",
+    evidence=Dialogues(
+        questions=lambda sizes, numbers: [
+            (int(n), int(sizes["high"])) for n in numbers.integers(0, int(sizes["high"]), 3)
+        ],
+    ),
     cases=(Case("up to 8", {"high": 8}), Case("up to 1000", {"high": 1000})),
-    questions=lambda sizes, numbers: [
-        (int(n), int(sizes["high"])) for n in numbers.integers(0, int(sizes["high"]), 3)
-    ],
     budgets=(
         Budget(
             "questions", lambda s: int(s["high"]).bit_length(), 1.0, "questions", naive=400, unit="questions"
@@ -26,9 +28,8 @@ DRAW = Exercise(
     name="toy.draw",
     lab="99",
     correct_points=1.0,
-    evidence="dialogue",
+    evidence=Dialogues(questions=lambda sizes, numbers: [([0.5, 0.25, 0.25],)]),
     cases=(Case("two of three", {"n": 3}),),
-    questions=lambda sizes, numbers: [([0.5, 0.25, 0.25],)],
 )
 
 

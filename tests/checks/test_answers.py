@@ -8,6 +8,7 @@ import pytest
 
 import gpulab
 from gpulab.checks import EVERY, Case, cases, registry
+from gpulab.checks.evidence import AnsweredCases
 
 from .toys import ROUTE, walk
 
@@ -90,7 +91,10 @@ def test_a_question_that_was_cut_short_is_given_in_full_to_be_tried_again():
 
 def test_a_long_answer_is_told_where_it_first_differs():
     lists = replace(
-        ROUTE, name="toy.lists", measured=False, budgets=(), questions=lambda sizes, numbers: [([0.5] * 40,)]
+        ROUTE,
+        name="toy.lists",
+        budgets=(),
+        evidence=AnsweredCases(lambda sizes, numbers: [([0.5] * 40,)]),
     )
     registry.add(lists, lambda values: [values, [0.0] * 40])
     try:

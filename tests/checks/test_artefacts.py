@@ -11,15 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from gpulab.checks import artefacts, cases, checking, messages
-from gpulab.checks.artefacts import NotAnArtefact, bytes_of, from_data, packed, to_data
-from gpulab.checks.verdict import Part
+from gpulab.checks import cases, checking, messages
+from gpulab.checks.evidence import artefact as artefacts
+from gpulab.checks.evidence.artefact import NotAnArtefact, bytes_of, from_data, packed, to_data
+from gpulab.checks.parts import Part
+from gpulab.checks.spec import Answer
 from tests.checks import codebook
 from tests.checks.codebook import CODEBOOK, read
 
 
 def verdict(fn: object) -> tuple[Part, ...]:
-    return checking.examine(CODEBOOK, fn, read)
+    return checking.examine(Answer(CODEBOOK, fn, read))
 
 
 def said(parts: tuple[Part, ...]) -> str:

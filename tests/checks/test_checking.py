@@ -15,7 +15,8 @@ from numba import cuda as numba_cuda
 import gpulab
 from gpulab import cuda
 from gpulab.checks import checking, progress, run
-from gpulab.checks.verdict import Detail, Part, Verdict
+from gpulab.checks.parts import Detail, Part
+from gpulab.checks.verdict import Verdict
 from gpulab.simulator import device
 from tests.checks import toys
 

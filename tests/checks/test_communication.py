@@ -18,8 +18,9 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
 
 import gpulab  # noqa: E402
-from gpulab.checks import Array, Budget, Case, Exercise, Scalar, cases, communication, registry  # noqa: E402
-from gpulab.checks.communication import NotAResult, results, task, whole  # noqa: E402
+from gpulab.checks import Array, Budget, Case, Exercise, Scalar, cases, registry  # noqa: E402
+from gpulab.checks.evidence import Communication, communication  # noqa: E402
+from gpulab.checks.evidence.communication import NotAResult, results, task, whole  # noqa: E402
 from gpulab.subjects.distributed.collectives import NAMES  # noqa: E402
 from tests.checks import all_reduce  # noqa: E402
 from tests.checks.all_reduce import ALL_REDUCE, NAME  # noqa: E402
@@ -64,7 +65,7 @@ def test_a_collective_is_used_where_the_exercise_lists_it_and_refused_elsewhere(
     assert "dist.all_reduce(total)" in text(verdict)
     allowed = dataclasses.replace(
         ALL_REDUCE,
-        calls=frozenset({"all_reduce"}),
+        evidence=dataclasses.replace(ALL_REDUCE.evidence, calls=frozenset({"all_reduce"})),
         budgets=(*ALL_REDUCE.budgets, Budget("calls of all_reduce", 1, 1.0, "calls", unit="calls")),
     )
     verdict = gpulab.check(allowed, all_reduce.library)
@@ -171,14 +172,15 @@ STEP = Exercise(
     name="toy.step",
     lab="99",
     correct_points=1.0,
-    evidence="communication",
-    cases=(Case("4 ranks", {"ranks": 4}),),
-    arguments=lambda s: (
-        Array("x", (2, 5)),
-        Array("w", (3, 5), placement="replicated"),
-        Array("slope", (3, 5), role="out", placement="replicated"),
+    evidence=Communication(
+        arguments=lambda s: (
+            Array("x", (2, 5)),
+            Array("w", (3, 5), placement="replicated"),
+            Array("slope", (3, 5), role="out", placement="replicated"),
+        ),
+        calls=frozenset(NAMES),
     ),
-    calls=frozenset(NAMES),
+    cases=(Case("4 ranks", {"ranks": 4}),),
     rtol=1e-5,
     atol=1e-5,
 )
@@ -301,17 +303,18 @@ PLACED = Exercise(
     name="toy.placed",
     lab="99",
     correct_points=1.0,
-    evidence="communication",
-    cases=(Case("3 ranks × 7", {"ranks": 3, "n": 7}),),
-    arguments=lambda s: (
-        Array("rows", (int(s["n"]), 2), placement="sharded"),
-        Array("weights[0]", (2,), placement="replicated", grad=True),
-        Array("weights[1]", (3,), placement="replicated"),
-        Scalar("factor", 2.0, "float64"),
-        Array("seen", (), "int64", "inout", "integers:0:50"),
-        Array("sums", (int(s["n"]),), role="out", placement="sharded"),
-        Array("weights[0].grad", (2,), role="out"),
+    evidence=Communication(
+        arguments=lambda s: (
+            Array("rows", (int(s["n"]), 2), placement="sharded"),
+            Array("weights[0]", (2,), placement="replicated", grad=True),
+            Array("weights[1]", (3,), placement="replicated"),
+            Scalar("factor", 2.0, "float64"),
+            Array("seen", (), "int64", "inout", "integers:0:50"),
+            Array("sums", (int(s["n"]),), role="out", placement="sharded"),
+            Array("weights[0].grad", (2,), role="out"),
+        ),
     ),
+    cases=(Case("3 ranks × 7", {"ranks": 3, "n": 7}),),
     rtol=1e-5,
     atol=1e-5,
 )

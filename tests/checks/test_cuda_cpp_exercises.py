@@ -8,28 +8,33 @@ import pytest
 
 from gpulab import cupy as cp
 from gpulab.checks import Array, Case, Exercise, Scalar, Shape, check, registry
+from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.need import NotSolvedYet, need
 
 KERNEL = Exercise(
     name="toy.twice",
     lab="99",
     correct_points=1,
-    face="cupy",
-    cases=tuple(Case(str(n), {"n": n}) for n in (100, 0, 1025)),
-    arguments=lambda sizes: (
-        Array("x", (int(sizes["n"]),)),
-        Array("y", (int(sizes["n"]),), role="out"),
-        Scalar("n", int(sizes["n"]), "int32"),
+    evidence=LaunchTrace(
+        arguments=lambda sizes: (
+            Array("x", (int(sizes["n"]),)),
+            Array("y", (int(sizes["n"]),), role="out"),
+            Scalar("n", int(sizes["n"]), "int32"),
+        ),
+        shape=lambda sizes: Shape((-(-int(sizes["n"]) // 256),), (256,)),
+        face="cupy",
     ),
-    shape=lambda sizes: Shape((-(-int(sizes["n"]) // 256),), (256,)),
+    cases=tuple(Case(str(n), {"n": n}) for n in (100, 0, 1025)),
 )
 HOST = Exercise(
     name="toy.twice_on_host",
     lab="99",
     correct_points=1,
-    face="cupy",
+    evidence=LaunchTrace(
+        arguments=lambda sizes: (Array("x", (int(sizes["n"]),)), Array("y", (int(sizes["n"]),), role="out")),
+        face="cupy",
+    ),
     cases=(Case("100", {"n": 100}), Case("0", {"n": 0})),
-    arguments=lambda sizes: (Array("x", (int(sizes["n"]),)), Array("y", (int(sizes["n"]),), role="out")),
 )
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpulab
-from gpulab.checks import WrongAnswer, branches, dialogues, messages, registry
+from gpulab.checks import WrongAnswer, branches, messages, registry
+from gpulab.checks.evidence import dialogue as dialogues
 
 from . import guessing
 from .guessing import DRAW, GUESS, draw_reference, guess_reference, halves, one_by_one

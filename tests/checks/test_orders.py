@@ -9,14 +9,17 @@ from numba import float32
 import gpulab
 from gpulab import cuda
 from gpulab.checks import Array, Case, Exercise, Shape, registry
+from gpulab.checks.evidence import LaunchTrace
 
 SUM = Exercise(
     name="toy.sum",
     lab="99",
     correct_points=2.0,
     cases=(Case("128", {"n": 128}),),
-    arguments=lambda s: (Array("a", (128,), fill="uniform"), Array("out", (1,), role="out")),
-    shape=lambda s: Shape((1,), (128,)),
+    evidence=LaunchTrace(
+        arguments=lambda s: (Array("a", (128,), fill="uniform"), Array("out", (1,), role="out")),
+        shape=lambda s: Shape((1,), (128,)),
+    ),
     rtol=1e-5,
 )
 
@@ -142,8 +145,10 @@ TWO_SIZES = replace(
     SUM,
     name="toy.sums",
     cases=(Case("32", {"n": 32}), Case("128", {"n": 128})),
-    arguments=lambda s: (Array("a", (int(s["n"]),), fill="uniform"), Array("out", (1,), role="out")),
-    shape=lambda sizes: Shape((1,), (int(sizes["n"]),)),
+    evidence=LaunchTrace(
+        lambda s: (Array("a", (int(s["n"]),), fill="uniform"), Array("out", (1,), role="out")),
+        lambda sizes: Shape((1,), (int(sizes["n"]),)),
+    ),
 )
 
 

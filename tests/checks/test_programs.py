@@ -21,6 +21,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 import gpulab  # noqa: E402
 from gpulab.analysis.profile.ledger import ledger  # noqa: E402
 from gpulab.checks import Array, Budget, Case, Exercise, Scalar, cases, registry  # noqa: E402
+from gpulab.checks.evidence import TensorGraph  # noqa: E402
 from gpulab.checks.operators import COMMON, MULTI_TENSOR  # noqa: E402
 from gpulab.checks.spec import grouped, several  # noqa: E402
 from gpulab.checks.tensor_graphs import Graph, record, replay  # noqa: E402
@@ -32,15 +33,16 @@ AFFINE = Exercise(
     name="toy.affine",
     lab="99",
     correct_points=1.0,
-    evidence="tensor graph",
-    cases=(Case("3 × 4", {"rows": 3, "cols": 4}), Case("64 × 4", {"rows": 64, "cols": 4})),
-    arguments=lambda s: (
-        Array("x", (int(s["rows"]), int(s["cols"]))),
-        Array("bias", (int(s["cols"]),)),
-        Scalar("factor", 3.0, "float64"),
-        Array("y", (int(s["rows"]), int(s["cols"])), role="out"),
+    evidence=TensorGraph(
+        arguments=lambda s: (
+            Array("x", (int(s["rows"]), int(s["cols"]))),
+            Array("bias", (int(s["cols"]),)),
+            Scalar("factor", 3.0, "float64"),
+            Array("y", (int(s["rows"]), int(s["cols"])), role="out"),
+        ),
+        operators=COMMON,
     ),
-    operators=COMMON,
+    cases=(Case("3 × 4", {"rows": 3, "cols": 4}), Case("64 × 4", {"rows": 64, "cols": 4})),
     rtol=1e-6,
     budgets=(
         Budget("launches", 1, 1.0, "launches", naive=3, unit="launches", advice="{times} × as many. Why?"),
@@ -52,23 +54,25 @@ STEP = Exercise(
     name="toy.step",
     lab="99",
     correct_points=1.0,
-    evidence="tensor graph",
-    cases=(Case("5", {"n": 5}),),
-    arguments=lambda s: (
-        *several("weights", [(i + 1, 3) for i in range(int(s["n"]))], role="inout"),
-        *several("slopes", [(i + 1, 3) for i in range(int(s["n"]))]),
+    evidence=TensorGraph(
+        arguments=lambda s: (
+            *several("weights", [(i + 1, 3) for i in range(int(s["n"]))], role="inout"),
+            *several("slopes", [(i + 1, 3) for i in range(int(s["n"]))]),
+        ),
+        operators=COMMON | MULTI_TENSOR,
     ),
-    operators=COMMON | MULTI_TENSOR,
+    cases=(Case("5", {"n": 5}),),
     rtol=1e-6,
 )
 SLOPE = Exercise(
     name="toy.slope",
     lab="99",
     correct_points=1.0,
-    evidence="tensor graph",
+    evidence=TensorGraph(
+        arguments=lambda s: (Array("w", (100,), grad=True), Array("w.grad", (100,), role="out")),
+        operators=COMMON,
+    ),
     cases=(Case("100", {"n": 100}),),
-    arguments=lambda s: (Array("w", (100,), grad=True), Array("w.grad", (100,), role="out")),
-    operators=COMMON,
     rtol=1e-5,
     atol=1e-6,
 )
@@ -113,7 +117,7 @@ def slope(w):
 
 
 def graph_of(exercise: Exercise, fn: Any) -> Graph:
-    return record(fn, cases.arguments(exercise, exercise.cases[0]), exercise.operators)
+    return record(fn, cases.arguments(exercise, exercise.cases[0]), exercise.evidence.operators)
 
 
 # ---------------------------------------------------------------- right
@@ -145,9 +149,11 @@ def test_a_backward_pass_is_recorded_and_its_gradient_is_the_output():
 
 def test_a_training_step_runs_backward_and_updates_its_weights_in_place():
     exercise = dataclasses.replace(
-        SLOPE, arguments=lambda s: (Array("w", (100,), role="inout", grad=True),), operators=COMMON
+        SLOPE,
+        evidence=TensorGraph(lambda s: (Array("w", (100,), role="inout", grad=True),), COMMON),
     )
-    optimised = dataclasses.replace(exercise, operators=COMMON | MULTI_TENSOR)
+    more = dataclasses.replace(exercise.evidence, operators=COMMON | MULTI_TENSOR)
+    optimised = dataclasses.replace(exercise, evidence=more)
 
     def two_steps(w):
         for _ in range(2):
@@ -202,7 +208,7 @@ def test_what_is_computed_again_is_not_held_in_between():
     peaks = []
     for fn in (all_kept, again):
         made = cases.arguments(SLOPE, SLOPE.cases[0])
-        peaks.append(replay(graph_of(SLOPE, fn), made, SLOPE.operators, "fn").report)
+        peaks.append(replay(graph_of(SLOPE, fn), made, SLOPE.evidence.operators, "fn").report)
     assert peaks[1].peak < 0.75 * peaks[0].peak
     assert peaks[0]["calls of sin"] == 12
     assert peaks[1]["calls of sin"] == 22  # 12 forward, and in each half all but the last, which none needs
@@ -230,7 +236,7 @@ def test_a_function_under_inference_mode_and_one_that_is_compiled_are_seen_throu
 
 def test_recording_counts_what_the_replay_counts():
     made = cases.arguments(SLOPE, SLOPE.cases[0])
-    report = replay(graph_of(SLOPE, slope), made, SLOPE.operators, "slope").report
+    report = replay(graph_of(SLOPE, slope), made, SLOPE.evidence.operators, "slope").report
     w = torch.from_numpy(made[0].value).requires_grad_()
     with ledger() as book:
         slope(w)
@@ -272,7 +278,10 @@ def test_the_replay_of_a_program_gives_what_the_program_gives_at_the_same_cost(s
 
     exercise = dataclasses.replace(
         AFFINE,
-        arguments=lambda s: (Array("x", (4, 3)), Array("y", (4, 3)), Array("out", (4, 3), role="out")),
+        evidence=dataclasses.replace(
+            AFFINE.evidence,
+            arguments=lambda s: (Array("x", (4, 3)), Array("y", (4, 3)), Array("out", (4, 3), role="out")),
+        ),
     )
     made = cases.arguments(exercise, exercise.cases[0])
     data = json.loads(json.dumps(record(program, made, COMMON).to_data()))

@@ -64,15 +64,16 @@ def test_every_exercise_of_the_labs_has_a_reference_hints_and_valid_budgets() ->
         assert exercise.section, exercise.name
         names = [case.name for case in exercise.cases]
         assert len(set(names)) == len(names), exercise.name
-        if exercise.evidence == "communication":
-            assert exercise.calls <= set(NAMES), exercise.name
+        if exercise.evidence.kind == "communication":
+            assert exercise.evidence.calls <= set(NAMES), exercise.name
             assert all(int(case.sizes["ranks"]) >= 1 for case in exercise.cases), exercise.name
-        assert exercise.race_case in (None, *names), exercise.name
+        assert getattr(exercise.evidence, "race_case", None) in (None, *names), exercise.name
         for budget in exercise.budgets:
-            known = budget.metric in METRICS or exercise.measured
-            known = known or exercise.evidence in ("tensor graph", "artefact", "dialogue")
-            if exercise.evidence == "communication":
+            known = budget.metric in METRICS or getattr(exercise.evidence, "measured", False)
+            known = known or exercise.evidence.kind in ("tensor graph", "artefact", "dialogue")
+            if exercise.evidence.kind == "communication":
                 known = budget.metric in COUNTS or budget.metric.removeprefix("calls of ") in NAMES
+                known = known or budget.metric in exercise.evidence.counts
             assert known, (exercise.name, budget.metric)
             assert budget.case in (None, EVERY, *names), exercise.name
             assert budget.advice, exercise.name

@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gpulab.checks import cases, communication, registry
+from gpulab.checks import cases, registry
+from gpulab.checks.evidence import communication
 from gpulab.content.lab_15_collectives_and_data_parallel.exercises import buckets, reduced_buckets
 from gpulab.content.lab_16_sharded_training.exercises import gathered_layers
 from gpulab.content.lab_22_capstones.training import sent_micro_batches, train_case

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks import Array, Budget, Case, Exercise, Scalar, Shape, Sizes, WrongAnswer
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 
 Inputs = Mapping[str, np.ndarray]
 
@@ -30,8 +31,7 @@ DOUBLE = Exercise(
     lab="99",
     correct_points=2.0,
     cases=tuple(Case(str(n), {"n": n}) for n in (256, 1025, 1, 0)),
-    arguments=_vector,
-    shape=_in_blocks,
+    evidence=LaunchTrace(arguments=_vector, shape=_in_blocks),
     hints=("How many threads are there?", "Which have no element?", "Put a guard there."),
     section="1 · Guards",
 )
@@ -41,11 +41,15 @@ INVERSE = Exercise(
     lab="99",
     correct_points=1.0,
     cases=(Case("64", {"n": 64}),),
-    arguments=lambda sizes: (
-        Array("a", (_n(sizes),), fill=lambda numbers, shape, _: np.where(np.arange(shape[0]) % 8, 2.0, 0.0)),
-        Array("out", (_n(sizes),), role="out"),
+    evidence=LaunchTrace(
+        arguments=lambda sizes: (
+            Array(
+                "a", (_n(sizes),), fill=lambda numbers, shape, _: np.where(np.arange(shape[0]) % 8, 2.0, 0.0)
+            ),
+            Array("out", (_n(sizes),), role="out"),
+        ),
+        shape=_in_blocks,
     ),
-    shape=_in_blocks,
     rtol=1e-6,
 )
 
@@ -54,11 +58,13 @@ SCALE = Exercise(
     lab="99",
     correct_points=1.0,
     cases=(Case("1000", {"n": 1000}),),
-    arguments=lambda sizes: (
-        Array("x", (_n(sizes),), "int32", "inout", "integers:0:50"),
-        Scalar("factor", 3, "int32"),
+    evidence=LaunchTrace(
+        arguments=lambda sizes: (
+            Array("x", (_n(sizes),), "int32", "inout", "integers:0:50"),
+            Scalar("factor", 3, "int32"),
+        ),
+        shape=_in_blocks,
     ),
-    shape=_in_blocks,
 )
 
 TRANSPOSE = Exercise(
@@ -66,11 +72,14 @@ TRANSPOSE = Exercise(
     lab="99",
     correct_points=2.0,
     cases=tuple(Case(f"{r}×{c}", {"r": r, "c": c}) for r, c in ((32, 64), (33, 65), (1, 1), (96, 128))),
-    arguments=lambda s: (
-        Array("a", (int(s["r"]), int(s["c"]))),
-        Array("out", (int(s["c"]), int(s["r"])), role="out"),
+    evidence=LaunchTrace(
+        arguments=lambda s: (
+            Array("a", (int(s["r"]), int(s["c"]))),
+            Array("out", (int(s["c"]), int(s["r"])), role="out"),
+        ),
+        shape=lambda s: Shape((-(-int(s["c"]) // 32), -(-int(s["r"]) // 32)), (32, 32)),
+        race_case="33×65",
     ),
-    shape=lambda s: Shape((-(-int(s["c"]) // 32), -(-int(s["r"]) // 32)), (32, 32)),
     budgets=(
         Budget(
             "global_store_sectors_per_request",
@@ -92,7 +101,6 @@ TRANSPOSE = Exercise(
     ),
     hints=("one", "two", "three"),
     section="3 · Tiles",
-    race_case="33×65",
 )
 
 FILL = Exercise(
@@ -100,9 +108,11 @@ FILL = Exercise(
     lab="99",
     correct_points=1.0,
     cases=(Case("10×5", {"r": 10, "c": 5}), Case("1025×33", {"r": 1025, "c": 33})),
-    arguments=lambda s: (
-        Array("a", (int(s["r"]), int(s["c"]))),
-        Array("out", (int(s["r"]), int(s["c"])), role="out"),
+    evidence=LaunchTrace(
+        arguments=lambda s: (
+            Array("a", (int(s["r"]), int(s["c"]))),
+            Array("out", (int(s["r"]), int(s["c"])), role="out"),
+        ),
     ),
     budgets=(
         Budget(
@@ -121,23 +131,25 @@ CEIL_DIV = Exercise(
     name="toy.ceil_div",
     lab="99",
     correct_points=1.0,
-    evidence="answered cases",
+    evidence=AnsweredCases(
+        questions=lambda sizes, numbers: [
+            (int(n), int(numbers.integers(1, 33))) for n in numbers.integers(0, int(sizes["high"]), 6)
+        ],
+    ),
     cases=(Case("small", {"high": 10}), Case("large", {"high": 10_000})),
-    questions=lambda sizes, numbers: [
-        (int(n), int(numbers.integers(1, 33))) for n in numbers.integers(0, int(sizes["high"]), 6)
-    ],
 )
 
 ROUTE = Exercise(
     name="toy.route",
     lab="99",
     correct_points=1.0,
-    evidence="answered cases",
-    measured=True,
+    evidence=AnsweredCases(
+        questions=lambda sizes, numbers: [
+            ([int(x) for x in numbers.permutation(100)[: int(sizes["stops"])]],) for _ in range(3)
+        ],
+        measured=True,
+    ),
     cases=(Case("3 stops", {"stops": 3}), Case("8 stops", {"stops": 8})),
-    questions=lambda sizes, numbers: [
-        ([int(x) for x in numbers.permutation(100)[: int(sizes["stops"])]],) for _ in range(3)
-    ],
     budgets=(
         Budget("steps", 200, 1.0, "way", naive=600, unit="steps", advice="Must it go {times} × as far?"),
         Budget("turns", 0, 0.5, "turns", unit="turns"),

@@ -129,7 +129,8 @@ def test_the_books_always_balance(steps: list[tuple[int, int]]) -> None:
         assert pool.free_bytes() + pool.used_bytes() == pool.total_bytes()
         assert all((pointer.bytes(size) == value).all() for pointer, size, value in held)
     held.clear()
-    gc.collect()
+    if pool.used_bytes():  # a cycle holds something; looking for cycles takes long among all that tests keep
+        gc.collect()
     assert pool.used_bytes() == 0
     pool.free_all_blocks()
     assert books(pool) == (0, 0, 0)

@@ -26,6 +26,12 @@ SOLUTIONS = Path(__file__).parent / "fixtures" / "solutions"
 Edit = Callable[[NotebookNode], None]
 
 
+def asked(exercise: str, function: str) -> dict[str, Any]:
+    """A recorder's step: ask a function without arguments, once."""
+    cases = [{"name": "1", "questions": [[]], "by_hand": []}]
+    return {"exercise": exercise, "function": function, "evidence": "answered cases", "cases": cases}
+
+
 @pytest.fixture(scope="session")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of a course whose lab is released and in the gradebook, which nbgrader takes long to make."""

@@ -22,7 +22,7 @@ from grading.core.graft import Graft
 from grading.core.notebooks import Question
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict
 from grading.lms import classroom
-from grading.lms.gradebook import read_grades, write_grades
+from grading.lms.tables import read_grades, write_grades
 from tests.grading.conftest import LAB, Class
 
 GOOD = {"memory.copy": 4.0, "memory.sectors": 3.0, "memory.transpose": 4.0}
@@ -89,7 +89,7 @@ def test_broken_submissions_are_one_line_each_and_stop_nobody(
 
     assert "notebook is not JSON (line 1)" in about("broken")
     assert "no solution cell" in about("foreign")
-    assert f"absent/{LAB}/{LAB}.ipynb" in about("absent")
+    assert f"no notebook {LAB}.ipynb was handed in; found: ../other.ipynb" in about("absent")
     assert "link" in about("linked")
     assert "no student id" in about("no student!")
     assert scores(school.course) == {
@@ -106,7 +106,9 @@ def test_broken_submissions_are_one_line_each_and_stop_nobody(
     page = (school.course.feedback / "broken" / LAB / f"{LAB}.html").read_text()
     assert "ungraded: notebook is not JSON (line 1)" in page
     rows = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
-    assert rows["ann"] == "graded" and rows["broken"] == "ungraded" and rows["no student!"] == "refused"
+    assert (
+        rows["ann"] == "1 answer waits" and rows["broken"] == "ungraded" and rows["no student!"] == "refused"
+    )
 
 
 def test_an_unknown_student_is_refused_and_leaves_no_trace(
@@ -144,7 +146,7 @@ def test_only_a_changed_submission_is_judged_again(school: Class) -> None:
     assert len(FakeJudge.asked) == 1
     ann, bob = csv.DictReader(school.course.grades.open())
     assert (ann["student"], bob["student"]) == ("ann", "bob")
-    assert ann == {**bob, "student": "ann"} and ann["state"] == "graded" and ann["reason"] == ""
+    assert ann == {**bob, "student": "ann"} and ann["state"] == "1 answer waits" and ann["reason"] == ""
 
 
 def test_points_given_by_a_person_survive_another_run(school: Class) -> None:
@@ -259,7 +261,7 @@ def test_a_table_of_grades_with_other_columns_is_put_aside(course: Course) -> No
     course.grades.write_text("assignment,score\n04,1\n")
     assert read_grades(course) == []
     for lab in ("01", "02", "01"):
-        write_grades(course, lab, [{"student": "ann", "lab": lab, "points": 1}])
+        write_grades(course, {lab}, [{"student": "ann", "lab": lab, "points": 1}])
     assert [row["lab"] for row in read_grades(course)] == ["01", "02"]
     assert (course.home / "grades-before.csv").read_text().startswith("assignment")
 

@@ -20,6 +20,7 @@ pytest.importorskip("torch")
 from nbgrader.api import Gradebook
 
 from gpulab.checks import Array, Budget, Case, Exercise, registry
+from gpulab.checks.evidence import Communication
 from gpulab.subjects.distributed import network
 from grading.authoring.release import release
 from grading.core import ranks, sandbox, seccomp
@@ -59,7 +60,7 @@ class Played:
                 exercise_step(self.asked[name], exercise, exercise.cases, [SEED] * len(exercise.cases))
             )
         self.sources = {step["cell"]: step["source"] for step in steps if "source" in step}
-        together = asked_together(self.asked.values(), self.chosen, self.seeds)
+        together = asked_together(self.asked.values(), self.chosen, self.seeds, "communication")
         self.outcomes: Outcomes = ranks.outcomes(steps, together, job_bytes, LIMITS, unsafe=unsafe)
 
     def verdict(self, name: str) -> ExerciseVerdict:
@@ -298,12 +299,13 @@ TELL = Exercise(
     name="toy.tell",
     lab="99",
     correct_points=1.0,
-    evidence="communication",
-    cases=(Case("2 ranks", {"ranks": 2}),),
-    arguments=lambda s: (
-        Array("x", (1,), "int64", fill="integers:1:255"),
-        Array("out", (1,), "int64", role="out"),
+    evidence=Communication(
+        arguments=lambda s: (
+            Array("x", (1,), "int64", fill="integers:1:255"),
+            Array("out", (1,), "int64", role="out"),
+        ),
     ),
+    cases=(Case("2 ranks", {"ranks": 2}),),
     budgets=(Budget("bytes", 16, 1.0, "bytes", unit="B"),),
 )
 # Rank 0 puts a number somewhere; when it says so, rank 1 looks for it there.

@@ -8,6 +8,7 @@ import jupytext
 import pytest
 
 from gpulab.checks import registry
+from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import Array, Case, Exercise, Scalar, Shape
 from grading.core import sandbox
 from grading.core.judge import exercise_step, job_bytes
@@ -23,22 +24,26 @@ KERNEL = Exercise(
     name="toy.twice",
     lab="99",
     correct_points=1,
-    face="cupy",
-    cases=CASES,
-    arguments=lambda sizes: (
-        Array("x", (int(sizes["n"]),)),
-        Array("y", (int(sizes["n"]),), role="out"),
-        Scalar("n", int(sizes["n"]), "int32"),
+    evidence=LaunchTrace(
+        arguments=lambda sizes: (
+            Array("x", (int(sizes["n"]),)),
+            Array("y", (int(sizes["n"]),), role="out"),
+            Scalar("n", int(sizes["n"]), "int32"),
+        ),
+        shape=lambda sizes: Shape((max(1, -(-int(sizes["n"]) // 256)),), (256,)),
+        face="cupy",
     ),
-    shape=lambda sizes: Shape((max(1, -(-int(sizes["n"]) // 256)),), (256,)),
+    cases=CASES,
 )
 HOST = Exercise(
     name="toy.host",
     lab="99",
     correct_points=1,
-    face="cupy",
+    evidence=LaunchTrace(
+        arguments=lambda sizes: (Array("x", (int(sizes["n"]),)), Array("y", (int(sizes["n"]),), role="out")),
+        face="cupy",
+    ),
     cases=CASES,
-    arguments=lambda sizes: (Array("x", (int(sizes["n"]),)), Array("y", (int(sizes["n"]),), role="out")),
 )
 EXERCISES = {"toy.twice": KERNEL, "toy.host": HOST}
 
@@ -193,19 +198,19 @@ def test_a_verdict_quotes_the_line_of_cuda_cpp_from_the_cell(found: dict[str, Ex
 
 def test_a_launch_is_reduced_to_ptx_and_buffers(recorded: bytes) -> None:
     trace = read_trace(recorded)
-    case = trace.cases["toy.twice@right"]["1025"]
+    case = trace.recorded["launch trace"]["toy.twice@right"]["1025"]
     (launch,) = case.launches
     assert case.buffers == (4100, 4100)
     assert [(at, buffer, offset) for at, buffer, offset in launch.pointers] == [(0, 0, 0), (8, 1, 0)]
     assert int.from_bytes(launch.arguments[16:20], "little") == 1025
     assert launch.arguments[:16] == bytes(16)  # no address of the sandbox
     assert [(label.name, label.dtype) for label in launch.labels] == [("x", "float32"), ("y", "float32")]
-    assert trace.kernels[launch.kernel].entry == "twice"
-    assert ".entry twice" in trace.kernels[launch.kernel].ptx
+    assert launch.kernel.entry == "twice"
+    assert ".entry twice" in launch.kernel.ptx
 
 
 def test_pointers_inside_a_structure_are_buffers_and_offsets_too(recorded: bytes) -> None:
-    case = read_trace(recorded).cases["toy.host@pointers in a structure"]["1025"]
+    case = read_trace(recorded).recorded["launch trace"]["toy.host@pointers in a structure"]["1025"]
     move, launch = case.launches
     assert [(at, buffer, offset) for at, buffer, offset in launch.pointers] == [(8, 2, 0), (16, 1, 0)]
     assert launch.arguments[8:24] == bytes(16)  # no address of the sandbox
@@ -213,7 +218,7 @@ def test_pointers_inside_a_structure_are_buffers_and_offsets_too(recorded: bytes
 
 
 def test_scratch_memory_of_cupy_is_a_buffer_of_the_record(recorded: bytes) -> None:
-    case = read_trace(recorded).cases["toy.host@scratch"]["1025"]
+    case = read_trace(recorded).recorded["launch trace"]["toy.host@scratch"]["1025"]
     assert len(case.launches) == 2 and len(case.buffers) == 3
     assert case.uploaded == 0
 

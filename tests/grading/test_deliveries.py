@@ -18,7 +18,7 @@ from grading.__main__ import main
 from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.core.notebooks import LARGEST_NOTEBOOK
-from grading.lms import archives, exports, screen
+from grading.lms import archives, exports, final, screen
 from grading.lms.roster import Roster, Sender, Student, read_roster
 from grading.lms.submissions import find_submissions
 from tests.grading.conftest import LAB, Class
@@ -132,6 +132,7 @@ def test_one_folder_around_everything_is_looked_into(tmp_path: Path) -> None:
             "Participant 11,Ann Doe,ann,a@b.org,,\n",
             Student("ann", "", "11", "Ann Doe", "a@b.org"),
         ),
+        ('\ufeffid;canvas;name\nann;4711;"Doe, Ann"\n', Student("ann", "4711", "", "Doe, Ann")),
     ],
 )
 def test_a_roster_of_ours_of_canvas_and_of_moodle_is_understood(
@@ -187,7 +188,8 @@ def test_nothing_of_a_zip_lands_elsewhere(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "a") as file:
         file.writestr(link, "/etc/passwd")
     archives.unpack(path, inside)
-    assert [p.relative_to(inside).as_posix() for p in inside.rglob("*") if not p.is_dir()] == [f"ann/{NAME}"]
+    found = {p.relative_to(inside).as_posix(): p.read_bytes() for p in inside.rglob("*") if not p.is_dir()}
+    assert found == {f"ann/{NAME}": b"{}", "ann/tool.exe": b""}  # of the program, nothing but its name
     assert not outside.exists()
 
 
@@ -213,6 +215,71 @@ def test_an_archive_of_many_bombs_is_refused(tmp_path: Path, monkeypatch: pytest
     path = zipped(tmp_path / "a.zip", {f"s{i}.ipynb": bytes(300_000) for i in range(5)})
     with pytest.raises(GradingError, match="is it the right file"):
         archives.unpack(path, tmp_path / "in")
+
+
+@pytest.fixture
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where students' zips are unpacked."""
+    return tmp_path_factory.mktemp("scratch")
+
+
+def test_a_zip_a_page_a_script_and_several_files_of_students_are_all_accounted_for(
+    tmp_path: Path, scratch: Path
+) -> None:
+    for name, members in {
+        "doeann_4711_900_work.zip": {f"my work/{NAME}": b"{}", "my work/.git/x": b"", "notes.txt": b"1"},
+        "roebob_4712_901_deep.zip": {"inner.zip": b"PK"},
+        "poecleoannemarie_77_902_torn.zip": {},
+    }.items():
+        zipped(tmp_path / name, members)
+    (tmp_path / "poecleoannemarie_77_902_torn.zip").write_bytes(b"PK\x03\x04")
+    for name in (f"roebob_4712_905_{LAB}.html", f"roebob_4712_906_{LAB}.py", "README.md", "twin1.html"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "twin2").mkdir()
+    everybody = {s.student: s for s in find_submissions(tmp_path, LAB, [LAB], CLASS, scratch=scratch)}
+    assert {who: s.others for who, s in everybody.items()} == {
+        "ann": ("notes.txt",),
+        "bob": ("inner.zip", f"{LAB}.html", f"{LAB}.py"),
+        "cleo": ("torn.zip (cannot be unpacked)",),
+        "twin1": ("twin1.html",),
+        "twin2": (),
+        "README.md": (),
+    }
+    assert everybody["ann"].notebooks[LAB].read_bytes() == b"{}"
+    assert "not a notebook" in everybody["README.md"].refused
+
+
+def test_a_students_zip_is_unpacked_within_limits_of_its_own(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "OF_A_STUDENT", (3, 1_000_000))
+    many, large = {f"{i}.txt": b"" for i in range(4)}, {f"{i}.ipynb": bytes(600_000) for i in range(2)}
+    for name, members in {"doeann_4711_900_a.zip": many, "roebob_4712_901_b.zip": large}.items():
+        zipped(tmp_path / name, members)
+    with zipfile.ZipFile(tmp_path / "twin1.zip", "w", zipfile.ZIP_LZMA) as file:
+        file.writestr(NAME, "{}")
+    everybody = {s.student: s for s in find_submissions(tmp_path, LAB, [LAB], CLASS, scratch=scratch)}
+    assert everybody["ann"].others == ("a.zip (cannot be unpacked)",)
+    assert everybody["bob"].others == ("b.zip (cannot be unpacked)",)
+    assert everybody["twin1"].notebooks[LAB].read_bytes() == b""
+
+
+def test_what_students_zipped_is_graded_and_what_is_no_notebook_is_named(
+    school: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inner = zipped(tmp_path / "inner.zip", {f"{LAB}/{NAME}": json.dumps(school.notebook()).encode()})
+    delivery = zipped(
+        tmp_path / "all.zip",
+        {
+            "doeann_4711_900_work.zip": inner.read_bytes(),
+            f"roebob_4712_901_{LAB}.html": b"<html>",
+            f"roebob_4712_902_{LAB}.py": b"print()",
+        },
+    )
+    assert grade(school.course, delivery) == 0
+    assert scores(school.course) == {"4711": 11, "4712": 0}
+    found = f"no notebook {NAME} was handed in; found: {LAB}.html, {LAB}.py"
+    assert f"ungraded  4712  {found}" in capsys.readouterr().out
 
 
 def test_a_damaged_member_costs_its_student_only(tmp_path: Path) -> None:
@@ -246,7 +313,7 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
         },
     )
     options = ("--roster", roster, "--export", "canvas", "--title", "Memory (55)")
-    assert grade(school.course, delivery, *options) == 0
+    assert grade(school.course, delivery, *options, "--provisional") == 0
     out = capsys.readouterr().out
     assert "nothing from 1 on the roster: cleo" in out and "4799" in out and "not JSON" in out
     assert scores(school.course) == {"ann": 11, "bob": 0}
@@ -254,9 +321,14 @@ def test_a_download_of_canvas_becomes_grades_in_its_own_columns(
     rows = list(csv.DictReader(exported.open()))
     assert list(rows[0])[:2] == ["Student", "ID"] and list(rows[0])[-2] == "Section"
     assert rows[0]["Memory (55)"] == "13"
-    assert {r["ID"]: r["Memory (55)"] for r in rows[1:]} == {"4711": "11.00", "4712": "", "4713": ""}
+    assert {r["ID"]: r["Memory (55)"] for r in rows[1:]} == {"4711": "11.00", "4712": "0.00", "4713": ""}
     states = {r["student"]: r["state"] for r in csv.DictReader(school.course.grades.open())}
-    assert states == {"ann": "graded", "bob": "ungraded", "cleo": "missing", "eve (Canvas 4799)": "refused"}
+    assert states == {
+        "ann": "1 answer waits",
+        "bob": "ungraded",
+        "cleo": "missing",
+        "eve (Canvas 4799)": "refused",
+    }
 
 
 def test_a_download_of_moodle_goes_back_with_the_points_that_a_person_gave(
@@ -305,7 +377,7 @@ def test_a_wrong_delivery_is_one_line(
 
 
 def test_formulas_in_names_do_not_run_in_a_spreadsheet() -> None:
-    text = exports.canvas([exports.Grade(Student("ann", "1", name="=cmd()"), 1.0, 2.0)], "Lab")
+    text = exports.canvas([final.Final(Student("ann", "1", name="=cmd()"), LAB, 2.0)], "Lab")
     assert list(csv.DictReader(io.StringIO(text)))[1]["Student"] == "'=cmd()"
 
 

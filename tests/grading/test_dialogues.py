@@ -47,7 +47,7 @@ class Played:
             steps.append(exercise_step(self.asked[name], exercise, exercise.cases, numbers))
         self.sources = {step["cell"]: step["source"] for step in steps if "source" in step}
         asked = asked_together(self.asked.values(), self.chosen, self.seeds, "dialogue")
-        self.outcomes = dialogues.outcomes(steps, asked, job_bytes, LIMITS, unsafe=unsafe)
+        self.outcomes = dialogues.outcomes(steps, asked, job_bytes, LIMITS, unsafe=unsafe, apart=False)
 
     def verdict(self, name: str) -> ExerciseVerdict:
         question = (self.asked[name],)
@@ -107,7 +107,7 @@ ANSWERS: dict[str, tuple[tuple[Exercise, str, str], str]] = {
         (
             GUESS,
             "cheat",
-            "import gpulab.checks.dialogues as d, gpulab.checks.budgets as b, gpulab.checks.branches as n\n"
+            "import gpulab.checks.evidence.dialogue as d, gpulab.checks.budgets as b, gpulab.checks.branches as n\n"
             "d.examine = d.hold = b.keep_worst = n.compare = lambda *a, **k: None\n"
             + inspect.getsource(guessing.one_by_one).replace("one_by_one", "cheat"),
         ),
@@ -167,7 +167,7 @@ def played(answers: dict[str, tuple[tuple[Exercise, str, str], str]]) -> Iterato
     honest = {"halves": (GUESS, "halves", HALVES), "without": (DRAW, "without", WITHOUT)}
     again = {f"{name} again": answer for name, answer in honest.items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpulab.checks.dialogues.MOST_CALLS", 2000)
+        patch.setattr("gpulab.checks.evidence.dialogue.MOST_CALLS", 2000)
         patch.setattr(dialogues, "GRACE", 1.0)
         found = Played({**honest, **given, **again})
     yield found
@@ -218,7 +218,7 @@ def test_once_the_judge_is_stopped_no_sandbox_is_started() -> None:
         registry.remove(GUESS.name)
     assert len(asked) == 1 and asked[0].cases == GUESS.cases
     step = exercise_step(question, GUESS, GUESS.cases, [1, 1])
-    assert step["cases"] == [{"name": c.name, "dialogue": True} for c in GUESS.cases], "no number leaves"
+    assert step["cases"] == [{"name": c.name} for c in GUESS.cases], "no number leaves"
     assert dialogues.outcomes([step], asked, job_bytes, LIMITS, stopped=lambda: True) == {}
 
 

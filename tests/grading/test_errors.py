@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
+from gpulab.checks.refusals import Refused
 from grading.core import errors
-from grading.core.replay import Refused
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
 

@@ -133,7 +133,7 @@ def test_noise_costs_nothing_and_asks_for_a_person(course: Course, school: Class
     with Gradebook(course.db_url) as book:
         grade = book.find_grade("copy-check", LAB, LAB, "ada")
         assert grade.needs_manual_grade and grade.auto_score == 4
-    assert next(csv.DictReader(course.grades.open()))["state"] == "graded"
+    assert next(csv.DictReader(course.grades.open()))["state"] == "2 answers wait"
 
 
 def verdict_with(timing: Timing, wanted: Speed) -> tuple[ExerciseVerdict, str]:

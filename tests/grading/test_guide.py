@@ -12,7 +12,7 @@ from nbgrader.apps.nbgraderapp import NbGraderApp
 
 from grading.__main__ import main, parser
 from grading.core.course import ROOT
-from grading.lms.gradebook import read_grades
+from grading.lms.tables import read_grades
 from tests.grading.conftest import LAB, Class
 from tests.grading.test_nbgrader_stays_stock import nbgrader
 

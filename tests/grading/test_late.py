@@ -17,7 +17,8 @@ from grading.__main__ import main
 from grading.core.course import Course
 from grading.core.errors import GradingError
 from grading.core.sandbox import Limits
-from grading.lms import classroom, gradebook, late, settings
+from grading.lms import classroom, final, late, settings
+from grading.lms.roster import Roster
 from grading.lms.settings import Late
 
 from .conftest import LAB, Class
@@ -118,7 +119,7 @@ def feedback(course: Course, student: str) -> str:
 
 
 def penalties(course: Course) -> dict[str, float]:
-    return {row["student"]: float(row["late"] or 0) for row in csv.DictReader(course.grades.open())}
+    return {row["student"]: float(row["late"]) for row in csv.DictReader(course.grades.open())}
 
 
 def test_a_class_in_which_some_are_late(needs_sandbox: None, school: Class) -> None:
@@ -141,8 +142,8 @@ def test_a_class_in_which_some_are_late(needs_sandbox: None, school: Class) -> N
     of = points["grace"]
     expected = {"grace": 0, "day": 0.1, "week": 0.25, "extended": 0.1, "timeless": 0}
     assert found == {who: -round(share * of, 2) for who, share in expected.items()}
-    standing = gradebook.standings(course, LAB)
-    assert standing["week"].points == pytest.approx(0.75 * of, abs=0.01)
+    totals = {each.who.id: each.total for each in final.table(course, LAB, Roster())}
+    assert totals["week"] == pytest.approx(0.75 * of, abs=0.01)
     assert "Late submission penalty" in feedback(course, "day")
     assert "Late submission penalty" not in feedback(course, "grace")
 
@@ -164,12 +165,18 @@ def test_a_class_in_which_some_are_late(needs_sandbox: None, school: Class) -> N
     assert set(grade(roster=roster).values()) == {0.0}
     assert "Late submission penalty" not in feedback(course, "week")
 
+    # The rule goes, and with it all that was taken off.
+    course.settings.write_text(RULES)
+    assert grade(roster=roster)["week"] < 0
+    course.settings.write_text(RULES.partition("[late]")[0])
+    assert set(grade(roster=roster).values()) == {0.0}
+    assert "Late submission penalty" not in feedback(course, "week")
 
-def test_without_a_rule_the_gradebook_stays_as_it_is(course: Course) -> None:
+
+def test_without_a_rule_nothing_is_taken_off(course: Course) -> None:
     course.settings.parent.mkdir(parents=True, exist_ok=True)
     course.settings.write_text('timezone = "UTC"\n[late]\nper_day = 10\n')
     assert late.apply(course, LAB) == {}
-    assert late.penalties(course, LAB) == {}
 
 
 def test_a_stamp_that_says_nothing_costs_nothing(tmp_path: Path) -> None:

@@ -119,12 +119,13 @@ import sys
 from pathlib import Path
 from gpulab.app import from_file
 from gpulab.checks import checking, registry
+from gpulab.checks.spec import Answer
 labs, solutions = sys.argv[1], [Path(p) for p in sys.argv[2:]]
 for exercise in registry.exercises():
     if exercise.varies and (not labs or exercise.lab == labs):
         asked = f'gpulab.check("{exercise.name}"'
         source = next(p for p in solutions if asked in p.read_text())
-        parts = checking.examine(exercise, from_file.function(source, exercise.name), registry.reference(exercise.name))
+        parts = checking.examine(Answer(exercise, from_file.function(source, exercise.name), registry.reference(exercise.name)))
         if any(part.points < part.of for part in parts):
             print(exercise.name, [c.name for c in exercise.cases], parts)
 """

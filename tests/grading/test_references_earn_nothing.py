@@ -71,13 +71,13 @@ def steps(exercises: list[Exercise]) -> list[dict[str, Any]]:
 
 
 def test_no_reference_is_in_the_sandbox(needs_sandbox: None) -> None:
-    exercises = [e for e in registry.exercises() if e.evidence not in LIVE]
+    exercises = [e for e in registry.exercises() if e.evidence.kind not in LIVE]
     assert len(exercises) > 150
     job = job_bytes({"patience": LIMITS.patience, "steps": steps(exercises)})
     outcome = sandbox.record(job, LIMITS)
     trace = read_trace(outcome.content)
     assert outcome.end == "done" and trace.done
-    assert not (trace.cases or trace.answers or trace.graphs or trace.artefacts)
+    assert not any(trace.recorded.values())
     assert set(trace.cell_failures) == {e.name for e in exercises}
     assert all("not installed here" in failure.error for failure in trace.cell_failures.values())
 
@@ -90,15 +90,15 @@ def test_no_reference_is_in_the_sandbox(needs_sandbox: None) -> None:
 
 
 def test_the_same_job_would_answer_where_they_are_installed() -> None:
-    plain = [e for e in registry.of_lab("00") if e.evidence == "answered cases"]
+    plain = [e for e in registry.of_lab("00") if e.evidence.kind == "answered cases"]
     job = job_bytes({"patience": LIMITS.patience, "steps": steps(plain)})
     trace = read_trace(sandbox.record(job, LIMITS, unsafe=True).content)
-    assert set(trace.answers) == {e.name for e in plain} and not trace.cell_failures
+    assert set(trace.recorded["answered cases"]) == {e.name for e in plain} and not trace.cell_failures
 
 
 @pytest.mark.parametrize("evidence", LIVE)
 def test_nor_is_one_where_the_judge_talks_with_the_sandbox(needs_sandbox: None, evidence: str) -> None:
-    exercises = [e for e in registry.exercises() if e.evidence == evidence]
+    exercises = [e for e in registry.exercises() if e.evidence.kind == evidence]
     assert len(exercises) > 5
     asked = tuple(map(question, exercises))
     chosen = {e.name: e.cases[:1] for e in exercises}
@@ -112,7 +112,7 @@ def test_nor_is_one_where_the_judge_talks_with_the_sandbox(needs_sandbox: None, 
 
 
 def test_what_gpulab_has_for_an_exercise_refuses_the_answer(needs_sandbox: None) -> None:
-    exercises = [e for e in registry.exercises() if e.by_hand]
+    exercises = [e for e in registry.exercises() if getattr(e.evidence, "by_hand", ())]
     assert {e.name for e in exercises} == set(CALLS)
     steps_asked: list[dict[str, Any]] = []
     for exercise in exercises:
@@ -120,14 +120,14 @@ def test_what_gpulab_has_for_an_exercise_refuses_the_answer(needs_sandbox: None)
         steps_asked.append(exercise_step(question(exercise), exercise, exercise.cases[:1], [1]))
     outcome = sandbox.record(job_bytes({"patience": LIMITS.patience, "steps": steps_asked}), LIMITS)
     trace = read_trace(outcome.content)
-    assert trace.done and not trace.answers and not trace.cell_failures
+    assert trace.done and not any(trace.recorded.values()) and not trace.cell_failures
     told = {name: failure.error for name, failure in trace.failures.items()}
     assert set(told) == set(CALLS)
     assert [name for name, error in told.items() if "does what this exercise asks for" not in error] == []
 
 
 def test_their_functions_are_there_and_work_again_afterwards() -> None:
-    for name in {name for e in registry.exercises() for name in e.by_hand}:
+    for name in {name for e in registry.exercises() for name in getattr(e.evidence, "by_hand", ())}:
         code = by_hand.function(name).__code__
         with by_hand.refused([name]), pytest.raises(by_hand.NotByHand, match=name):
             by_hand.function(name)()

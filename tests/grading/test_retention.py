@@ -16,7 +16,7 @@ from grading.core.course import Course
 from grading.core.graft import graft
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict, Store
 from grading.lms import gradebook, retention
-from grading.lms.exports import as_csv
+from grading.lms.tables import as_csv, write_grades
 from tests.grading.conftest import LAB, Class
 
 HANDED_IN = {"ann": "2026-06-01 10:00:00 UTC", "bob": "2027-06-01 10:00:00 UTC", "cy": ""}
@@ -53,7 +53,7 @@ def graded(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows: list[dict[str, object]] = [
         {"student": s, "lab": LAB, "points": 4, "state": "graded"} for s in HANDED_IN
     ]
-    gradebook.write_grades(course, LAB, rows)
+    write_grades(course, {LAB}, rows)
     table = as_csv(["Student"], [{"Student": student} for student in HANDED_IN])
     (course.home / f"grades-{LAB}-canvas.csv").write_text(table)
     course.exported.write_text("student_id\nann\n")
@@ -123,7 +123,7 @@ def test_a_table_that_was_put_aside_keeps_the_others_only(
     course: Course, table: str, left: str, encoding: str
 ) -> None:
     course.grades.write_bytes(table.encode(encoding))
-    gradebook.write_grades(course, LAB, [])
+    write_grades(course, {LAB}, [])
     assert main(["forget", "--before", BEFORE, "--yes"], course) == 0
     assert course.put_aside.read_bytes().decode() == left
     assert traces(course, "cy") == []

@@ -18,6 +18,7 @@ from grading.core.course import ROOT
 from grading.core.errors import SandboxError
 from grading.core.sandbox import Limits, Outcome
 from grading.core.traces import Trace, read_trace
+from tests.grading.conftest import asked
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 QUICK = Limits(seconds=20, patience=5)
@@ -38,15 +39,15 @@ def way(request: pytest.FixtureRequest) -> None:
 
 def outcome(*cells: str, limits: Limits = QUICK) -> Outcome:
     steps: list[dict[str, Any]] = [{"cell": f"c{i}", "source": text} for i, text in enumerate(cells)]
-    steps.append({"exercise": "a", "function": "answer", "cases": [{"name": "1", "questions": [[]]}]})
+    steps.append(asked("a", "answer"))
     return sandbox.record(json.dumps({"patience": limits.patience, "steps": steps}).encode(), limits, **_way)
 
 
 def answer(*cells: str, limits: Limits = QUICK) -> Any:
     """What the function `answer` of these cells returns inside the sandbox."""
     trace: Trace = read_trace(outcome(*cells, limits=limits).content)
-    assert "a" in trace.answers, (trace.failures, trace.cell_failures)
-    return trace.answers["a"]["1"][0]
+    assert "a" in trace.recorded["answered cases"], (trace.failures, trace.cell_failures)
+    return trace.recorded["answered cases"]["a"]["1"][0]
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +213,7 @@ def test_a_record_larger_than_its_limit_ends_the_recording_and_keeps_the_rest() 
     small = Limits(seconds=20, patience=5, file=20_000)
     found = outcome("def answer(): return 'x' * 100_000", limits=small)
     assert len(found.content) <= 20_000
-    assert not read_trace(found.content).answers
+    assert not any(read_trace(found.content).recorded.values())
 
 
 def test_without_a_sandbox_nothing_is_recorded_unless_told_to(monkeypatch: pytest.MonkeyPatch) -> None:

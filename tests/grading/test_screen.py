@@ -10,6 +10,8 @@ from grading.core.notebooks import Question
 from grading.core.verdicts import ExerciseVerdict, Line, NotebookVerdict
 from grading.lms import screen
 from grading.lms.classroom import ClassResult, Lab, Task
+from grading.lms.final import Final
+from grading.lms.roster import Student
 
 ASKED = (Question("copy-check", "memory.copy", "copy", 4.0), Question("s", "memory.sectors", "sectors", 3.0))
 
@@ -68,7 +70,7 @@ def test_the_summary_has_pass_rates_means_reasons_the_distribution_and_everybody
     console = terminal()
     graded = result(ada=4.0, bob=0.0, cyd=2.0, dan=4.0, eve="the notebook is \x1b[31mnot JSON")
     graded.refused["fay"] = "not on the roster"
-    graded.missing = ("gus",)
+    graded.table = [Final(Student("gus"), "90_class", 7.0)]
     graded.seconds = 75
     screen.show(console, graded)
     lines = said(console).splitlines()
@@ -82,6 +84,16 @@ def test_the_summary_has_pass_rates_means_reasons_the_distribution_and_everybody
     assert line("memory.sectors")[1:3] == ["100%", "3.0/3"]
     assert sum(text.count("█") > 0 for text in lines) == 3  # 3, 5 and 7 points
     assert any("2  memory.copy:" in text for text in lines)  # under the most frequent reasons
-    assert any("gus" in text for text in lines)
+    assert "nothing from 1 on the roster: gus" in lines
+    assert "90_class has 1 student: 1 missing" in lines
     assert any(text.startswith("ungraded  eve") and "\x1b" not in text for text in lines)
     assert any(text.startswith("refused   fay  not on the roster") for text in lines)
+
+
+def test_an_exercise_without_a_verdict_has_no_pass_rate() -> None:
+    console = terminal()
+    screen.show(console, result(eve="the notebook is not JSON"))
+    (line,) = (
+        " ".join(text.split()) for text in said(console).splitlines() if text.startswith("memory.copy")
+    )
+    assert line == "memory.copy – – the judge has no verdict on this exercise"

@@ -26,6 +26,7 @@ from grading.core.judge import Judge, exercise_step
 from grading.core.notebooks import Question
 from grading.core.sandbox import Limits, Outcome
 from grading.core.traces import read_trace
+from tests.grading.conftest import asked
 
 QUICK = Limits(seconds=30, patience=10)
 COPY = """
@@ -47,14 +48,14 @@ def template(needs_sandbox: None) -> Iterator[psutil.Process]:
 
 def job(*cells: str) -> bytes:
     steps: list[dict[str, Any]] = [{"cell": f"c{i}", "source": text} for i, text in enumerate(cells)]
-    steps.append({"exercise": "a", "function": "answer", "cases": [{"name": "1", "questions": [[]]}]})
+    steps.append(asked("a", "answer"))
     return json.dumps({"patience": QUICK.patience, "steps": steps}).encode()
 
 
 def answer(*cells: str, fresh: bool = False) -> Any:
     trace = read_trace(sandbox.record(job(*cells), QUICK, fresh=fresh).content)
-    assert "a" in trace.answers, (trace.failures, trace.cell_failures)
-    return trace.answers["a"]["1"][0]
+    assert "a" in trace.recorded["answered cases"], (trace.failures, trace.cell_failures)
+    return trace.recorded["answered cases"]["a"]["1"][0]
 
 
 def test_a_copy_records_what_a_fresh_python_does() -> None:
@@ -79,7 +80,9 @@ def test_a_copy_imports_nothing_large() -> None:
         )
     )
     steps["steps"].insert(2, step)
-    found = read_trace(sandbox.record(json.dumps(steps).encode(), QUICK).content).answers["a"]["1"][0]
+    found = read_trace(sandbox.record(json.dumps(steps).encode(), QUICK).content).recorded["answered cases"][
+        "a"
+    ]["1"][0]
     assert not [
         m for m in found if m.split(".")[0] in ("numba", "numba_cuda", "cuda", "matplotlib", "gpulab")
     ]
@@ -109,8 +112,8 @@ def test_pytorch_is_there_where_a_lab_imports_it_and_works(template: psutil.Proc
     steps["steps"].insert(1, step)
     wanted = ["torch", "torch.nothing", "gpulab.nothing_either"]
     trace = read_trace(sandbox.record(json.dumps(steps).encode(), QUICK, imports=wanted).content)
-    assert "7 × 5" in trace.graphs["pytorch.fold"]
-    late, gradient, threads = trace.answers["a"]["1"][0]
+    assert "7 × 5" in trace.recorded["tensor graph"]["pytorch.fold"]
+    late, gradient, threads = trace.recorded["answered cases"]["a"]["1"][0]
     assert (gradient, threads) == (600, 2)
     assert not [name for name in late if name.split(".")[0] in ("sympy", "gpulab")]
     assert not [name for name in late if name.startswith(("torch._subclasses", "torch.utils"))]
@@ -234,7 +237,7 @@ def test_a_recording_that_is_killed_from_outside_is_done_once_more(
         return copy and (template if who == "bubblewrap around it" else copy)
 
     (outcome,) = slow(one)
-    assert outcome.end == "done" and read_trace(outcome.content).answers["a"]["1"] == [1]
+    assert outcome.end == "done" and read_trace(outcome.content).recorded["answered cases"]["a"]["1"] == [1]
 
 
 def test_what_is_stopped_ends_at_once_and_the_next_one_is_recorded(template: psutil.Process) -> None:

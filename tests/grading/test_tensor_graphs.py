@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("torch")
 
 from gpulab.checks import Array, Budget, Case, Exercise, registry
+from gpulab.checks.evidence import TensorGraph
 from gpulab.checks.operators import COMMON
 from grading.core import sandbox
 from grading.core.judge import exercise_step, job_bytes
@@ -26,15 +27,16 @@ ROWS = Exercise(
     name=NAME,
     lab="99",
     correct_points=1.0,
-    evidence="tensor graph",
-    cases=(Case("4 of 9 × 5", {"n": 4}), Case("8 of 9 × 5", {"n": 8})),
-    arguments=lambda s: (
-        Array("table", (9, 5)),
-        Array("rows", (int(s["n"]),), "int64", fill="integers:0:9"),
-        Array("seen", (9,), "int64", "inout", "integers:0:50"),
-        Array("out", (int(s["n"]), 5), role="out"),
+    evidence=TensorGraph(
+        arguments=lambda s: (
+            Array("table", (9, 5)),
+            Array("rows", (int(s["n"]),), "int64", fill="integers:0:9"),
+            Array("seen", (9,), "int64", "inout", "integers:0:50"),
+            Array("out", (int(s["n"]), 5), role="out"),
+        ),
+        operators=COMMON,
     ),
-    operators=COMMON,
+    cases=(Case("4 of 9 × 5", {"n": 4}), Case("8 of 9 × 5", {"n": 8})),
     budgets=(Budget("launches", 3, 1.0, "launches", naive=6, unit="launches"),),
 )
 RIGHT = """

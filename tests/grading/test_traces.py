@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from gpulab.checks.evidence.launch_replay import compiled
 from gpulab.checks.run import reference_device
 from grading.core.errors import TraceError
-from grading.core.replay import compiled
 from grading.core.traces import read_trace
 
 PTX = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }"
@@ -41,7 +41,7 @@ def launch(**changes: Any) -> bytes:
 
 def test_an_honest_record_is_read() -> None:
     trace = read_trace(case())
-    assert trace.cases["e"]["1"].launches[0].pointers == ((8, 0, 0),)
+    assert trace.recorded["launch trace"]["e"]["1"].launches[0].pointers == ((8, 0, 0),)
 
 
 def test_a_kernel_keeps_its_own_compiler_which_says_whether_lanes_hold_copies() -> None:
@@ -53,7 +53,7 @@ def test_a_kernel_keeps_its_own_compiler_which_says_whether_lanes_hold_copies() 
 
 
 def test_a_line_that_was_cut_off_is_dropped() -> None:
-    assert "e" in read_trace(case() + b'{"line": "done').cases
+    assert "e" in read_trace(case() + b'{"line": "done').recorded["launch trace"]
     assert not read_trace(case() + b'{"line": "done').done
 
 
@@ -109,6 +109,6 @@ def test_texts_of_a_record_are_cut_and_cleaned() -> None:
         launch(labels=[label])
         + record({"line": "failed", "exercise": "x", "kind": "k", "error": "y" * 10_000})
     )
-    name = trace.cases["e"]["1"].launches[0].labels[0].name
+    name = trace.recorded["launch trace"]["e"]["1"].launches[0].labels[0].name
     assert "\x1b" not in name and "\u202e" not in name and len(name) <= 60
     assert len(trace.failures["x"].error) == 2000

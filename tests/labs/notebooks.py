@@ -14,7 +14,10 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from gpulab.checks.spec import Array, Case, Exercise
+from gpulab.checks import registry
+from gpulab.checks.evidence.launch_trace import launch_trace_of
+from gpulab.checks.launched import Launched
+from gpulab.checks.spec import Answer, Array, Case, Exercise
 from gpulab.foundation.global_names import bound_and_used
 from grading.authoring.release import released_notebook
 from grading.core.course import sources
@@ -135,12 +138,16 @@ def parts(verdict: Any) -> Iterator[tuple[str, str]]:
     return ((part.label, part.state) for part in verdict.parts)
 
 
+def launched(exercise: Exercise, fn: Any) -> Launched:
+    """A function as the answer to an exercise that launches kernels, ready to run at a case."""
+    return launch_trace_of(exercise).launched(Answer(exercise, fn, registry.reference(exercise.name)))
+
+
 def by_size(exercise: Exercise) -> list[Case]:
     """The cases with anything to do, the one with the fewest elements in its arrays first."""
-    assert exercise.arguments is not None
 
     def elements(case: Case) -> list[int]:
-        return [math.prod(a.shape) for a in exercise.arguments(case.sizes) if isinstance(a, Array)]
+        return [math.prod(a.shape) for a in exercise.evidence.arguments(case.sizes) if isinstance(a, Array)]
 
     return sorted(
         (case for case in exercise.cases if all(elements(case))), key=lambda case: sum(elements(case))

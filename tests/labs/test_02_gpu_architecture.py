@@ -92,11 +92,15 @@ def test_the_solution_of_occupancy_is_the_rule_of_the_hardware(cap, threads, reg
 # ---------------------------------------------------------------- questions
 
 
-@pytest.mark.parametrize("exercise", [e for e in registry.of_lab(LAB) if e.questions], ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    "exercise",
+    [e for e in registry.of_lab(LAB) if getattr(e.evidence, "questions", None)],
+    ids=lambda e: e.name,
+)
 @pytest.mark.parametrize("seed", range(5))
 def test_questions_are_json_and_no_answer_hangs_on_the_last_bit(exercise, seed):
     for case in exercise.cases:
-        asked = exercise.questions(case.sizes, np.random.default_rng(seed))
+        asked = exercise.evidence.questions(case.sizes, np.random.default_rng(seed))
         assert asked and json.loads(json.dumps(asked)) == [list(arguments) for arguments in asked]
         if exercise.name == "arch.warps_needed" and case.name != "exact fit":
             for gpu, width in asked:
@@ -108,7 +112,7 @@ def test_questions_on_an_edge_lie_on_it_however_the_formula_is_written(seed):
     def asked(exercise, kind):
         found = registry.find(f"arch.{exercise}")
         case = next(case for case in found.cases if case.name == kind)
-        return found.questions(case.sizes, np.random.default_rng(seed))
+        return found.evidence.questions(case.sizes, np.random.default_rng(seed))
 
     for product, gpu in asked("bound", "on the ridge"):
         n, width, peak = product["n"], product["bytes"], gpu["peak"][product["dtype"]]
@@ -141,7 +145,7 @@ def test_a_question_on_offers_is_short_enough_to_be_given_in_full():
 def test_every_kind_of_launch_that_cannot_run_is_asked_for():
     exercise = registry.find("arch.active_blocks")
     case = next(case for case in exercise.cases if case.name == "cannot run")
-    answers = [active_blocks(*q) for q in exercise.questions(case.sizes, np.random.default_rng(0))]
+    answers = [active_blocks(*q) for q in exercise.evidence.questions(case.sizes, np.random.default_rng(0))]
     assert len(answers) == 16 and set(answers) == {0}
 
 

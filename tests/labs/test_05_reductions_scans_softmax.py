@@ -11,8 +11,7 @@ from numba import float32, int32
 import gpulab
 from gpulab import cuda
 from gpulab.analysis.profile.watch import Watch
-from gpulab.checks import cases, registry, showing
-from gpulab.checks.run import run
+from gpulab.checks import registry, showing
 from gpulab.simulator import device as devices
 from grading.authoring.prove import wrong_file
 from tests.labs import notebooks
@@ -62,7 +61,7 @@ def test_a_naive_kernel_costs_what_was_derived(stem, label):
     kernel = notebooks.wrong_answer(path)[notebooks.checks(LAB)[exercise.name][0]]
     budget = next(budget for budget in exercise.budgets if budget.label == label)
     case, watch = exercise.cases[-1], Watch(devices.current())
-    outcome = run(exercise, case, kernel, cases.arguments(exercise, case), watch.standing())
+    outcome = notebooks.launched(exercise, kernel).run(case, watch.standing())
     assert not outcome.trouble
     assert watch.report()[budget.metric] == budget.naive_for(case.sizes)
 

@@ -141,7 +141,7 @@ def test_step_by_step_moves_the_bytes_that_were_derived(exercise, stem):
     path = next(path for path in WRONG if path.stem == stem)
     function = notebooks.wrong_answer(path)[exercise.partition(".")[2]]
     case = find(exercise).cases[-1]
-    given = [cp.ones(a.shape, cp.float32) for a in find(exercise).arguments(case.sizes)]
+    given = [cp.ones(a.shape, cp.float32) for a in find(exercise).evidence.arguments(case.sizes)]
     naive = next(b for b in find(exercise).budgets if b.metric == "global_bytes").naive_for(case.sizes)
     assert gpulab.profile(function, *given)["global_bytes"] == naive
 

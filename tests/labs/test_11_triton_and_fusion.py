@@ -16,8 +16,7 @@ import triton.language as tl  # noqa: E402
 import gpulab  # noqa: E402
 from gpulab import cuda, triton  # noqa: E402
 from gpulab.analysis.profile.watch import Watch  # noqa: E402
-from gpulab.checks import cases, registry  # noqa: E402
-from gpulab.checks.run import run  # noqa: E402
+from gpulab.checks import registry  # noqa: E402
 from gpulab.checks.spec import WrongAnswer  # noqa: E402
 from gpulab.content.lab_11_triton_and_fusion.exercises import (  # noqa: E402
     FEWEST,
@@ -62,7 +61,7 @@ def test_a_naive_kernel_costs_what_was_derived(stem, label):
     host = notebooks.wrong_answer(WRONG[stem])[notebooks.checks(LAB)[exercise.name][0]]
     budget = next(budget for budget in exercise.budgets if budget.label == label)
     case, watch = exercise.cases[-1], Watch(devices.current())
-    outcome = run(exercise, case, host, cases.arguments(exercise, case), watch.standing())
+    outcome = notebooks.launched(exercise, host).run(case, watch.standing())
     assert not outcome.trouble
     assert watch.report()[budget.metric] == budget.naive_for(case.sizes)
 

@@ -40,7 +40,9 @@ def report(name, fn):
     """What a function costs at the exercise's last case."""
     exercise = find(name)
     made = cases.arguments(exercise, exercise.cases[-1])
-    return replay(record(fn, made, exercise.operators), made, exercise.operators, "fn").report
+    return replay(
+        record(fn, made, exercise.evidence.operators), made, exercise.evidence.operators, "fn"
+    ).report
 
 
 def wrong(stem):

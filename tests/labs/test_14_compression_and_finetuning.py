@@ -118,7 +118,7 @@ def test_the_sparse_kernels_read_as_many_sectors_as_derived(stem, staged, solved
 @pytest.mark.parametrize("stem", ["sparse24_a_barrier_of_one_warp", "sparse24_stages_only_with_a_row"])
 def test_judge_and_check_see_whether_all_warps_stage_and_wait_for_all(stem):
     public = find("compress.sparse24")
-    judged = dataclasses.replace(public, cases=judge_cases(public), race_case=None)
+    judged = dataclasses.replace(public, cases=judge_cases(public))
     for exercise in (public, judged):
         assert gpulab.check(exercise, wrong(stem)["sparse24"]).points == 0
 

@@ -315,11 +315,15 @@ def test_eight_flows_by_chance_make_heaps_as_the_prediction_says():
     )
 
 
-@pytest.mark.parametrize("exercise", [e for e in registry.of_lab(LAB) if e.questions], ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    "exercise",
+    [e for e in registry.of_lab(LAB) if getattr(e.evidence, "questions", None)],
+    ids=lambda e: e.name,
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_questions_are_json(exercise, seed):
     for case in exercise.cases:
-        questions = exercise.questions(case.sizes, np.random.default_rng(seed))
+        questions = exercise.evidence.questions(case.sizes, np.random.default_rng(seed))
         assert questions and json.loads(json.dumps(questions)) == [list(arguments) for arguments in questions]
 
 

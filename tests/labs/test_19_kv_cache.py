@@ -118,7 +118,9 @@ def test_a_step_reads_the_window_once_and_scores_are_less_than_it(solved):
     exercise = find("kv.step")
     made = cases.arguments(exercise, exercise.cases[-1])
     sizes = exercise.cases[-1].sizes
-    report = replay(record(solved["step"], made, exercise.operators), made, exercise.operators, "step").report
+    report = replay(
+        record(solved["step"], made, exercise.evidence.operators), made, exercise.evidence.operators, "step"
+    ).report
     assert seen_bytes(sizes) < report.bytes < 1.8 * seen_bytes(sizes)
 
 

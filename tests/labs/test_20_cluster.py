@@ -391,7 +391,7 @@ def test_quantities_are_read_as_kubernetes_reads_them(value, good):
 @pytest.mark.parametrize("seed", range(3))
 def test_questions_are_json(exercise, seed):
     for case in exercise.cases:
-        questions = exercise.questions(case.sizes, np.random.default_rng(seed))
+        questions = exercise.evidence.questions(case.sizes, np.random.default_rng(seed))
         assert questions and json.loads(json.dumps(questions)) == [list(arguments) for arguments in questions]
 
 

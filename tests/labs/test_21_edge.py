@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab.checks import artefacts, registry
+from gpulab.checks import registry
+from gpulab.checks.evidence import artefact as artefacts
 from gpulab.checks.spec import WrongAnswer
 from gpulab.content.lab_21_edge import exercises as asked
 from gpulab.content.lab_21_edge.references import exercises as references
@@ -374,9 +375,13 @@ def test_rules_in_the_recap():
     assert ends[3] <= 100 and ends[0] / (300 * 0.033) == pytest.approx(20, rel=0.05)
 
 
-@pytest.mark.parametrize("exercise", [e for e in registry.of_lab(LAB) if e.questions], ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    "exercise",
+    [e for e in registry.of_lab(LAB) if getattr(e.evidence, "questions", None)],
+    ids=lambda e: e.name,
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_questions_are_json(exercise, seed):
     for case in exercise.cases:
-        questions = exercise.questions(case.sizes, np.random.default_rng(seed))
+        questions = exercise.evidence.questions(case.sizes, np.random.default_rng(seed))
         assert questions and json.loads(json.dumps(questions)) == [list(arguments) for arguments in questions]

@@ -97,7 +97,7 @@ def test_the_solution_passes_in_time(lab, exercise, solutions):
 
 @pytest.mark.parametrize("lab, exercise", EXERCISES)
 def test_the_solution_passes_at_the_judges_sizes(lab, exercise, solutions):
-    judged = dataclasses.replace(find(exercise), cases=judge_cases(find(exercise)), race_case=None)
+    judged = dataclasses.replace(find(exercise), cases=judge_cases(find(exercise)))
     verdict = gpulab.check(judged, solutions[lab][function(lab, exercise)])
     assert verdict.passed, str(verdict)
 

@@ -8,16 +8,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gpulab.simulator.ptx import Instruction
 from gpulab.simulator.simt import Access, Chunk, Observer
 
 WARP = 32
+Row = int | tuple[int, str]
 
 
 class PlainCounts(Observer):
     """`table[column][instruction]`, as `Counts.table` without the operations."""
 
     def __init__(self) -> None:
-        self.table: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self.table: dict[str, dict[Row, int]] = defaultdict(lambda: defaultdict(int))
         self.guards: dict[int, int] = defaultdict(int)
 
     def executed(self, first: int, stop: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
@@ -35,7 +37,7 @@ class PlainCounts(Observer):
             self.table["uniform"][index] += len({int(ways[block, lane]) for lane in on}) == 1
 
     def access(self, access: Access) -> None:
-        index, size = access.index, access.size
+        index, size = row_of(access), access.size
         shape = (len(access.chunk.blocks), access.chunk.lanes_per_block)
         places = np.broadcast_to(access.address, shape)
         for block, on in warps(access.lanes, access.chunk):
@@ -62,7 +64,7 @@ class PlainCounts(Observer):
                 self.add(index, "sectors", len({o // 32 for o in octets}))
                 self.add(index, "ideal_sectors", -(-len(octets) // 32))
 
-    def banks(self, index: int, addresses: dict[int, int], size: int) -> None:
+    def banks(self, index: Row, addresses: dict[int, int], size: int) -> None:
         together = WARP * 4 // max(size, 4)
         for first in range(0, WARP, together):
             words = {
@@ -77,15 +79,34 @@ class PlainCounts(Observer):
             self.add(index, "wavefronts", max(in_bank.values(), default=0))
             self.add(index, "ideal_wavefronts", bool(words))
 
-    def add(self, index: int, column: str, value: int) -> None:
+    def add(self, index: Row, column: str, value: int) -> None:
         self.table[column][index] += value
 
-    def column(self, name: str, instructions: int) -> np.ndarray:
-        """A column of the table as an array."""
-        values = self.table[name]
+    def column(self, name: str, instructions: tuple[Instruction, ...]) -> np.ndarray:
+        """A column of the table as an array; a program's generic accesses have rows of their own at its end."""
+        values: dict[Row, int] = dict(self.table[name])
         if name == "active":
-            values = dict(self.table["threads"]) | self.guards
-        return np.array([values.get(i, 0) for i in range(instructions)], np.int64)
+            values = dict(self.table["threads"]) | dict(self.guards)
+        rows: list[Row] = list(range(len(instructions)))
+        rows += [
+            (index, space)
+            for index, instruction in enumerate(instructions)
+            if generic(instruction)
+            for space in ("shared", "local")
+        ]
+        return np.array([values.get(row, 0) for row in rows], np.int64)
+
+
+def generic(instruction: Instruction) -> bool:
+    """A load, a store or an atomic that names no space."""
+    memory = instruction.parts[0] in ("ld", "st", "atom", "red")
+    return memory and not {"global", "shared", "local", "const", "param"} & set(instruction.parts)
+
+
+def row_of(access: Access) -> Row:
+    """By instruction, or by instruction and space where a generic address went elsewhere than to global memory."""
+    elsewhere = generic(access.instruction) and access.space != "global"
+    return (access.index, access.space) if elsewhere else access.index
 
 
 def warps(lanes: np.ndarray | None, chunk: Chunk) -> Iterator[tuple[int, list[int]]]:

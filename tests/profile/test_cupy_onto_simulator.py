@@ -9,6 +9,7 @@ import pytest
 
 from gpulab.analysis.profile.cupy_onto_simulator import NoText
 from gpulab.analysis.profile.onto_simulator import arrays_there, onto_simulator
+from gpulab.checks.evidence import LaunchTrace
 from gpulab.frontends import cupy as simulated_cupy
 
 cupy = pytest.importorskip("cupy", reason="CuPy itself is not installed")
@@ -100,14 +101,16 @@ def test_a_check_takes_cupys_own_kernel_where_there_is_a_gpu(monkeypatch: pytest
         name="toy.twice",
         lab="99",
         correct_points=1,
-        face="cupy",
-        cases=(Case("20", {"n": 20}),),
-        arguments=lambda sizes: (
-            Array("x", (20,)),
-            Array("y", (20,), role="out"),
-            Scalar("n", 20, "int32"),
+        evidence=LaunchTrace(
+            arguments=lambda sizes: (
+                Array("x", (20,)),
+                Array("y", (20,), role="out"),
+                Scalar("n", 20, "int32"),
+            ),
+            shape=lambda sizes: Shape((1,), (32,)),
+            face="cupy",
         ),
-        shape=lambda sizes: Shape((1,), (32,)),
+        cases=(Case("20", {"n": 20}),),
     )
     registry.add(exercise, lambda inputs, sizes: {"y": 2 * inputs["x"]})
     monkeypatch.setattr(device, "uses_gpu", lambda: True)

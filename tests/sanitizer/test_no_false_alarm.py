@@ -24,7 +24,7 @@ LABS = sorted(path.name for path in (notebooks.ROOT / "solutions").iterdir() if 
 
 def launching(lab: str) -> list:
     """The exercises of a lab whose answers launch kernels."""
-    return [e for e in registry.of_lab(lab) if e.evidence == "launch trace"]
+    return [e for e in registry.of_lab(lab) if e.evidence.launches]
 
 
 EXERCISES = [(lab, exercise) for lab in LABS for exercise in launching(lab)]
@@ -35,17 +35,17 @@ def test_nothing_is_said_of_a_solution(lab, exercise):
     name, _ = notebooks.checks(lab)[exercise.name]
     fn, case = notebooks.answers(lab)[name], notebooks.by_size(exercise)[0]
     given = [
-        scalar(a.value, exercise.face)
+        scalar(a.value, exercise.evidence.face)
         if a.role == "scalar"
-        else as_arguments(to_device(a.value), exercise.face)
+        else as_arguments(to_device(a.value), exercise.evidence.face)
         for a in cases.arguments(exercise, case)
     ]
 
     def run(*arguments):
-        if exercise.shape is None:
+        if exercise.evidence.shape is None:
             fn(*arguments)
         else:
-            shape = exercise.shape(case.sizes)
+            shape = exercise.evidence.shape(case.sizes)
             launch(fn, shape.grid, shape.block, shape.shared_bytes, list(arguments))
 
     findings = [f for f in sanitize(run, *given) if not is_rounding(exercise, f)]

@@ -30,16 +30,18 @@ def test_a_solution_can_be_stepped_through(name):
     results = []
 
     def run(*arguments):
-        if exercise.shape is None:
+        if exercise.evidence.shape is None:
             fn(*arguments)
         else:
-            shape = exercise.shape(case.sizes)
+            shape = exercise.evidence.shape(case.sizes)
             launch(fn, shape.grid, shape.block, shape.shared_bytes, list(arguments))
 
     for how in (lambda *a: run(*a), lambda *a: gpulab.trace(run, *a, threads=0)):
         known = cases.arguments(exercise, case)
         arrays = {a.name: to_device(a.value) for a in known if a.role != "scalar"}
-        made = how(*(given(arrays[a.name], exercise.face) if a.name in arrays else a.value for a in known))
+        made = how(
+            *(given(arrays[a.name], exercise.evidence.face) if a.name in arrays else a.value for a in known)
+        )
         results.append({name: array.copy_to_host() for name, array in arrays.items()})
     assert made.fault is None
     assert made.steps

@@ -41,7 +41,11 @@ class Tally:
         """The tally of one launch."""
         rows: dict[Key, dict[str, int]] = {}
         columns = {name: counts.table[name].tolist() for name in COLUMNS if name in counts.table}
+        seen: set[int] = set()
         for i, (instruction, (kind, space)) in enumerate(zip(counts.instructions, counts.kinds, strict=True)):
+            if id(instruction) in seen and not any(column[i] for column in columns.values()):
+                continue  # a generic access that went to no such space
+            seen.add(id(instruction))
             location = instruction.location
             if kind == "branch" and instruction.guard is None and "idx" not in instruction.parts:
                 kind = "jump"

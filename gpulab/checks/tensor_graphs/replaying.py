@@ -11,7 +11,7 @@ import numpy as np
 from gpulab.analysis.profile.ledger import ledger, tensors_in
 from gpulab.analysis.profile.tensors import TensorReport, tensor_report
 from gpulab.checks import messages, operators
-from gpulab.checks.cases import Argument
+from gpulab.checks.cases import POISON, Argument, random_bytes
 
 from .graph import UNINITIALISED, Graph, Node, NotAGraph
 
@@ -37,9 +37,13 @@ def prepare() -> None:
 
 
 def replay(
-    graph: Graph, made: Sequence[Argument], allowed: frozenset[str], name: str, pattern: int = 0xFF
+    graph: Graph,
+    made: Sequence[Argument],
+    allowed: frozenset[str],
+    name: str,
+    garbage: np.random.Generator | None = None,
 ) -> Replay:
-    """Run a graph on the arguments' contents. Each byte of uninitialised memory is `pattern`; 0xFF makes NaN.
+    """Run a graph on the arguments' contents. `garbage` draws what stands in uninitialised memory; else NaN.
 
     Raises NotAGraph where an operator is not `allowed`, does not take what it is given, or takes too much
     memory.
@@ -57,14 +61,20 @@ def replay(
     book = ledger()
     with torch.no_grad():
         for place, node in enumerate(graph.nodes):
-            _step(node, tensors, book, allowed, pattern)
+            _step(node, tensors, book, allowed, garbage)
             for number in dies.get(place, ()):
                 tensors.pop(number, None)
     results = [_array(tensors.get(number)) for number in graph.results]
     return Replay({key: _array(t) for key, t in given.items()}, results, tensor_report(_named(name), book))
 
 
-def _step(node: Node, tensors: dict[int, Any], book: Any, allowed: frozenset[str], pattern: int) -> None:
+def _step(
+    node: Node,
+    tensors: dict[int, Any],
+    book: Any,
+    allowed: frozenset[str],
+    garbage: np.random.Generator | None,
+) -> None:
     import torch
 
     if not operators.allowed(node.name, allowed):
@@ -87,7 +97,11 @@ def _step(node: Node, tensors: dict[int, Any], book: Any, allowed: frozenset[str
     ]
     if node.name.startswith(UNINITIALISED):
         for tensor in tensors_in(flat):
-            torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).fill_(pattern)
+            raw = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+            if garbage is None:
+                raw.fill_(POISON)
+            else:
+                raw.copy_(torch.from_numpy(random_bytes(garbage, raw.numel())))
     for number, tensor in zip(node.made, flat, strict=False):
         if number is not None:
             tensors[number] = tensor

@@ -19,6 +19,7 @@ from math import ceil
 
 import numpy as np
 
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "00"
@@ -93,8 +94,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("n",),
         correct_points=1.5,
         cases=(*(_double_case(n) for n in (256, 1000, 1, 1023)), _double_case(500, 128), _double_case(1025)),
-        arguments=_vector,
-        shape=_one_thread_each,
+        evidence=LaunchTrace(arguments=_vector, shape=_one_thread_each),
         budgets=(
             Budget(
                 metric="global_store_bytes",
@@ -120,13 +120,12 @@ EXERCISES: tuple[Exercise, ...] = (
         name="start.worst_line",
         lab=LAB,
         correct_points=2.0,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=_reports),
         cases=(
             Case("one line", {"reports": 4, "lines": 1}),
             Case("three lines", {"reports": 8, "lines": 3}),
             Case("nine lines", {"reports": 8, "lines": 9}),
         ),
-        questions=_reports,
         rtol=1e-6,
         hints=(
             "Which of the four numbers of a line says how much memory traffic that line causes?",
@@ -142,9 +141,8 @@ EXERCISES: tuple[Exercise, ...] = (
         name="start.honest_time",
         lab=LAB,
         correct_points=3.0,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=_logs),
         cases=(Case("4 logs", {"logs": 4}), Case("40 logs", {"logs": 40})),
-        questions=_logs,
         rtol=1e-6,
         hints=(
             (

@@ -45,6 +45,7 @@ from typing import Any
 
 import numpy as np
 
+from gpulab.checks.evidence import AnsweredCases
 from gpulab.checks.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "01"
@@ -263,9 +264,8 @@ EXERCISES: tuple[Exercise, ...] = (
         name="neural.cosine",
         lab=LAB,
         correct_points=2.0,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=_vectors),
         cases=tuple(Case(f"{n} numbers", {"length": n}) for n in (2, 1, 3, 100)),
-        questions=_vectors,
         rtol=1e-9,
         atol=1e-12,
         hints=(
@@ -279,14 +279,12 @@ EXERCISES: tuple[Exercise, ...] = (
         name="neural.gate",
         lab=LAB,
         correct_points=3.0,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=_gates, measured=True),
         cases=(
             Case("XOR", {"kind": "xor"}),
             Case("all 16 gates", {"kind": "gates"}),
             Case("any four numbers", {"kind": "any"}),
         ),
-        questions=_gates,
         hints=(
             (
                 "For XOR alone: let the first unit be relu(x1 + x2). What do you get at the four points, and "
@@ -307,15 +305,13 @@ EXERCISES: tuple[Exercise, ...] = (
         name="neural.gradients",
         lab=LAB,
         correct_points=3.0,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=_tapes, measured=True),
         cases=(
             Case("one step", {"kind": "one step"}),
             Case("a value used twice", {"kind": "used twice"}),
             Case("20 doublings", {"kind": "doublings"}),
             Case("12 steps", {"kind": "random", "steps": 12, "tapes": 12}),
         ),
-        questions=_tapes,
         hints=(
             (
                 "Two walks along the tape: forwards to work out every value, backwards to hand out "
@@ -333,8 +329,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="neural.backward",
         lab=LAB,
         correct_points=1.0,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=_graphs, measured=True),
         cases=(
             Case("2 skips", {"kind": "skips", "n": 2}),
             Case("9 values", {"kind": "any", "n": 9}),
@@ -343,7 +338,6 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("10 skips", {"kind": "skips", "n": SKIPS}),
             Case("20 doublings", {"kind": "doublings", "n": DOUBLINGS}),
         ),
-        questions=_graphs,
         budgets=(
             Budget(
                 "visits",
@@ -396,15 +390,13 @@ EXERCISES: tuple[Exercise, ...] = (
         name="neural.keep",
         lab=LAB,
         correct_points=1.0,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=_keeping, measured=True),
         cases=(
             Case("small tapes", {"kind": "small"}),
             Case("any tapes", {"kind": "any", "steps": 12}),
             Case("all layers learn", {"kind": "all", "layers": 4}),
             Case("the last layer learns", {"kind": "last", "layers": 4}),
         ),
-        questions=_keeping,
         budgets=(
             Budget(
                 "numbers kept",
@@ -462,15 +454,13 @@ EXERCISES: tuple[Exercise, ...] = (
         name="neural.accumulate",
         lab=LAB,
         correct_points=2.0,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=_rows_of_tokens, measured=True),
         cases=(
             Case("6 rows, 1 step", {"kind": "any", "rows": 6, "batch": 6, "room": 20}),
             Case("37 rows, 16 a step", {"kind": "any", "rows": 37, "batch": 16, "room": 100}),
             Case("no rows", {"kind": "any", "rows": 0, "batch": 4, "room": 10}),
             Case("32 rows of 8 to 256", {"kind": "steps of 8", "rows": 32, "batch": 32, "room": 512}),
         ),
-        questions=_rows_of_tokens,
         budgets=(
             Budget(
                 "passes",
@@ -511,14 +501,12 @@ EXERCISES: tuple[Exercise, ...] = (
         name="neural.labels",
         lab=LAB,
         correct_points=3.0,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=_language_rows, measured=True),
         cases=(
             Case("one row", {"rows": 1, "longest": 4}),
             Case("3 rows", {"rows": 3, "longest": 5}),
             Case("8 rows", {"rows": 8, "longest": 9}),
         ),
-        questions=_language_rows,
         hints=(
             "Work out for each place of a row whether it is present. The rest follows from that and the "
             "tokens.",
@@ -534,15 +522,13 @@ EXERCISES: tuple[Exercise, ...] = (
         name="neural.parameters",
         lab=LAB,
         correct_points=3.0,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=_models, measured=True),
         cases=(
             Case("like GPT-2", {"kind": "GPT", "models": 4}),
             Case("like Llama", {"kind": "Llama", "models": 4}),
             Case("with experts", {"kind": "experts", "models": 4}),
             Case("any mixture", {"kind": "mixed", "models": 10}),
         ),
-        questions=_models,
         hints=(
             "Write down each matrix of one layer with its two sizes. Keys and values are narrower than "
             "queries.",

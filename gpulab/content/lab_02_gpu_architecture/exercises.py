@@ -43,6 +43,7 @@ from math import floor
 import numpy as np
 
 from gpulab.checks.builders import answered, prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Shape, Sizes
 from gpulab.simulator import hardware
 
@@ -490,11 +491,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="arch.issue",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=program_questions, measured=True),
         correct_points=1,
         cases=_warps(4, 1, 2, 32, 16),
-        questions=program_questions,
         budgets=(
             Budget(
                 "slowdown",
@@ -534,8 +533,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(
             _matrix(*size) for size in ((2, 300), (3, 129), (2, 128), (1, 1000), (2, 2), (4, 1), (8, 8192))
         ),
-        arguments=jumps_arguments,
-        shape=_rows,
+        evidence=LaunchTrace(arguments=jumps_arguments, shape=_rows),
         budgets=(
             Budget(
                 "global_load_bytes",

@@ -64,6 +64,7 @@ from math import ceil, prod
 import numpy as np
 
 from gpulab.checks.builders import LANES, sectors_a_request, sectors_of_neighbours, sectors_of_rows
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "03"
@@ -279,8 +280,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _add_one_case(500, 128),
             _add_one_case(1024),
         ),
-        arguments=_map,
-        shape=_one_thread_each,
+        evidence=LaunchTrace(arguments=_map, shape=_one_thread_each),
         budgets=(
             _sectors_in_all(_sectors_of_arrays("n"), 0.5, "How many elements does each of your threads do?"),
         ),
@@ -304,8 +304,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _saxpy_case(0, 1, 32, 2.5),
             _saxpy_case(98_304, 16, 128, 3.0),
         ),
-        arguments=_saxpy,
-        shape=_given_shape,
+        evidence=LaunchTrace(arguments=_saxpy, shape=_given_shape, race_case="1025 on 4 × 256"),
         budgets=(
             Budget(
                 metric="global_load_sectors_per_request",
@@ -333,7 +332,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "for i in range(cuda.grid(1), y.size, cuda.gridsize(1)): … and the loop's end is the guard.",
         ),
         section="2 · Any number of elements: the grid-stride loop",
-        race_case="1025 on 4 × 256",
     ),
     Exercise(
         name="basics.brighten",
@@ -349,8 +347,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _image_case(20, 37, 1.75),
             _image_case(96, 256, 1.25),
         ),
-        arguments=_image,
-        shape=lambda sizes: _over("rows", "cols", sizes),
+        evidence=LaunchTrace(arguments=_image, shape=lambda sizes: _over("rows", "cols", sizes)),
         budgets=(
             Budget(
                 metric="global_load_sectors_per_request",
@@ -398,9 +395,8 @@ EXERCISES: tuple[Exercise, ...] = (
         name="basics.plan_launch",
         lab=LAB,
         correct_points=3.0,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=_launch_questions),
         cases=(Case("5 plans", {"questions": 5}), Case("50 plans", {"questions": 50})),
-        questions=_launch_questions,
         hints=(
             (
                 "How many blocks are needed for cols columns when each covers block[0] of them? Try 1, 32 "
@@ -426,8 +422,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("1025", {"n": 1025}),
             Case("16384", {"n": 16_384}),
         ),
-        arguments=_runs,
-        shape=_blocks_of_256,
+        evidence=LaunchTrace(arguments=_runs, shape=_blocks_of_256),
         budgets=(
             Budget(
                 metric="branch_efficiency",
@@ -481,8 +476,11 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("9 × 1 × 40", {"m": 9, "k": 1, "n": 40}),
             Case("64 × 96 × 128", {"m": 64, "k": 96, "n": 128}),
         ),
-        arguments=_product,
-        shape=lambda sizes: _over("m", "n", sizes),
+        evidence=LaunchTrace(
+            arguments=_product,
+            shape=lambda sizes: _over("m", "n", sizes),
+            race_case="33 × 17 × 65",
+        ),
         budgets=(
             Budget(
                 metric="global_load_sectors_per_request",
@@ -527,7 +525,6 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         section="6 · A matrix product, the plain way",
-        race_case="33 × 17 × 65",
     ),
     Exercise(
         name="basics.block_sum",
@@ -541,8 +538,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("1025", {"n": 1025}),
             Case("8192", {"n": 8192}),
         ),
-        arguments=_sums,
-        shape=_blocks_of_256,
+        evidence=LaunchTrace(arguments=_sums, shape=_blocks_of_256, race_case="1000"),
         budgets=(
             Budget(
                 metric="global_load_bytes",
@@ -611,7 +607,6 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         section="Detective · A sum that is right today",
         detective=True,
-        race_case="1000",
     ),
     Exercise(
         name="basics.diffuse",
@@ -626,7 +621,7 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("2, 3 steps", {"n": 2, "steps": 3}),
             Case("4096, 8 steps", {"n": 4096, "steps": 8}),
         ),
-        arguments=_rod,
+        evidence=LaunchTrace(arguments=_rod, race_case="1025, 4 steps"),
         budgets=(
             Budget(
                 metric="global_store_bytes",
@@ -653,19 +648,17 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         section="7 · Waiting for each other",
-        race_case="1025, 4 steps",
     ),
     Exercise(
         name="basics.plan_copies",
         lab=LAB,
         correct_points=4.0,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=_copy_questions),
         cases=(
             Case("one step", {"programs": 6, "steps": 1}),
             Case("three steps", {"programs": 20, "steps": 3}),
             Case("ten steps", {"programs": 20, "steps": 10}),
         ),
-        questions=_copy_questions,
         hints=(
             (
                 "Keep two sets: the names whose newest version is on the host, and those whose newest "

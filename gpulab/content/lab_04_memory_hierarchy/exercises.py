@@ -60,6 +60,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction, sectors_a_request, sectors_of_neighbours, sectors_of_rows
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "04"
@@ -273,19 +274,20 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="memory.sectors",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(
+            questions=sector_questions,
+            by_hand=("gpulab.simulator.observe.patterns.sectors",),
+        ),
         correct_points=3,
         cases=_patterns(
             "in order", "strided", "shifted", "same and shuffled", "some lanes", "across sectors"
         ),
-        questions=sector_questions,
         hints=(
             "Byte 0 to 31 are sector 0, byte 32 to 63 are sector 1. Which sector holds byte `address`?",
             "Lanes that ask for bytes of the same sector share it. Which Python type keeps each value once?",
             "A lane's last byte is `address + size - 1`. It may lie in a later sector than its first byte.",
         ),
         section="3 · Thirty-two bytes at a time",
-        by_hand=("gpulab.simulator.observe.patterns.sectors",),
     ),
     Exercise(
         name="memory.copy",
@@ -302,8 +304,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _size(65539),
             _size(65536),
         ),
-        arguments=copy_arguments,
-        shape=lambda sizes: COPY_SHAPE,
+        evidence=LaunchTrace(arguments=copy_arguments, shape=lambda sizes: COPY_SHAPE),
         budgets=(
             Budget(
                 "global_load_sectors_per_request",
@@ -341,8 +342,9 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("rows", "cols"),
         correct_points=1.6,
         cases=(*TRANSPOSE_CASES, _matrix(160, 128)),
-        arguments=transpose_arguments,
-        shape=_grid_2d((SIDE, SIDE)),
+        evidence=LaunchTrace(
+            arguments=transpose_arguments, shape=_grid_2d((SIDE, SIDE)), race_case="33 × 31"
+        ),
         budgets=(
             Budget(
                 "global_load_sectors_per_request",
@@ -375,7 +377,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "ty]`.",
         ),
         section="6 · A tile in shared memory",
-        race_case="33 × 31",
     ),
     Exercise(
         name="memory.centre",
@@ -383,8 +384,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("n",),
         correct_points=1.2,
         cases=(_size(512), _size(4096), _size(64), _size(63), _size(1025), _size(0, "empty"), _size(2048)),
-        arguments=centre_arguments,
-        shape=lambda sizes: Shape(grid=(2,), block=(TILE,)),
+        evidence=LaunchTrace(arguments=centre_arguments, shape=lambda sizes: Shape(grid=(2,), block=(TILE,))),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -415,8 +415,11 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("n",),
         correct_points=1.6,
         cases=(_size(256), _size(1000), _size(31), _size(1023), _size(0, "empty"), _size(4096)),
-        arguments=unpack_arguments,
-        shape=lambda sizes: Shape((blocks(int(sizes["n"]), UNPACK_BLOCK),), (UNPACK_BLOCK,)),
+        evidence=LaunchTrace(
+            arguments=unpack_arguments,
+            shape=lambda sizes: Shape((blocks(int(sizes["n"]), UNPACK_BLOCK),), (UNPACK_BLOCK,)),
+            race_case="1,000",
+        ),
         budgets=(
             Budget(
                 "global_load_sectors_per_request",
@@ -447,15 +450,16 @@ EXERCISES: tuple[Exercise, ...] = (
             "After the barrier thread t finds its point at `s[3 * t]`, `s[3 * t + 1]` and `s[3 * t + 2]`.",
         ),
         section="7 · Records and columns",
-        race_case="1,000",
     ),
     Exercise(
         name="memory.ways",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(
+            questions=way_questions,
+            by_hand=("gpulab.simulator.observe.patterns.wavefronts",),
+        ),
         correct_points=3,
         cases=_patterns("strided", "same word", "shuffled", "some lanes", "wide"),
-        questions=way_questions,
         hints=(
             "A word is 4 bytes, and word w lies in bank w % 32. Start with 4-byte accesses.",
             "Lanes that ask for the same word share it. Collect the different words of each bank; the "
@@ -465,7 +469,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "of 8. Count each group by itself and add up.",
         ),
         section="8 · Thirty-two banks",
-        by_hand=("gpulab.simulator.observe.patterns.wavefronts",),
     ),
     Exercise(
         name="memory.padded",
@@ -473,8 +476,9 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("rows", "cols"),
         correct_points=1.4,
         cases=(*TRANSPOSE_CASES, _matrix(160, 128)),
-        arguments=transpose_arguments,
-        shape=_grid_2d((SIDE, SIDE)),
+        evidence=LaunchTrace(
+            arguments=transpose_arguments, shape=_grid_2d((SIDE, SIDE)), race_case="33 × 31"
+        ),
         budgets=(
             Budget(
                 "global_sectors",
@@ -506,7 +510,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "Rows of 33 words: declare the tile as 32 × 33 and leave its last column empty.",
         ),
         section="8 · Thirty-two banks",
-        race_case="33 × 31",
     ),
     Exercise(
         name="memory.blur",
@@ -517,8 +520,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _matrix(*size)
             for size in ((16, 64), (8, 32), (7, 31), (1, 1), (33, 70), (1025, 33), (0, 5), (96, 256))
         ),
-        arguments=same_shape_arguments,
-        shape=_grid_2d(BLUR_BLOCK),
+        evidence=LaunchTrace(arguments=same_shape_arguments, shape=_grid_2d(BLUR_BLOCK), race_case="33 × 70"),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -543,7 +545,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "and left than the block's first output. Outside the image put a zero.",
         ),
         section="9 · Neighbours",
-        race_case="33 × 70",
     ),
     Exercise(
         name="memory.smooth",
@@ -551,8 +552,10 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("rows", "cols"),
         correct_points=1.2,
         cases=tuple(_matrix(*size) for size in ((10, 128), (3, 40), (1, 1), (33, 257), (0, 5), (64, 256))),
-        arguments=same_shape_arguments,
-        shape=lambda sizes: Shape((blocks(int(sizes["cols"]), SMOOTH_BLOCK),), (SMOOTH_BLOCK,)),
+        evidence=LaunchTrace(
+            arguments=same_shape_arguments,
+            shape=lambda sizes: Shape((blocks(int(sizes["cols"]), SMOOTH_BLOCK),), (SMOOTH_BLOCK,)),
+        ),
         budgets=(
             Budget(
                 "global_load_bytes",

@@ -79,6 +79,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction, sectors_of_neighbours, sectors_of_rows
+from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "05"
@@ -287,8 +288,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("n",),
         correct_points=1.2,
         cases=(_size(512), _size(32), _size(100), _size(1), _size(1023), _size(0, "empty"), _size(8192)),
-        arguments=warp_sum_arguments,
-        shape=_cover,
+        evidence=LaunchTrace(arguments=warp_sum_arguments, shape=_cover),
         budgets=(
             _load_sectors(
                 0.4, _sectors, "Which lanes load? A lane on its own moves 32 bytes for the 4 that it wants."
@@ -339,8 +339,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _size(65_539),
             _size(65_536),
         ),
-        arguments=total_arguments,
-        shape=lambda sizes: BLOCK_SUMS,
+        evidence=LaunchTrace(arguments=total_arguments, shape=lambda sizes: BLOCK_SUMS),
         budgets=(
             _load_sectors(
                 0.6,
@@ -391,8 +390,10 @@ EXERCISES: tuple[Exercise, ...] = (
             _matrix(0, 5, "no rows"),
             _matrix(1000, 64),
         ),
-        arguments=kahan_arguments,
-        shape=lambda sizes: Shape((blocks(int(sizes["cols"]), COLUMNS_PER_BLOCK),), (COLUMNS_PER_BLOCK,)),
+        evidence=LaunchTrace(
+            arguments=kahan_arguments,
+            shape=lambda sizes: Shape((blocks(int(sizes["cols"]), COLUMNS_PER_BLOCK),), (COLUMNS_PER_BLOCK,)),
+        ),
         budgets=(
             _loaded(8, 0.4, "Keep the element in a variable. How often do you read `a`?"),
             Budget(
@@ -423,8 +424,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("n",),
         correct_points=1.6,
         cases=(_size(256), _size(100), _size(1), _size(257), _size(1000), _size(0, "empty"), _size(4096)),
-        arguments=scan_arguments,
-        shape=_cover,
+        evidence=LaunchTrace(arguments=scan_arguments, shape=_cover, race_case="257"),
         budgets=(
             _loaded(
                 4,
@@ -464,7 +464,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "before its own.",
         ),
         section="6 · Scans",
-        race_case="257",
     ),
     Exercise(
         name="parallel.compact",
@@ -479,7 +478,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _size(65_535),
             _size(65_536),
         ),
-        arguments=compact_arguments,
+        evidence=LaunchTrace(arguments=compact_arguments),
         budgets=(
             _loaded(
                 8.8,
@@ -530,8 +529,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("n",),
         correct_points=1.6,
         cases=(_size(2048), _size(1), _size(255), _size(0, "empty"), _size(5001), _size(32_768)),
-        arguments=histogram_arguments,
-        shape=lambda sizes: BLOCK_SUMS,
+        evidence=LaunchTrace(arguments=histogram_arguments, shape=lambda sizes: BLOCK_SUMS),
         budgets=(
             _loaded(4, 0.4, "Each value goes into one bin. Which loop reads it {times} times?"),
             Budget(
@@ -589,8 +587,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _matrix(5, 1000),
             _matrix(64, 1024),
         ),
-        arguments=logsumexp_arguments,
-        shape=_warp_per_row,
+        evidence=LaunchTrace(arguments=logsumexp_arguments, shape=_warp_per_row, race_case="10 × 33"),
         budgets=(
             _load_sectors(
                 1.4,
@@ -621,7 +618,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "do not rescale when both maxima are −∞.",
         ),
         section="9 · Softmax",
-        race_case="10 × 33",
     ),
     Exercise(
         name="parallel.row_softmax",
@@ -637,8 +633,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _matrix(0, 7, "no rows"),
             _matrix(64, 256),
         ),
-        arguments=softmax_arguments,
-        shape=_warp_per_row,
+        evidence=LaunchTrace(arguments=softmax_arguments, shape=_warp_per_row, race_case="9 × 33"),
         budgets=(
             _loaded(
                 4,
@@ -691,7 +686,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "replace the 8 by their exponentials and sum in the same way; divide and store.",
         ),
         section="9 · Softmax",
-        race_case="9 × 33",
     ),
     Exercise(
         name="parallel.add_norm",
@@ -707,8 +701,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _matrix(0, 7, "no rows"),
             _matrix(64, 256),
         ),
-        arguments=add_norm_arguments,
-        shape=_warp_per_row,
+        evidence=LaunchTrace(arguments=add_norm_arguments, shape=_warp_per_row, race_case="9 × 33"),
         budgets=(
             _loaded(
                 12,
@@ -738,7 +731,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "out there. Divide both sums by the number of columns.",
         ),
         section="10 · Norms, and fusing with the neighbours",
-        race_case="9 × 33",
     ),
 )
 

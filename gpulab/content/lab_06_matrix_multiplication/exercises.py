@@ -97,6 +97,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 from gpulab.simulator import hardware
 
@@ -340,8 +341,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("m", "k", "n"),
         correct_points=1.6,
         cases=(*RAGGED, product_case(96, 128, 160)),
-        arguments=product_arguments,
-        shape=_over_tiles(TILE, (TILE, TILE)),
+        evidence=LaunchTrace(arguments=product_arguments, shape=_over_tiles(TILE, (TILE, TILE))),
         budgets=(
             _loaded(TILE, 1.6, "How many threads of a block load the same element of a?"),
             _in_order(0.4, "Which index of the array changes from lane to lane? It should be the last one."),
@@ -368,8 +368,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("m", "k", "n"),
         correct_points=1.4,
         cases=(*RAGGED, product_case(128, 64, 192)),
-        arguments=product_arguments,
-        shape=_over_tiles(LARGE, (LARGE, 8)),
+        evidence=LaunchTrace(arguments=product_arguments, shape=_over_tiles(LARGE, (LARGE, 8))),
         budgets=(
             _loaded(LARGE, 0.6, "Is a tile 64 rows of a and 64 columns of b?"),
             _in_order(
@@ -407,8 +406,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("m", "k", "n"),
         correct_points=2,
         cases=(*RAGGED, product_case(128, 64, 192)),
-        arguments=product_arguments,
-        shape=_over_tiles(LARGE, (8, 8)),
+        evidence=LaunchTrace(arguments=product_arguments, shape=_over_tiles(LARGE, (8, 8))),
         budgets=(
             _loaded(LARGE, 0.8, "Do 64 threads share the loading of 64 × 8 and 8 × 64 elements?"),
             Budget(
@@ -458,8 +456,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 (128, 64, 192),
             )
         ),
-        arguments=product_arguments,
-        shape=_over_tiles(LARGE, (8, 8)),
+        evidence=LaunchTrace(arguments=product_arguments, shape=_over_tiles(LARGE, (8, 8))),
         budgets=(
             Budget(
                 "global_load_requests",
@@ -507,8 +504,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("m", "k", "n"),
         correct_points=1.6,
         cases=(*RAGGED, product_case(64, 256, 96)),
-        arguments=product_arguments,
-        shape=_over_tiles(TILE, (TILE, TILE)),
+        evidence=LaunchTrace(arguments=product_arguments, shape=_over_tiles(TILE, (TILE, TILE))),
         budgets=(
             Budget(
                 "barriers_per_warp",
@@ -540,8 +536,11 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(
             matvec_case(*size) for size in ((64, 64), (70, 33), (1, 1000), (9, 1), (5, 0), (0, 8), (256, 512))
         ),
-        arguments=matvec_arguments,
-        shape=lambda sizes: Shape((max(1, tiles(_n(sizes, "m"), MATVEC_ROWS)),), (32, 8)),
+        evidence=LaunchTrace(
+            arguments=matvec_arguments,
+            shape=lambda sizes: Shape((max(1, tiles(_n(sizes, "m"), MATVEC_ROWS)),), (32, 8)),
+            race_case="70 × 33",
+        ),
         budgets=(
             _in_order(
                 1.8,
@@ -568,15 +567,17 @@ EXERCISES: tuple[Exercise, ...] = (
             "Put the partial sums into a shared array of 64 × 33 and wait. Then 64 threads add a row each.",
         ),
         section="9 · A matrix times a vector",
-        race_case="70 × 33",
     ),
     Exercise(
         name="gemm.batched",
         lab=LAB,
         correct_points=1.4,
         cases=tuple(batch_case(*size) for size in ((4, 16), (3, 7), (5, 1), (2, 13), (0, 4), (64, 16))),
-        arguments=batch_arguments,
-        shape=lambda sizes: Shape((max(1, _n(sizes, "batch")),), (SMALL, SMALL)),
+        evidence=LaunchTrace(
+            arguments=batch_arguments,
+            shape=lambda sizes: Shape((max(1, _n(sizes, "batch")),), (SMALL, SMALL)),
+            race_case="3 of 7 × 7",
+        ),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -597,7 +598,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "Threads outside n × n load nothing and compute nothing, but the barrier is for all of them.",
         ),
         section="10 · Many small products",
-        race_case="3 of 7 × 7",
     ),
     Exercise(
         name="gemm.split_k",
@@ -615,8 +615,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 (64, 1024, 64),
             )
         ),
-        arguments=sum_arguments,
-        shape=_over_tiles(SMALL, (SMALL, SMALL), sliced=True),
+        evidence=LaunchTrace(arguments=sum_arguments, shape=_over_tiles(SMALL, (SMALL, SMALL), sliced=True)),
         budgets=(
             _loaded(SMALL, 1.2, "Does a block load the slice of another block, too?"),
             Budget(
@@ -645,9 +644,11 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=1.6,
         cases=_products((16, 32, 16), (32, 16, 48), (16, 0, 16), (64, 64, 80)),
-        arguments=half_arguments,
-        shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT, _n(sizes, "m") // FRAGMENT), (32,)),
-        face="cupy",
+        evidence=LaunchTrace(
+            arguments=half_arguments,
+            shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT, _n(sizes, "m") // FRAGMENT), (32,)),
+            face="cupy",
+        ),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -686,9 +687,11 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=2.6,
         cases=_products((16, 16, 8), (32, 48, 24), (16, 0, 8), (64, 64, 40)),
-        arguments=layer_arguments,
-        shape=lambda sizes: Shape((_n(sizes, "n") // 8, _n(sizes, "m") // FRAGMENT), (32,)),
-        face="cupy",
+        evidence=LaunchTrace(
+            arguments=layer_arguments,
+            shape=lambda sizes: Shape((_n(sizes, "n") // 8, _n(sizes, "m") // FRAGMENT), (32,)),
+            face="cupy",
+        ),
         budgets=(
             Budget(
                 "global_load_requests",
@@ -718,9 +721,12 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=1.6,
         cases=_products((64, 16, 64), (64, 37, 128), (128, 1, 64), (64, 0, 64), (128, 64, 192)),
-        arguments=half_arguments,
-        shape=lambda sizes: Shape((_n(sizes, "n") // LARGE, _n(sizes, "m") // LARGE), (32, 4)),
-        face="cupy",
+        evidence=LaunchTrace(
+            arguments=half_arguments,
+            shape=lambda sizes: Shape((_n(sizes, "n") // LARGE, _n(sizes, "m") // LARGE), (32, 4)),
+            face="cupy",
+            race_case="64 × 37 × 128",
+        ),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -760,16 +766,17 @@ EXERCISES: tuple[Exercise, ...] = (
             "long instead of 64 keep its rows in different banks.",
         ),
         section="4 · Sizes that fit",
-        race_case="64 × 37 × 128",
     ),
     Exercise(
         name="gemm.steady",
         lab=LAB,
         correct_points=2,
         cases=_products((16, 64, 16), (32, 256, 16), (16, 0, 16), (16, 1024, 16)),
-        arguments=positive_half_arguments,
-        shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT, _n(sizes, "m") // FRAGMENT), (32,)),
-        face="cupy",
+        evidence=LaunchTrace(
+            arguments=positive_half_arguments,
+            shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT, _n(sizes, "m") // FRAGMENT), (32,)),
+            face="cupy",
+        ),
         budgets=(
             Budget(
                 "instructions",

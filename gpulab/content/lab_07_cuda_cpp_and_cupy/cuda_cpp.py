@@ -46,6 +46,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 from gpulab.simulator.compile import cuda_c_module
 
@@ -211,7 +212,7 @@ EXERCISES: tuple[Exercise, ...] = (
         name="cpp.invert",
         lab=LAB,
         correct_points=1.6,
-        face="cupy",
+        evidence=LaunchTrace(arguments=invert_arguments, shape=invert_shape, face="cupy"),
         cases=(
             image(8, 32, 32),
             image(16, 64, 96),
@@ -220,8 +221,6 @@ EXERCISES: tuple[Exercise, ...] = (
             image(30, 257, 288),
             image(64, 256, 512),
         ),
-        arguments=invert_arguments,
-        shape=invert_shape,
         budgets=(
             Budget(
                 "global_load_sectors_per_request",
@@ -266,7 +265,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         varies=("n",),
         correct_points=2,
-        face="cupy",
+        evidence=LaunchTrace(arguments=scale_arguments, face="cupy"),
         cases=(
             typed(1000, "float32"),
             typed(1000, "float64"),
@@ -275,7 +274,6 @@ EXERCISES: tuple[Exercise, ...] = (
             typed(0, "float64"),
             typed(100_000, "float32"),
         ),
-        arguments=scale_arguments,
         budgets=(
             Budget(
                 "launches",
@@ -307,10 +305,8 @@ EXERCISES: tuple[Exercise, ...] = (
         name="cpp.copy4",
         lab=LAB,
         correct_points=1.2,
-        face="cupy",
+        evidence=LaunchTrace(arguments=copy4_arguments, shape=lambda sizes: STREAM, face="cupy"),
         cases=tuple(map(_size, (4096, 1000, 1, 3, 1023, 65_536, 65_539))),
-        arguments=copy4_arguments,
-        shape=lambda sizes: STREAM,
         budgets=(
             Budget(
                 "global_requests",
@@ -342,10 +338,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cpp.mix",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=mix_questions),
         correct_points=3,
         cases=MIX_CASES,
-        questions=mix_questions,
         hints=(
             "Take the listing line by line. The opcode is the first word, unless that starts with @: then "
             "the second.",
@@ -361,10 +356,12 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         varies=("n",),
         correct_points=1.4,
-        face="cupy",
+        evidence=LaunchTrace(
+            arguments=two_product_arguments,
+            shape=lambda sizes: _blocks_of(blocks(_n(sizes), BLOCK)),
+            face="cupy",
+        ),
         cases=tuple(map(_size, (1000, 1, 257, 0, 4096))),
-        arguments=two_product_arguments,
-        shape=lambda sizes: _blocks_of(blocks(_n(sizes), BLOCK)),
         budgets=(
             Budget(
                 "flops",
@@ -400,10 +397,12 @@ EXERCISES: tuple[Exercise, ...] = (
         name="cpp.shuffle",
         lab=LAB,
         correct_points=2,
-        face="cupy",
+        evidence=LaunchTrace(
+            arguments=shuffle_arguments,
+            shape=lambda sizes: _blocks_of(blocks(_n(sizes), BLOCK)),
+            face="cupy",
+        ),
         cases=(*map(_size, (1000, 50_000, 1)), stepping(5_003, LARGE_STEP)),
-        arguments=shuffle_arguments,
-        shape=lambda sizes: _blocks_of(blocks(_n(sizes), BLOCK)),
         hints=(
             "Compute `i * step` by hand for the first wrong i. How many bits does it need?",
             "Which type does `i * step` have if both factors have 32 bits?",

@@ -39,6 +39,7 @@ from __future__ import annotations
 from functools import partial
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "07"
@@ -96,9 +97,8 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         varies=("rows", "cols"),
         correct_points=1.6,
-        face="cupy",
+        evidence=LaunchTrace(arguments=normalise_arguments, face="cupy"),
         cases=tuple(matrix(*size) for size in ((64, 32), (7, 96), (1, 1), (33, 257), (512, 96))),
-        arguments=normalise_arguments,
         budgets=(
             Budget(
                 "launches",
@@ -140,9 +140,8 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         varies=("rows", "cols"),
         correct_points=1.2,
-        face="cupy",
+        evidence=LaunchTrace(arguments=rms_arguments, face="cupy"),
         cases=tuple(matrix(*size) for size in ((16, 64), (5, 33), (1, 1), (200, 333))),
-        arguments=rms_arguments,
         budgets=(
             Budget(
                 "launches",
@@ -179,11 +178,12 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cupy.pipeline",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(
+            questions=lambda sizes, generator: [(int(sizes["chunks"]), int(sizes["buffers"]))],
+            measured=True,
+        ),
         correct_points=1.6,
         cases=(pieces(1, 1), pieces(5, 1), pieces(8, 2), pieces(7, 7), pieces(8, 3)),
-        questions=lambda sizes, generator: [(int(sizes["chunks"]), int(sizes["buffers"]))],
         budgets=(
             Budget(
                 "makespan",
@@ -211,11 +211,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cupy.winograd",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=lambda sizes, generator: [()], measured=True),
         correct_points=1,
         cases=(Case("2 outputs, 3 taps", {"outputs": 2, "taps": 3}),),
-        questions=lambda sizes, generator: [()],
         budgets=(
             Budget(
                 "products",

@@ -57,6 +57,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, Dialogues, TensorGraph
 from gpulab.checks.operators import COMMON, MULTI_TENSOR
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 
@@ -402,7 +403,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.fold",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=fold_arguments, operators=COMMON | {"addcmul"}),
         correct_points=1.5,
         cases=(
             _case("7 × 5", rows=7, cols=5),
@@ -410,8 +411,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _case("0 × 4", rows=0, cols=4),
             _case("1000 × 64", rows=1000, cols=64),
         ),
-        arguments=fold_arguments,
-        operators=COMMON | {"addcmul"},
         rtol=1e-4,
         atol=2e-5,
         budgets=(
@@ -438,11 +437,12 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.adamw_step",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(
+            arguments=adamw_arguments,
+            operators=COMMON | MULTI_TENSOR | {"addcmul", "addcdiv", "lerp", "_fused_adamw_"},
+        ),
         correct_points=1.5,
         cases=(_gpt(6, 0, step=1), _gpt(4, 2, step=1000), _gpt(8, 12, step=3)),
-        arguments=adamw_arguments,
-        operators=COMMON | MULTI_TENSOR | {"addcmul", "addcdiv", "lerp", "_fused_adamw_"},
         rtol=1e-4,
         atol=1e-5,
         budgets=(
@@ -483,7 +483,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.clip",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=clip_arguments, operators=COMMON | MULTI_TENSOR),
         correct_points=1.5,
         cases=(
             _gpt(6, 0, scale=1.0),
@@ -491,8 +491,6 @@ EXERCISES: tuple[Exercise, ...] = (
             Case("short enough", {"width": 3, "blocks": 1, "scale": 0.001}),
             _gpt(8, 12, scale=0.5),
         ),
-        arguments=clip_arguments,
-        operators=COMMON | MULTI_TENSOR,
         rtol=1e-4,
         atol=1e-7,
         budgets=(
@@ -529,14 +527,13 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.segments",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=segment_questions),
         correct_points=4,
         cases=(
             *_kinds("one", "again", "neighbours", "best fit"),
             Case("random, 30 events", {"kind": "random", "length": 30}),
             Case("random, 200 events", {"kind": "random", "length": 200}),
         ),
-        questions=segment_questions,
         hints=(
             "Keep a list of blocks for each segment, in order of address: [size, name or None]. "
             "A segment of 20 MiB starts as one free block.",
@@ -550,15 +547,13 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.place",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=place_questions, measured=True),
         correct_points=1.5,
         cases=(
             _case("small ones", kind="small"),
             _case("a step of 3 blocks", blocks=3),
             _case("a step of 24 blocks", blocks=24),
         ),
-        questions=place_questions,
         budgets=(
             Budget(
                 "arena",
@@ -585,15 +580,13 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.gradients",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=gradients_arguments, operators=COMMON | {"tanh_backward"}),
         correct_points=2,
         cases=(
             _case("1 block", blocks=1, rows=8, width=4),
             _case("7 blocks", blocks=7, rows=16, width=5),
             _case("32 blocks", blocks=32, rows=512, width=16),
         ),
-        arguments=gradients_arguments,
-        operators=COMMON | {"tanh_backward"},
         rtol=1e-4,
         atol=1e-5,
         budgets=(
@@ -631,10 +624,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.epoch",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=epoch_questions),
         correct_points=3,
         cases=_kinds("no workers", "even", "one slow batch", "any"),
-        questions=epoch_questions,
         hints=(
             "Without workers nothing overlaps: all loads and all steps, one after the other.",
             "Keep three lists: when batch i is loaded, when it is handed over, when its step is done. A "
@@ -647,10 +639,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.idle",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=idle_questions),
         correct_points=3,
         cases=_kinds("one stream", "host and device", "two streams", "any"),
-        questions=idle_questions,
         hints=(
             'Keep the events with `ph` "X" whose `cat` is one of the three, and sort them by `ts`.',
             "Walk along and remember until when the GPU has been busy, on any stream. A gap is there when "
@@ -663,10 +654,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="pytorch.benchmark",
         lab=LAB,
-        evidence="dialogue",
+        evidence=Dialogues(questions=benchmark_questions),
         correct_points=4,
         cases=_kinds(*MACHINES),
-        questions=benchmark_questions,
         hints=(
             "A clock may be read only when the GPU has nothing left to do: before you start it and before "
             "you stop it.",

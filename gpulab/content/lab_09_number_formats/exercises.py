@@ -43,6 +43,7 @@ from math import ceil, log2
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 from gpulab.subjects import numerics
 
@@ -203,10 +204,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="formats.fields",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=field_questions),
         correct_points=1,
         cases=_formats("FP16", "FP32", "BF16", "E5M2"),
-        questions=field_questions,
         hints=(
             "The mantissa is in the lowest bits. Which operation keeps the lowest `mantissa` bits of a "
             "number?",
@@ -218,10 +218,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="formats.decode",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=decode_questions, by_hand=CODECS),
         correct_points=3,
         cases=_formats("E5M2", "FP16", "BF16", "FP32"),
-        questions=decode_questions,
         hints=(
             "Three kinds of codes: exponent field 0, exponent field all ones, and the rest.",
             "With exponent field 0 there is no leading 1, and the power is that of field 1: `1 - bias`.",
@@ -229,15 +228,13 @@ EXERCISES: tuple[Exercise, ...] = (
             "stands before infinity and zero, too.",
         ),
         section="2 · Subnormals, infinity, NaN",
-        by_hand=CODECS,
     ),
     Exercise(
         name="formats.encode",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=encode_questions, by_hand=CODECS),
         correct_points=4,
         cases=_formats("FP16", "BF16", "E5M2", "FP32"),
-        questions=encode_questions,
         hints=(
             "Divide |x| by the spacing of the numbers around it. Then you have to round to a whole number. "
             "Which one, at exactly half?",
@@ -248,15 +245,13 @@ EXERCISES: tuple[Exercise, ...] = (
             "finite code becomes infinity.",
         ),
         section="3 · Rounding to the nearest",
-        by_hand=CODECS,
     ),
     Exercise(
         name="formats.decode8",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=eight_questions, by_hand=CODECS),
         correct_points=3,
         cases=_cases(*VARIANTS),
-        questions=eight_questions,
         hints=(
             "Your `decode` knows the rules of IEEE 754. Where do the four variants differ: bias, "
             "infinity, NaN, minus zero?",
@@ -265,15 +260,13 @@ EXERCISES: tuple[Exercise, ...] = (
             "FNUZ: the bias is one more, 0x80 is the only NaN, and every other code is a number.",
         ),
         section="4 · Eight bits, four ways",
-        by_hand=CODECS,
     ),
     Exercise(
         name="formats.adopt",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=adopt_questions),
         correct_points=2,
         cases=_cases("all codes", "small ones"),
-        questions=adopt_questions,
         detective=True,
         hints=(
             "Draw what the codes mean in the one format over what they mean in the other.",
@@ -285,10 +278,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="formats.stochastic",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=noise_questions),
         correct_points=2,
         cases=_cases("numbers", "already short", "carries"),
-        questions=noise_questions,
         hints=(
             "BF16 keeps the upper 16 bits. If the lower 16 are a quarter of the way up, which quarter of the "
             "65,536 noises should round up?",
@@ -301,11 +293,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="formats.order",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=order_questions, measured=True),
         correct_points=1,
         cases=(*_n(1, 2, 3, 7, 1000), *_n(8192)),
-        questions=order_questions,
         budgets=(
             Budget(
                 "steps",
@@ -342,12 +332,11 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="formats.block",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=block_questions, by_hand=CODECS),
         correct_points=3,
         cases=_cases(
             "by hand", "numbers", "powers of two", "ties", "largest between 6 and 8", "outlier", "zeros"
         ),
-        questions=block_questions,
         hints=(
             "The scale is a power of two: 2^(⌊log2 of the largest magnitude⌋ − 2). Its code is that "
             "power + 127.",
@@ -357,15 +346,13 @@ EXERCISES: tuple[Exercise, ...] = (
             "where a negative number is rounded to zero). A block of zeros gets scale code 0.",
         ),
         section="7 · Blocks that share a scale",
-        by_hand=CODECS,
     ),
     Exercise(
         name="formats.dequantize",
         lab=LAB,
         correct_points=2,
         cases=_n(64, 96, 4096, 0, 8224, 65536),
-        arguments=dequantize_arguments,
-        shape=dequantize_shape,
+        evidence=LaunchTrace(arguments=dequantize_arguments, shape=dequantize_shape),
         budgets=(
             Budget(
                 "global_store_sectors",

@@ -47,6 +47,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases
 from gpulab.checks.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 
 LAB = "10"
@@ -251,11 +252,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="mixed.static",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=static_questions, measured=True),
         correct_points=1,
         cases=_cases("zeros", "too large already", "exactly at the end", "one large", "packed"),
-        questions=static_questions,
         budgets=(
             Budget(
                 "lost beyond the least",
@@ -280,12 +279,10 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="mixed.recipe",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=recipe_questions, measured=True),
         detective=True,
         correct_points=4,
         cases=_cases("60 iterations"),
-        questions=recipe_questions,
         hints=(
             "Which of the nine numbers or lists does each step read, and which does it change? Print the "
             "norm of the gradients before and after each step, in one iteration.",
@@ -298,11 +295,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="mixed.scaler",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=scaler_questions, measured=True),
         correct_points=4,
         cases=_cases("never", "always", "interval 1", "other settings", "above a limit", "now and then"),
-        questions=scaler_questions,
         hints=(
             "Two numbers are the whole state: the scale, and how many good steps came since it last changed.",
             "An overflow sets the counter to 0, too.",
@@ -314,10 +309,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="mixed.clip",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=clip_questions),
         correct_points=2,
         cases=_cases("long", "short enough", "not finite"),
-        questions=clip_questions,
         rtol=2e-6,
         hints=(
             "First divide by the scale. Then look whether all are finite.",
@@ -329,10 +323,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="mixed.dtypes",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=dtype_questions),
         correct_points=3,
         cases=_cases("a layer", "attention", "a loss", "mixed inputs", "any"),
-        questions=dtype_questions,
         hints=(
             "Keep the dtype of each line's result in a list; an input that is a number looks it up there.",
             "Four kinds of operations: to float16, to float32, to the widest input, and as the input is.",
@@ -343,10 +336,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="mixed.master",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=master_questions),
         correct_points=2,
         cases=_cases("vanishes", "arrives", "any"),
-        questions=master_questions,
         hints=(
             "`np.float16(x)` rounds to FP16. Where does each of the two ways round?",
             "Without a master copy every sum is rounded and kept rounded.",
@@ -357,10 +349,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="mixed.footprint",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=footprint_questions),
         correct_points=2,
         cases=_cases(*CHOICES),
-        questions=footprint_questions,
         hints=(
             "Per parameter: weight, gradient, AdamW's two moments, and perhaps a master copy.",
             "With AMP as in the text the master copy *is* the FP32 parameter, and gradients are FP32.",
@@ -372,10 +363,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="mixed.delayed",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=delayed_questions),
         correct_points=3,
         cases=_cases("any", "zeros", "not finite", "length 1"),
-        questions=delayed_questions,
         rtol=2e-6,
         hints=(
             "The scale of a step is made before its own amax is known. Which amaxes does step k know?",

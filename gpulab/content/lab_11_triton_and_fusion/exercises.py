@@ -63,6 +63,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "11"
@@ -502,7 +503,7 @@ EXERCISES: tuple[Exercise, ...] = (
         varies=("n",),
         correct_points=1.0,
         cases=tuple(map(_vector, (1000, 1, 1023, 1025, 8192))),
-        arguments=momentum_arguments,
+        evidence=LaunchTrace(arguments=momentum_arguments),
         budgets=(
             _per_element(
                 "global_load_bytes",
@@ -538,7 +539,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _matrix(7, 1025),
             _matrix(128, 1024),
         ),
-        arguments=softmax_arguments,
+        evidence=LaunchTrace(arguments=softmax_arguments),
         budgets=(
             _per_element(
                 "global_bytes",
@@ -567,7 +568,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=1.6,
         cases=(_matrix(5, 3), _matrix(100, 37), masked(65, 50), _matrix(1, 9), _matrix(256, 128)),
-        arguments=columns_arguments,
+        evidence=LaunchTrace(arguments=columns_arguments),
         budgets=(
             Budget(
                 "global_sectors",
@@ -596,7 +597,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=2.0,
         cases=(_matrix(4, 33), _matrix(9, 300), _matrix(1, 1), _matrix(7, 129), _matrix(64, 512)),
-        arguments=norm_arguments,
+        evidence=LaunchTrace(arguments=norm_arguments),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -631,7 +632,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _matrix(33, 129, 2026),
             _matrix(64, 256),
         ),
-        arguments=dropout_arguments,
+        evidence=LaunchTrace(arguments=dropout_arguments),
         budgets=(
             _per_element(
                 "global_bytes",
@@ -666,7 +667,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _matrix(33, 129, 2026),
             _matrix(64, 256),
         ),
-        arguments=back_arguments,
+        evidence=LaunchTrace(arguments=back_arguments),
         budgets=(
             _per_element(
                 "global_bytes",
@@ -694,7 +695,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=2.0,
         cases=(_product(64, 64, 32), _product(70, 45, 33), _product(1, 3, 2), _product(128, 128, 128)),
-        arguments=linear_arguments,
+        evidence=LaunchTrace(arguments=linear_arguments),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -725,9 +726,10 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(
             tiles(*grid) for grid in ((4, 4, 4), (10, 7, 6), (5, 1, 3), (16, 16, 16), (64, 64, WAVE))
         ),
-        questions=lambda sizes, numbers: [(int(sizes["m"]), int(sizes["n"]), int(sizes["wave"]))],
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(
+            questions=lambda sizes, numbers: [(int(sizes["m"]), int(sizes["n"]), int(sizes["wave"]))],
+            measured=True,
+        ),
         budgets=(
             Budget(
                 "panels",
@@ -754,9 +756,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=1.0,
         cases=(*map(graphs, PUBLIC), graphs(*PUBLIC)),
-        questions=questions_of_graphs,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=questions_of_graphs, measured=True),
         budgets=(
             Budget(
                 "bytes over fewest",

@@ -51,6 +51,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
@@ -238,7 +239,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="attention.merge",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=merge_arguments, operators=COMMON),
         correct_points=2,
         cases=(
             merge_case(2, 3, 4),
@@ -247,8 +248,6 @@ EXERCISES: tuple[Exercise, ...] = (
             merge_case(4, 12, 8, "some without keys"),
             merge_case(8, 256, 128),
         ),
-        arguments=merge_arguments,
-        operators=COMMON,
         rtol=1e-5,
         atol=1e-5,
         budgets=(
@@ -283,7 +282,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="attention.tiled",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=tiled_arguments, operators=COMMON),
         correct_points=3,
         cases=(
             pairs_case(4, 6, 4, 2),
@@ -293,8 +292,6 @@ EXERCISES: tuple[Exercise, ...] = (
             pairs_case(3, 0, 4, 2),
             pairs_case(320, 128, 32, 64),
         ),
-        arguments=tiled_arguments,
-        operators=COMMON,
         rtol=1e-3,  # a logit of 1,000 is known to 6e-5, and so is its weight
         atol=5e-4,
         budgets=(
@@ -327,7 +324,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="attention.steady",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=others_arguments, operators=COMMON),
         correct_points=2,
         cases=(
             others_case(2, 3, 4),
@@ -335,8 +332,6 @@ EXERCISES: tuple[Exercise, ...] = (
             others_case(4, 9, 8, "±1,000"),
             others_case(8, 32, 128),
         ),
-        arguments=others_arguments,
-        operators=COMMON,
         rtol=1e-4,  # a log-sum-exp of 1,000 is known to 6e-5, and so is its weight
         atol=1e-4,
         budgets=(
@@ -364,7 +359,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="attention.causal",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=causal_arguments, operators=COMMON),
         correct_points=2,
         cases=(
             window_case(6, 6, 4, 2),
@@ -375,8 +370,6 @@ EXERCISES: tuple[Exercise, ...] = (
             window_case(96, 96, 32, 32),
             window_case(96, 96, 32, 32, 20),
         ),
-        arguments=causal_arguments,
-        operators=COMMON,
         rtol=1e-4,
         atol=1e-5,
         budgets=(
@@ -419,7 +412,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="attention.grouped",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=heads_arguments, operators=COMMON | {"_softmax"}),
         correct_points=1.6,
         cases=(
             heads_case(4, 2, 3, 5, 4),
@@ -427,8 +420,6 @@ EXERCISES: tuple[Exercise, ...] = (
             heads_case(3, 3, 4, 4, 8),
             heads_case(16, 2, 1, 512, 64),
         ),
-        arguments=heads_arguments,
-        operators=COMMON | {"_softmax"},
         rtol=1e-4,
         atol=1e-5,
         budgets=(

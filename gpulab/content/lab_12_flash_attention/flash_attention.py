@@ -40,6 +40,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import LaunchTrace, TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Shape, Sizes
 from gpulab.content.lab_12_flash_attention.attention import LAB, all_pairs_flops, pairs_case, scaled_queries
@@ -164,8 +165,11 @@ EXERCISES: tuple[Exercise, ...] = (
             kernel_case(5, 0),
             kernel_case(256, 32),
         ),
-        arguments=kernel_arguments,
-        shape=lambda sizes: Shape((-(-_n(sizes, "n") // BLOCK),), (BLOCK,)),
+        evidence=LaunchTrace(
+            arguments=kernel_arguments,
+            shape=lambda sizes: Shape((-(-_n(sizes, "n") // BLOCK),), (BLOCK,)),
+            race_case="20 queries, 17 keys",
+        ),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -208,7 +212,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "tile may be short: loop over min(16, k.shape[0] − first). At the end divide by max(s, 1).",
         ),
         section="1 · A thread for each query",
-        race_case="20 queries, 17 keys",
     ),
     Exercise(
         name="attention.cores",
@@ -220,9 +223,11 @@ EXERCISES: tuple[Exercise, ...] = (
             kernel_case(16, 64, 100),
             kernel_case(32, 96),
         ),
-        arguments=cores_arguments,
-        shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT,), (32,)),
-        face="cupy",
+        evidence=LaunchTrace(
+            arguments=cores_arguments,
+            shape=lambda sizes: Shape((_n(sizes, "n") // FRAGMENT,), (32,)),
+            face="cupy",
+        ),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -266,7 +271,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         correct_points=2,
         cases=(kernel_case(20, 40), kernel_case(70, 100, 100), kernel_case(128, 128)),
-        arguments=half_arguments,
+        evidence=LaunchTrace(arguments=half_arguments, race_case="20 queries, 40 keys"),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -293,16 +298,13 @@ EXERCISES: tuple[Exercise, ...] = (
             "weights.to(tl.float16).",
         ),
         section="4 · In Triton, and causal",
-        race_case="20 queries, 40 keys",
     ),
     Exercise(
         name="attention.backward",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=backward_arguments, operators=COMMON),
         correct_points=2,
         cases=(backward_case(5, 7, 4, 4), backward_case(12, 5, 8, 8), backward_case(192, 128, 32, 64)),
-        arguments=backward_arguments,
-        operators=COMMON,
         rtol=1e-3,
         atol=1e-4,
         budgets=(

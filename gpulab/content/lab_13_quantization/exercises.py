@@ -50,6 +50,7 @@ from math import ceil
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
 LAB = "13"
@@ -270,10 +271,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="quant.affine",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=affine_questions),
         correct_points=3,
         cases=_cases("easy numbers", "numbers", "one sign", "zeros", "one number"),
-        questions=affine_questions,
         rtol=1e-9,
         hints=(
             "The range starts at the smallest value or at 0, whichever is lower, and ends at the largest or "
@@ -288,10 +288,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="quant.grouped",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=grouped_questions),
         correct_points=2,
         cases=_cases(*GROUPS),
-        questions=grouped_questions,
         rtol=1e-9,
         atol=1e-12,
         hints=(
@@ -306,11 +305,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="quant.clip",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=clip_questions, measured=True),
         correct_points=1,
         cases=_cases("one magnitude", "normal", "a few far out", "all shapes"),
-        questions=clip_questions,
         budgets=(
             Budget(
                 "error over the best",
@@ -337,10 +334,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="quant.fake",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=fake_questions),
         correct_points=2,
         cases=_cases("numbers inside the range", "numbers beyond the range", "the edges"),
-        questions=fake_questions,
         rtol=1e-9,
         atol=1e-12,
         hints=(
@@ -355,11 +351,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="quant.smooth",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=smooth_questions, measured=True),
         correct_points=1,
         cases=_cases("no outliers", "weights made up for it", "a silent channel", "outliers"),
-        questions=smooth_questions,
         budgets=(
             Budget(
                 "error over none",
@@ -385,8 +379,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="quant.gptq",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=gptq_questions, measured=True),
         correct_points=2,
         cases=(
             gptq_case(2, 8, 4),
@@ -394,7 +387,6 @@ EXERCISES: tuple[Exercise, ...] = (
             gptq_case(4, 32, 3, dead=1),
             gptq_case(8, 128, 3),
         ),
-        questions=gptq_questions,
         budgets=(
             Budget(
                 "error over nearest",
@@ -423,11 +415,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="quant.awq",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=awq_questions, measured=True),
         correct_points=1,
         cases=_cases("no outliers", "a silent channel", "outliers"),
-        questions=awq_questions,
         budgets=(
             Budget(
                 "error over none",
@@ -459,8 +449,7 @@ EXERCISES: tuple[Exercise, ...] = (
         cases=tuple(
             _matrix(*shape) for shape in ((32, 256), (1, 2048), (40, 512), (0, 256), (33, 768), (64, 1024))
         ),
-        arguments=multiply_arguments,
-        shape=multiply_shape,
+        evidence=LaunchTrace(arguments=multiply_arguments, shape=multiply_shape),
         budgets=(
             Budget(
                 "global_load_sectors",
@@ -487,10 +476,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="quant.size",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=size_questions),
         correct_points=2,
         cases=_cases("a plain model", "tied weights", "nothing", "a quantised model"),
-        questions=size_questions,
         detective=True,
         hints=(
             "List the names that the report counts, and those that the state has.",

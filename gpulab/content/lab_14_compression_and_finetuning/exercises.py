@@ -52,6 +52,7 @@ from math import ceil
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace, TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Shape, Sizes
 
@@ -248,13 +249,12 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="compress.ticket",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=ticket_questions),
         correct_points=3,
         cases=tuple(
             _case(kind, kind=kind)
             for kind in ("by hand", "equal layers", "layers of other sizes", "nothing, everything")
         ),
-        questions=ticket_questions,
         hints=(
             "Which weights go is decided by one list of the magnitudes of all layers' trained weights "
             "together.",
@@ -268,13 +268,12 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="compress.amounts",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=amounts_questions),
         correct_points=3,
         cases=tuple(
             _case(kind, kind=kind)
             for kind in ("one round", "even steps", "a round that rests", "to the end", "any")
         ),
-        questions=amounts_questions,
         rtol=1e-9,
         atol=1e-12,
         detective=True,
@@ -289,15 +288,16 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="compress.shrink",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(
+            arguments=shrink_arguments,
+            operators=COMMON | {"gelu", "sort", "argsort", "topk"},
+        ),
         correct_points=1.5,
         cases=(
             _case("1 of 3 neurons", rows=2, width=4, hidden=3, count=1),
             _case("all of 8", rows=5, width=3, hidden=8, count=8),
             _case("64 of 256", rows=32, width=64, hidden=256, count=64),
         ),
-        arguments=shrink_arguments,
-        operators=COMMON | {"gelu", "sort", "argsort", "topk"},
         rtol=1e-4,
         atol=1e-4,
         budgets=(
@@ -327,8 +327,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="compress.pack24",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=pack_questions, measured=True),
         correct_points=3,
         cases=(
             _case("two groups of four", kind="any", rows=1, columns=8),
@@ -337,7 +336,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _case("sparse already", kind="at most two of four", rows=4, columns=24),
             _case("16 × 64", kind="any", rows=16, columns=64),
         ),
-        questions=pack_questions,
         budgets=(
             Budget(
                 "magnitude",
@@ -370,9 +368,7 @@ EXERCISES: tuple[Exercise, ...] = (
             _case("13 × 264", rows=13, columns=264),
             _case("16 × 1024", rows=16, columns=1024),
         ),
-        race_case="13 × 264",
-        arguments=sparse_arguments,
-        shape=sparse_shape,
+        evidence=LaunchTrace(arguments=sparse_arguments, shape=sparse_shape, race_case="13 × 264"),
         rtol=1e-4,
         atol=1e-4,
         budgets=(
@@ -400,7 +396,19 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="compress.distill",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(
+            arguments=distill_arguments,
+            operators=COMMON
+            | {
+                "_log_softmax",
+                "_softmax",
+                "nll_loss_forward",
+                "xlogy",
+                "special_xlogy",
+                "kl_div",
+                "log_softmax",
+            },
+        ),
         correct_points=3,
         cases=(
             _case("T = 1", rows=3, vocabulary=5, scale=1.0, temperature=1.0, alpha=0.5),
@@ -409,9 +417,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _case("only the labels", rows=7, vocabulary=9, scale=1.0, temperature=2.0, alpha=1.0),
             _case("logits of hundreds", rows=8, vocabulary=11, scale=300.0, temperature=1.5, alpha=0.5),
         ),
-        arguments=distill_arguments,
-        operators=COMMON
-        | {"_log_softmax", "_softmax", "nll_loss_forward", "xlogy", "special_xlogy", "kl_div", "log_softmax"},
         rtol=2e-4,
         atol=1e-5,
         hints=(
@@ -427,15 +432,13 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="compress.serve",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=serve_arguments, operators=COMMON),
         correct_points=1.5,
         cases=(
             _case("1 row", rows=1, width=4, rank=1, adapters=3),
             _case("1 adapter", rows=5, width=6, rank=2, adapters=1),
             _case("32 rows, 16 adapters", rows=32, width=128, rank=8, adapters=16),
         ),
-        arguments=serve_arguments,
-        operators=COMMON,
         rtol=1e-4,
         atol=1e-4,
         budgets=(
@@ -475,15 +478,13 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="compress.merge",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=merge_arguments, operators=COMMON),
         correct_points=2,
         cases=(
             _case("3 × 5", outputs=3, inputs=5, rank=1),
             _case("4 × 4", outputs=4, inputs=4, rank=2),
             _case("16 × 24", outputs=16, inputs=24, rank=4),
         ),
-        arguments=merge_arguments,
-        operators=COMMON,
         rtol=1e-4,
         atol=1e-5,
         hints=(
@@ -497,10 +498,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="compress.workload",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=workload_questions),
         correct_points=3,
         cases=tuple(_case(way, way=way) for way in WAYS),
-        questions=workload_questions,
         rtol=1e-12,
         hints=(
             "Two numbers first: how many parameters a layer has, and how many its six adapters have. One at "

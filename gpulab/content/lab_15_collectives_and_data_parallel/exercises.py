@@ -59,6 +59,7 @@ from math import ceil, log2
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, Communication
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 from gpulab.subjects.distributed.traffic import Traffic
 
@@ -300,11 +301,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="collective.broadcast",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=broadcast_questions, measured=True),
         correct_points=1,
         cases=_ranks(1, 2, 7, 8, 40),
-        questions=broadcast_questions,
         budgets=(
             Budget(
                 "rounds",
@@ -330,7 +329,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="collective.reduce_scatter",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(arguments=reduce_scatter_arguments),
         correct_points=2,
         cases=(
             _on(2, 6),
@@ -339,7 +338,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _on(4, 2),
             _on(4, 1023),
         ),
-        arguments=reduce_scatter_arguments,
         budgets=(
             Budget(
                 "busiest sender",
@@ -366,7 +364,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="collective.all_reduce",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(arguments=all_reduce_arguments),
         correct_points=2,
         cases=(
             _on(2, 6),
@@ -375,7 +373,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _on(4, 2),
             _on(4, 1023),
         ),
-        arguments=all_reduce_arguments,
         budgets=(
             Budget(
                 "busiest sender",
@@ -402,11 +399,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="collective.halving",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=halving_questions, measured=True),
         correct_points=1,
         cases=_ranks(1, 2, 4, 8, 16),
-        questions=halving_questions,
         budgets=(
             Budget(
                 "shares sent",
@@ -444,11 +439,10 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.factors",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=factor_questions),
         detective=True,
         correct_points=3,
         cases=_what("equal counts", "a short last batch", "one has none", "any"),
-        questions=factor_questions,
         rtol=1e-9,
         hints=(
             "What does one label of a rank with few weigh in the average over ranks, and one of a rank "
@@ -463,12 +457,11 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.indices",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=indices_questions),
         correct_points=3,
         cases=_what(
             "12 samples, 4 ranks", "10 samples, 4 ranks", "three epochs", "3 samples, 8 ranks", "any"
         ),
-        questions=indices_questions,
         hints=(
             "All ranks need the same permutation, so the rank must not be in its seed. What must be?",
             "Append the permutation's own start until its length is a multiple of `ranks`. With 3 samples "
@@ -480,8 +473,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.buckets",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=bucket_questions, measured=True),
         correct_points=2,
         cases=(
             _case("two parameters", layers=0, kind="plain"),
@@ -489,7 +481,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _case("unused, 4 layers", layers=4, kind="unused"),
             _case("12 layers", layers=12, kind="plain"),
         ),
-        questions=bucket_questions,
         budgets=(
             Budget(
                 "waiting over the least",
@@ -518,16 +509,17 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.exchange",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(
+            arguments=exchange_arguments,
+            calls=frozenset({"all_reduce"}),
+            counts={"buckets": reduced_buckets},
+        ),
         correct_points=2,
-        calls=frozenset({"all_reduce"}),
-        counts={"buckets": reduced_buckets},
         cases=(
             _case("2 ranks, one bucket", ranks=2, width=4, layers=0, rows=3, capacity=1 << 20),
             _case("3 ranks, 5 weights", ranks=3, width=8, layers=2, rows=2, capacity=600),
             _case("4 ranks, 10 weights", ranks=4, width=16, layers=7, rows=2, capacity=3 * 1024),
         ),
-        arguments=exchange_arguments,
         rtol=1e-4,
         atol=1e-6,
         budgets=(
@@ -567,11 +559,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.compress",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=compress_questions, measured=True),
         correct_points=1,
         cases=_what("no memory yet", "room for all", "memory decides", "any"),
-        questions=compress_questions,
         budgets=(
             Budget(
                 "lost",

@@ -66,6 +66,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, Communication
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes, several
 from gpulab.subjects.distributed.traffic import Traffic
 
@@ -374,10 +375,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.memory",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=memory_questions),
         correct_points=2,
         cases=_whats("one rank", "7.5 billion on 64", "any"),
-        questions=memory_questions,
         hints=(
             "Three things are kept: weights (2 bytes), gradients (2 bytes), and what Adam needs in float32 "
             "(12 bytes).",
@@ -389,14 +389,12 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.split",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=split_questions, measured=True),
         correct_points=1,
         cases=(
             *_whats("one tensor", "more ranks than numbers", "an empty tensor", "any"),
             _small_transformer(4),
         ),
-        questions=split_questions,
         budgets=(
             Budget(
                 "longest share",
@@ -431,7 +429,10 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.zero2_step",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(
+            arguments=zero2_arguments,
+            calls=frozenset({"all_reduce", "reduce_scatter", "all_gather", "broadcast"}),
+        ),
         correct_points=2,
         cases=(
             _ranks(1, parameters=5, step=1),
@@ -439,8 +440,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _ranks(2, parameters=64, step=1),
             _ranks(4, parameters=1024, step=3),
         ),
-        arguments=zero2_arguments,
-        calls=frozenset({"all_reduce", "reduce_scatter", "all_gather", "broadcast"}),
         budgets=(
             Budget(
                 "busiest sender",
@@ -469,7 +468,11 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.gather_layers",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(
+            arguments=gather_arguments,
+            calls=frozenset({"all_reduce", "reduce_scatter", "all_gather"}),
+            counts={"layers": gathered_layers},
+        ),
         correct_points=2,
         cases=(
             _ranks(1, layers=2, batch=3, width=4),
@@ -477,9 +480,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _ranks(2, layers=3, batch=4, width=8),
             _ranks(4, layers=4, batch=8, width=32),
         ),
-        arguments=gather_arguments,
-        calls=frozenset({"all_reduce", "reduce_scatter", "all_gather"}),
-        counts={"layers": gathered_layers},
         budgets=(
             Budget(
                 "busiest sender",
@@ -519,7 +519,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.clip",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(arguments=clip_arguments, calls=frozenset({"all_reduce", "all_gather"})),
         correct_points=2,
         cases=(
             _ranks(1, parameters=9),
@@ -528,8 +528,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _ranks(3, parameters=12, zero=1),
             _ranks(4, parameters=1000),
         ),
-        arguments=clip_arguments,
-        calls=frozenset({"all_reduce", "all_gather"}),
         budgets=(
             Budget(
                 "busiest sender",
@@ -555,11 +553,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.offload",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=offload_questions, measured=True),
         correct_points=1,
         cases=_whats("one layer", "room for one", "room for all", "any", "12 layers, room for 4"),
-        questions=offload_questions,
         budgets=(
             Budget(
                 "over the best",
@@ -597,13 +593,11 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.recompute",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=recompute_questions, measured=True),
         correct_points=1,
         cases=_whats(
             "room for all", "room for inputs", "one layer", "any", "GPT-3 in 60 GB, a long sequence"
         ),
-        questions=recompute_questions,
         budgets=(
             Budget(
                 "over the least",
@@ -627,7 +621,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="shard.config",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=config_questions),
         correct_points=3,
         cases=_whats(
             "a good one",
@@ -641,7 +635,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "every scheduler",
             "any",
         ),
-        questions=config_questions,
         hints=(
             "Data-parallel ranks are gpus / (tensor · pipeline), if that is a whole number. Two of the three "
             "batch numbers give the third; multiply all again to see whether they fit.",

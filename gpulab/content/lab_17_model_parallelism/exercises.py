@@ -75,6 +75,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, Communication
 from gpulab.checks.spec import EVERY, Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 
 LAB = "17"
@@ -322,7 +323,10 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.mlp",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(
+            arguments=mlp_arguments,
+            calls=frozenset({"all_reduce", "all_gather", "reduce_scatter"}),
+        ),
         correct_points=2,
         cases=(
             _ranks(1, tokens=3, width=8, hidden=16),
@@ -330,8 +334,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _ranks(2, tokens=16, width=16, hidden=64),
             _ranks(4, tokens=24, width=32, hidden=128),
         ),
-        arguments=mlp_arguments,
-        calls=frozenset({"all_reduce", "all_gather", "reduce_scatter"}),
         budgets=(
             Budget(
                 "busiest sender",
@@ -359,7 +361,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.loss",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(arguments=loss_arguments, calls=frozenset({"all_reduce", "all_gather"})),
         correct_points=2,
         cases=(
             _ranks(1, tokens=3, width=8, vocabulary=12),
@@ -367,8 +369,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _ranks(2, tokens=16, width=16, vocabulary=64, times=400),
             _ranks(4, tokens=64, width=16, vocabulary=1024),
         ),
-        arguments=loss_arguments,
-        calls=frozenset({"all_reduce", "all_gather"}),
         budgets=(
             Budget(
                 "busiest sender",
@@ -407,7 +407,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.ring",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(arguments=ring_arguments),
         correct_points=2,
         cases=(
             _ranks(1, tokens=5, width=4),
@@ -415,7 +415,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _ranks(3, tokens=9, width=16, times=10),
             _ranks(4, tokens=64, width=16),
         ),
-        arguments=ring_arguments,
         budgets=(
             Budget(
                 "busiest sender",
@@ -457,15 +456,16 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.biased",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(
+            arguments=biased_arguments,
+            calls=frozenset({"all_reduce", "all_gather", "broadcast"}),
+        ),
         correct_points=2,
         cases=(
             _ranks(1, tokens=3, width=8, hidden=16),
             _ranks(3, tokens=5, width=8, hidden=12),
             _ranks(4, tokens=24, width=32, hidden=128),
         ),
-        arguments=biased_arguments,
-        calls=frozenset({"all_reduce", "all_gather", "broadcast"}),
         budgets=(
             Budget(
                 "busiest sender",
@@ -491,11 +491,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.schedule",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=pipeline_questions, measured=True),
         correct_points=1,
         cases=tuple(_pipeline(*pm) for pm in ((1, 3), (2, 5), (3, 3), (6, 3), (4, 8))),
-        questions=pipeline_questions,
         budgets=(
             Budget(
                 "steps",
@@ -532,11 +530,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.stages",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=stage_questions, measured=True),
         correct_points=1,
         cases=_whats("one layer each", "one stage", "all alike", "any", "a large head"),
-        questions=stage_questions,
         budgets=(
             Budget(
                 "above the least",
@@ -562,11 +558,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.zero_bubble",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=pipeline_questions, measured=True),
         correct_points=1,
         cases=tuple(_pipeline(*pm) for pm in ((1, 2), (2, 2), (3, 7), (6, 8), (4, 8))),
-        questions=pipeline_questions,
         budgets=(
             Budget(
                 "steps",
@@ -603,7 +597,10 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.dispatch",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(
+            arguments=dispatch_arguments,
+            calls=frozenset({"all_to_all", "all_gather", "all_reduce", "reduce_scatter"}),
+        ),
         correct_points=2,
         cases=(
             _ranks(1, tokens=4, width=8),
@@ -614,8 +611,6 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             _ranks(4, tokens=64, width=64),
         ),
-        arguments=dispatch_arguments,
-        calls=frozenset({"all_to_all", "all_gather", "all_reduce", "reduce_scatter"}),
         budgets=(
             Budget(
                 "bytes",
@@ -645,8 +640,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="parallel.layout",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=layout_questions, measured=True),
         correct_points=1,
         cases=(
             _layout("small", 1, 8, 80),
@@ -654,7 +648,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _layout("middle", 16, 4, 80, vary=True),
             Case("four clusters", {"clusters": "several"}),
         ),
-        questions=layout_questions,
         budgets=(
             Budget(
                 "slower than the best",

@@ -46,6 +46,7 @@ import numpy as np
 
 from gpulab.checks.builders import answered, prediction
 from gpulab.checks.cases import of_kinds
+from gpulab.checks.evidence import AnsweredCases
 from gpulab.checks.spec import EVERY, Budget, Case, Exercise, Prediction, Sizes
 from gpulab.simulator import hardware
 from gpulab.subjects.distributed import topologies
@@ -350,11 +351,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cluster.all_reduce",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=cluster_questions, measured=True),
         correct_points=2,
         cases=_clusters((2, 2), (1, 3), (3, 1), (3, 2), (1, 1), (4, 4)),
-        questions=cluster_questions,
         budgets=(
             Budget(
                 "NIC chunks",
@@ -394,8 +393,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cluster.spread",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=flows_questions, measured=True),
         correct_points=1,
         cases=(
             _fabric("two leaves", 2, 3, 3),
@@ -404,7 +402,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _fabric("one spine", 4, 2, 1),
             _fabric("full", 12, 8, 8),
         ),
-        questions=flows_questions,
         budgets=(
             Budget(
                 "share",
@@ -465,11 +462,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cluster.interval",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=interval_questions, measured=True),
         correct_points=1,
         cases=of_kinds("24 h", "rare", "often"),
-        questions=interval_questions,
         budgets=(
             Budget(
                 "excess",
@@ -523,8 +518,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="cluster.save",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=save_questions, measured=True),
         correct_points=3,
         cases=(
             _folder("one shard", 1, 1, "plain"),
@@ -535,7 +529,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _folder("the same step", 2, 2),
             _folder("eight shards", 8, 2, "plain"),
         ),
-        questions=save_questions,
         budgets=(
             Budget(
                 "copies",

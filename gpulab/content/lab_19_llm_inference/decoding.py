@@ -50,6 +50,7 @@ import numpy as np
 
 from gpulab.checks.builders import prediction
 from gpulab.checks.cases import of_kinds
+from gpulab.checks.evidence import AnsweredCases, Dialogues
 from gpulab.checks.spec import Budget, Case, Exercise, Prediction, Sizes
 from gpulab.simulator import hardware
 from gpulab.subjects.models import known
@@ -264,7 +265,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="decode.generate",
         lab=LAB,
-        evidence="dialogue",
+        evidence=Dialogues(questions=generate_questions),
         correct_points=1.5,
         cases=(
             _request(5, 3),
@@ -275,7 +276,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _request(3, 1),
             _request(32, 64),
         ),
-        questions=generate_questions,
         budgets=(
             Budget(
                 "tokens",
@@ -312,10 +312,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="decode.sample",
         lab=LAB,
-        evidence="dialogue",
+        evidence=Dialogues(questions=sample_questions),
         correct_points=4,
         cases=of_kinds("temperature", "top-k", "top-p", "all together", "greedy", "ties", "large"),
-        questions=sample_questions,
         hints=(
             "Sort the token numbers by falling logit (`sorted` keeps the order of equals); cut that list.",
             "Take the largest logit away before `exp`. Normalise over what top-k left; then add up from the "
@@ -328,7 +327,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="decode.speculate",
         lab=LAB,
-        evidence="dialogue",
+        evidence=Dialogues(questions=speculate_questions),
         correct_points=2,
         cases=(
             _round("alike", 1),
@@ -338,7 +337,6 @@ EXERCISES: tuple[Exercise, ...] = (
             _round("no draft", 0),
             _round("alike", 3),
         ),
-        questions=speculate_questions,
         budgets=(
             Budget(
                 "passes",
@@ -387,10 +385,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="decode.draft_length",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=draft_length_questions),
         correct_points=3,
         cases=of_kinds("alone", "a free draft", "nothing is kept", "all is kept", "batches", "full batches"),
-        questions=draft_length_questions,
         rtol=1e-9,
         hints=(
             "1 + α + α² + … + αᵏ tokens a round. Added up in a loop it is also right for α = 1.",
@@ -404,11 +401,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="decode.buckets",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=bucket_questions, measured=True),
         correct_points=1,
         cases=of_kinds("few", "one graph", "two crowds", "a day"),
-        questions=bucket_questions,
         budgets=(
             Budget(
                 "padding",
@@ -445,8 +440,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="decode.stream",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=stream_questions, measured=True),
         correct_points=1,
         cases=of_kinds(
             "fits",
@@ -457,7 +451,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "in a hurry",
             "long texts",
         ),
-        questions=stream_questions,
         budgets=(
             Budget(
                 "slower",

@@ -61,6 +61,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, LaunchTrace, TensorGraph
 from gpulab.checks.operators import COMMON
 from gpulab.checks.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 from gpulab.simulator import hardware
@@ -402,10 +403,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="kv.count",
         lab=LAB,
-        evidence="answered cases",
+        evidence=AnsweredCases(questions=count_questions),
         correct_points=3,
         cases=kinds(*COUNTED),
-        questions=count_questions,
         rtol=1e-9,
         hints=(
             "Write a line for each: numbers of a layer's matrices, numbers of the output layer, FLOP of the "
@@ -420,7 +420,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="kv.step",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=step_arguments, operators=COMMON | {"_softmax"}),
         correct_points=2.5,
         cases=(
             step_case(2, 2, 8, 5, 0),
@@ -431,8 +431,6 @@ EXERCISES: tuple[Exercise, ...] = (
             step_case(2, 1, 8, 3, 1, 1),
             step_case(16, 2, 64, 1, 1400, 512),
         ),
-        arguments=step_arguments,
-        operators=COMMON | {"_softmax"},
         rtol=1e-3,  # positions of 1,400 turn by angles that float32 knows to 1e-4
         atol=5e-4,
         budgets=(
@@ -463,11 +461,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="kv.quantise",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=quantise_questions, measured=True),
         correct_points=1,
         cases=(_cached("few tokens", 3, 8), _cached("zeros", 12, 8, "zeros"), _cached("64 tokens", 64, 32)),
-        questions=quantise_questions,
         budgets=(
             Budget(
                 "bytes",
@@ -520,7 +516,7 @@ EXERCISES: tuple[Exercise, ...] = (
             split_case(1, 5, 4),
             split_case(1, 1536, 24),
         ),
-        arguments=split_arguments,
+        evidence=LaunchTrace(arguments=split_arguments, race_case="1 head, 40 keys, 2 parts"),
         budgets=(
             Budget(
                 "block_load_bytes",
@@ -554,16 +550,13 @@ EXERCISES: tuple[Exercise, ...] = (
             "masked, other=−∞), weights = exp(lse − max), out = Σ weights · outs / Σ weights.",
         ),
         section="6 · One query, many keys",
-        race_case="1 head, 40 keys, 2 parts",
     ),
     Exercise(
         name="kv.allocate",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=allocate_questions, measured=True),
         correct_points=2,
         cases=(*kinds(*ALLOCATED), branches_case(100, 4, 17, 16)),
-        questions=allocate_questions,
         budgets=(
             Budget(
                 "blocks",
@@ -605,7 +598,7 @@ EXERCISES: tuple[Exercise, ...] = (
             paged_case(1, 40, 3, scale=30),
             paged_case(100, 7, 18, 33),
         ),
-        arguments=paged_arguments,
+        evidence=LaunchTrace(arguments=paged_arguments, race_case="lengths 5, 16"),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -628,12 +621,11 @@ EXERCISES: tuple[Exercise, ...] = (
             "`split`.",
         ),
         section="8 · A kernel behind a table",
-        race_case="lengths 5, 16",
     ),
     Exercise(
         name="kv.rolled",
         lab=LAB,
-        evidence="tensor graph",
+        evidence=TensorGraph(arguments=rolled_arguments, operators=COMMON | {"_softmax"}),
         correct_points=3,
         cases=(
             rolled_case(4, 2, 8, 8, 0),
@@ -643,8 +635,6 @@ EXERCISES: tuple[Exercise, ...] = (
             rolled_case(2, 1, 16, 7, 45),
             rolled_case(4, 4, 8, 12, 131),
         ),
-        arguments=rolled_arguments,
-        operators=COMMON | {"_softmax"},
         rtol=1e-3,
         atol=5e-4,
         hints=(

@@ -50,6 +50,7 @@ import numpy as np
 
 from gpulab.checks.builders import answered, prediction
 from gpulab.checks.cases import of_kinds
+from gpulab.checks.evidence import Dialogues
 from gpulab.checks.spec import EVERY, Budget, Exercise, Prediction, Sizes
 from gpulab.subjects import serving
 from gpulab.subjects.serving import requests, traces
@@ -270,11 +271,12 @@ def _policy(
     return Exercise(
         name=f"serve.{name}",
         lab=LAB,
-        evidence="dialogue",
-        decorator="@serving.admission" if name == "admit" else "@serving.policy",
+        evidence=Dialogues(
+            questions=questions,
+            decorator="@serving.admission" if name == "admit" else "@serving.policy",
+        ),
         correct_points=points,
         cases=of_kinds(*kinds),
-        questions=questions,
         budgets=budgets,
         hints=hints,
         section=section,

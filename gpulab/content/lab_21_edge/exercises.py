@@ -56,6 +56,7 @@ import numpy as np
 
 from gpulab.checks.builders import answered, prediction
 from gpulab.checks.cases import of_kinds
+from gpulab.checks.evidence import AnsweredCases, Artefacts
 from gpulab.checks.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 from gpulab.simulator import hardware
 
@@ -517,14 +518,13 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="edge.compress",
         lab=LAB,
-        evidence="artefact",
+        evidence=Artefacts(arguments=compress_arguments),
         correct_points=1,
         cases=(
             _network("narrow", 16, 64, 4),
             _network("middle", 24, 96, 6),
             _network("wide", 32, 160, 8),
         ),
-        arguments=compress_arguments,
         budgets=(
             Budget(
                 "bytes",
@@ -561,11 +561,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="edge.place",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=place_questions, measured=True),
         correct_points=2,
         cases=of_kinds("equal layers", "all fits", "not worth it", "mixed", "experts", "costly link"),
-        questions=place_questions,
         budgets=(
             _place_budget(
                 1,

@@ -40,6 +40,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import LaunchTrace
 from gpulab.checks.spec import Array, Budget, Case, Exercise, Fill, Prediction, Scalar, Sizes
 from gpulab.content.lab_12_flash_attention.attention import scaled_queries
 
@@ -210,7 +211,7 @@ EXERCISES: tuple[Exercise, ...] = (
             heads_case(8, 1, 4, 200, True, name="few queries", scale=100),
             heads_case(2, 1, 192, 192, True, name="causal"),
         ),
-        arguments=forward_arguments,
+        evidence=LaunchTrace(arguments=forward_arguments, race_case="2 and 1 heads, 10 × 17, causal"),
         budgets=(
             Budget(
                 "global_load_bytes",
@@ -267,7 +268,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "exp2(scores · log₂e − m) is one multiply-add and one instruction.",
         ),
         section="2 · Milestone 1: forward",
-        race_case="2 and 1 heads, 10 × 17, causal",
     ),
     Exercise(
         name="attention_project.backward",
@@ -279,7 +279,7 @@ EXERCISES: tuple[Exercise, ...] = (
             heads_case(3, 3, 1, 40, True),
             heads_case(2, 1, 192, 192, True, name="causal"),
         ),
-        arguments=backward_arguments,
+        evidence=LaunchTrace(arguments=backward_arguments, race_case="2 and 1 heads, 10 × 17, causal"),
         budgets=(
             Budget(
                 "global_atomics",
@@ -327,7 +327,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "a tile. Rows that are not there: load lse with other=float('inf'), and their weights are 0.",
         ),
         section="3 · Milestone 2: backward",
-        race_case="2 and 1 heads, 10 × 17, causal",
     ),
 )
 

@@ -36,6 +36,7 @@ from functools import partial
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import Dialogues
 from gpulab.checks.spec import Budget, Case, Exercise, Prediction, Sizes
 from gpulab.content.lab_20_serving.engine import Question, _question
 from gpulab.subjects import serving
@@ -116,11 +117,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="serving_project.batch",
         lab=LAB,
-        evidence="dialogue",
-        decorator="@serving.policy",
+        evidence=Dialogues(questions=batch_questions, decorator="@serving.policy"),
         correct_points=16,
         cases=_named("one request", "two that grow", "over time", "all at once"),
-        questions=batch_questions,
         budgets=(
             Budget(
                 "time",
@@ -149,11 +148,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="serving_project.serve",
         lab=LAB,
-        evidence="dialogue",
-        decorator="@serving.policy",
+        evidence=Dialogues(questions=serve_questions, decorator="@serving.policy"),
         correct_points=24,
         cases=_named("little memory", "bursts", "heavy tails", "adversary"),
-        questions=serve_questions,
         budgets=(
             _goodput(
                 "adversary",

@@ -43,6 +43,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks.builders import prediction
+from gpulab.checks.evidence import AnsweredCases, Communication
 from gpulab.checks.spec import Array, Budget, Case, Exercise, Prediction, Scalar, Sizes
 from gpulab.simulator import hardware
 from gpulab.subjects.distributed.traffic import Traffic
@@ -224,15 +225,13 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="training_project.plan",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=plan_questions, measured=True),
         correct_points=10,
         cases=(
             plan_case("Llama 3 8B", 1, 80),
             plan_case("Llama 2 70B", 8, 64),
             Case("three clusters", {"clusters": "several"}),
         ),
-        questions=plan_questions,
         budgets=(
             Budget(
                 "longer than the best",
@@ -264,11 +263,9 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="training_project.timetable",
         lab=LAB,
-        evidence="answered cases",
-        measured=True,
+        evidence=AnsweredCases(questions=table_questions, measured=True),
         correct_points=10,
         cases=TABLES,
-        questions=table_questions,
         budgets=(
             _table_budget(
                 "slow links",
@@ -304,16 +301,17 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="training_project.train",
         lab=LAB,
-        evidence="communication",
+        evidence=Communication(
+            arguments=train_arguments,
+            calls=frozenset({"all_reduce", "broadcast"}),
+            counts={"micro-batches": sent_micro_batches},
+        ),
         correct_points=20,
         cases=(
             train_case(1, 6, 4, 7, 2, 2),
             train_case(3, 12, 8, 10, 3, 3),
             train_case(4, 16, 128, 48, 8, 2),
         ),
-        arguments=train_arguments,
-        calls=frozenset({"all_reduce", "broadcast"}),
-        counts={"micro-batches": sent_micro_batches},
         budgets=(
             Budget(
                 "micro-batches",

@@ -23,6 +23,7 @@ ANALYSES = {
 REMEMBERED = 1024  # patterns of accesses whose cost is kept …
 REMEMBERED_LANES = 1024  # … of so many lanes: those of one block, or alike in all blocks
 SPACES = ("global", "shared", "local", "const", "param")
+ELSEWHERE = ("shared", "local")  # where a generic address may lead beside global memory
 KINDS = {
     "ld": "load",
     "ldu": "load",
@@ -54,7 +55,7 @@ SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
 def classify(instruction: Instruction) -> tuple[str, str]:
-    """(kind, space) of an instruction, as `Counts.kinds` lists them. Accesses without a space are global."""
+    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space."""
     name = instruction.parts[0]
     if name in ("bar", "barrier"):
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
@@ -65,8 +66,18 @@ def classify(instruction: Instruction) -> tuple[str, str]:
     kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""
+    return kind, named_space(instruction) or "global"
+
+
+def named_space(instruction: Instruction) -> str:
+    """The space that an opcode names; empty for a generic address, which the hardware looks up."""
     spaces = (part.partition("::")[0] for part in instruction.parts[1:])
-    return kind, next((s for s in spaces if s in SPACES), "global")
+    return next((s for s in spaces if s in SPACES), "")
+
+
+def is_generic(instruction: Instruction) -> bool:
+    """Whether it accesses memory through a generic address."""
+    return classify(instruction)[0] in ("load", "store", "atomic") and not named_space(instruction)
 
 
 def is_copy(instruction: Instruction) -> bool:
@@ -83,7 +94,8 @@ class Counters(Observer):
     """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch.
 
     An instruction has one row, so of ``cp.async``, which loads from global memory and stores to shared
-    memory, the load is counted.
+    memory, the load is counted. One with a generic address has a row more for each other space: what is
+    counted is where the access went, not what the opcode says.
     """
 
     def __init__(self) -> None:
@@ -91,13 +103,19 @@ class Counters(Observer):
         self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self._guarded: dict[int, int] = defaultdict(int)
         self._table: dict[str, Array] = {}
+        self._rows: dict[tuple[int, str], int] = {}  # of generic accesses, by instruction and space
         self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
         self._fragment: list[Array] = []  # the addresses of a matrix, as far as they have come
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
 
     def start(self, program: Program, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         self._program, self._grid, self._block = program, grid, block
-        self._table = {column: np.zeros(len(program.instructions), np.int64) for column in COLUMNS}
+        generic = [i for i, instruction in enumerate(program.instructions) if is_generic(instruction)]
+        places = [(i, space) for i in generic for space in ELSEWHERE]
+        self._rows = {place: row for row, place in enumerate(places, len(program.instructions))}
+        self._table = {
+            column: np.zeros(len(program.instructions) + len(places), np.int64) for column in COLUMNS
+        }
 
     def executed(self, first: int, stop: int, lanes: Array | None, chunk: Chunk) -> None:
         warps, threads = self._size(lanes, chunk)
@@ -123,7 +141,7 @@ class Counters(Observer):
         self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
 
     def access(self, access: Access) -> None:
-        index, table = access.index, self._table
+        index, table = self._row(access), self._table
         if is_fragment(access.instruction):
             self._element(access)
             return
@@ -169,7 +187,11 @@ class Counters(Observer):
                 int((-(-size // (128 if access.space == "shared" else patterns.SECTOR))).sum()),
             ),
         ):
-            self._table[column][access.index] += amount * times
+            self._table[column][self._row(access)] += amount * times
+
+    def _row(self, access: Access) -> int:
+        """The row of an access: its instruction's, unless its address was a generic one of another space."""
+        return self._rows.get((access.index, access.space), access.index)
 
     def _cost(self, access: Access) -> tuple[int, int]:
         """Sectors or wavefronts of an access, and at best.
@@ -203,11 +225,13 @@ class Counters(Observer):
         for index, lanes in self._guarded.items():
             table["active"][index] = lanes
         instructions = self._program.instructions
-        table["flops"][:] = np.array(self._program.flops) * table["active"]
+        own = len(instructions)
+        table["flops"][:own] = np.array(self._program.flops) * table["active"][:own]
+        kinds = [classify(i) for i in instructions]
         self.counts = Counts(
             self._program.display_name,
-            instructions,
-            tuple(classify(i) for i in instructions),
+            (*instructions, *(instructions[index] for index, _ in self._rows)),
+            (*kinds, *((kinds[index][0], space) for index, space in self._rows)),
             table,
             self._grid,
             self._block,

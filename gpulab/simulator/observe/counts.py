@@ -29,7 +29,8 @@ COLUMNS = (
 class Counts:
     """Counts of one launch, int64.
 
-    `table[column][i]` belongs to `instructions[i]`; `kinds[i]` is ``(kind, space)`` with kind one of
+    `table[column][i]` belongs to `instructions[i]`. At the end stand once more those with generic addresses,
+    for what they did in shared and in local memory. `kinds[i]` is ``(kind, space)`` with kind one of
     load, store, atomic, branch, barrier, warp_sync, special (one instruction of the special function unit),
     arithmetic, other, and space global, shared, local, const, param or "".
     """

@@ -48,6 +48,7 @@ def launch(
     undefined: int | None = None,
     blocks: Array | None = None,
     guard: str = "guard",
+    garbage: np.random.Generator | None = None,
 ) -> None:
     """Run a kernel to its end; what it leaves behind is in `memory`.
 
@@ -56,7 +57,8 @@ def launch(
     after which a chunk of blocks counts as endless; `write` gets what the kernel prints; `undefined` is what
     a shuffle fetches where its result is undefined (None: what the register happens to hold); `blocks` are
     the linear indices of those blocks that run, in order (None: all); `guard` is what keeps an index inside
-    an array, in the words of the kernel's language. Raises `KernelFault`.
+    an array, in the words of the kernel's language; `garbage` draws what stands in shared and local memory
+    before anything is written there (None: `memory.FRESH`, everywhere). Raises `KernelFault`.
     """
     on_loan: list[Allocation] = []  # what lies in memory for the time of the launch
     registers = _registers(program, arguments, memory, on_loan)
@@ -76,6 +78,7 @@ def launch(
         write=write,
         undefined=undefined,
         guard=guard,
+        garbage=garbage,
     )
     order = _order(grid, schedule, blocks)
     for observer in observers:

@@ -68,6 +68,7 @@ class Frame:
     write: Callable[[str], None] | None
     undefined: int | None
     guard: str  # as messages call it
+    garbage: np.random.Generator | None  # draws unwritten bytes of shared and local memory
 
     @property
     def threads(self) -> int:

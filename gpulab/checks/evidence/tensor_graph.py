@@ -4,25 +4,27 @@ held against the budgets."""
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpulab.analysis.profile.tensors import TensorReport
+from gpulab.checks import budgets, cases, messages, tensor_graphs
+from gpulab.checks.cases import Argument
+from gpulab.checks.compare import index_words, mismatch, value_words, where
+from gpulab.checks.diagnose import changed_input
+from gpulab.checks.every_case import Failure, parts
+from gpulab.checks.parts import Detail, Part
+from gpulab.checks.refusals import Broken, Refused
+from gpulab.checks.run import explain, name_of
+from gpulab.checks.scoring import Score
+from gpulab.checks.spec import Answer, Array, Budget, Case, Exercise, OnArrays, Scalar
+from gpulab.checks.tensor_graphs import Graph, NotAGraph, Replay, file_of, record, replay
 from gpulab.foundation.errors import Message
 
-from . import budgets, cases, messages
-from .cases import Argument
-from .compare import index_words, mismatch, value_words, where
-from .diagnose import changed_input
-from .every_case import Failure, parts
-from .registry import Reference
-from .run import explain, name_of
-from .scoring import Score
-from .spec import Budget, Case, Exercise
-from .tensor_graphs import Graph, NotAGraph, Replay, file_of, record, replay
-from .verdict import Detail, Part
+from .arrays import without_contents
 
 # The graph of a function at a case.
 Source = Callable[[Case, Sequence[Argument]], Graph]
@@ -40,56 +42,113 @@ def version() -> str:
     return f"PyTorch {metadata.version('torch').partition('+')[0]}"
 
 
-def recorded(exercise: Exercise, fn: Callable[..., Any]) -> Source:
-    """Records `fn` when it is asked for a graph, and hands the graph on as JSON would."""
+@dataclass(frozen=True)
+class TensorGraph(OnArrays):
+    """The function computes with PyTorch.
 
-    def at(case: Case, made: Sequence[Argument]) -> Graph:
-        return Graph.from_data(record(fn, made, exercise.operators).to_data())
+    `arguments(sizes)` lists what it receives and, as ``out`` arrays, what it returns. It may use the
+    `operators` on the list (`gpulab.checks.operators`). Budgets limit what `gpulab.profile.tensors.COUNTS`
+    names, or ``calls of OPERATOR``.
+    """
 
-    return at
+    kind = "tensor graph"
+    line = "graph"
 
+    operators: frozenset[str] = frozenset()
 
-def examine(
-    exercise: Exercise, fn: Any, reference: Reference, source: Source | None = None
-) -> tuple[Part, ...]:
-    """All parts. The graphs come from `source`; by default `fn` is recorded. Raises NoTorch."""
-    try:
-        import torch  # noqa: F401
-    except ModuleNotFoundError as missing:
-        raise NoTorch(messages.no_torch(exercise.name)) from missing
-    source = source or recorded(exercise, fn)
-    reports: dict[str, TensorReport] = {}
-    return parts(
-        exercise,
-        fn,
-        lambda case: _at(exercise, case, fn, reference, source, reports),
-        lambda: _budgets(exercise, reports),
-    )
+    def counted_with(self) -> str:
+        """Whose operators are counted."""
+        return version()
+
+    def examine(self, answer: Answer) -> tuple[Part, ...]:
+        """All parts; the function is recorded, and the graph handed on as JSON would. Raises NoTorch."""
+
+        def recorded(case: Case, made: Sequence[Argument]) -> Graph:
+            return Graph.from_data(record(answer.fn, made, self.operators).to_data())
+
+        return self._examine(answer, recorded)
+
+    def _examine(self, answer: Answer, source: Source) -> tuple[Part, ...]:
+        exercise = answer.exercise
+        try:
+            import torch  # noqa: F401
+        except ModuleNotFoundError as missing:
+            raise NoTorch(messages.no_torch(exercise.name)) from missing
+        reports: dict[str, TensorReport] = {}
+        return parts(
+            exercise,
+            answer.fn,
+            lambda case: _at(answer, self.operators, case, source, reports),
+            lambda: _budgets(exercise, reports),
+        )
+
+    def step(self, exercise: Exercise, case: Case, seed: int) -> dict[str, Any]:
+        """Shapes and types of the arguments, and the operators; the sandbox needs no contents."""
+        operators = sorted(self.operators)
+        return {"name": case.name, "arguments": without_contents(self, case), "operators": operators}
+
+    @staticmethod
+    def record(function: Any, record: Any, exercise: str, case: dict[str, Any]) -> None:
+        """Call the function on tensors without contents and write its graph down. Raises Refused."""
+        made = []
+        for argument in case["arguments"]:
+            dtype = np.dtype(argument["dtype"])
+            if "scalar" in argument:
+                scalar = Scalar(argument["scalar"], argument["value"], argument["dtype"])
+                made.append(Argument(scalar, dtype.type(argument["value"])))
+                continue
+            shape = tuple(argument["shape"])
+            array = Array(
+                argument["array"], shape, argument["dtype"], argument["role"], grad=argument["grad"]
+            )
+            made.append(Argument(array, np.broadcast_to(np.zeros((), dtype), shape)))
+        try:
+            graph = tensor_graphs.record(function, made, frozenset(case["operators"]))
+        except NotAGraph as error:
+            raise Refused(str(error)).with_traceback(error.__traceback__) from None
+        record.line(TensorGraph.line, exercise=exercise, case=case["name"], graph=graph.to_data())
+
+    @staticmethod
+    def read(facts: Mapping[str, Any], kernels: Mapping[str, Any]) -> Graph:
+        """The graph."""
+        return Graph.from_data(facts["graph"])
+
+    @staticmethod
+    def prepare() -> None:
+        """PyTorch finds its decompositions once."""
+        tensor_graphs.prepare()
+
+    def replay(self, answer: Answer, recorded: Mapping[str, Any]) -> tuple[Part, ...]:
+        """As `examine`, on the recorded graphs. Raises Broken."""
+        try:
+            return self._examine(answer, lambda case, made: recorded[case.name])
+        except Exception as error:
+            raise Broken(f"{type(error).__name__}: {error}") from error
 
 
 def _at(
-    exercise: Exercise,
+    answer: Answer,
+    operators: frozenset[str],
     case: Case,
-    fn: Any,
-    reference: Reference,
     source: Source,
     reports: dict[str, TensorReport],
 ) -> Failure | None:
     """What is wrong at one case; None if nothing is."""
-    made = cases.arguments(exercise, case)
+    exercise, fn, made = answer.exercise, answer.fn, cases.of(answer, case)
     try:
         graph = source(case, made)
-        outcome = replay(graph, made, exercise.operators, name_of(fn))
+        outcome = replay(graph, made, operators, name_of(fn))
     except Exception as error:
         return Failure(case, (*explain(error, fn), *_source(error, fn)), True)
     if details := _changed(made, outcome):
         return Failure(case, details)
-    expected = cases.expected(reference, made, case)
+    expected = cases.expected(answer.reference, made, case)
     if details := _wrong(exercise, made, outcome, expected, not graph.uninitialised):
         return Failure(case, details)
     if graph.uninitialised:  # what was never written must not matter
-        made = cases.arguments(exercise, case)
-        other = replay(graph, made, exercise.operators, name_of(fn), cases.POISON[1])
+        made = cases.of(answer, case)
+        garbage = cases.garbage_of(answer.contents, case) or np.random.default_rng(cases.PUBLIC_SEED)
+        other = replay(graph, made, operators, name_of(fn), garbage)
         if details := _wrong(exercise, made, other, expected):
             return Failure(case, (*details, Detail(messages.reads_unwritten())))
     reports[case.name] = outcome.report

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from . import budgets, cases, messages
-from .cases import Argument
-from .every_case import Failure, parts
-from .registry import STUMBLES, Reference
-from .run import explain, name_of
-from .spec import Case, Exercise, WrongAnswer
-from .verdict import Detail, Part
+from gpulab.checks import budgets, cases, messages
+from gpulab.checks.cases import Argument
+from gpulab.checks.every_case import Failure, parts
+from gpulab.checks.parts import Detail, Part
+from gpulab.checks.refusals import Refused
+from gpulab.checks.registry import STUMBLES
+from gpulab.checks.run import explain, name_of
+from gpulab.checks.spec import Answer, Case, Exercise, OnArrays, WrongAnswer
+
+from .answered_cases import giving
 
 Artefact = dict[str, np.ndarray]
 
@@ -121,27 +125,76 @@ def given(made: Sequence[Argument]) -> list[Any]:
     return [a.value.copy() if a.role == "in" else a.value for a in made if a.role in ("in", "scalar")]
 
 
-def examine(exercise: Exercise, fn: Callable[..., Any], reference: Reference) -> tuple[Part, ...]:
-    """Every artefact can be read and is good enough, or what is wrong with the first; then the budgets."""
-    counts: dict[str, dict[str, float]] = {}
-    return parts(
-        exercise,
-        fn,
-        lambda case: _at(exercise, case, fn, reference, counts),
-        lambda: budgets.of_counts(exercise, counts),
-        "set",
-    )
+@dataclass(frozen=True)
+class Artefacts(OnArrays):
+    """The function makes data, such as weights, which is scored on other data that it never saw.
+
+    It gets the ``in`` arrays of `arguments(sizes)` with contents, as NumPy's, and the scalars, and returns a
+    dictionary of arrays. The reference gets (those arrays by name, the ``in`` arrays by name, the
+    ``held out`` ones by name, sizes), raises WrongAnswer with a sentence or returns counts by name. Budgets
+    limit these and ``bytes``, the size of all that was returned.
+    """
+
+    kind = "artefact"
+    line = "artefact"
+    case_word = "set"
+    seed_kept_back = True
+
+    def examine(self, answer: Answer) -> tuple[Part, ...]:
+        """Every artefact is good enough, or what is wrong with the first; then the budgets."""
+        counts: dict[str, dict[str, float]] = {}
+        return parts(
+            answer.exercise,
+            answer.fn,
+            lambda case: _at(answer, case, counts),
+            lambda: budgets.of_counts(answer.exercise, counts),
+            self.case_word,
+        )
+
+    def step(self, exercise: Exercise, case: Case, seed: int) -> dict[str, Any]:
+        """What the artefact is made from, with contents; what is held out stays behind."""
+        handed_in: list[dict[str, Any]] = []
+        for argument in cases.arguments(exercise, case, seed):
+            dtype = str(argument.value.dtype)
+            if argument.role == "scalar":
+                handed_in.append({"scalar": argument.name, "value": argument.value.item(), "dtype": dtype})
+            elif argument.role == "in":
+                contents = base64.b64encode(argument.value.tobytes()).decode()
+                head = {"array": argument.name, "shape": argument.value.shape, "dtype": dtype}
+                handed_in.append(head | {"contents": contents})
+        return {"name": case.name, "arguments": handed_in}
+
+    @staticmethod
+    def record(function: Any, record: Any, exercise: str, case: dict[str, Any]) -> None:
+        """Call the function on arrays with contents; what it returns is written down. Raises Refused."""
+        values: list[Any] = []
+        for argument in case["arguments"]:
+            dtype = np.dtype(argument["dtype"])
+            if "scalar" in argument:
+                values.append(dtype.type(argument["value"]))
+            else:
+                contents = np.frombuffer(base64.b64decode(argument["contents"]), dtype)
+                values.append(contents.reshape(argument["shape"]).copy())
+        try:
+            artefact = packed(function(*values))
+        except NotAnArtefact as error:
+            raise Refused(str(error)) from None
+        record.line(Artefacts.line, exercise=exercise, case=case["name"], arrays=to_data(artefact))
+
+    @staticmethod
+    def read(facts: Mapping[str, Any], kernels: Mapping[str, Any]) -> Artefact:
+        """The arrays by name."""
+        return from_data(facts["arrays"])
+
+    def replay(self, answer: Answer, recorded: Mapping[str, Any]) -> tuple[Part, ...]:
+        """As `examine`, on a function that gives the recorded artefacts, one a case."""
+        made = [recorded[case.name] for case in answer.exercise.cases]
+        return self.examine(replace(answer, fn=giving(name_of(answer.fn), made)))
 
 
-def _at(
-    exercise: Exercise,
-    case: Case,
-    fn: Callable[..., Any],
-    reference: Reference,
-    counts: dict[str, dict[str, float]],
-) -> Failure | None:
+def _at(answer: Answer, case: Case, counts: dict[str, dict[str, float]]) -> Failure | None:
     """What is wrong at one case. What is counted goes into `counts`, under the case's name."""
-    made = cases.arguments(exercise, case)
+    fn, made = answer.fn, cases.of(answer, case)
     try:
         returned = fn(*given(made))
     except Exception as error:
@@ -158,7 +211,7 @@ def _at(
     inputs, held_out = ({a.name: a.value for a in made if a.role == role} for role in ("in", "held out"))
     try:
         with np.errstate(all="ignore"):
-            found = reference(artefact, inputs, held_out, case.sizes)
+            found = answer.reference(artefact, inputs, held_out, case.sizes)
     except WrongAnswer as wrong:
         return Failure(case, (Detail(str(wrong)),))
     except STUMBLES as error:

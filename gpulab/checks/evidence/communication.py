@@ -10,36 +10,33 @@ import itertools
 import linecache
 import math
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from gpulab.checks import budgets, cases, messages
+from gpulab.checks.cases import Argument
+from gpulab.checks.compare import index_words, mismatch, value_words, where
+from gpulab.checks.every_case import Failure, parts
+from gpulab.checks.on_ranks import TYPES, file_of
+from gpulab.checks.parts import Detail, Part
+from gpulab.checks.run import name_of
+from gpulab.checks.scoring import Score
+from gpulab.checks.spec import Answer, Array, Budget, Case, Exercise, OnArrays, Scalar, Sizes
+from gpulab.checks.verdict import no_points
 from gpulab.foundation.errors import Message
 from gpulab.subjects.distributed.network import Outcome, Task, Trouble
 from gpulab.subjects.distributed.traffic import Traffic
 
-from . import budgets, cases, messages
-from .cases import Argument
-from .compare import index_words, mismatch, value_words, where
-from .every_case import Failure, parts
-from .on_ranks import TYPES, file_of
-from .registry import Reference
-from .run import name_of
-from .scoring import Score
-from .spec import Array, Budget, Case, Exercise, Scalar, Sizes
-from .verdict import Detail, Part, no_points
+from .tensor_graph import NoTorch, version
 
 # How the ranks fared at a case.
 Source = Callable[[Case, Sequence[Argument]], Outcome]
 SECONDS = 60.0  # of one case in a notebook
 MOST_ADDENDS = 4  # of a wrong sum that is explained: three ways for each
 SHOWN = 3  # links that a missed budget names
-
-
-class NoTorch(Message):
-    """The exercise is about torch.distributed, which is not installed."""
 
 
 class CannotTravel(Message):
@@ -55,22 +52,93 @@ def ranks_of(case: Case) -> int:
     return int(case.sizes["ranks"])
 
 
+@dataclass(frozen=True)
+class Communication(OnArrays):
+    """Every rank of a small world runs the function, which computes with PyTorch and talks through
+    torch.distributed.
+
+    `arguments(sizes)` as for a tensor graph, each with its placement; ``sizes["ranks"]`` is how many ranks
+    there are. Sends and receives are allowed, and the collectives in `calls`
+    (`gpulab.distributed.collectives.NAMES`). Budgets limit what `gpulab.distributed.traffic.COUNTS` names,
+    ``calls of COLLECTIVE``, ``bytes of COLLECTIVE``, or one of the exercise's own `counts`, each of which
+    maps (`Traffic`, sizes) to a number. A lower limit (``>=``) counts what carries contents, because empty
+    messages are cheap.
+    """
+
+    kind = "communication"
+    live = True
+
+    calls: frozenset[str] = frozenset()
+    counts: Mapping[str, Callable[[Any, Sizes], float]] = field(default_factory=dict, hash=False)
+
+    def counted_with(self) -> str:
+        """Whose collectives are called."""
+        return version()
+
+    def examine(self, answer: Answer) -> tuple[Part, ...]:
+        """All parts; the function runs on this machine. Raises NoTorch."""
+        try:
+            source = on_this_machine(answer.exercise, answer.fn)
+        except CannotTravel as error:
+            return no_points(answer.exercise, messages.no_result(), (Detail(str(error)),))
+        return self._examine(answer, source)
+
+    def _examine(self, answer: Answer, source: Source) -> tuple[Part, ...]:
+        traffic: dict[str, Traffic] = {}
+        return parts(
+            answer.exercise,
+            answer.fn,
+            lambda case: _at(answer, case, source, traffic),
+            lambda: _budgets(answer.exercise, self.counts, traffic),
+        )
+
+    def step(self, exercise: Exercise, case: Case, seed: int) -> dict[str, Any]:
+        """How many ranks there are; they get their tasks from the network."""
+        return {"name": case.name, "ranks": ranks_of(case)}
+
+    @staticmethod
+    def serving(connection: Any) -> Callable[[Any, str], None]:
+        """As one rank: compute what the network asks for, until it goes on to the next exercise."""
+        from gpulab.checks.on_ranks import work_of
+        from gpulab.subjects.distributed.member import serve
+        from gpulab.subjects.distributed.wired import Wire
+
+        wire = Wire(connection)
+
+        def serve_exercise(function: Any, exercise: str) -> None:
+            file = file_of(function)
+            wire.say({"op": "ready", "exercise": exercise, "absent": function is None, "file": file})
+            serve(wire, work_of(function), file)
+
+        return serve_exercise
+
+    def replay(self, answer: Answer, recorded: Mapping[str, Any]) -> tuple[Part, ...]:
+        """As `examine`, on what the ranks did in their sandboxes."""
+        return self._examine(answer, lambda case, made: recorded[case.name])
+
+
+def communication_of(exercise: Exercise) -> Communication:
+    """The evidence of an exercise for several ranks. Raises TypeError for another exercise."""
+    if not isinstance(exercise.evidence, Communication):
+        raise TypeError(f"{exercise.name} is not for several ranks")
+    return exercise.evidence
+
+
 def whole(exercise: Exercise) -> Exercise:
     """The exercise with its arrays as the reference sees them.
 
     An ``own`` one has an axis of ranks in front.
     """
-    listed = exercise.arguments
-    assert listed is not None, f"{exercise.name} lists no arguments"
+    evidence = communication_of(exercise)
 
     def arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
         ranks = int(sizes["ranks"])
         return tuple(
             replace(a, shape=(ranks, *a.shape)) if isinstance(a, Array) and a.placement == "own" else a
-            for a in listed(sizes)
+            for a in evidence.arguments(sizes)
         )
 
-    return replace(exercise, arguments=arguments)
+    return replace(exercise, evidence=replace(evidence, arguments=arguments))
 
 
 def part(argument: Argument, value: np.ndarray, rank: int, ranks: int) -> np.ndarray:
@@ -108,7 +176,7 @@ def task(exercise: Exercise, made: Sequence[Argument], ranks: int) -> Task:
             contents += [] if argument.role == "out" else [np.ascontiguousarray(mine).tobytes()]
         given.append(({"arguments": heads}, b"".join(contents)))
         most = max(most, returned)
-    return Task(tuple(given), exercise.calls, most)
+    return Task(tuple(given), communication_of(exercise).calls, most)
 
 
 def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
@@ -118,9 +186,8 @@ def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
         import torch  # noqa: F401
     except ModuleNotFoundError as missing:
         raise NoTorch(messages.no_torch(exercise.name)) from missing
+    from gpulab.checks import on_ranks
     from gpulab.subjects.distributed.local import joined
-
-    from . import on_ranks
 
     try:
         job = cloudpickle.dumps(fn)
@@ -137,33 +204,10 @@ def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
     return at
 
 
-def examine(
-    exercise: Exercise, fn: Any, reference: Reference, source: Source | None = None
-) -> tuple[Part, ...]:
-    """All parts. What happened comes from `source`; by default `fn` runs on this machine."""
-    try:
-        source = source or on_this_machine(exercise, fn)
-    except CannotTravel as error:
-        return no_points(exercise, messages.no_result(), (Detail(str(error)),))
-    traffic: dict[str, Traffic] = {}
-    return parts(
-        exercise,
-        fn,
-        lambda case: _at(exercise, case, fn, reference, source, traffic),
-        lambda: _budgets(exercise, traffic),
-    )
-
-
-def _at(
-    exercise: Exercise,
-    case: Case,
-    fn: Any,
-    reference: Reference,
-    source: Source,
-    traffic: dict[str, Traffic],
-) -> Failure | None:
+def _at(answer: Answer, case: Case, source: Source, traffic: dict[str, Traffic]) -> Failure | None:
     """What is wrong at one case; None if nothing is."""
-    made = cases.arguments(whole(exercise), case)
+    exercise, fn = answer.exercise, answer.fn
+    made = cases.of(replace(answer, exercise=whole(exercise)), case)
     outcome = source(case, made)
     if outcome.trouble:
         return Failure(case, _trouble(outcome.trouble, fn), True)
@@ -172,7 +216,7 @@ def _at(
         got = [results(made, rank, ranks, *outcome.returned[rank]) for rank in range(ranks)]
     except NotAResult as wrong:
         return Failure(case, (Detail(str(wrong)),), True)
-    if details := _wrong(exercise, made, got, cases.expected(reference, made, case)):
+    if details := _wrong(exercise, made, got, cases.expected(answer.reference, made, case)):
         return Failure(case, details)
     traffic[case.name] = outcome.traffic
     return None
@@ -335,14 +379,18 @@ def _addends(
 # ---------------------------------------------------------------- what it costs
 
 
-def _budgets(exercise: Exercise, traffic: dict[str, Traffic]) -> tuple[Part, ...]:
+def _budgets(
+    exercise: Exercise,
+    counts: Mapping[str, Callable[[Any, Sizes], float]],
+    traffic: dict[str, Traffic],
+) -> tuple[Part, ...]:
     def advice(budget: Budget, case: Case, got: Score) -> tuple[Detail, ...]:
         said = _most(traffic[case.name], budget.metric)
         return tuple(Detail(text) for text in (said, budgets.question(budget, got)) if text)
 
     def value(budget: Budget, case: Case) -> float:
         found = traffic[case.name]
-        own = exercise.counts.get(budget.metric)
+        own = counts.get(budget.metric)
         return own(found, case.sizes) if own else found[budget.metric]
 
     return budgets.parts(exercise, value, advice)

@@ -2,48 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab.analysis.profile import METRICS, Report
+from gpulab.analysis.profile.onto_simulator import onto_simulator
 from gpulab.analysis.profile.report import Line
 from gpulab.analysis.profile.watch import Watch
+from gpulab.checks import budgets, diagnose, doctor, launching, messages, orders, patterns
+from gpulab.checks.compare import Mismatch
+from gpulab.checks.every_case import walk
+from gpulab.checks.launched import Launched
+from gpulab.checks.parts import Detail, Part
+from gpulab.checks.results import changed_input
+from gpulab.checks.run import Outcome, name_of, reference_device
+from gpulab.checks.scoring import Score
+from gpulab.checks.spec import Answer, Budget, Case, Exercise, Face, OnArrays, Shape, Sizes
+from gpulab.checks.verdict import no_points
 from gpulab.simulator import device as devices
 from gpulab.simulator.observe.recorder import Index, Recorder, Request
 from gpulab.simulator.observe.writers import Writers
 
-from . import budgets, cases, diagnose, doctor, messages, orders, patterns
-from .compare import Mismatch
-from .every_case import walk
-from .registry import Reference
-from .results import changed_input, first_mismatch
-from .run import Outcome, name_of, run
-from .scoring import Score
-from .spec import Budget, Case, Exercise
-from .verdict import Detail, Part, no_points
-
-Fn = Callable[..., Any]
+from .arrays import without_contents
+from .launch_recorder import trace_case
+from .launch_records import CaseTrace, read_case
+from .launch_replay import Recorded, undecided
 
 
-def examine(exercise: Exercise, fn: Fn, reference: Reference) -> tuple[Part, ...]:
+@dataclass(frozen=True)
+class LaunchTrace(OnArrays):
+    """The function is a kernel, or host code that launches kernels on device arrays.
+
+    `arguments(sizes)` lists what it receives, in order. With `shape(sizes)` it is a kernel that the check
+    launches; without it, host code that launches kernels itself. The reference maps (inputs by name, sizes)
+    to the expected outputs by name.
+
+    `face` says how the learner's code comes to the device: through numba (``cuda``), where kernels are those
+    of ``@cuda.jit``, or through CuPy (``cupy``), where they are RawKernels and arrays are CuPy's. `race_case`
+    is the small case that runs under both schedules; the first by default.
+    """
+
+    kind = "launch trace"
+    line = "case"
+    launches = True
+
+    shape: Callable[[Sizes], Shape] | None = None
+    face: Face = "cuda"
+    race_case: str | None = None
+
+    def problem(self, exercise: Exercise, fn: Any) -> str:
+        """A kernel where host code is asked for, or the other way round."""
+        kernel, name = launching.is_kernel(fn), name_of(fn)
+        if self.shape is not None:
+            return "" if kernel else messages.not_a_kernel(name, self.face)
+        return messages.a_kernel(name, self.face) if kernel else ""
+
+    def needed_cases(self, exercise: Exercise) -> tuple[Case, ...]:
+        """The case that shows races, if one was chosen for that: others may have one step, block or warp."""
+        return tuple(case for case in exercise.cases if case.name == self.race_case)
+
+    def at_cases(self, names: Mapping[str, str]) -> LaunchTrace:
+        """With the race case under its new name; with the default where it is gone."""
+        return replace(self, race_case=names.get(self.race_case) if self.race_case else None)
+
+    def examine(self, answer: Answer) -> tuple[Part, ...]:
+        """All parts, on the simulator, whatever the learner's device is."""
+        if devices.uses_gpu():
+            answer = replace(answer, fn=onto_simulator(answer.fn))
+        with reference_device():
+            return examine(self.launched(answer))
+
+    def launched(self, answer: Answer) -> Launched:
+        """The answer with what this exercise says of launches."""
+        return Launched(
+            answer.exercise, answer.fn, answer.reference, answer.contents,
+            self.shape, self.face, self.race_case,
+        )  # fmt: skip
+
+    def step(self, exercise: Exercise, case: Case, seed: int) -> dict[str, Any]:
+        """Shapes and types of the arguments, and how to launch; the sandbox needs no contents."""
+        step = {"name": case.name, "arguments": without_contents(self, case), "face": self.face}
+        if self.shape is None:
+            return step
+        shape = self.shape(case.sizes)
+        return step | {"launch": [shape.grid, shape.block, shape.shared_bytes]}
+
+    @staticmethod
+    def record(function: Any, record: Any, exercise: str, case: dict[str, Any]) -> None:
+        """Call the function on handles of the case's arrays and write its launches down. Raises Refused."""
+        trace_case(function, record, exercise, case)
+
+    @staticmethod
+    def read(facts: Mapping[str, Any], kernels: Mapping[str, Any]) -> CaseTrace:
+        """The launches, of kernels that are in the record."""
+        return read_case(facts, kernels)
+
+    def replay(self, answer: Answer, recorded: Mapping[str, CaseTrace]) -> tuple[Part, ...]:
+        """As `examine`, on the recorded launches over garbage, and again over 0xFF. Raises Refused, Broken.
+
+        The costs are those over garbage that nobody knows, so that nobody saves work by knowing it. What is
+        wrong there is told as it shows over 0xFF, where what nobody wrote is NaN; what is wrong in one of the
+        two replays alone is undecided.
+        """
+        garbage = Recorded(**vars(self.launched(answer)), recorded=recorded)
+        plain = replace(garbage, contents=replace(answer.contents, garbage=None))
+        with reference_device():
+            parts = examine(garbage)
+            if parts[0].state == "pass":
+                why = undecided(plain)
+            else:
+                told = examine(plain)
+                if told[0].state != "pass":
+                    return told
+                why = undecided(garbage) or parts[0].details[0].text
+        return no_points(answer.exercise, "", (Detail(why),)) if why else parts
+
+
+def launch_trace_of(exercise: Exercise) -> LaunchTrace:
+    """The evidence of an exercise that launches kernels. Raises TypeError for another exercise."""
+    if not isinstance(exercise.evidence, LaunchTrace):
+        raise TypeError(f"{exercise.name} launches no kernels")
+    return exercise.evidence
+
+
+def examine(answer: Launched) -> tuple[Part, ...]:
     """All parts: right at every size and under another schedule, then the budgets in order."""
+    exercise = answer.exercise
     reports: dict[str, Report] = {}
     counted = {case.name for budget in exercise.budgets for case in budgets.cases_of(exercise, budget)}
     found = walk(
         exercise,
-        lambda case: _at(exercise, case, fn, reference, reports if case.name in counted else None),
+        lambda case: _at(answer, case, reports if case.name in counted else None),
     )
     if found.first is not None:
-        details, nothing_done = found.first.explain(exercise, fn)
+        details, nothing_done = found.first.explain(answer)
         # An empty array is right without any work: not worth a mention.
         return no_points(exercise, messages.no_result() if nothing_done else found.summary(), details)
-    race, remarks = orders.examine(exercise, fn, reference)
+    race, remarks = orders.examine(answer)
     if race:
         return no_points(exercise, messages.right_by_luck(len(exercise.cases)), race)
     of = exercise.correct_points
     first = Part("right", "pass", of, of, messages.all_right([c.name for c in exercise.cases]), remarks)
-    return (first, *_budgets(exercise, fn, reports))
+    return (first, *_budgets(answer, reports))
 
 
 # ---------------------------------------------------------------- right?
@@ -62,16 +163,16 @@ class _Failure:
     def stopped(self) -> bool:
         return bool(self.outcome.trouble)
 
-    def explain(self, exercise: Exercise, fn: Fn) -> tuple[tuple[Detail, ...], bool]:
+    def explain(self, answer: Launched) -> tuple[tuple[Detail, ...], bool]:
         """Sentences, and whether nothing was done at all.
 
         The case runs once more, with somebody who notes who writes what.
         """
         if self.stopped:
-            return self.outcome.trouble, self.outcome.trouble[0].text == messages.empty(name_of(fn))
-        before = cases.arguments(exercise, self.case)
+            return self.outcome.trouble, self.outcome.trouble[0].text == messages.empty(answer.name)
         writers = Writers()
-        again = run(exercise, self.case, fn, before, writers=writers)
+        again = answer.run(self.case, writers=writers)
+        before = again.before
         watcher = None if again.trouble else writers
         if self.changed:
             old = next(a.value for a in before if a.name == self.changed)
@@ -79,31 +180,28 @@ class _Failure:
             return diagnose.changed_input(self.changed, old, now, watcher), False
         assert self.wrong is not None
         if self.outcome.launches == 0:
-            return (Detail(messages.no_launch(name_of(fn))),), True
+            return (Detail(messages.no_launch(answer.name)),), True
         outputs = [a.name for a in before if a.role in ("out", "inout")]
-        given = exercise.shape is not None
-        if watcher and (said := diagnose.without_output(watcher, outputs, name_of(fn), given)):
+        given = answer.shape is not None
+        if watcher and (said := diagnose.without_output(watcher, outputs, answer.name, given)):
             return (Detail(said),), not any(launch.stores for launch in watcher.launches)
-        source = diagnose.unwritten(exercise, self.case, fn, self.wrong)
+        source = diagnose.unwritten(answer, self.case, self.wrong)
         wrong = diagnose.wrong_result(self.wrong, watcher, given, source)
-        return (*wrong, *doctor.seen(exercise, self.case, fn)), False
+        return (*wrong, *doctor.seen(answer, self.case)), False
 
 
-def _at(
-    exercise: Exercise, case: Case, fn: Fn, reference: Reference, reports: dict[str, Report] | None
-) -> _Failure | None:
+def _at(answer: Launched, case: Case, reports: dict[str, Report] | None) -> _Failure | None:
     """Run one case and compare. Where `reports` is given the launches are counted into it."""
-    before = cases.arguments(exercise, case)
     watch = Watch(devices.current())
-    outcome = run(exercise, case, fn, before, watch.standing() if reports is not None else None)
+    outcome = answer.run(case, watch.standing() if reports is not None else None)
     if outcome.trouble:
         return _Failure(case, outcome)
     if changed := changed_input(outcome):
         return _Failure(case, outcome, changed=changed)
-    if wrong := first_mismatch(exercise, case, outcome, reference):
+    if wrong := answer.first_mismatch(case, outcome):
         return _Failure(case, outcome, wrong=wrong)
     if reports is not None and watch.launches:
-        reports[case.name] = _to_be_counted(exercise, watch.report(name_of(fn)))
+        reports[case.name] = _to_be_counted(answer.exercise, watch.report(answer.name))
     return None
 
 
@@ -124,20 +222,18 @@ def _to_be_counted(exercise: Exercise, report: Report) -> Report:
 SMALL = 0.05  # of a count: so much too much may be any line's
 
 
-def _budgets(exercise: Exercise, fn: Fn, reports: dict[str, Report]) -> tuple[Part, ...]:
+def _budgets(answer: Launched, reports: dict[str, Report]) -> tuple[Part, ...]:
     def value(budget: Budget, case: Case) -> float | None:
         report = reports.get(case.name)
         return report[budget.metric] if report else None
 
     def advice(budget: Budget, case: Case, got: Score) -> tuple[Detail, ...]:
-        return _advice(exercise, case, fn, budget, got, reports[case.name])
+        return _advice(answer, case, budget, got, reports[case.name])
 
-    return budgets.parts(exercise, value, advice)
+    return budgets.parts(answer.exercise, value, advice)
 
 
-def _advice(
-    exercise: Exercise, case: Case, fn: Fn, budget: Budget, got: Score, report: Report
-) -> tuple[Detail, ...]:
+def _advice(answer: Launched, case: Case, budget: Budget, got: Score, report: Report) -> tuple[Detail, ...]:
     """The line that costs most, how its threads lie in memory, and the question that leads on."""
     details: list[Detail] = []
     cause = METRICS[budget.metric].cause
@@ -150,7 +246,7 @@ def _advice(
         accesses = {(term.kind, term.space) for term in cause.terms if term.space is not None}
         alike = cause.terms[0].column == "requests"  # each costs the same
         bytes_only = cause.terms[0].column == "bytes"  # where they lie costs none
-        seen = [] if not accesses else _more_recorded(exercise, case, fn) if alike else _recorded(report)
+        seen = [] if not accesses else _more_recorded(answer, case) if alike else _recorded(report)
         if said := _pattern(seen, line.line, accesses, alike, bytes_only):
             sentences.append((said[:1].upper() + said[1:] if sentences else said) + ".")
     sentences.append(budgets.question(budget, got))
@@ -181,7 +277,7 @@ def _recorded(report: Report) -> list[Seen]:
     return [(request, launch.block) for launch in report.launches for request in launch.recording.requests]
 
 
-def _more_recorded(exercise: Exercise, case: Case, fn: Fn) -> list[Seen]:
+def _more_recorded(answer: Launched, case: Case) -> list[Seen]:
     """The first 32 of each, from one more run."""
     recorders: list[Recorder] = []
 
@@ -189,7 +285,7 @@ def _more_recorded(exercise: Exercise, case: Case, fn: Fn) -> list[Seen]:
         recorders.append(Recorder(limit=32, arrays=launch.arrays))
         return recorders[-1]
 
-    run(exercise, case, fn, cases.arguments(exercise, case), devices.current().observed(record))
+    answer.run(case, devices.current().observed(record))
     return [(request, recorder.block) for recorder in recorders for request in recorder.requests]
 
 

@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from gpulab.checks import budgets, cases, messages
+from gpulab.checks.compare import answer_words, normal
+from gpulab.checks.dialogue_member import Over, line_of, play
+from gpulab.checks.every_case import Failure, parts
+from gpulab.checks.on_ranks import file_of
+from gpulab.checks.parts import Detail, Part
+from gpulab.checks.registry import STUMBLES
+from gpulab.checks.run import name_of
+from gpulab.checks.spec import Answer, Case, Exercise, OnQuestions, WrongAnswer
+from gpulab.checks.verdict import no_points
 from gpulab.subjects.distributed.network import Trouble
-
-from . import budgets, cases, messages
-from .compare import answer_words, normal
-from .dialogue_member import Over, line_of, play
-from .every_case import Failure, parts
-from .on_ranks import file_of
-from .registry import STUMBLES, Reference
-from .run import name_of
-from .spec import Case, Exercise, WrongAnswer
-from .verdict import Detail, Part, no_points
 
 MOST_CALLS = 200_000  # of the judge's functions, at one case
 
@@ -119,43 +120,71 @@ class Here(Dialogue):
         return answer
 
 
-def hold(
-    exercise: Exercise, case: Case, reference: Reference, dialogue: Dialogue, seed: int = cases.PUBLIC_SEED
-) -> Outcome:
-    """All questions of a case, up to the first that goes wrong."""
+def hold(answer: Answer, case: Case, dialogue: Dialogue) -> Outcome:
+    """All questions of a case, up to the first that goes wrong. Only the dialogue leads to the function."""
     counts: dict[str, float] = {}
-    for arguments in cases.questions(exercise, case, seed):
+    for arguments in cases.asked(answer, case):
         try:
-            found = reference(dialogue.ask, *deepcopy(arguments))
+            found = answer.reference(dialogue.ask, *deepcopy(arguments))
         except WrongAnswer as wrong:
             return Outcome(wrong=str(wrong), asked=dialogue.asked)
         except Stopped as stopped:
             return Outcome(trouble=stopped.trouble, asked=dialogue.asked)
         except STUMBLES:
             return Outcome(wrong=messages.not_a_plan(), asked=dialogue.asked)
-        budgets.keep_worst(exercise, counts, found)
+        budgets.keep_worst(answer.exercise, counts, found)
     return Outcome(counts)
 
 
-def examine(
-    exercise: Exercise,
-    fn: Callable[..., Any],
-    reference: Reference,
-    source: Callable[[Case], Outcome] | None = None,
-) -> tuple[Part, ...]:
-    """All parts. How the cases went comes from `source`; by default `fn` is asked here."""
-    at = source or (lambda case: hold(exercise, case, reference, Here(fn)))
-    counts: dict[str, dict[str, float]] = {}
-    if source is None and exercise.decorator and inspect.isfunction(fn):
-        said = messages.no_decorator(name_of(fn), exercise.decorator)
-        return no_points(exercise, messages.no_result(), (Detail(said),))
-    return parts(
-        exercise,
-        fn,
-        lambda case: _at(case, fn, at(case), counts),
-        lambda: budgets.of_counts(exercise, counts),
-        "set",
-    )
+@dataclass(frozen=True)
+class Dialogues(OnQuestions):
+    """The function is plain Python, and among its arguments are functions that the judge answers.
+
+    The reference gets (ask, *arguments of a question), calls the function with ``ask(*given)`` as often as it
+    likes, functions of its own among what is given, counts what they are asked, and raises WrongAnswer, or
+    returns counts by name. `gpulab.checks.branches` goes through all ways in which draws of the function can
+    come out. `decorator` is the line that makes of what the learner writes a function that can be called so,
+    where there is one.
+    """
+
+    kind = "dialogue"
+    case_word = "set"
+    live = True
+
+    decorator: str = ""
+
+    def examine(self, answer: Answer) -> tuple[Part, ...]:
+        """All parts; the function is asked here."""
+        fn = answer.fn
+        if self.decorator and inspect.isfunction(fn):
+            said = messages.no_decorator(name_of(fn), self.decorator)
+            return no_points(answer.exercise, messages.no_result(), (Detail(said),))
+        return self._examine(answer, lambda case: hold(answer, case, Here(fn)))
+
+    def _examine(self, answer: Answer, source: Callable[[Case], Outcome]) -> tuple[Part, ...]:
+        counts: dict[str, dict[str, float]] = {}
+        return parts(
+            answer.exercise,
+            answer.fn,
+            lambda case: _at(case, answer.fn, source(case), counts),
+            lambda: budgets.of_counts(answer.exercise, counts),
+            self.case_word,
+        )
+
+    def step(self, exercise: Exercise, case: Case, seed: int) -> dict[str, Any]:
+        """The name of the case alone: all questions stay with the judge."""
+        return {"name": case.name}
+
+    @staticmethod
+    def serving(connection: Any) -> Callable[[Any, str], None]:
+        """Answer what the judge asks, until it goes on to the next exercise."""
+        from gpulab.checks import dialogue_member
+
+        return partial(dialogue_member.serve, connection)
+
+    def replay(self, answer: Answer, recorded: Mapping[str, Any]) -> tuple[Part, ...]:
+        """As `examine`, on how the cases went while the function was in its sandbox."""
+        return self._examine(answer, lambda case: recorded[case.name])
 
 
 def _at(

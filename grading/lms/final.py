@@ -1,0 +1,166 @@
+"""The one table of a lab's grades, made from the gradebook.
+
+`grades.csv`, `grades-LAB.csv`, what goes back to a learning management system, and the lines after a run are
+all made from it. A row is a student of the roster or of the gradebook, whoever was in the folder of this run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+
+from grading.core import texts
+from grading.core.course import Course
+from grading.core.tasks import Lab
+from grading.core.verdicts import NotebookVerdict, Store, write_whole
+from grading.lms import gradebook
+from grading.lms.roster import Roster, Student
+from grading.lms.tables import as_csv
+
+FINAL, MISSING, UNGRADED, REFUSED = "final", "missing", "ungraded", "refused"
+
+
+@dataclass(frozen=True)
+class Final:
+    """What one student has in a lab.
+
+    `cells` is empty for those who handed in nothing. `waiting` names what a person must still look at;
+    `reason` says why exercises among it have no verdict, and is empty where all have one; `refused` why
+    nbgrader did not take this run's verdicts.
+    """
+
+    who: Student
+    lab: str
+    of: float
+    cells: Mapping[tuple[str, str], gradebook.Held] = field(default_factory=dict)  # by notebook and grade id
+    waiting: tuple[tuple[str, str], ...] = ()  # the same
+    reason: str = ""
+    refused: str = ""
+
+    @property
+    def points(self) -> float:
+        """Before anything is taken off for being late."""
+        return round(sum(cell.points for cell in self.cells.values()), 2)
+
+    @property
+    def by_hand(self) -> float | None:
+        """Those among the points that a person gave; None where nobody gave any."""
+        given = [cell.points if cell.manual is not None else cell.extra for cell in self.cells.values()]
+        return round(sum(filter(None, given)), 2) if any(points is not None for points in given) else None
+
+    @property
+    def late(self) -> float:
+        """What is taken off for being late, as a number of at most 0."""
+        penalties = {notebook: cell.late for (notebook, _), cell in self.cells.items()}
+        return round(0.0 - sum(penalties.values()), 2)
+
+    @property
+    def total(self) -> float:
+        """The grade: points, less what is taken off."""
+        return round(max(0.0, self.points + self.late), 2)
+
+    @property
+    def state(self) -> str:
+        """``final``, ``missing``, ``ungraded``, ``refused``, or how many answers wait for a person."""
+        if self.refused:
+            return REFUSED
+        if not self.cells:
+            return MISSING
+        if self.reason:
+            return UNGRADED
+        number = len(self.waiting)
+        return f"{number} answer{'s wait' if number > 1 else ' waits'}" if number else FINAL
+
+    @property
+    def is_final(self) -> bool:
+        return self.state == FINAL
+
+    def row(self) -> dict[str, object]:
+        """As `grades.csv` has it. Numbers are empty for those who handed in nothing."""
+        words = {"student": self.who.id, "name": self.who.name, "lab": self.lab, "of": self.of}
+        words |= {"state": self.state, "reason": texts.clean(self.refused or self.reason)}
+        if not self.cells:
+            return words
+        by_hand = "" if self.by_hand is None else self.by_hand
+        return words | {"points": self.points, "by_hand": by_hand, "late": self.late, "total": self.total}
+
+
+def reasons(
+    verdicts: Mapping[str, NotebookVerdict], waiting: Collection[tuple[str, str]] | None = None
+) -> str:
+    """Why exercises have no verdict, each reason once with the exercises it is about; empty for most.
+
+    With `waiting`, notebooks and grade ids, of no other exercises.
+    """
+    found: dict[str, list[str]] = {}
+    for notebook, verdict in verdicts.items():
+        about = [e for e in verdict.exercises if waiting is None or (notebook, e.cell) in waiting]
+        if verdict.ungraded and (about or waiting is None):
+            found.setdefault(verdict.ungraded, [])
+        elif not verdict.ungraded:
+            for each in about:
+                if each.ungraded:
+                    found.setdefault(each.ungraded, []).append(each.exercise)
+    return "; ".join(f"{', '.join(about)}: {why}" if about else why for why, about in found.items())
+
+
+def table(
+    course: Course, lab: str, roster: Roster, people: Mapping[str, Student] | None = None
+) -> list[Final]:
+    """Everybody's grade in a lab, by student: who is in the gradebook, and who else is on the roster.
+
+    `people` says what a run has learnt of students without a roster. Raises GradebookError.
+    """
+    known = gradebook.people(course)
+    for student, who in {**(people or {}), **roster.students}.items():
+        said = {what: value for what, value in vars(who).items() if value}
+        known[student] = replace(known.get(student, who), **said)
+    store, found = Store(course.verdicts), {}
+    for student, group in groupby(gradebook.held(course, lab), key=lambda cell: cell.student):
+        cells = {(cell.notebook, cell.cell): cell for cell in group}
+        waiting = tuple(place for place, cell in cells.items() if cell.waits)
+        asked = {notebook: store.get(student, lab, notebook) for notebook, _ in waiting}
+        why = reasons({notebook: verdict for notebook, verdict in asked.items() if verdict}, waiting)
+        of = round(sum(cell.of for cell in cells.values()), 2)
+        found[student] = Final(known.get(student, Student(student)), lab, of, cells, waiting, why)
+    of = max((each.of for each in found.values()), default=0.0)
+    for student, who in roster.students.items():
+        found.setdefault(student, Final(who, lab, of))
+    return [found[student] for student in sorted(found)]
+
+
+def standing(rows: Iterable[Final]) -> str:
+    """How a lab stands, in one line: ``21 students: 14 final, 6 with answers that wait, 1 missing``."""
+    rows = list(rows)
+    waits = "with answers that wait"
+    counts = Counter(each.state if each.state in (FINAL, UNGRADED, MISSING) else waits for each in rows)
+    parts = [f"{counts[state]} {state}" for state in (FINAL, waits, UNGRADED, MISSING) if counts[state]]
+    return f"{len(rows)} student{'s' * (len(rows) != 1)}: {', '.join(parts)}"
+
+
+def write(course: Course, lab: Lab, rows: Iterable[Final]) -> Path:
+    """Write ``grades-LAB.csv``, the table with a column for each exercise; returns its path.
+
+    What nobody has given points to yet is empty there.
+    """
+    exercises = {(name, q.cell): q.exercise for name, asked in lab.questions.items() for q in asked}
+    columns = {
+        (name, cell.metadata.nbgrader.grade_id): exercises.get(
+            (name, cell.metadata.nbgrader.grade_id), cell.metadata.nbgrader.grade_id
+        )
+        for name, notebook in lab.notebooks.items()
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+    }
+    written = []
+    for each in rows:
+        given = {p: c.points for p, c in each.cells.items() if c.auto is not None or c.manual is not None}
+        written.append(each.row() | {columns[place]: given[place] for place in columns.keys() & given.keys()})
+    path = course.grades.with_name(f"grades-{lab.name}.csv")
+    ends = ("points", "by_hand", "late", "total", "of", "state", "reason")
+    fields = ("student", "name", *columns.values(), *ends)
+    write_whole(path, as_csv(fields, written))
+    return path

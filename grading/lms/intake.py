@@ -1,0 +1,125 @@
+"""What a class hands in, on its way into the course's folders: copied, timed, each file accounted for."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from grading.core import texts
+from grading.core.course import Course
+from grading.core.tasks import Lab
+from grading.lms import late, settings
+from grading.lms.roster import Roster
+from grading.lms.submissions import Submission, find_submissions
+
+
+def collect(
+    course: Course, lab: Lab, folder: Path, roster: Roster, called: Path | None = None
+) -> tuple[list[Submission], list[str]]:
+    """The submissions of a folder, copied to where nbgrader looks for them, and what a person should know.
+
+    A notebook that a student handed in before, and not again, is part of the submission. Raises GradingError
+    where there is nothing.
+    """
+    labs = {*course.lab_names(), *(p.name for p in course.labs.glob("[0-9]*"))} - {lab.name}
+    names, known = list(lab.notebooks), settings.read(course)
+    found: list[Submission] = []
+    again: list[str] = []
+    untimed: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="gpulab-zips-") as scratch:
+        for submission in find_submissions(
+            folder, lab.name, names, roster, called, scratch=Path(scratch), other_labs=labs
+        ):
+            place = course.submitted / submission.student / lab.name
+            if submission.refused:
+                found.append(submission)
+                continue
+            replaced = submission.folder != place and _copy(submission, place)
+            timed = _time(submission, place, known)
+            if replaced:
+                (again if timed or not (place / late.STAMP).exists() else untimed).append(submission.student)
+            odd = {name: path for name, path in submission.notebooks.items() if not _regular(path)}
+            here = {name: path for name in names if (path := place / f"{name}.ipynb").is_file()}
+            found.append(replace(submission, notebooks={**here, **odd}))
+    old_time = ". No time is known of the new file, so that of the earlier one counts"
+    told = [
+        f"a file took the place of an earlier one: {texts.some(who)}{words}"
+        for who, words in ((again, ""), (untimed, old_time))
+        if who
+    ]
+    return found, [*told, *_doubts_of_time(course, lab.name, found, roster), *_left_over(found)]
+
+
+def _regular(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _copy(submission: Submission, place: Path) -> bool:
+    """Copy what was handed in; says whether it is in the place of something else."""
+    replaced = False
+    for name, path in submission.notebooks.items():
+        target = place / f"{name}.ipynb"
+        if _regular(path) and not (target.exists() and target.read_bytes() == path.read_bytes()):
+            replaced |= target.exists()
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    return replaced
+
+
+def _time(submission: Submission, place: Path, known: settings.Settings) -> bool:
+    """Note when it was handed in, as a stamp beside it or the roster says; says whether one does."""
+    source, stamp = submission.folder / late.STAMP, place / late.STAMP
+    if not place.is_dir() or (source == stamp and stamp.exists()):
+        return stamp.exists()
+    if _regular(source) and submission.notebooks:
+        shutil.copyfile(source, stamp)
+        return True
+    if submission.notebooks:
+        late.write_stamp(stamp, submission.who.handed_in, known.zone)
+    return late.moment(submission.who.handed_in, known.zone) is not None
+
+
+def _doubts_of_time(
+    course: Course, lab: str, submissions: Sequence[Submission], roster: Roster
+) -> Iterator[str]:
+    """Why somebody may be late, or have more time, without anything coming of it."""
+    known = settings.read(course)
+    if known.late is None:
+        return
+    if lab not in known.due:
+        yield f"{course.settings.name} has a rule for late submissions, but no due date for {lab} in [due]"
+        return
+    here = {s.student: s for s in submissions if not s.refused}
+    timed = {who for who in here if (course.submitted / who / lab / late.STAMP).is_file()}
+    if named := [who for who, each in here.items() if each.late and who not in timed]:
+        yield (
+            f"Canvas marks these as LATE, but not since when, so nothing is taken off: {texts.some(named)}. "
+            "Write the times into a column handed_in of the roster"
+        )
+    odd = [f"{who} '{each.who.handed_in}'" for who, each in here.items() if _unreadable(each, known)]
+    if odd:
+        yield (
+            f"this time of handing in cannot be read, so it does not count: {texts.some(odd)}. "
+            "Write 2027-01-17 22:10"
+        )
+    everybody = {*roster.students, *here}
+    extended = known.extra.get(lab, {})
+    if strangers := [w for w in extended if w not in everybody and not (course.submitted / w / lab).is_dir()]:
+        yield (
+            f"nobody has this id, so nobody gets its later due date: {texts.some(strangers)}. "
+            f"Mend [extra.{lab}] in {course.settings.name}"
+        )
+
+
+def _unreadable(submission: Submission, known: settings.Settings) -> bool:
+    said = submission.who.handed_in.strip()
+    return said not in ("", "-") and late.moment(said, known.zone) is None
+
+
+def _left_over(submissions: Sequence[Submission]) -> list[str]:
+    """Files that are no notebook of the lab, in one line; a student's who has none, the verdict names."""
+    odd = [f"{s.student} {', '.join(s.others)}" for s in submissions if s.others and s.notebooks]
+    return [f"not looked at, because it is no notebook of this lab: {texts.some(odd)}"] if odd else []
