@@ -14,7 +14,7 @@ from .errors import Misaligned
 from .events import Access
 from .executable import Step
 from .matrix import ELEMENTS, matrix_product, mma_tables, wmma_tables
-from .opcodes import Opcode, matrix_shape
+from .opcodes import MatrixShape, Opcode, matrix_shape
 from .operands import Decoder
 from .program import Source
 from .run import Run
@@ -88,7 +88,7 @@ def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
         raise decoder.unsupported(op, "This shape or type of matrix operation is not simulated.")
     m, n, k = shape
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
-    a_table, b_table, c_table, d_table = mma_tables(m, n, k, element.bits)
+    tables = mma_tables(m, n, k, element.bits)
     d, *operands = op.instruction.operands
     a, b = (
         _registers(decoder, o, _register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
@@ -99,14 +99,14 @@ def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
     saturated = "satfinite" in op.modifiers
 
     def step(run: Run) -> None:
-        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., a_table]
-        y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., b_table]
-        z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., c_table]
+        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., tables.a]
+        y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., tables.b]
+        z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., tables.c]
         if saturated:
             wide = np.clip(np.matmul(x, y.swapaxes(-1, -2)) + z, *INTEGER_LIMITS).astype(I32)
         else:
             wide = matrix_product(x, y, z, element, result, target, 256 // element.bits)
-        fragments = wide.reshape(*wide.shape[:-2], m * n)[..., d_table]
+        fragments = wide.reshape(*wide.shape[:-2], m * n)[..., tables.d]
         _hand_out(run, slots, _packed(fragments, d_type))
 
     return step
@@ -218,7 +218,7 @@ def _element_bits(type_: str) -> int:
     return ELEMENTS[type_].bits if type_ in ELEMENTS else _bytes(type_) * 8
 
 
-def _wmma_move(decoder: Decoder, op: Opcode, index: int, shape: tuple[int, int, int], action: str) -> Step:
+def _wmma_move(decoder: Decoder, op: Opcode, index: int, shape: MatrixShape, action: str) -> Step:
     """``wmma.load`` and ``wmma.store``: a matrix in memory with a stride between its rows or columns."""
     role = op.instruction.parts[2]
     operands = list(op.instruction.operands)
@@ -285,7 +285,7 @@ def _check_alignment(run: Run, index: int, start: Array, between: Array) -> None
             )
 
 
-def _wmma_multiply(decoder: Decoder, op: Opcode, shape: tuple[int, int, int]) -> Step:
+def _wmma_multiply(decoder: Decoder, op: Opcode, shape: MatrixShape) -> Step:
     m, n, k = shape
     types = op.types if len(op.types) == 4 else (op.types[0], "f16", "f16", op.types[-1])
     d_type, a_type, b_type, c_type = types
@@ -329,7 +329,7 @@ def _in_pieces(x: Array, y: Array, z: Array, bits: int, result: np.dtype, target
     return total.astype(result)
 
 
-def _places_of(role: str, shape: tuple[int, int, int], elements: int) -> Array:
+def _places_of(role: str, shape: MatrixShape, elements: int) -> Array:
     """(height, width) → position among the warp's elements laid out as [lane][element]."""
     rows, columns = wmma_tables(role, *shape, elements)
     height, width = {"a": (shape[0], shape[2]), "b": (shape[2], shape[1])}.get(role, shape[:2])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,14 @@ class Operation:
     carry_out: bool = False
 
 
+class MatrixShape(NamedTuple):
+    """A matrix operation multiplies an m × k matrix by a k × n matrix."""
+
+    m: int
+    n: int
+    k: int
+
+
 def opcode(instruction: Instruction) -> Opcode:
     """Take an instruction's opcode apart."""
     name, *rest = instruction.parts
@@ -69,10 +77,10 @@ def opcode(instruction: Instruction) -> Opcode:
     return Opcode(name, frozenset(part for part in rest if part not in TYPES), types, instruction)
 
 
-def matrix_shape(instruction: Instruction) -> tuple[int, int, int] | None:
-    """(m, n, k) of a matrix operation such as ``mma.sync.aligned.m16n8k16…``."""
+def matrix_shape(instruction: Instruction) -> MatrixShape | None:
+    """The shape of a matrix operation such as ``mma.sync.aligned.m16n8k16…``."""
     found = re.search(r"\.m(\d+)n(\d+)k(\d+)(?:\.|$)", instruction.opcode)
-    return None if found is None else (int(found[1]), int(found[2]), int(found[3]))
+    return None if found is None else MatrixShape(*map(int, found.groups()))
 
 
 def is_volatile(instruction: Instruction) -> bool:

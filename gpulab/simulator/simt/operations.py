@@ -46,7 +46,7 @@ def flops(instruction: Instruction) -> float:
     if instruction.opcode.startswith(("mma.", "wmma.mma.")):
         shape = matrix_shape(instruction)
         integer = bool({"s8", "u8", "s4", "u4", "b1"} & set(instruction.parts))
-        return 0 if shape is None or integer else 2 * shape[0] * shape[1] * shape[2] / 32
+        return 0 if shape is None or integer else 2 * shape.m * shape.n * shape.k / 32
     meaning = operation(instruction)
     return meaning.flops if meaning is not None else 0
 
