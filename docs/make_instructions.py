@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpulab.simulator.simt import meetings, operations, table
+from gpulab.simulator.simt import meetings, opcodes, operations, table
 
 HERE = Path(__file__).parent
 TARGET = HERE / "instructions.md"
@@ -176,12 +176,10 @@ FAMILIES = (
     ),
 )
 
-JUMPS = {"bra", "brx", "ret", "exit", "trap"}
-
 
 def known() -> set[str]:
     """The opcodes that the simulator's tables hold."""
-    return set(operations.ROWS) | set(table.BUILDERS) | set(meetings.WARP) | JUMPS
+    return set(operations.ROWS) | set(table.BUILDERS) | set(meetings.WARP) | opcodes.JUMPS
 
 
 def described() -> set[str]:

@@ -19,7 +19,7 @@ import numpy as np
 from gpulab.analysis.profile.modelled import SECTOR, Traffic
 from gpulab.simulator.hardware.gpu import GPU
 from gpulab.simulator.simt import Access, Observer
-from gpulab.simulator.simt.program import is_volatile
+from gpulab.simulator.simt.opcodes import is_volatile
 
 Array = np.ndarray
 

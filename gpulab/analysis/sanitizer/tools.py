@@ -15,7 +15,7 @@ from gpulab.simulator.observe.synchronisation import Synchronisation
 from gpulab.simulator.observe.uninitialised import Uninitialised
 from gpulab.simulator.observe.warp_results import WarpResults
 from gpulab.simulator.ptx import Location
-from gpulab.simulator.simt.program import is_volatile
+from gpulab.simulator.simt.opcodes import is_volatile
 
 from .findings import Finding
 

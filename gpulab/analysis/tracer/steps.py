@@ -75,8 +75,7 @@ class Steps(Observer):
         self._states: dict[int, State] = {}  # by the chunk
         self._last: dict[tuple[int, int], tuple[Step, set[int]]] = {}  # of a warp, with what it has run of it
 
-    def start(self, program: object, grid: object, block: object) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: object, block: object) -> None:
         self._program = program
         self._ends = {segment.first: segment.stop for segment in program.segments}
         self._writers: dict[str, set[int]] = defaultdict(set)  # register → segments that write it

@@ -17,6 +17,7 @@ from gpulab.simulator import simt
 from gpulab.simulator.compile import is_learners
 from gpulab.simulator.device.simulated import Simulator
 from gpulab.simulator.ptx import source_variables
+from gpulab.simulator.simt.memory import Variables
 
 from .steps import Name, Step, Steps, Value
 from .stops import stops_of
@@ -244,7 +245,8 @@ def _share_variables(device: devices.SimulatedDevice, plain: str, stepped: str) 
     known = simt.variables_of(device.module(plain), device.memory)
     own = simt.variables_of(device.module(stepped), device.memory)
     module = device.module(stepped)
-    device.memory.modules[id(module)] = module, own | {n: a for n, a in known.items() if n in own}
+    shared = own | {name: address for name, address in known.items() if name in own}
+    device.memory.modules[id(module)] = Variables(module, shared)
 
 
 def _written(name: Name) -> str:

@@ -76,7 +76,7 @@ class SimulatedDevice:
         self.options: dict[str, Any] = {}
         self._executors: list[Executor] = [Simulator()]
         self._modules: dict[str, ptx.Module] = {}
-        self._programs: dict[tuple[str, str], simt.Program] = {}
+        self._programs: dict[tuple[str, str], simt.Executable] = {}
 
     @property
     def cc(self) -> compile.kernel.Capability:
@@ -138,7 +138,7 @@ class SimulatedDevice:
         if threads > ALWAYS_ENOUGH_REGISTERS:
             check_registers(kernel.name, threads, self.resources(kernel).registers, self.gpu)
 
-    def program(self, kernel: compile.CompiledKernel) -> simt.Program:
+    def program(self, kernel: compile.CompiledKernel) -> simt.Executable:
         """The kernel as the simulator runs it; read and decoded once per PTX."""
         key = (kernel.ptx, kernel.entry)
         if key not in self._programs:

@@ -110,8 +110,7 @@ class Counters(Observer):
         # Bytes of loads, and of loads and atomics, of each block of a chunk, by the chunk's id.
         self._asked: dict[int, tuple[Chunk, Array]] = {}
 
-    def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         self._program, self._grid, self._block = program, grid, block
         generic = [i for i, instruction in enumerate(program.instructions) if is_generic(instruction)]
         places = [(i, space) for i in generic for space in ELSEWHERE]

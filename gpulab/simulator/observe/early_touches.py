@@ -42,8 +42,7 @@ class EarlyTouches(Observer):
         self.findings: list[EarlyTouch] = []
         self._seen: set[object] = set()
 
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program, self._grid, self._block = program, grid, block
 
     def early(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:

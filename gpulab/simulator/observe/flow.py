@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from gpulab.simulator.simt import Program
-from gpulab.simulator.simt.program import successors
+from gpulab.simulator.simt.program import Branch, successors
 
 
 class Flow:
@@ -65,7 +65,7 @@ class Flow:
                 edge = {
                     target
                     for number in edge
-                    for target in successors(self._segments[number])
+                    for target in successors(self._segments[number].end)
                     if self._segments[target].kind != "barrier"
                 } - reached
                 reached |= edge
@@ -80,7 +80,7 @@ class Flow:
         heads = {
             target
             for number, segment in enumerate(self._segments)
-            for target in successors(segment)
+            for target in successors(segment.end)
             if target <= here <= number
         }
         return len(heads)
@@ -111,8 +111,8 @@ class Flow:
         always = self._post_dominators
         found: list[set[int]] = [set() for _ in self._segments]
         for number, segment in enumerate(self._segments):
-            ways = successors(segment)
-            if len(ways) < 2 and segment.end[0] != "branch":
+            ways = successors(segment.end)
+            if len(ways) < 2 and not isinstance(segment.end, Branch):
                 continue
             for target in ways:
                 for there in range(len(self._segments)):
@@ -130,10 +130,11 @@ class Flow:
             changed = False
             for number in range(len(self._segments) - 1, -1, -1):
                 segment = self._segments[number]
-                common = every if successors(segment) else 0
-                for target in successors(segment):
+                ways = successors(segment.end)
+                common = every if ways else 0
+                for target in ways:
                     common &= found[target]
-                if segment.end[0] == "branch" and not all(isinstance(t, int) for t in segment.end[3:]):
+                if isinstance(segment.end, Branch) and len(ways) < 2:
                     common = 0  # some lanes may leave here
                 common |= 1 << number
                 if common != found[number]:

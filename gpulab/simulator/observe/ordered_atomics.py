@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gpulab.simulator.ptx import Location
-from gpulab.simulator.simt import Access, Observer, Program
-from gpulab.simulator.simt.errors import Index
+from gpulab.simulator.simt import Access, Observer
 
 ROUNDS = "adds floats, which rounds differently in every order"
 OLD_VALUE = "hands out what was there before: first come, first served"
@@ -31,9 +30,6 @@ class OrderedAtomics(Observer):
         """Source lines whose outcome depends on the order, with the reason."""
         mixed = [place for places in self._commuting.values() for place in places]
         return {**self._reasons, **(dict.fromkeys(mixed, MIXED) if len(self._commuting) > 1 else {})}
-
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
 
     def access(self, access: Access) -> None:
         if access.kind not in ("atomic", "reduction") or access.index in self._known:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
 from gpulab.simulator.simt.errors import Index
-from gpulab.simulator.simt.program import is_volatile
+from gpulab.simulator.simt.opcodes import is_volatile
 
 from .flow import Flow
 from .granules import WIDEST, Pages, finest, granule_of
@@ -67,8 +67,7 @@ class Races(Observer):
         self._kinds: dict[tuple[int, str], int] = {}  # READ … by an access's instruction and kind
         self._datas: dict[int, bool] = {}  # by instruction
 
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program = program
         self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
         self._groups = Groups(self._lanes)

@@ -130,8 +130,7 @@ class Recorder(Observer):
         passes = (Pass(lanes, tuple(dict.fromkeys(lines)), n) for lanes, lines, n in self._passes)
         return Recording(tuple(self.requests), tuple(passes))
 
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         self.kernel, self.grid, self.block = program.display_name, grid, block
         self._lines = tuple(i.location.line if i.location else 0 for i in program.instructions)
 

@@ -40,8 +40,7 @@ class Synchronisation(Observer):
         self.findings: list[MissedBarrier] = []
         self._seen: set[object] = set()
 
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program, self._grid = program, grid
 
     def barrier(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:

@@ -63,8 +63,7 @@ class Uninitialised(Observer):
         self._seen: set[object] = set()
         self._written: dict[object, _Written] = {}
 
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program, self._grid, self._block = program, grid, block
 
     def access(self, access: Access) -> None:

@@ -31,8 +31,7 @@ class WarpPasses(Observer):
         self.warps: list[list[LinePass]] = []
         self._lines: tuple[int, ...] = ()
 
-    def start(self, program: object, grid: object, block: object) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: object, block: object) -> None:
         self.kernel = program.display_name
         self._lines = tuple(i.location.line if i.location else 0 for i in program.instructions)
 

@@ -52,8 +52,7 @@ class WarpResults(Observer):
         self.findings: list[UndefinedResult] = []
         self._seen: set[object] = set()
 
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program, self._grid, self._block = program, grid, block
 
     def stray(self, index: int, lanes: np.ndarray, why: str, chunk: Chunk) -> None:

@@ -74,8 +74,7 @@ class Writers(Observer):
             self._site[name] = np.zeros(r.count, np.int32)
             self._times[name] = np.zeros(r.count, np.int32)
 
-    def start(self, program: object, grid: Index, block: Index) -> None:
-        assert isinstance(program, Program)
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         self.launches.append(_Launch(program.display_name, grid, block, _stores(program)))
 
     def access(self, access: Access) -> None:

@@ -1,6 +1,20 @@
-"""Runs PTX on the CPU: all lanes of many blocks at once, in NumPy. Tells observers what happened."""
+"""Runs PTX on the CPU: all lanes of many blocks at once, in NumPy. Tells observers what happened.
 
-from .engine import BACKWARDS, LOCKSTEP, Schedule, launch, two_teams, variables_of, warp_serial
+The modules, each group built on those above it:
+
+- records and names: `types`, `errors`, `program`, `opcodes`, `events`;
+- meanings, functions of whole arrays that know no registers: `integers`, `floats`, `conversions`, `packed`,
+  `warps`, `matrix`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic;
+- memory (`memory`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks (`run`), and
+  what changes it: `accesses`, `atomics`, `branching`, `block_meetings`, `warp_meetings`;
+- decoding, once per kernel: `inline`, `layouts` and `operands`, then the builders of steps (`steps`,
+  `matrix_steps`, `async_copies`, `mbarriers`, `meetings`), `table`, which picks the builder for each
+  instruction, and `decoding`, which makes an `Executable` of a parsed kernel;
+- running, once per launch: `engine` and `scheduling`.
+"""
+
+from .decoding import load
+from .engine import launch, variables_of
 from .errors import (
     ArrayLabel,
     DivergentBarrier,
@@ -13,9 +27,11 @@ from .errors import (
     UnsupportedInstruction,
 )
 from .events import Access, Chunk, Observer
+from .executable import Executable
+from .frame import BACKWARDS, LOCKSTEP, Schedule, two_teams, warp_serial
 from .journal import Journal
 from .memory import Allocation, Memory
-from .program import Program, load
+from .program import Program
 
 __all__ = [
     "BACKWARDS",
@@ -26,6 +42,7 @@ __all__ = [
     "Chunk",
     "DivergentBarrier",
     "Endless",
+    "Executable",
     "Journal",
     "KernelFault",
     "Memory",

@@ -7,26 +7,52 @@ the thread's own window.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction
 
 from . import atomics
+from .copies import Pending
 from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names, indexes_axes
 from .events import Access
 from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
+from .run import Run
 from .types import SIGNED
-
-if TYPE_CHECKING:
-    from .run import Run
 
 Array = np.ndarray
 
 # All places were checked, so none is out of range: this is the fastest of NumPy's ways to be told so.
 ANY: Literal["wrap"] = "wrap"
 READ_ONLY = {"const": "constants", "param": "parameters"}  # spaces whose instructions reach nothing else
+
+
+@dataclass(slots=True)
+class Reached:
+    """What some lanes reach with an access: the elements of an array, the place of each lane's element among
+    them, and which lanes that concerns (None: all)."""
+
+    view: Array
+    places: Array
+    lanes: Array | None = None
+
+
+@dataclass(slots=True)
+class Part:
+    """The lanes of a group whose generic addresses are in one space, whose window begins at `start`."""
+
+    space: str
+    lanes: Array
+    start: int
+
+
+class Told(TypedDict):
+    """The words of a fault."""
+
+    what: str
+    advice: str
 
 
 def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
@@ -51,9 +77,9 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
     """Write `values` (one array per vector element, of the memory's element type) for the lanes of the
     group."""
     if space == "generic":
-        for part, lanes, offset in _spaces(run, address):
-            with run.only(lanes):
-                store(run, index, part, address - offset, values)
+        for part in _spaces(run, address):
+            with run.only(part.lanes):
+                store(run, index, part.space, address - part.start, values)
         return
     dtype, count = values[0].dtype, len(values)
     if space == "global" or space == "const":
@@ -63,14 +89,14 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
     if run.on_access:  # before the write: an observer may want to see what was there
         tell(run, index, space, "store", address, dtype.itemsize * count, values)
     run.changed()
-    for view, places, mine in targets:
-        _scatter(view, places, values, _both(run.lanes, mine))
+    for target in targets:
+        _scatter(target.view, target.places, values, _both(run.lanes, target.lanes))
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
     """A store to shared or local memory that nobody is told of."""
-    for view, places, _ in _window_target(run, index, space, address, values[0].dtype, len(values)):
-        _scatter(view, places, values, run.lanes)
+    for target in _window_target(run, index, space, address, values[0].dtype, len(values)):
+        _scatter(target.view, target.places, values, run.lanes)
 
 
 def atomic(
@@ -87,11 +113,11 @@ def atomic(
     outside the group."""
     if space == "generic":
         result = None
-        for part, lanes, offset in _spaces(run, address):
-            with run.only(lanes):
-                old = atomic(run, index, part, address - offset, function, dtype, operands, keep)
-            if old is not None:
-                result = old if result is None else np.where(lanes, old, result)
+        for part in _spaces(run, address):
+            with run.only(part.lanes):
+                found = atomic(run, index, part.space, address - part.start, function, dtype, operands, keep)
+            if found is not None:
+                result = found if result is None else np.where(part.lanes, found, result)
         return result
     if space == "shared" or space == "local":
         targets = _window_target(run, index, space, address, dtype, 1)
@@ -103,10 +129,10 @@ def atomic(
     old = np.zeros(shape, dtype)
     lanes = run.lanes
     turn = slice(None, None, -1 if run.frame.schedule.backwards else 1)
-    for view, places, mine in targets:
-        chosen = _both(lanes, mine)
+    for target in targets:
+        view, chosen = target.view, _both(lanes, target.lanes)
         selected = slice(None) if chosen is None else np.flatnonzero(np.broadcast_to(chosen, shape))
-        flat = np.broadcast_to(places, shape).reshape(-1)[selected][turn]
+        flat = np.broadcast_to(target.places, shape).reshape(-1)[selected][turn]
         values = tuple(np.broadcast_to(o, shape).reshape(-1)[selected][turn] for o in operands)
         if not keep and isinstance(function, np.ufunc):
             function.at(view, flat, values[0])
@@ -127,22 +153,22 @@ def atomic(
 def _load_global(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     parts = _global_places(run, index, address, dtype, count, writing=False)
     if len(parts) == 1:
-        view, places, _ = parts[0]
+        view, places = parts[0].view, parts[0].places
         return [view.take(places + i if i else places, mode=ANY) for i in range(count)]
     values: list[Array] = []
     for i in range(count):
         value = np.zeros((1, 1), dtype)
-        for view, places, part in parts:  # where several allocations are hit, each part has its lanes
-            value = np.where(part, view.take(places + i, mode=ANY), value)  # type: ignore[arg-type]
+        for part in parts:  # where several allocations are hit, each part has its lanes
+            element = part.view.take(part.places + i, mode=ANY)
+            value = np.where(part.lanes, element, value)  # type: ignore[arg-type]
         values.append(value)
     return values
 
 
 def _global_places(
     run: Run, index: int, address: Array, dtype: np.dtype, count: int, writing: bool
-) -> list[tuple[Array, Array, Array | None]]:
-    """(elements of an allocation, index of each lane's element, lanes that it concerns) for each allocation
-    hit."""
+) -> list[Reached]:
+    """What is reached in each allocation that is hit."""
     size = dtype.itemsize * count
     shift = dtype.itemsize.bit_length() - 1
     address = _inside(run, address)
@@ -153,7 +179,7 @@ def _global_places(
         if 0 <= reach <= found.nbytes - size and not reach & (size - 1):
             if writing:
                 run.memory.writes(found, offset)
-            return [(found.view(dtype), offset >> shift, None)]
+            return [Reached(found.view(dtype), offset >> shift)]
     low, high = int(address.min()), int(address.max())
     if size > 1 and _reach(address) & (size - 1):
         _fault_misaligned(run, index, "global", address, size)
@@ -167,7 +193,7 @@ def _global_places(
     offset = address - found.address
     if writing:
         run.memory.writes(found, offset)
-    return [(found.view(dtype), offset >> shift, None)]
+    return [Reached(found.view(dtype), offset >> shift)]
 
 
 def _reach(offset: Array) -> int:
@@ -192,9 +218,9 @@ def _check_read_only(run: Run, index: int, address: Array, space: str, size: int
 
 def _several(
     run: Run, index: int, address: Array, dtype: np.dtype, size: int, writing: bool
-) -> list[tuple[Array, Array, Array | None]]:
+) -> list[Reached]:
     """As `_global_places`, where lanes hit more than one allocation, or none."""
-    parts: list[tuple[Array, Array, Array | None]] = []
+    parts: list[Reached] = []
     rest = np.ones(address.shape, bool)
     while rest.any():
         first = int(address[rest][0])
@@ -212,7 +238,8 @@ def _several(
         offset = np.where(here, address - allocation.address, 0)
         if writing:
             run.memory.writes(allocation, offset[here])
-        parts.append((allocation.view(dtype), offset >> (dtype.itemsize.bit_length() - 1), here))
+        shift = dtype.itemsize.bit_length() - 1
+        parts.append(Reached(allocation.view(dtype), offset >> shift, here))
         rest &= ~here
     return parts
 
@@ -285,11 +312,10 @@ def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tup
 
 def _window_target(
     run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int
-) -> list[tuple[Array, Array, Array | None]]:
+) -> list[Reached]:
     """As `_global_places`, for shared and local memory, where all lanes hit one array."""
     address = in_window(run, index, space, address, dtype.itemsize * count)
-    view, places = _window_places(run, space, address, dtype)
-    return [(view, places, None)]
+    return [Reached(*_window_places(run, space, address, dtype))]
 
 
 def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
@@ -339,26 +365,28 @@ def _elements(count: int) -> str:
 # ---- generic addresses ---------------------------------------------------------------------------
 
 
-def _spaces(run: Run, address: Array) -> list[tuple[str, Array, int]]:
-    """(space, lanes of the group with addresses in it, start of its window)."""
+def _spaces(run: Run, address: Array) -> list[Part]:
+    """The lanes of the group by the spaces of their addresses."""
     lanes = np.broadcast_to(True if run.lanes is None else run.lanes, run.shape)
     shared = address >= SHARED_WINDOW
     local = (address >= LOCAL_WINDOW) & (address < LOCAL_WINDOW + WINDOW)
     parts = [
-        ("shared", shared, SHARED_WINDOW),
-        ("local", local, LOCAL_WINDOW),
-        ("global", ~(shared | local), 0),
+        Part("shared", lanes & shared, SHARED_WINDOW),
+        Part("local", lanes & local, LOCAL_WINDOW),
+        Part("global", lanes & ~(shared | local), 0),
     ]
-    return [(name, lanes & where, start) for name, where, start in parts if (lanes & where).any()]
+    return [part for part in parts if part.lanes.any()]
 
 
 def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     values: list[Array] = []
-    for space, lanes, start in _spaces(run, address):
-        with run.only(lanes):
-            part = load(run, index, space, address - start, dtype, count)
+    for part in _spaces(run, address):
+        with run.only(part.lanes):
+            found = load(run, index, part.space, address - part.start, dtype, count)
         values = (
-            [np.where(lanes, new, old) for new, old in zip(part, values, strict=True)] if values else part
+            [np.where(part.lanes, new, old) for new, old in zip(found, values, strict=True)]
+            if values
+            else found
         )
     return values
 
@@ -373,7 +401,24 @@ def tell(run: Run, index: int, space: str, kind: str, address: Array, size: int,
     for hear in run.on_access:
         hear(access)
     if space == "shared" and run.on_early and run.copies is not None:
-        run.copies.tell_early(run, index, address, size)
+        _tell_early(run, run.copies.pending, index, address, size)
+
+
+def _tell_early(run: Run, pending: list[Pending], index: int, address: Array, size: int) -> None:
+    """Tell observers of lanes that touch shared memory to which a copy is still on its way."""
+    rows, lanes = np.nonzero(run.mask())
+    touched = np.broadcast_to(address, run.shape)[rows, lanes, None] + np.arange(size)
+    touched = touched.clip(0, run.shared.shape[1] - 1)  # bounds are checked elsewhere
+    for copy in pending:
+        coming = np.zeros(run.shared.shape, bool)
+        row, lane = np.nonzero(copy.lanes)
+        start = np.broadcast_to(copy.address, run.shape)[row, lane, None]
+        coming[row[:, None], start + np.arange(4 * len(copy.values))] = True
+        early = np.zeros(run.shape, bool)
+        early[rows, lanes] = coming[rows[:, None], touched].any(axis=1)
+        if early.any():
+            for hear in run.on_early:
+                hear(index, copy.index, early, run.chunk)
 
 
 def _first(run: Run, bad: Array) -> tuple[int, int]:
@@ -410,7 +455,7 @@ def _holds(run: Run, address: int, size: int, did: str) -> bool:
     return address + size <= allocation.address + allocation.nbytes
 
 
-def _describe(run: Run, index: int, address: int, size: int, did: str) -> dict[str, Any]:
+def _describe(run: Run, index: int, address: int, size: int, did: str) -> Told:
     """What was touched, in the learner's names: array, index, size."""
     if abs(address) < GUARD:
         return {
@@ -440,7 +485,7 @@ def _describe(run: Run, index: int, address: int, size: int, did: str) -> dict[s
     return {"what": f"{did} {what}; {has}", "advice": advice}
 
 
-def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> dict[str, Any]:
+def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> Told:
     """As `_describe`, for memory that is no argument: constants and variables of the module, or nothing."""
     nearest = run.memory.nearest(address)
     offset = address - nearest.address if nearest else 0

@@ -6,68 +6,25 @@ early therefore goes wrong here, every time, and not only now and then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpulab.simulator.ptx import Immediate
 
 from . import accesses
-from .operations import Opcode
-from .program import Step
-from .steps import unsupported
+from .copies import Copies, Pending
+from .executable import Step
+from .opcodes import Opcode
+from .operands import Decoder
+from .run import Run
 from .types import I32, U32
-
-if TYPE_CHECKING:
-    from .mbarriers import Arrival
-    from .program import _Decoder
-    from .run import Run
 
 Array = np.ndarray
 
 
-@dataclass
-class Pending:
-    """Words on their way, sent by instruction `index`: `lanes` (B, T) are those whose copy has not arrived;
-    `group` is the lane's own count."""
-
-    index: int
-    address: Array
-    values: list[Array]
-    lanes: Array
-    group: Array
-
-
-@dataclass
-class Copies:
-    """The copies of one chunk. `group` (B, T) is the number of groups that each lane has committed;
-    `arrivals` are to come at mbarriers when their copies are there."""
-
-    group: Array
-    pending: list[Pending]
-    arrivals: list[Arrival] = field(default_factory=list)
-
-    def tell_early(self, run: Run, index: int, address: Array, size: int) -> None:
-        """Tell observers of lanes that touch shared memory to which a copy is still on its way."""
-        rows, lanes = np.nonzero(run.mask())
-        touched = np.broadcast_to(address, run.shape)[rows, lanes, None] + np.arange(size)
-        touched = touched.clip(0, run.shared.shape[1] - 1)  # bounds are checked elsewhere
-        for copy in self.pending:
-            coming = np.zeros(run.shared.shape, bool)
-            row, lane = np.nonzero(copy.lanes)
-            start = np.broadcast_to(copy.address, run.shape)[row, lane, None]
-            coming[row[:, None], start + np.arange(4 * len(copy.values))] = True
-            early = np.zeros(run.shape, bool)
-            early[rows, lanes] = coming[rows[:, None], touched].any(axis=1)
-            if early.any():
-                for hear in run.on_early:
-                    hear(index, copy.index, early, run.chunk)
-
-
 def copies_of(run: Run) -> Copies:
+    """The copies of a chunk, which begin with the first one that asks for them."""
     if run.copies is None:
-        run.copies = Copies(np.zeros(run.shape, np.int64), [])
+        run.copies = Copies(np.zeros(run.shape, np.int64))
     return run.copies
 
 
@@ -90,17 +47,15 @@ def deliver(run: Run, some: list[Pending], lanes: Array) -> None:
     copies.pending = [copy for copy in copies.pending if copy.lanes.any()]
 
 
-def _copy(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     target, source, size, *rest = op.instruction.operands
     assert isinstance(size, Immediate)
     nbytes = int(size.value)
-    to, of = decoder.address(target, "shared"), decoder.address(source, "global")
+    to, of = decoder.address(target), decoder.address(source)
     taken = decoder.source(rest[0], I32) if rest else None
 
     def step(run: Run) -> None:
-        given = None
-        if taken is not None:
-            given = run.registers[taken[0]] if taken[1] is None else taken[1](run.registers[taken[0]])
+        given = taken.value(run.registers) if taken is not None else None
         lanes = run.mask()
         address = to(run.registers)
         reading = lanes if given is None else lanes & (given > 0)
@@ -124,13 +79,10 @@ def _commit(run: Run) -> None:
     copies.group = copies.group + run.mask()
 
 
-def _async(decoder: _Decoder, op: Opcode, index: int) -> Step | None:
-    if "mbarrier" in op.modifiers and "arrive" in op.modifiers:
-        from .mbarriers import arrive_with_copies  # which imports this module
-
-        return arrive_with_copies(decoder, op, index)
+def copy(decoder: Decoder, op: Opcode, index: int) -> Step:
+    """``cp.async``: a copy, the end of a group of them, or a wait."""
     if "async" not in op.modifiers or "bulk" in op.modifiers:
-        raise unsupported(decoder, op, "Compile for a capability from 8.0 to 8.9, which has no bulk copies.")
+        raise decoder.unsupported(op, "Compile for a capability from 8.0 to 8.9, which has no bulk copies.")
     if "commit_group" in op.modifiers:
         return _commit
     if "wait_all" in op.modifiers:
@@ -141,6 +93,3 @@ def _async(decoder: _Decoder, op: Opcode, index: int) -> Step | None:
         allowed = int(operand.value)
         return lambda run: _arrive(run, copies_of(run).group - allowed)
     return _copy(decoder, op, index)
-
-
-BUILDERS = {"cp": _async}

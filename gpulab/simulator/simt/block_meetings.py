@@ -7,18 +7,14 @@ A barrier for a number of threads is met by whole warps (PTX ISA, bar and barrie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import branching
 from .errors import DivergentBarrier
-from .meetings import Meeting, value_of
 from .program import Segment
-from .run import WARP
-
-if TYPE_CHECKING:
-    from .run import Run
+from .run import Run
+from .warps import WARP
 
 Array = np.ndarray
 
@@ -33,7 +29,7 @@ def come(run: Run, segment: Segment, lanes: Array | None) -> None:
 
     Raises DivergentBarrier for those for whom the barrier is not.
     """
-    meeting: Meeting = segment.meet
+    meeting = segment.meeting
     if meeting.count is None and not run.came:
         return
     for number, here in _by_number(run, segment, run.full(lanes)):
@@ -46,7 +42,8 @@ def come(run: Run, segment: Segment, lanes: Array | None) -> None:
         if meeting.count is not None:
             came = _with_plain(run, number, came)
         every = np.array([[run.shape[1]]])  # what a barrier without a number is for
-        count = np.broadcast_to(every if meeting.count is None else value_of(run, meeting.count), run.shape)
+        count = every if meeting.count is None else meeting.count.value(run.registers)
+        count = np.broadcast_to(count, run.shape)
         _check(run, segment, number, here, count, came)
         run.came[number] = np.where(here, count, came)
         for hear in run.on_arrive:
@@ -56,7 +53,7 @@ def come(run: Run, segment: Segment, lanes: Array | None) -> None:
 def _with_plain(run: Run, number: int, came: Array) -> Array:
     """Who has come, with those that wait at the same barrier for all threads of the block."""
     for where, lanes in run.at_barrier.items():
-        if (segment := run.program.segments[where]).meet.count is None:
+        if (segment := run.program.segments[where]).meeting.count is None:
             for its_number, there in _by_number(run, segment, run.full(lanes)):
                 if its_number == number:
                     came = np.where(there, run.shape[1], came)
@@ -109,7 +106,7 @@ def missing(run: Run, segment: Segment) -> str:
 
 def _by_number(run: Run, segment: Segment, lanes: Array) -> Iterator[tuple[int, Array]]:
     """The barriers that the lanes of a segment name, each with its lanes."""
-    name = value_of(run, segment.meet.mask)
+    name = segment.meeting.mask.value(run.registers)
     if name.size == 1:  # as nearly always
         yield int(name.flat[0]), lanes
         return
@@ -209,16 +206,16 @@ def _pass(run: Run, segment: Segment, lanes: Array | None) -> None:
     for hear in run.on_barrier if _is_for_all(run, segment, lanes) else ():
         hear(segment.first, lanes, run.chunk)
     run.spend(segment)
-    meeting: Meeting = segment.meet
+    meeting = segment.meeting
     if meeting.compute is not None:
-        values = [np.broadcast_to(v, run.shape) for v in meeting.given(run)]
-        meeting.hand_out(run, meeting.compute(*values, run.full(lanes)))
+        values = [np.broadcast_to(v, run.shape) for v in meeting.given(run.registers)]
+        run.hand_out(meeting.outputs, meeting.compute(*values, run.full(lanes)))
     branching.leave(run, segment, lanes)
 
 
 def _is_for_all(run: Run, segment: Segment, lanes: Array | None) -> bool:
     """Whether all threads of the block wait at this barrier: others are told of as arrivals."""
-    count = segment.meet.count
+    count = segment.meeting.count
     if count is None or lanes is None:
         return True
     absent = (run.full(run.alive) & ~lanes).any(axis=1) & run.full(lanes).any(axis=1)

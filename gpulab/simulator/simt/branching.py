@@ -2,96 +2,98 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TypeVar
 
 import numpy as np
 
 from .errors import Endless, Trap
-from .program import Segment
-
-if TYPE_CHECKING:
-    from .run import Run
+from .program import Branch, Segment, Stop, Table, Target
+from .run import Run, place
 
 Array = np.ndarray
+Key = TypeVar("Key", bound=Hashable)
 
 
 def leave(run: Run, segment: Segment, lanes: Array | None) -> None:
     """Send the lanes on to where the segment's end says."""
     end = segment.end
-    kind = end[0]
-    if kind == "next":
-        add(run, end[1], lanes)
-    elif kind == "branch":
-        _branch(run, segment, lanes)
-    elif kind == "exit":
-        _exit(run, lanes)
-    elif kind == "trap":
-        raise Trap(**run.blame(segment.stop - 1), what="reached a trap: the kernel stopped itself.")
-    elif kind == "endless":
-        raise Endless(
-            **run.blame(segment.stop - 1),
-            what="waits in a loop whose condition is never looked at again.",
-            advice="The compiler may read a plain value once: wait with an atomic or a volatile read.",
-        )
+    if isinstance(end, int):
+        add(run, end, lanes)
+    elif isinstance(end, Branch):
+        _branch(run, segment, end, lanes)
+    elif isinstance(end, Table):
+        _choose(run, segment, end, lanes)
     else:
-        chosen = run.registers[end[1]]
-        for hear in run.on_branch:
-            hear(segment.stop - 1, lanes, chosen, run.chunk)
-        for value in np.unique(
-            chosen if lanes is None else np.broadcast_to(chosen, run.shape)[run.full(lanes)]
-        ):
-            part = chosen == value
-            add(run, end[2][int(value)], part if lanes is None else part & lanes)
+        _go(run, segment, end, lanes)
 
 
-def _branch(run: Run, segment: Segment, lanes: Array | None) -> None:
+def _branch(run: Run, segment: Segment, branch: Branch, lanes: Array | None) -> None:
     """Send each lane where its predicate says."""
-    _, guard, negated, target, other = segment.end
-    taken = run.registers[guard]
-    if negated:
+    taken = run.registers[branch.guard]
+    if branch.negated:
         taken = ~taken
     for hear in run.on_branch:
         hear(segment.stop - 1, lanes, taken, run.chunk)
     if taken.size == 1:
-        _go(run, target if taken.flat[0] else other, lanes, segment)
+        _go(run, segment, branch.taken if taken.flat[0] else branch.other, lanes)
         return
     went = taken if lanes is None else taken & lanes
     if not went.any():
-        _go(run, other, lanes, segment)
+        _go(run, segment, branch.other, lanes)
         return
     stayed = ~taken if lanes is None else lanes & ~taken
     if not stayed.any():
-        _go(run, target, lanes, segment)
+        _go(run, segment, branch.taken, lanes)
         return
-    for place, part in ((target, went), (other, stayed)):
-        _go(run, place, part, segment)
+    _go(run, segment, branch.taken, went)
+    _go(run, segment, branch.other, stayed)
 
 
-def _go(run: Run, target: int | str | None, lanes: Array | None, segment: Segment) -> None:
+def _choose(run: Run, segment: Segment, table: Table, lanes: Array | None) -> None:
+    """Send each lane to the target whose number it has."""
+    chosen = run.registers[table.slot]
+    for hear in run.on_branch:
+        hear(segment.stop - 1, lanes, chosen, run.chunk)
+    for value in np.unique(chosen if lanes is None else np.broadcast_to(chosen, run.shape)[run.full(lanes)]):
+        part = chosen == value
+        add(run, table.targets[int(value)], part if lanes is None else part & lanes)
+
+
+def _go(run: Run, segment: Segment, target: Target, lanes: Array | None) -> None:
     if isinstance(target, int):
         add(run, target, lanes)
-    elif target == "trap":
-        run.lanes = lanes
-        raise Trap(**run.blame(segment.stop - 1), what="reached a trap: the kernel stopped itself.")
-    else:
+        return
+    if target is Stop.EXIT:
         _exit(run, lanes)
+        return
+    run.lanes = lanes
+    if target is Stop.TRAP:
+        raise Trap(**run.blame(segment.stop - 1), what="reached a trap: the kernel stopped itself.")
+    raise Endless(
+        **run.blame(segment.stop - 1),
+        what="waits in a loop whose condition is never looked at again.",
+        advice="The compiler may read a plain value once: wait with an atomic or a volatile read.",
+    )
 
 
 def add(run: Run, number: int, lanes: Array | None) -> None:
     """Lanes are about to run segment `number`; they join those that are there already."""
     if not run.teams:
-        run.last.add((0, number))
-        join(run.ready, (0, number), lanes)
+        there = place(0, number)
+        run.last.add(there)
+        join(run.ready, there, lanes)
         return
     full = run.full(lanes)
-    for place, team in enumerate(run.teams):
+    for turn, team in enumerate(run.teams):
         part = full & team
         if part.any():
-            run.last.add((place, number))
-            join(run.ready, (place, number), part)
+            there = place(turn, number)
+            run.last.add(there)
+            join(run.ready, there, part)
 
 
-def join(groups: dict, key: object, lanes: Array | None) -> None:
+def join(groups: dict[Key, Array | None], key: Key, lanes: Array | None) -> None:
     """Lanes come to those that are at a place already."""
     if key in groups:
         there = groups[key]

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
 from gpulab.simulator.ptx import Module, Variable
 
-from .errors import ArrayLabel
+from .errors import ArrayLabel, Index
 from .events import Observer
-from .memory import Allocation, Memory
+from .executable import Executable, Step
+from .frame import LOCKSTEP, Frame, Schedule
+from .layouts import bytes_of
+from .memory import Allocation, Memory, Variables
 from .program import Program
-from .run import WARP, ZERO, Run
+from .run import Run
 from .scheduling import execute, stuck
-from .types import size_of
-
-if TYPE_CHECKING:
-    pass
+from .types import ZERO
 
 Array = np.ndarray
-Index = tuple[int, int, int]
 
 CHUNK_LANES = 16_384  # lanes that run at once: arrays that fit the cache, long enough to hide the interpreter
 CONTENDED_LANES = 2_048  # … where compare-and-swap loops make most of them wait anyway
@@ -32,37 +31,8 @@ GRID_BARRIER_BYTES = 64
 LIMIT = 3_000_000  # instructions of one chunk of blocks before a kernel counts as endless
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Which lanes go first.
-
-    `seed` is of the order of blocks and of who is in which team; None keeps blocks in order. A team runs
-    until it has to wait, lowest program counter first, and then the next one does: `teams` says into how many
-    the warps of all blocks that run at once are tossed, None makes every warp a team. `backwards` lets the
-    last block and, in an atomic operation, the last lane come first.
-    """
-
-    seed: int | None = None
-    teams: int | None = 1
-    backwards: bool = False
-
-
-LOCKSTEP = Schedule()
-BACKWARDS = Schedule(backwards=True)
-
-
-def warp_serial(seed: int) -> Schedule:
-    """Every warp runs until it has to wait; the order of warps and of blocks is drawn from `seed`."""
-    return Schedule(seed, teams=None)
-
-
-def two_teams(seed: int) -> Schedule:
-    """One half of all warps runs until it has to wait, then the other does; `seed` draws the halves."""
-    return Schedule(seed, teams=2)
-
-
 def launch(
-    program: Program,
+    program: Executable,
     grid: Index,
     block: Index,
     arguments: bytes,
@@ -90,116 +60,79 @@ def launch(
     an array, in the words of the kernel's language; `garbage` draws what stands in shared and local memory
     before anything is written there (None: `memory.FRESH`, everywhere). Raises `KernelFault`.
     """
+    on_loan: list[Allocation] = []  # what lies in memory for the time of the launch
+    registers = _registers(program, arguments, memory, on_loan)
     frame = Frame(
-        program,
-        grid,
-        block,
-        arguments,
-        memory,
-        shared_bytes,
-        tuple(observers),
-        schedule,
-        limit,
-        arrays,
-        write,
-        undefined,
-        blocks,
-        guard,
-        garbage,
+        program=program,
+        grid=grid,
+        block=block,
+        arguments=arguments,
+        memory=memory,
+        registers=registers,
+        grid_barrier=_place_grid_barrier(memory, on_loan) if program.syncs_grid else 0,
+        dynamic_shared=shared_bytes,
+        observers=tuple(observers),
+        schedule=schedule,
+        limit=limit,
+        arrays=arrays,
+        write=write,
+        undefined=undefined,
+        guard=guard,
+        garbage=garbage,
     )
+    order = _order(grid, schedule, blocks)
     for observer in observers:
         observer.start(program, grid, block)
     try:
         with np.errstate(all="ignore"):
-            _run_chunks(frame, resident_blocks)
+            _run_chunks(frame, program.steps, order, resident_blocks)
     finally:
-        for copy in frame.copies:
-            memory.free(copy)
+        for allocation in on_loan:
+            memory.free(allocation)
     for observer in observers:
         observer.end()
 
 
-@dataclass
-class Frame:
-    """What all chunks of a launch share."""
+# ---- what lies in registers and memory when a launch begins --------------------------------------
 
-    program: Program
-    grid: Index
-    block: Index
-    arguments: bytes
-    memory: Memory
-    dynamic_shared: int
-    observers: tuple[Observer, ...]
-    schedule: Schedule
-    limit: int
-    arrays: tuple[ArrayLabel, ...]
-    write: Callable[[str], None] | None
-    undefined: int | None = None
-    order: Array | None = None  # of blocks; those that are not in it do not run
-    guard: str = "guard"  # as messages call it
-    garbage: np.random.Generator | None = None
 
-    def __post_init__(self) -> None:
-        self.copies: list[Allocation] = []  # what lies in memory for the time of the launch
-        program = self.program
-        registers: list[Array] = [ZERO[dtype.str] for dtype in program.dtypes]
-        for slot, value in program.constants:
-            registers[slot] = value
-        for slot, offset, dtype in program.parameter_slots:
-            piece = self.arguments[offset : offset + dtype.itemsize]
-            registers[slot] = np.frombuffer(piece, dtype).reshape(1, 1)
-        if program.symbols:
-            places = self._place_variables()
-            for slot, name, offset in program.symbols:
-                registers[slot] = np.full((1, 1), places[name] + offset, np.int64)
-        self.grid_barrier = self._place_grid_barrier() if program.syncs_grid else 0
-        self.registers = registers
-        self.shared_bytes = program.shared_bytes + self.dynamic_shared
-        self.threads = self.block[0] * self.block[1] * self.block[2]
-        self.lanes_per_block = (self.threads + WARP - 1) // WARP * WARP
+def _registers(
+    program: Program, arguments: bytes, memory: Memory, on_loan: list[Allocation]
+) -> tuple[Array, ...]:
+    """The contents with which every chunk begins."""
+    registers = [ZERO[dtype.str] for dtype in program.dtypes]
+    for constant in program.constants:
+        registers[constant.slot] = constant.value
+    for slot, offset, dtype in program.parameter_slots:
+        registers[slot] = np.frombuffer(arguments[offset : offset + dtype.itemsize], dtype).reshape(1, 1)
+    if program.symbols:
+        places = _place_variables(program, arguments, memory, on_loan)
+        for symbol in program.symbols:
+            registers[symbol.slot] = np.full((1, 1), places[symbol.name] + symbol.offset, np.int64)
+    return tuple(registers)
 
-        whole = self.grid[0] * self.grid[1] * self.grid[2]
-        self.blocks = whole if self.order is None else len(self.order)
-        if self.schedule.seed is not None:
-            draw = np.random.default_rng(self.schedule.seed)
-            self.order = draw.permutation(whole if self.order is None else self.order)
 
-    def _place_grid_barrier(self) -> int:
-        """Where the blocks of a cooperative launch count who has come: zeros, as the driver makes it."""
-        barrier = self.memory.allocate(GRID_BARRIER_BYTES, "the barrier of the grid", fill=None)
-        self.copies.append(barrier)
-        return barrier.address
+def _place_grid_barrier(memory: Memory, on_loan: list[Allocation]) -> int:
+    """Where the blocks of a cooperative launch count who has come: zeros, as the driver makes it."""
+    barrier = memory.allocate(GRID_BARRIER_BYTES, "the barrier of the grid", fill=None)
+    on_loan.append(barrier)
+    return barrier.address
 
-    def _place_variables(self) -> dict[str, int]:
-        """Addresses of everything that the program names: variables of its module, parameters in memory."""
-        program = self.program
-        addresses = variables_of(program.module, self.memory)
-        named = {name for _, name, _ in program.symbols}
-        for name, offset, size in program.parameters:
-            if name in named:  # a parameter whose address is taken
-                copy = self.memory.allocate(size, name)
-                copy.data[:] = np.frombuffer(self.arguments[offset : offset + size], np.uint8)
-                copy.writable = False
-                addresses[name] = copy.address
-                self.copies.append(copy)
-        return addresses
 
-    @property
-    def chunk_size(self) -> int:
-        """How many blocks run together."""
-        if self.schedule.teams is None:
-            return 1
-        per_lane = 8 * min(len(self.program.dtypes), 96) + self.program.local_bytes
-        per_block = self.lanes_per_block * per_lane + self.shared_bytes
-        lanes = CONTENDED_LANES if self.program.contended else CHUNK_LANES
-        return max(1, min(lanes // self.lanes_per_block, CHUNK_BYTES // max(per_block, 1)))
-
-    def chunk(self, first: int, size: int) -> Array:
-        """Linear indices of up to `size` blocks, beginning with the one that is `first` in order."""
-        places = np.arange(first, min(first + size, self.blocks))
-        if self.schedule.backwards:  # those that run together stay in order: lanes come backwards themselves
-            places = self.blocks - 1 - places[::-1]
-        return places if self.order is None else self.order[places]
+def _place_variables(
+    program: Program, arguments: bytes, memory: Memory, on_loan: list[Allocation]
+) -> dict[str, int]:
+    """Addresses of everything that the program names: variables of its module, parameters in memory."""
+    addresses = variables_of(program.module, memory)
+    named = {symbol.name for symbol in program.symbols}
+    for name, offset, size in program.parameters:
+        if name in named:  # a parameter whose address is taken
+            copy = memory.allocate(size, name)
+            copy.data[:] = np.frombuffer(arguments[offset : offset + size], np.uint8)
+            copy.writable = False
+            addresses[name] = copy.address
+            on_loan.append(copy)
+    return addresses
 
 
 def variables_of(module: Module, memory: Memory) -> dict[str, int]:
@@ -212,14 +145,13 @@ def variables_of(module: Module, memory: Memory) -> dict[str, int]:
             for offset, symbol in variable.pointers:
                 value = allocations[symbol.name].address + symbol.offset
                 allocations[variable.name].data[offset : offset + 8].view(np.int64)[0] = value
-        # The module is kept beside its addresses, so that its id is not given to another one.
-        places = memory.modules[id(module)] = (module, {name: a.address for name, a in allocations.items()})
-    return dict(places[1])
+        addresses = {name: allocation.address for name, allocation in allocations.items()}
+        places = memory.modules[id(module)] = Variables(module, addresses)
+    return dict(places.addresses)
 
 
 def _new_variable(memory: Memory, variable: Variable) -> Allocation:
-    nbytes = size_of(variable.type) * variable.count
-    allocation = memory.allocate(nbytes, variable.name, fill=None)
+    allocation = memory.allocate(bytes_of(variable), variable.name, fill=None)
     if variable.initial is not None:
         initial = np.frombuffer(variable.initial, np.uint8)
         allocation.data[: len(initial)] = initial
@@ -227,34 +159,82 @@ def _new_variable(memory: Memory, variable: Variable) -> Allocation:
     return allocation
 
 
-def _run_chunks(frame: Frame, resident_blocks: int | None) -> None:
+# ---- chunks --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Order:
+    """In which the blocks that run have their turns: `blocks` are their linear indices (None: all, as they
+    are numbered), `count` says how many there are."""
+
+    count: int
+    blocks: Array | None
+    backwards: bool
+
+    def take(self, first: int, size: int) -> Array:
+        """Linear indices of up to `size` blocks, beginning with the one whose turn is number `first`."""
+        turns = np.arange(first, min(first + size, self.count))
+        if self.backwards:  # those that run together stay in order: lanes come backwards themselves
+            turns = self.count - 1 - turns[::-1]
+        return turns if self.blocks is None else self.blocks[turns]
+
+
+def _order(grid: Index, schedule: Schedule, blocks: Array | None) -> Order:
+    whole = grid[0] * grid[1] * grid[2]
+    count = whole if blocks is None else len(blocks)
+    if schedule.seed is not None:
+        blocks = np.random.default_rng(schedule.seed).permutation(whole if blocks is None else blocks)
+    return Order(count, blocks, schedule.backwards)
+
+
+def _chunk_size(frame: Frame) -> int:
+    """How many blocks run together."""
+    if frame.schedule.teams is None:
+        return 1
+    program = frame.program
+    per_lane = 8 * min(len(program.dtypes), 96) + program.local_bytes
+    per_block = frame.lanes_per_block * per_lane + frame.shared_bytes
+    lanes = CONTENDED_LANES if program.contended else CHUNK_LANES
+    return max(1, min(lanes // frame.lanes_per_block, CHUNK_BYTES // max(per_block, 1)))
+
+
+class Parked(NamedTuple):
+    """A chunk that waits for another one, and what goes on with it."""
+
+    run: Run
+    going: Iterator[int]
+
+
+def _run_chunks(
+    frame: Frame, steps: Sequence[Sequence[Step]], order: Order, resident_blocks: int | None
+) -> None:
     """Run all chunks; one that waits for another is put aside while the next ones start.
 
     A launch is stuck when all chunks that may run have, one after the other, come back to a state in which
     they were before, and no memory has changed since: they would go in circles forever. Those that watch the
     clock are never as before; they are stuck when they have looked in vain for `TURNS` turns each.
     """
-    size, started = frame.chunk_size, 0
-    parked: list[tuple[Run, Iterator[int]]] = []
+    size, started = _chunk_size(frame), 0
+    parked: list[Parked] = []
     seen: set[tuple[int, int]] = set()  # states of parked chunks since memory changed
     again = 0  # how many chunks in a row have come back to one of them
     waited = 0  # how many in a row have looked in vain
     while True:
         room = size
         if resident_blocks is not None:
-            room = min(size, resident_blocks - sum(run.chunk.blocks.size for run, _ in parked))
-        if room > 0 and started < frame.blocks:
-            run = Run(frame, frame.chunk(started, room))
+            room = min(size, resident_blocks - sum(each.run.chunk.blocks.size for each in parked))
+        if room > 0 and started < order.count:
+            run = Run(frame, order.take(started, room))
             started += run.chunk.blocks.size
-            steps = execute(run)
+            going = execute(run, steps)
         elif parked:
-            run, steps = parked.pop(0)
+            run, going = parked.pop(0)
         else:
             return
         before = run.changes
-        state = next(steps, None)
+        state = next(going, None)
         if state is not None:
-            parked.append((run, steps))
+            parked.append(Parked(run, going))
         if state is None or run.changes != before:
             seen.clear()
             again = waited = 0
@@ -264,4 +244,4 @@ def _run_chunks(frame: Frame, resident_blocks: int | None) -> None:
         seen.add(known)
         waited = waited + 1 if run.in_vain else 0
         if again > len(parked) or waited > TURNS * len(parked):
-            raise stuck(run, started < frame.blocks)
+            raise stuck(run, started < order.count)

@@ -15,6 +15,9 @@ import numpy as np
 
 from gpulab.simulator.ptx import Instruction
 
+from .errors import Index
+from .program import Program
+
 
 @dataclass(slots=True)
 class Chunk:
@@ -66,7 +69,7 @@ class State(Protocol):
 class Observer:
     """Base of all observers: override what you need. An observer that is not there costs nothing."""
 
-    def start(self, program: object, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+    def start(self, program: Program, grid: Index, block: Index) -> None:
         """A launch begins."""
 
     def begin(self, state: State) -> None:

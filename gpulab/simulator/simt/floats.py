@@ -4,7 +4,6 @@ approximate."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,8 @@ from .fused import fma, is_worth_compiling
 from .types import SIGNED
 
 Array = np.ndarray
-Function = Callable[..., Any]
+Function = Callable[..., Array]
+Terms = Callable[..., tuple[Array, Array]]  # the two terms whose sum an operation rounds
 
 CANONICAL_NAN = {2: 0x7FFF, 4: 0x7FFF_FFFF, 8: 0x7FF8_0000_0000_0000}
 
@@ -114,7 +114,7 @@ def rounded(function: Function, error: Function, mode: str) -> Function:
     return run
 
 
-def rounded_sum(function: Function, error: Function, terms: Function, mode: str) -> Function:
+def rounded_sum(function: Function, error: Function, terms: Terms, mode: str) -> Function:
     """As `rounded`, for sums: toward minus infinity terms that cancel give −0. `terms(*operands)` are the
     two."""
     inner = rounded(function, error, mode)
@@ -210,14 +210,15 @@ def in_float64(function: Function) -> Function:
     return run
 
 
-def _reciprocal_root(x: Array) -> Array:
+def reciprocal_root(x: Array) -> Array:
+    """1 / √x."""
     return 1.0 / np.sqrt(x)
 
 
 APPROXIMATE: dict[str, Function] = {
     "rcp": in_float64(np.reciprocal),
     "sqrt": in_float64(np.sqrt),
-    "rsqrt": in_float64(_reciprocal_root),
+    "rsqrt": in_float64(reciprocal_root),
     "sin": in_float64(np.sin),
     "cos": in_float64(np.cos),
     "lg2": in_float64(np.log2),

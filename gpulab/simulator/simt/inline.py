@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from gpulab.simulator.ptx import (
     Address,
@@ -58,11 +59,16 @@ def flatten(module: Module, entry: str) -> Body:
     return body
 
 
-def _emit(
-    module: Module, function: Function, prefix: str, body: Body, path: tuple[str, ...]
-) -> tuple[int, list[int]]:
-    """Append `function`; returns its first block and the blocks that end in a return (kernels return
-    nothing)."""
+class Emitted(NamedTuple):
+    """Where a function is in the body: its first block, and the blocks that end in a return (of an inlined
+    copy; a kernel has none)."""
+
+    first: int
+    returns: list[int]
+
+
+def _emit(module: Module, function: Function, prefix: str, body: Body, path: tuple[str, ...]) -> Emitted:
+    """Append `function` to the body."""
     body.registers.update({prefix + name: type_ for name, type_ in function.registers.items()})
     local = {v.name for v in function.variables if v.space in ("local", "shared")}
     body.variables += [
@@ -97,7 +103,7 @@ def _emit(
         )
         if prefix and fell_off and not (block.instructions and block.instructions[-1].parts[0] == "trap"):
             returns.append(end)
-    return starts[0], returns
+    return Emitted(starts[0], returns)
 
 
 @dataclass(slots=True)

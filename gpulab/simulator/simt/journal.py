@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .memory import Allocation, Memory
@@ -10,6 +12,15 @@ Array = np.ndarray
 Contents = dict[Allocation, dict[int, Array]]  # of pages, by their number in the allocation
 
 PAGE = 4096  # bytes that are kept together
+
+
+class Difference(NamedTuple):
+    """A page, `offset` bytes into its allocation, that held the bytes `earlier` and holds those of `now`."""
+
+    allocation: Allocation
+    offset: int
+    earlier: Array
+    now: Array
 
 
 class Journal:
@@ -51,16 +62,16 @@ class Journal:
         there = filter(self._is_known, self._before)
         return {a: {n: _page(a, n).copy() for n in self._before[a]} for a in there}
 
-    def differences(self, contents: Contents) -> list[tuple[Allocation, int, Array, Array]]:
-        """(allocation, offset, bytes in `contents`, bytes now) of each page that holds something else now
-        than in what `contents` gave some time ago."""
+    def differences(self, contents: Contents) -> list[Difference]:
+        """Each page that holds something else now than in what `contents` gave some time ago."""
         found = []
         for allocation in filter(self._is_known, self._before):
             earlier = self._before[allocation] | contents.get(allocation, {})
             for number, page in earlier.items():
                 if not np.array_equal(page, _page(allocation, number)):
-                    found.append((allocation, number * PAGE, page, _page(allocation, number)))
-        return sorted(found, key=lambda difference: (difference[0].address, difference[1]))
+                    now = _page(allocation, number)
+                    found.append(Difference(allocation, number * PAGE, page, now))
+        return sorted(found, key=lambda difference: (difference.allocation.address, difference.offset))
 
     def restore(self, contents: Contents | None = None) -> None:
         """Let memory be as it was in the beginning, or when `contents` were taken.

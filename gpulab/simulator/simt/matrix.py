@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -143,13 +144,29 @@ def _narrowed(x: Array, reduced: bool) -> Array:
 # ---- who holds what -------------------------------------------------------------------------------------
 
 
-@cache
-def mma_tables(m: int, n: int, k: int, bits: int) -> tuple[Array, Array, Array, Array]:
-    """Index tables of ``mma.sync`` (PTX ISA, figures of the matrix fragments).
+class Places(NamedTuple):
+    """Which element of a matrix each thread holds: its row and its column, both (threads, elements)."""
 
-    a_table (m, k) and b_table (n, k): position of the element among a warp's operands laid out as
-    [lane][element]; c_table (m, n) likewise; d_table (32, elements): position in the m × n result.
+    rows: Array
+    columns: Array
+
+
+class Tables(NamedTuple):
+    """Index tables of a fragment's operands.
+
+    `a` (m, k) and `b` (n, k): position of the element among a warp's operands laid out as [lane][element];
+    `c` (m, n) likewise; `d` (32, elements): position in the m × n result.
     """
+
+    a: Array
+    b: Array
+    c: Array
+    d: Array
+
+
+@cache
+def mma_tables(m: int, n: int, k: int, bits: int) -> Tables:
+    """Index tables of ``mma.sync`` (PTX ISA, figures of the matrix fragments)."""
     per_register = max(32 // bits, 1)
     group, member = np.arange(32) // 4, np.arange(32) % 4
     if bits == 64 and m == 8:
@@ -165,7 +182,7 @@ def mma_tables(m: int, n: int, k: int, bits: int) -> tuple[Array, Array, Array, 
     c_places = [(group + row, member * 2 + i) for row in range(0, m, 8) for i in range(2)]
     c_table = _inverse(c_places, (m, n))
     d_table = np.stack([row * n + column for row, column in c_places], axis=1)
-    return a_table, b_table, c_table, d_table
+    return Tables(a_table, b_table, c_table, d_table)
 
 
 def _inverse(places: list[tuple[Array, Array]], shape: tuple[int, int]) -> Array:
@@ -177,12 +194,12 @@ def _inverse(places: list[tuple[Array, Array]], shape: tuple[int, int]) -> Array
 
 
 @cache
-def wmma_tables(role: str, m: int, n: int, k: int, elements: int) -> tuple[Array, Array]:
-    """(rows, columns) of shape (32, elements): which matrix element each lane holds in a ``wmma`` fragment.
+def wmma_tables(role: str, m: int, n: int, k: int, elements: int) -> Places:
+    """Which matrix element each lane holds in a ``wmma`` fragment.
 
     PTX leaves this layout open, so ours is as good as any: the lanes walk through the matrix in order. Where
     a fragment has room for every element twice, the upper half of the warp repeats the lower.
     """
     height, width = {"a": (m, k), "b": (k, n)}.get(role, (m, n))
     flat = np.arange(32 * elements) % (height * width)
-    return (flat // width).reshape(32, elements), (flat % width).reshape(32, elements)
+    return Places((flat // width).reshape(32, elements), (flat % width).reshape(32, elements))

@@ -4,25 +4,22 @@ back."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpulab.simulator.ptx import Operand, Vector
+from gpulab.simulator.ptx import Immediate, Operand, Vector
 
 from . import accesses
 from .errors import Misaligned
 from .events import Access
+from .executable import Step
 from .matrix import ELEMENTS, matrix_product, mma_tables, wmma_tables
-from .meetings import Getter
-from .operations import Opcode, matrix_shape
-from .program import Step
-from .steps import space_of, unsupported
+from .opcodes import MatrixShape, Opcode, matrix_shape
+from .operands import Decoder
+from .program import Source
+from .run import Run
+from .steps import space_of
 from .types import DTYPES, I32, I64, U32
-
-if TYPE_CHECKING:
-    from .program import _Decoder
-    from .run import Run
 
 Array = np.ndarray
 LANE = np.arange(32)
@@ -34,19 +31,19 @@ INTEGER_LIMITS = -(2**31), 2**31 - 1
 # ---- fragments ------------------------------------------------------------------------------------
 
 
-def _registers(decoder: _Decoder, operand: Operand, dtype: np.dtype) -> list[Getter]:
+def _registers(decoder: Decoder, operand: Operand, dtype: np.dtype) -> list[Source]:
     items = operand.items if isinstance(operand, Vector) else (operand,)
     return [decoder.source(item, dtype) for item in items]
 
 
-def _slots(decoder: _Decoder, operand: Operand) -> list[int | None]:
+def _slots(decoder: Decoder, operand: Operand) -> list[int | None]:
     items = operand.items if isinstance(operand, Vector) else (operand,)
     return [decoder.destination(item) for item in items]
 
 
-def _gather(run: Run, registers: list[Getter]) -> Array:
+def _gather(run: Run, registers: list[Source]) -> Array:
     """(b, W, 32, registers), contiguous, so that a view splits packed registers into elements."""
-    values = [run.registers[s] if v is None else v(run.registers[s]) for s, v in registers]
+    values = [source.value(run.registers) for source in registers]
     rows = max(v.shape[0] for v in values)
     wide = [np.broadcast_to(v, (rows, run.shape[1])) for v in values]
     return np.stack(wide, axis=-1).reshape(rows, -1, 32, len(values))
@@ -81,17 +78,17 @@ def _packed(result: Array, type_: str) -> Array:
 # ---- mma ------------------------------------------------------------------------------------------
 
 
-def _mma(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
     shape = matrix_shape(op.instruction)
     if shape is None or len(op.types) != 4 or "sp" in op.modifiers:
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     d_type, a_type, b_type, c_type = op.types
     known = a_type in ELEMENTS and b_type in ELEMENTS and d_type in ("f16", "f32", "f64", "s32")
     if not known or (a_type == "f16" and shape == (8, 8, 4)):
-        raise unsupported(decoder, op, "This shape or type of matrix operation is not simulated.")
+        raise decoder.unsupported(op, "This shape or type of matrix operation is not simulated.")
     m, n, k = shape
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
-    a_table, b_table, c_table, d_table = mma_tables(m, n, k, element.bits)
+    tables = mma_tables(m, n, k, element.bits)
     d, *operands = op.instruction.operands
     a, b = (
         _registers(decoder, o, _register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
@@ -102,14 +99,14 @@ def _mma(decoder: _Decoder, op: Opcode, index: int) -> Step:
     saturated = "satfinite" in op.modifiers
 
     def step(run: Run) -> None:
-        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., a_table]
-        y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., b_table]
-        z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., c_table]
+        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., tables.a]
+        y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., tables.b]
+        z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., tables.c]
         if saturated:
             wide = np.clip(np.matmul(x, y.swapaxes(-1, -2)) + z, *INTEGER_LIMITS).astype(I32)
         else:
             wide = matrix_product(x, y, z, element, result, target, 256 // element.bits)
-        fragments = wide.reshape(*wide.shape[:-2], m * n)[..., d_table]
+        fragments = wide.reshape(*wide.shape[:-2], m * n)[..., tables.d]
         _hand_out(run, slots, _packed(fragments, d_type))
 
     return step
@@ -119,9 +116,9 @@ def _bytes(type_: str) -> int:
     return int(type_[1:]) // 8
 
 
-def _lead(run: Run, registers: list[Getter]) -> tuple[int, int]:
+def _lead(run: Run, registers: list[Source]) -> tuple[int, int]:
     """(blocks, warps) of the gathered registers."""
-    rows = max(run.registers[s].shape[0] for s, _ in registers)
+    rows = max(run.registers[source.slot].shape[0] for source in registers)
     return rows, run.shape[1] // 32
 
 
@@ -154,12 +151,12 @@ def _tell_rows(run: Run, index: int, kind: str, address: Array, count: int) -> N
             hear(access)
 
 
-def _load_matrix(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _load_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
     if "m8n8" not in op.modifiers or op.type != "b16":
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     destination, source = op.instruction.operands
     slots = _slots(decoder, destination)
-    address = decoder.address(source, "shared")
+    address = decoder.address(source)
     count, transposed = _matrix_count(op), "trans" in op.modifiers
 
     def step(run: Run) -> None:
@@ -180,19 +177,19 @@ def _load_matrix(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _store_matrix(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _store_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
     if "m8n8" not in op.modifiers or op.type != "b16":
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     target, value = op.instruction.operands
     registers = _registers(decoder, value, U32)
-    address = decoder.address(target, "shared")
+    address = decoder.address(target)
     count, transposed = _matrix_count(op), "trans" in op.modifiers
 
     def step(run: Run) -> None:
         given = address(run.registers)
         _tell_rows(run, index, "store", given, count)
-        for matrix, (slot, view) in enumerate(registers):
-            word = run.registers[slot] if view is None else view(run.registers[slot])
+        for matrix, source in enumerate(registers):
+            word = source.value(run.registers)
             places = _row_places(run, given, matrix, transposed)
             if transposed:
                 parts = [(word >> np.uint32(16 * i)).astype(np.uint16) for i in range(2)]
@@ -207,11 +204,11 @@ def _store_matrix(decoder: _Decoder, op: Opcode, index: int) -> Step:
 # ---- wmma -----------------------------------------------------------------------------------------
 
 
-def _wmma(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _wmma(decoder: Decoder, op: Opcode, index: int) -> Step:
     action = op.instruction.parts[1]
     shape = matrix_shape(op.instruction)
     if shape is None:
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     if action == "mma":
         return _wmma_multiply(decoder, op, shape)
     return _wmma_move(decoder, op, index, shape, action)
@@ -221,7 +218,7 @@ def _element_bits(type_: str) -> int:
     return ELEMENTS[type_].bits if type_ in ELEMENTS else _bytes(type_) * 8
 
 
-def _wmma_move(decoder: _Decoder, op: Opcode, index: int, shape: tuple[int, int, int], action: str) -> Step:
+def _wmma_move(decoder: Decoder, op: Opcode, index: int, shape: MatrixShape, action: str) -> Step:
     """``wmma.load`` and ``wmma.store``: a matrix in memory with a stride between its rows or columns."""
     role = op.instruction.parts[2]
     operands = list(op.instruction.operands)
@@ -236,9 +233,9 @@ def _wmma_move(decoder: _Decoder, op: Opcode, index: int, shape: tuple[int, int,
         stride = decoder.source(operands[2], I32)
     else:
         height, width = {"a": (shape[0], shape[2]), "b": (shape[2], shape[1])}.get(role, shape[:2])
-        stride = decoder.source(_literal(width if by_row else height), I32)
+        stride = decoder.source(Immediate(width if by_row else height), I32)
     space = space_of(op)
-    address = decoder.address(place, space)
+    address = decoder.address(place)
     dtype = np.dtype(f"u{bits // 8}")
     aligned = op.type in ALIGNED
     word = np.dtype(f"u{max(bits, 32) // 8}")
@@ -246,8 +243,8 @@ def _wmma_move(decoder: _Decoder, op: Opcode, index: int, shape: tuple[int, int,
     registers = [] if loading else _registers(decoder, fragment, word)
 
     def places(run: Run) -> list[Array]:
-        step = run.registers[stride[0]] if stride[1] is None else stride[1](run.registers[stride[0]])
-        base, lead = (run.by_warp(x.astype(I64)) for x in (address(run.registers), step))
+        given = address(run.registers), stride.value(run.registers)
+        base, lead = (run.by_warp(x.astype(I64)) for x in given)
         if aligned:
             _check_alignment(run, index, base, lead * dtype.itemsize)
         outer, inner = (rows, columns) if by_row else (columns, rows)
@@ -288,18 +285,12 @@ def _check_alignment(run: Run, index: int, start: Array, between: Array) -> None
             )
 
 
-def _literal(value: int) -> Operand:
-    from gpulab.simulator.ptx import Immediate
-
-    return Immediate(value)
-
-
-def _wmma_multiply(decoder: _Decoder, op: Opcode, shape: tuple[int, int, int]) -> Step:
+def _wmma_multiply(decoder: Decoder, op: Opcode, shape: MatrixShape) -> Step:
     m, n, k = shape
     types = op.types if len(op.types) == 4 else (op.types[0], "f16", "f16", op.types[-1])
     d_type, a_type, b_type, c_type = types
     if a_type not in ELEMENTS or b_type not in ELEMENTS:
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
     d, *operands = op.instruction.operands
     a, b = (
@@ -338,7 +329,7 @@ def _in_pieces(x: Array, y: Array, z: Array, bits: int, result: np.dtype, target
     return total.astype(result)
 
 
-def _places_of(role: str, shape: tuple[int, int, int], elements: int) -> Array:
+def _places_of(role: str, shape: MatrixShape, elements: int) -> Array:
     """(height, width) → position among the warp's elements laid out as [lane][element]."""
     rows, columns = wmma_tables(role, *shape, elements)
     height, width = {"a": (shape[0], shape[2]), "b": (shape[2], shape[1])}.get(role, shape[:2])

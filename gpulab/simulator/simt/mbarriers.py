@@ -10,26 +10,22 @@ A ``cp.async.mbarrier.arrive`` arrives when somebody looks whether the phase is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Register
 
 from . import accesses, atomics
-from .async_copies import Pending, copies_of, deliver
+from .async_copies import copies_of, deliver
+from .copies import Arrival
 from .errors import WrongBarrier
-from .meetings import value_of
+from .executable import Step
 from .memory import SHARED_WINDOW
-from .operations import Opcode
-from .program import Step
-from .steps import space_of, unsupported
+from .opcodes import Opcode
+from .operands import Decoder
+from .run import Run
+from .steps import Builder, space_of
 from .types import I64, U32
-
-if TYPE_CHECKING:
-    from .program import _Decoder
-    from .run import Run
 
 Array = np.ndarray
 
@@ -40,17 +36,6 @@ LARGEST = COUNT  # of arrivals, as PTX limits it
 NONE = (0, -1)  # words that are no mbarrier: destroyed, and shared memory that nobody has written
 
 OUTSIDE_CLUSTER = "The simulator knows no clusters of blocks: compile for a capability from 8.0 to 8.9."
-
-
-@dataclass
-class Arrival:
-    """What ``cp.async.mbarrier.arrive`` asks for: that `lanes` arrive at `address` (B, T) when the `copies`
-    that they had sent before are there."""
-
-    index: int
-    address: Array
-    lanes: Array
-    copies: list[Pending]
 
 
 def expected(word: Array) -> Array:
@@ -106,12 +91,12 @@ def first_word(count: Array) -> Array:
 # ---- instructions --------------------------------------------------------------------------------
 
 
-def _place(decoder: _Decoder, op: Opcode, operand: int) -> Callable[[Run], Array]:
+def _place(decoder: Decoder, op: Opcode, operand: int) -> Callable[[Run], Array]:
     """Where the mbarrier of each lane is, as an offset into shared memory."""
     if "shared::cluster" in op.instruction.parts and not _is_own(op):
-        raise unsupported(decoder, op, OUTSIDE_CLUSTER)
+        raise decoder.unsupported(op, OUTSIDE_CLUSTER)
     space = space_of(op)
-    address = decoder.address(op.instruction.operands[operand], space)
+    address = decoder.address(op.instruction.operands[operand])
     start = SHARED_WINDOW if space == "generic" else 0
     return lambda run: address(run.registers) - start
 
@@ -135,11 +120,11 @@ def _read(run: Run, index: int, address: Array) -> Array:
     return word
 
 
-def _init(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _init(decoder: Decoder, op: Opcode, index: int) -> Step:
     place, count = _place(decoder, op, 0), decoder.source(op.instruction.operands[1], U32)
 
     def step(run: Run) -> None:
-        given = value_of(run, count).astype(np.int64)
+        given = count.value(run.registers).astype(np.int64)
         wrong = (given < 1) | (given > LARGEST)
         if (wrong & run.mask()).any():
             raise WrongBarrier(
@@ -152,7 +137,7 @@ def _init(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _destroy(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _destroy(decoder: Decoder, op: Opcode, index: int) -> Step:
     place = _place(decoder, op, 0)
 
     def step(run: Run) -> None:
@@ -163,7 +148,7 @@ def _destroy(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _arrival(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _arrival(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``arrive``, ``arrive_drop``, ``expect_tx``, ``complete_tx`` and what is combined of them."""
     what, announces = op.instruction.parts[1], "expect_tx" in op.instruction.parts
     operands = op.instruction.operands
@@ -175,7 +160,7 @@ def _arrival(decoder: _Decoder, op: Opcode, index: int) -> Step:
     one, none = np.ones((1, 1), np.int64), np.zeros((1, 1), np.int64)
 
     def step(run: Run) -> None:
-        many = value_of(run, number).astype(np.int64)
+        many = number.value(run.registers).astype(np.int64)
         if what == "complete_tx":
             count, announce = none, -many
         elif announces:
@@ -207,7 +192,7 @@ def _apply(run: Run, index: int, address: Array, count: Array, drop: Array, anno
     return old
 
 
-def _wait(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _wait(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``test_wait`` and ``try_wait``, which looks no longer than the other here."""
     destination, _, phase, *_ = op.instruction.operands
     place, slot = _place(decoder, op, 1), decoder.destination(destination)
@@ -220,7 +205,7 @@ def _wait(decoder: _Decoder, op: Opcode, index: int) -> Step:
         word = _read(run, index, address)
         if run.on_access:
             accesses.tell(run, index, "shared", "load", address, 8, [word])
-        given = value_of(run, asked).astype(np.int64)
+        given = asked.value(run.registers).astype(np.int64)
         wanted = given & 1 if by_parity else parity(given)
         over = parity(word) != wanted
         run.looked(in_vain=bool((~over & run.mask()).any()))
@@ -234,13 +219,13 @@ def _wait(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _pending_count(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _pending_count(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination, state = op.instruction.operands
     slot, source = decoder.destination(destination), decoder.source(state, I64)
 
     def step(run: Run) -> None:
         if slot is not None:
-            run.put(slot, pending(value_of(run, source)).astype(np.int32))
+            run.put(slot, pending(source.value(run.registers)).astype(np.int32))
 
     return step
 
@@ -248,7 +233,7 @@ def _pending_count(decoder: _Decoder, op: Opcode, index: int) -> Step:
 # ---- copies that arrive --------------------------------------------------------------------------
 
 
-def arrive_with_copies(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def arrive_with_copies(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``cp.async.mbarrier.arrive``: when the thread's copies are there it arrives, once more than it would
     have (so that the count stays as it was) unless it says ``noinc``."""
     place, more = _place(decoder, op, 0), "noinc" not in op.instruction.parts
@@ -290,7 +275,7 @@ def _key(row: Array, address: Array) -> Array:
 
 # ---- the table -----------------------------------------------------------------------------------
 
-KINDS: dict[str, Callable[[_Decoder, Opcode, int], Step]] = {
+KINDS: dict[str, Builder] = {
     "init": _init,
     "inval": _destroy,
     "arrive": _arrival,
@@ -303,10 +288,10 @@ KINDS: dict[str, Callable[[_Decoder, Opcode, int], Step]] = {
 }
 
 
-def _mbarrier(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _mbarrier(decoder: Decoder, op: Opcode, index: int) -> Step | None:
     build = KINDS.get(op.instruction.parts[1])
     if build is None:
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     return build(decoder, op, index)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .journal import Journal
+from gpulab.simulator.ptx import Module
 
 FIRST_ADDRESS = 0x7_0000_0000  # far above any sum of sizes that a kernel might mistake for a pointer
 GUARD = 1 << 20  # bytes between allocations: an index that is off by less than this hits no other array
@@ -42,6 +41,21 @@ class Allocation:
         return found
 
 
+class Listener(Protocol):
+    """Whoever wants to hear of every write before it happens, such as a `Journal`."""
+
+    def keep(self, allocation: Allocation, offset: np.ndarray | None = None) -> None:
+        """Somebody is about to write to an allocation, at these bytes (None: anywhere)."""
+
+
+class Variables(NamedTuple):
+    """The variables of a loaded module: addresses by name. The module is kept beside them, so that its id is
+    not given to another one."""
+
+    module: Module
+    addresses: dict[str, int]
+
+
 class Memory:
     """The global memory of a device. Addresses are bytes; nothing is ever given out twice."""
 
@@ -49,9 +63,8 @@ class Memory:
         self._starts: list[int] = []
         self._allocations: list[Allocation] = []
         self._next = FIRST_ADDRESS
-        # What the simulator keeps of loaded modules: id of the module → (module, addresses of its variables).
-        self.modules: dict[int, tuple[object, dict[str, int]]] = {}
-        self.journal: Journal | None = None  # whoever wants to hear of every write before it happens
+        self.modules: dict[int, Variables] = {}  # by the id of the module
+        self.journal: Listener | None = None
 
     def allocate(self, nbytes: int, name: str = "", fill: int | None = FRESH) -> Allocation:
         """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""

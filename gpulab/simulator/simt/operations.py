@@ -6,11 +6,8 @@ and modifiers of the opcode; the executor views the operands as `reads`, and wri
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -18,60 +15,11 @@ from gpulab.simulator.ptx import Immediate, Instruction
 
 from . import floats, integers
 from .conversions import conversion
+from .opcodes import TYPES, Function, Opcode, Operation, matrix_shape, opcode
 from .packed import packed_operation
 from .types import BOOL, DTYPES, I32, U32, UNSIGNED
 
 Array = np.ndarray
-Function = Callable[..., Any]  # arrays → an array, or a tuple of them
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One arithmetic operation bound to its types: `run(*sources)` → one array, or a tuple of them.
-
-    `flops` is what one lane's execution counts as. `carry_in`, `carry_out`: uses the carry flag as last
-    source / last result.
-    """
-
-    run: Function
-    reads: tuple[np.dtype, ...]
-    writes: tuple[np.dtype, ...]
-    flops: int = 0
-    carry_in: bool = False
-    carry_out: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Opcode:
-    """A dotted opcode taken apart: ``mad.lo.cc.u32`` → name mad, modifiers {lo, cc}, types (u32,)."""
-
-    name: str
-    modifiers: frozenset[str]
-    types: tuple[str, ...]
-    instruction: Instruction
-
-    @property
-    def type(self) -> str:
-        return self.types[-1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return DTYPES[self.types[-1]]
-
-    @property
-    def is_float(self) -> bool:
-        return self.dtype.kind == "f"
-
-
-SMALL_TYPES = {"f16x2", "bf16", "bf16x2", "tf32", "e4m3", "e5m2", "e4m3x2", "e5m2x2"}
-TYPES = frozenset(DTYPES) | SMALL_TYPES | {"b128"}
-
-
-def opcode(instruction: Instruction) -> Opcode:
-    """Take an instruction's opcode apart."""
-    name, *rest = instruction.parts
-    types = tuple(part for part in rest if part in TYPES)
-    return Opcode(name, frozenset(part for part in rest if part not in TYPES), types, instruction)
 
 
 def operation(instruction: Instruction) -> Operation | None:
@@ -93,18 +41,12 @@ def makes_float(instruction: Instruction) -> bool:
     return op.types[0 if op.name in ("cvt", "set") else -1] in ("f16", "f32", "f64")
 
 
-def matrix_shape(instruction: Instruction) -> tuple[int, int, int] | None:
-    """(m, n, k) of a matrix operation such as ``mma.sync.aligned.m16n8k16…``."""
-    found = re.search(r"\.m(\d+)n(\d+)k(\d+)(?:\.|$)", instruction.opcode)
-    return None if found is None else (int(found[1]), int(found[2]), int(found[3]))
-
-
 def flops(instruction: Instruction) -> float:
     """Floating-point operations of one lane's execution; of a warp's matrix operation, a 32nd."""
     if instruction.opcode.startswith(("mma.", "wmma.mma.")):
         shape = matrix_shape(instruction)
         integer = bool({"s8", "u8", "s4", "u4", "b1"} & set(instruction.parts))
-        return 0 if shape is None or integer else 2 * shape[0] * shape[1] * shape[2] / 32
+        return 0 if shape is None or integer else 2 * shape.m * shape.n * shape.k / 32
     if instruction.parts[0] in ("atom", "red"):
         return _atomic_flops(instruction)
     meaning = operation(instruction)
@@ -288,7 +230,7 @@ def _special_function(op: Opcode) -> Operation | None:
         return None
     run = floats.APPROXIMATE[op.name]
     if op.name == "rsqrt" and op.dtype.itemsize == 8:
-        run = _coarse_root if "ftz" in op.modifiers else floats._reciprocal_root
+        run = _coarse_root if "ftz" in op.modifiers else floats.reciprocal_root
     return _same(op, run, 1, flops=1)
 
 

@@ -5,20 +5,17 @@ A packed operation is the scalar one done on both halves: registers are seen as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .floats import canonical, round_to_odd, two_sum
+from .conversions import conversion
+from .floats import canonical, round_to_odd, round_toward, two_sum
+from .opcodes import Function, Opcode, Operation
 from .types import DTYPES, I32
 
-if TYPE_CHECKING:
-    from .operations import Opcode, Operation
-
 Array = np.ndarray
-Function = Callable[..., Any]
 
 HALF_BITS = np.dtype("i2")
 BF16_NAN = 0x7FFF
@@ -159,8 +156,6 @@ def _f16(scalar: Function) -> Function:
 
 def packed_operation(op: Opcode, rows: dict[str, Function]) -> Operation | None:
     """Operations of type bf16, f16x2 and bf16x2, and conversions to and from all small formats."""
-    from .operations import Operation
-
     if op.name == "cvt":
         return _conversion(op)
     if op.name not in rows or len(op.types) != 1:
@@ -178,8 +173,6 @@ def packed_operation(op: Opcode, rows: dict[str, Function]) -> Operation | None:
 
 def _packed_comparison(op: Opcode, rows: dict[str, Function], element: str) -> Operation | None:
     """``setp.f16x2``: two predicates from two halves."""
-    from .operations import Operation
-
     scalar = rows[op.name](_retyped(op, "f16" if element == "f16" else "f32"))
     if op.name != "setp" or scalar is None:
         return None
@@ -200,8 +193,6 @@ def _packed_comparison(op: Opcode, rows: dict[str, Function], element: str) -> O
 
 def _single(op: Opcode, element: str) -> Opcode:
     """The same comparison with one predicate as its result."""
-    from dataclasses import replace
-
     instruction = op.instruction
     first = instruction.operands[0]
     single = replace(instruction, operands=(getattr(first, "first", first), *instruction.operands[1:]))
@@ -209,18 +200,13 @@ def _single(op: Opcode, element: str) -> Opcode:
 
 
 def _retyped(op: Opcode, type_: str) -> Opcode:
-    from dataclasses import replace
-
     return replace(op, types=(type_,))
 
 
-# ---- conversions
-# ----------------------------------------------------------------------------------------------
+# ---- conversions ----------------------------------------------------------------------------------
 
 
 def _conversion(op: Opcode) -> Operation | None:
-    from .operations import Operation
-
     target, source = op.types
     f4, f2, u1 = np.dtype("f4"), np.dtype("f2"), np.dtype("u1")
     mode = next((m for m in ("rz", "rna", "rn", "rp", "rm") if m in op.modifiers), "rn")
@@ -232,8 +218,6 @@ def _conversion(op: Opcode) -> Operation | None:
     if target == "bf16" and source == "f32":
         return Operation(lambda x: to_bf16(clip(x), mode), (f4,), (HALF_BITS,))
     if target == source == "bf16":  # to a whole number, which bfloat16 holds exactly
-        from .conversions import conversion
-
         whole = conversion("f32", "f32", op.modifiers)
         return Operation(lambda x: to_bf16(whole(from_bf16(x))), (HALF_BITS,), (HALF_BITS,))
     if target == "bf16" and source in DTYPES:
@@ -241,8 +225,6 @@ def _conversion(op: Opcode) -> Operation | None:
     if source == "bf16" and target in ("f32", "f64"):
         return Operation(lambda x: from_bf16(x).astype(DTYPES[target]), (HALF_BITS,), (DTYPES[target],))
     if source == "bf16" and target in DTYPES:
-        from .conversions import conversion
-
         inner = conversion(target, "f32", op.modifiers)
         return Operation(lambda x: inner(from_bf16(x)), (HALF_BITS,), (DTYPES[target],))
     if target == "tf32":
@@ -253,8 +235,6 @@ def _conversion(op: Opcode) -> Operation | None:
             if target == "bf16x2":
                 return to_bf16(clip(x), mode)
             if mode == "rz":
-                from .floats import round_toward
-
                 y = x.astype(f2)
                 return canonical(round_toward(y, x.astype("f8") - y.astype("f8"), "rz")).view(HALF_BITS)
             return canonical(clip(x).astype(f2)).view(HALF_BITS)

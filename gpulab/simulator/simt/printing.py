@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from typing import NamedTuple
 
 SPECIFIER = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d+)?"
@@ -11,21 +12,28 @@ SPECIFIER = re.compile(
 )
 
 
-def arguments_of(text: str) -> list[tuple[str, int]]:
-    """(struct code, size) of each argument that the format takes from the packed buffer."""
+class Argument(NamedTuple):
+    """What the packed buffer holds of an argument: its code in `struct`, its bytes."""
+
+    code: str
+    nbytes: int
+
+
+def arguments_of(text: str) -> list[Argument]:
+    """The arguments that the format takes from the packed buffer."""
     result = []
     for match in SPECIFIER.finditer(text):
         kind, length = match["kind"], match["length"] or ""
         if kind == "%":
             continue
         if kind in "eEfFgG":
-            result.append(("d", 8))
+            result.append(Argument("d", 8))
         elif kind in "sp":
-            result.append(("Q", 8))
+            result.append(Argument("Q", 8))
         elif "l" in length or length == "z":
-            result.append(("q" if kind in "di" else "Q", 8))
+            result.append(Argument("q" if kind in "di" else "Q", 8))
         else:
-            result.append(("i" if kind in "di" else "I", 4))
+            result.append(Argument("i" if kind in "di" else "I", 4))
     return result
 
 

@@ -6,37 +6,51 @@ garbage in a register, unless a waiting group still needs it: those registers ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
-from .errors import Endless
-from .events import Chunk, Observer
-from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
-from .program import Segment
+from gpulab.simulator.ptx import Location
 
-if TYPE_CHECKING:
-    from .async_copies import Copies
-    from .engine import Frame
+from .copies import Copies
+from .errors import Endless, Index
+from .events import Chunk, Observer
+from .frame import Frame
+from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from .program import Segment
+from .types import ZERO
+from .warps import WARP
 
 Array = np.ndarray
-Index = tuple[int, int, int]
-Key = tuple[int, int]  # of a group: its team's place in the schedule, its segment
 
-WARP = 32
 AXES = ("x", "y", "z")
 PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
 
 
-class _Zeros(dict):
-    def __missing__(self, key: str) -> Array:
-        value = self[key] = np.zeros((1, 1), np.dtype(key))
-        return value
+class Place(NamedTuple):
+    """Where a group of lanes is: its team's turn in the schedule, and the segment that it is about to run.
+
+    Places sort in the order in which their groups run.
+    """
+
+    team: int
+    segment: int
 
 
-ZERO = _Zeros()
+place = cache(Place)  # groups come to the same places again and again
+
+
+class Blame(TypedDict):
+    """The fields of a fault that say who did it, and where."""
+
+    kernel: str
+    location: Location | None
+    block: Index
+    thread: Index
+    others: int
 
 
 def _fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
@@ -67,9 +81,9 @@ class Run:
         lane = np.arange(frame.lanes_per_block)
         full = frame.lanes_per_block == frame.threads
         self.alive: Array | None = None if full else (lane < frame.threads)[None, :]
-        self.lanes: Any = self.alive  # None, or a mask broadcastable to (B, T)
+        self.lanes = self.alive  # None, or a mask broadcastable to (B, T)
         self.protected = 0
-        self.nearby: dict = {}
+        self.nearby: dict[int, Allocation] = {}  # what each instruction touched last
         self.copies: Copies | None = None
         self.changes = 0  # of memory, as far as others may see them
         # Since memory changed: looks at it in vain (without a step to somewhere new), states of groups that
@@ -77,16 +91,16 @@ class Run:
         self.idle = 0
         self.in_vain = False  # whether a group has looked at what only others can change, and it had not
         self.visited: set[int] = set()
-        self.ran: set[Key] = set()
+        self.ran: set[Place] = set()
         self.following = False  # whether the group that got its turn goes on, until it looks in vain itself
-        self.last: set[Key] = set()  # where the lanes of the last group went
+        self.last: set[Place] = set()  # where the lanes of the last group went
         self.exited = False  # whether lanes have, for whom others may have waited
         self.spent = 0
         self.clock = 0
         self.teams = self._teams()
-        self.ready: dict[Key, Array | None] = {}
-        self.at_barrier: dict[int, Array] = {}
-        self.at_warp: dict[int, Array] = {}
+        self.ready: dict[Place, Array | None] = {}
+        self.at_barrier: dict[int, Array | None] = {}
+        self.at_warp: dict[int, Array | None] = {}
         # By the number of a barrier: the threads that each lane counts on there (0: it has not come), and how
         # often the barrier was complete, by block.
         self.came: dict[int, Array] = {}
@@ -114,7 +128,7 @@ class Run:
     def _hear(self, observers: Sequence[Observer]) -> None:
         """Only methods that an observer overrides are called."""
 
-        def listeners(name: str) -> list:
+        def listeners(name: str) -> list[Callable[..., None]]:
             return [
                 getattr(o, name) for o in observers if getattr(type(o), name) is not getattr(Observer, name)
             ]
@@ -201,9 +215,22 @@ class Run:
         """Write a register for the lanes of the group; None is the sink."""
         if slot is None:
             return
-        if self.protected >> slot & 1:
-            value = np.where(self.lanes, value, self.registers[slot])
-        self.registers[slot] = value
+        self.registers[slot] = self.merged(slot, value) if self.protected >> slot & 1 else value
+
+    def merged(self, slot: int, value: Array) -> Array:
+        """What a protected register holds when the group's lanes write `value`."""
+        assert self.lanes is not None, "Registers are only protected for lanes outside the group."
+        return np.where(self.lanes, value, self.registers[slot])
+
+    def hand_out(self, slots: Sequence[int | None], results: Sequence[Array]) -> None:
+        """Write one result to each register, in the register's own type: bit for bit if it is as wide."""
+        for slot, result in zip(slots, results, strict=True):
+            if slot is not None:
+                dtype = self.program.dtypes[slot]
+                if result.dtype != dtype:
+                    same = result.dtype.itemsize == dtype.itemsize and dtype.kind != "b"
+                    result = result.view(dtype) if same else result.astype(dtype)
+                self.put(slot, result)
 
     def mask(self) -> Array:
         """The group's lanes, shape (B, T)."""
@@ -265,9 +292,10 @@ class Run:
         if name in self.program.local_variables:
             start = self.program.local_variables[name] + offset
             return self.local[row, lane][start : start + nbytes].tobytes()
-        for parameter, at, _ in self.program.parameters:
-            if parameter == name:
-                return self.frame.arguments[at + offset : at + offset + nbytes]
+        for parameter in self.program.parameters:
+            if parameter.name == name:
+                start = parameter.offset + offset
+                return self.frame.arguments[start : start + nbytes]
         return b""
 
     def thread(self, lane: int) -> Index:
@@ -279,17 +307,17 @@ class Run:
         linear = int(self.chunk.blocks[row])
         return linear % x, linear // x % y, linear // (x * y)
 
-    def blame(self, index: int, bad: Array | None = None) -> dict:
+    def blame(self, index: int, bad: Array | None = None) -> Blame:
         """The fields of a fault: kernel, place, and the first lane of the group that is in `bad`."""
         lanes = self.mask() if bad is None else self.mask() & np.broadcast_to(bad, self.shape)
         row, lane = np.unravel_index(int(lanes.argmax()), self.shape)
-        return {
-            "kernel": self.program.display_name,
-            "location": self.program.instructions[index].location,
-            "block": self.block(int(row)),
-            "thread": self.thread(int(lane)),
-            "others": int(lanes.sum()) - 1,
-        }
+        return Blame(
+            kernel=self.program.display_name,
+            location=self.program.instructions[index].location,
+            block=self.block(int(row)),
+            thread=self.thread(int(lane)),
+            others=int(lanes.sum()) - 1,
+        )
 
     def changed(self) -> None:
         """Memory has changed: what others wait for may have come."""
@@ -315,8 +343,8 @@ class Run:
         """Registers that lanes outside the running group still need."""
         segments = self.program.segments
         needed = 0
-        for _, number in self.ready:
-            needed |= segments[number].live
+        for place in self.ready:
+            needed |= segments[place.segment].live
         for number in self.at_barrier:
             needed |= segments[number].live
         for number in self.at_warp:

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpulab.simulator.ptx import Address, Instruction, Operand, Register, Special, Symbol, Vector, writes
 
 from . import accesses, atomics, printing, warps
-from .errors import Trap, UnsupportedInstruction
+from .errors import Trap
+from .executable import Step
 from .floats import canonical
-from .meetings import Getter, targets_of
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
-from .operations import Function, Opcode, operation
-from .program import CARRY, CLOCKS, Step, is_volatile
+from .opcodes import Function, Opcode, is_volatile
+from .operands import CARRY, CLOCKS, Decoder, targets_of
+from .operations import operation
+from .program import Source
+from .run import Run
 from .types import BOOL, DTYPES, I64, SIGNED, UNSIGNED, size_of
-
-if TYPE_CHECKING:
-    from .program import _Decoder
-    from .run import Run
 
 Array = np.ndarray
 Adapter = Callable[[Array], Array] | None
+Builder = Callable[[Decoder, Opcode, int], Step | None]  # … and the instruction's index in the program
 SPACES = {"global", "shared", "local", "const", "param"}
 WINDOW_OF = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
-def unsupported(decoder: _Decoder, op: Opcode, hint: str = "") -> UnsupportedInstruction:
-    instruction = op.instruction
-    return UnsupportedInstruction(
-        instruction.opcode, decoder.display_name, instruction.location, instruction.line, hint
-    )
-
-
-def guarded(decoder: _Decoder, instruction: Instruction, index: int, step: Step) -> Step:
+def guarded(decoder: Decoder, instruction: Instruction, index: int, step: Step) -> Step:
     assert instruction.guard is not None
     guard = decoder.slot(instruction.guard.name)
     negated = instruction.guard_negated
@@ -63,16 +55,16 @@ def guarded(decoder: _Decoder, instruction: Instruction, index: int, step: Step)
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 
-def arithmetic(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def arithmetic(decoder: Decoder, op: Opcode, index: int) -> Step:
     meaning = operation(op.instruction)
     if meaning is None:
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     destination, *operands = op.instruction.operands
     sources = [decoder.source(o, t) for o, t in zip(operands, meaning.reads, strict=True)]
     targets = targets_of(destination)
     slots: list[int | None] = [decoder.destination(t) for t in targets]
     if meaning.carry_in:
-        sources.append((decoder.slot(CARRY), None))
+        sources.append(Source(decoder.slot(CARRY)))
     if meaning.carry_out:
         slots.append(decoder.slot(CARRY))
     adapters = [_adapter(decoder, s, t) for s, t in zip(slots, (*meaning.writes, BOOL), strict=False)]
@@ -81,7 +73,7 @@ def arithmetic(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return _one_result(meaning.run, sources, slots[0], adapters[0])
 
 
-def _adapter(decoder: _Decoder, slot: int | None, dtype: np.dtype) -> Adapter:
+def _adapter(decoder: Decoder, slot: int | None, dtype: np.dtype) -> Adapter:
     """From an operation's result type to the register's type."""
     if slot is None or decoder.dtypes[slot] == dtype:
         return None
@@ -93,31 +85,30 @@ def _adapter(decoder: _Decoder, slot: int | None, dtype: np.dtype) -> Adapter:
     return lambda x: x.astype(have)
 
 
-def _one_result(run_operation: Function, sources: list[Getter], slot: int | None, adapt: Adapter) -> Step:
+def _one_result(run_operation: Function, sources: list[Source], slot: int | None, adapt: Adapter) -> Step:
     """Specialised by the number of sources: this is where a run spends its time."""
     if slot is None:
         return lambda run: None
-    views = [view for _, view in sources]
     bit = 1 << slot
-    if any(views) or adapt is not None or len(sources) > 3:
-        pairs = tuple(sources)
+    if any(source.view for source in sources) or adapt is not None or len(sources) > 3:
+        pairs = [(source.slot, source.view) for source in sources]
 
         def step(run: Run) -> None:
             registers = run.registers
             value = run_operation(*[registers[s] if v is None else v(registers[s]) for s, v in pairs])
             if adapt is not None:
                 value = adapt(value)
-            registers[slot] = np.where(run.lanes, value, registers[slot]) if run.protected & bit else value
+            registers[slot] = run.merged(slot, value) if run.protected & bit else value
 
         return step
-    slots = [s for s, _ in sources]
+    slots = [source.slot for source in sources]
     if len(slots) == 1:
         (a,) = slots
 
         def step(run: Run) -> None:
             registers = run.registers
             value = run_operation(registers[a])
-            registers[slot] = np.where(run.lanes, value, registers[slot]) if run.protected & bit else value
+            registers[slot] = run.merged(slot, value) if run.protected & bit else value
 
     elif len(slots) == 2:
         a, b = slots
@@ -125,7 +116,7 @@ def _one_result(run_operation: Function, sources: list[Getter], slot: int | None
         def step(run: Run) -> None:
             registers = run.registers
             value = run_operation(registers[a], registers[b])
-            registers[slot] = np.where(run.lanes, value, registers[slot]) if run.protected & bit else value
+            registers[slot] = run.merged(slot, value) if run.protected & bit else value
 
     else:
         a, b, c = slots
@@ -133,17 +124,19 @@ def _one_result(run_operation: Function, sources: list[Getter], slot: int | None
         def step(run: Run) -> None:
             registers = run.registers
             value = run_operation(registers[a], registers[b], registers[c])
-            registers[slot] = np.where(run.lanes, value, registers[slot]) if run.protected & bit else value
+            registers[slot] = run.merged(slot, value) if run.protected & bit else value
 
     return step
 
 
 def _many_results(
-    run_operation: Function, sources: list[Getter], slots: list[int | None], adapters: list[Adapter]
+    run_operation: Function, sources: list[Source], slots: list[int | None], adapters: list[Adapter]
 ) -> Step:
+    pairs = [(source.slot, source.view) for source in sources]
+
     def step(run: Run) -> None:
         registers = run.registers
-        values = run_operation(*[registers[s] if v is None else v(registers[s]) for s, v in sources])
+        values = run_operation(*[registers[s] if v is None else v(registers[s]) for s, v in pairs])
         for slot, value, adapt in zip(slots, values, adapters, strict=True):
             run.put(slot, value if adapt is None else adapt(value))
 
@@ -153,7 +146,7 @@ def _many_results(
 # ---- moves ---------------------------------------------------------------------------------------
 
 
-def _move(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _move(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination, source = op.instruction.operands
     if isinstance(source, Vector):
         return _pack(decoder, destination, source, op)
@@ -169,7 +162,7 @@ def _move(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return _one_result(lambda x: x, [decoder.source(source, have)], slot, None)
 
 
-def _pack(decoder: _Decoder, destination: Operand, source: Vector, op: Opcode) -> Step:
+def _pack(decoder: Decoder, destination: Operand, source: Vector, op: Opcode) -> Step:
     """``mov.b64 %rd, {%r1, %r2}``: the first item is the lowest."""
     slot = decoder.destination(destination)
     whole = size_of(op.type)
@@ -187,7 +180,7 @@ def _pack(decoder: _Decoder, destination: Operand, source: Vector, op: Opcode) -
     return _one_result(join, sources, slot, adapt)
 
 
-def _unpack(decoder: _Decoder, destination: Vector, source: Operand, op: Opcode) -> Step:
+def _unpack(decoder: Decoder, destination: Vector, source: Operand, op: Opcode) -> Step:
     whole = size_of(op.type)
     part = whole // len(destination.items)
     slots = [decoder.destination(item) for item in destination.items]
@@ -200,7 +193,7 @@ def _unpack(decoder: _Decoder, destination: Vector, source: Operand, op: Opcode)
     return _many_results(split, [decoder.source(source, wide)], slots, adapters)
 
 
-def _convert_address(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _convert_address(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``cvta``: generic address ↔ offset in a window; global and const addresses are generic already."""
     destination, source = op.instruction.operands
     slot = decoder.destination(destination)
@@ -211,7 +204,7 @@ def _convert_address(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return _one_result(lambda x: x + shift, [decoder.source(source, I64)], slot, _adapter(decoder, slot, I64))
 
 
-def _is_space(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _is_space(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination, source = op.instruction.operands
     space = next(m.partition("::")[0] for m in op.modifiers if m.partition("::")[0] in SPACES)
     start = WINDOW_OF.get(space)
@@ -236,11 +229,11 @@ def space_of(op: Opcode) -> str:
     return "generic"
 
 
-def _load(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _load(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination, source = op.instruction.operands[:2]
     space = space_of(op)
     if not op.types or op.type == "b128":
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     size = size_of(op.type)
     items = destination.items if isinstance(destination, Vector) else (destination,)
     slots = [decoder.destination(item) for item in items]
@@ -258,7 +251,7 @@ def _load(decoder: _Decoder, op: Opcode, index: int) -> Step:
                     run.put(slot, value if adapt is None else adapt(value))
 
             return load_parameter
-    address = decoder.address(source, "global" if space == "param" else space)
+    address = decoder.address(source)
     count = len(items)
     waits = is_volatile(op.instruction)
 
@@ -276,7 +269,7 @@ def _extended_from(type_: str) -> np.dtype:
     return UNSIGNED[size_of(type_)] if type_ in ("b8", "b16", "b32", "b64") else DTYPES[type_]
 
 
-def _parameter_slots(decoder: _Decoder, source: Operand, dtype: np.dtype, count: int) -> list[int] | None:
+def _parameter_slots(decoder: Decoder, source: Operand, dtype: np.dtype, count: int) -> list[int] | None:
     """Slots that the launch fills from the argument buffer; None for an address computed at run time."""
     assert isinstance(source, Address)
     if not isinstance(source.base, Symbol) or source.base.name not in decoder.kernel_parameters:
@@ -285,10 +278,10 @@ def _parameter_slots(decoder: _Decoder, source: Operand, dtype: np.dtype, count:
     return [decoder.parameter(start + i * dtype.itemsize, dtype) for i in range(count)]
 
 
-def _store(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _store(decoder: Decoder, op: Opcode, index: int) -> Step:
     target, value = op.instruction.operands[:2]
     if not op.types or op.type == "b128":
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     size = size_of(op.type)
     items = value.items if isinstance(value, Vector) else (value,)
     dtype = next(
@@ -300,18 +293,18 @@ def _store(decoder: _Decoder, op: Opcode, index: int) -> Step:
         DTYPES[op.type] if op.type in DTYPES and DTYPES[op.type].kind == "f" else SIGNED[size],
     )
     sources = [decoder.source(item, dtype, canonical=True) for item in items]
-    address = decoder.address(target, space_of(op))
+    address = decoder.address(target)
     space = space_of(op)
 
     def store(run: Run) -> None:
         registers = run.registers
-        values = [registers[s] if v is None else v(registers[s]) for s, v in sources]
+        values = [source.value(registers) for source in sources]
         accesses.store(run, index, space, address(registers), values)
 
     return store
 
 
-def _atomic(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _atomic(decoder: Decoder, op: Opcode, index: int) -> Step:
     operands = list(op.instruction.operands)
     destination = operands.pop(0) if op.name == "atom" else None
     target, *values = operands
@@ -319,17 +312,17 @@ def _atomic(decoder: _Decoder, op: Opcode, index: int) -> Step:
     dtype = DTYPES.get(op.type) if op.types else None
     function = atomics.function(name, dtype) if name is not None and dtype is not None else None
     if function is None or dtype is None or isinstance(destination, Vector):
-        raise unsupported(decoder, op)
+        raise decoder.unsupported(op)
     slot = decoder.destination(destination) if destination is not None else None
     keep = slot is not None and isinstance(destination, Register) and destination.name in decoder.read
     adapt = _adapter(decoder, slot, dtype)
     sources = [decoder.source(v, dtype, canonical=True) for v in values]
     space = space_of(op)
-    address = decoder.address(target, space)
+    address = decoder.address(target)
 
     def step(run: Run) -> None:
         registers = run.registers
-        given = tuple(registers[s] if v is None else v(registers[s]) for s, v in sources)
+        given = tuple(source.value(registers) for source in sources)
         old = accesses.atomic(run, index, space, address(registers), function, dtype, given, keep)
         if old is not None and slot is not None:
             run.put(slot, old if adapt is None else adapt(old))
@@ -340,11 +333,11 @@ def _atomic(decoder: _Decoder, op: Opcode, index: int) -> Step:
 # ---- the rest ------------------------------------------------------------------------------------
 
 
-def _nothing(decoder: _Decoder, op: Opcode, index: int) -> None:
+def _nothing(decoder: Decoder, op: Opcode, index: int) -> None:
     """Hints and the like: no effect on results."""
 
 
-def _fence(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _fence(decoder: Decoder, op: Opcode, index: int) -> Step:
     def step(run: Run) -> None:
         run.idle += 1  # a loop around a fence waits for another thread
         for hear in run.on_fence:
@@ -353,7 +346,7 @@ def _fence(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _active_mask(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _active_mask(decoder: Decoder, op: Opcode, index: int) -> Step:
     slot = decoder.destination(op.instruction.operands[0])
 
     def step(run: Run) -> None:
@@ -363,7 +356,7 @@ def _active_mask(decoder: _Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _call(decoder: _Decoder, op: Opcode, index: int) -> Step:
+def _call(decoder: Decoder, op: Opcode, index: int) -> Step:
     instruction = op.instruction
     if instruction.parts[1].startswith("__assert"):
 
@@ -374,7 +367,7 @@ def _call(decoder: _Decoder, op: Opcode, index: int) -> Step:
     text, values = (decoder.source(o, I64) for o in instruction.operands)
 
     def print_(run: Run) -> None:
-        _print(run, run.registers[text[0]], run.registers[values[0]])
+        _print(run, text.value(run.registers), values.value(run.registers))
 
     return print_
 
@@ -384,14 +377,14 @@ def _print(run: Run, texts: Array, buffers: Array) -> None:
     texts, buffers = np.broadcast_to(texts, run.shape), np.broadcast_to(buffers, run.shape)
     for row, lane in np.argwhere(np.broadcast_to(run.mask(), run.shape)):
         form = run.c_string(int(texts[row, lane]))
-        needed = sum(size + 7 for _, size in printing.arguments_of(form))
+        needed = sum(argument.nbytes + 7 for argument in printing.arguments_of(form))
         raw = printing.unpack_arguments(form, run.peek(row, lane, int(buffers[row, lane]), needed))
         kinds = [m["kind"] for m in printing.SPECIFIER.finditer(form) if m["kind"] != "%"]
         shown = [run.c_string(int(v)) if k == "s" else v for k, v in zip(kinds, raw, strict=True)]
         run.write(printing.render(form, shown))
 
 
-BUILDERS: dict[str, Callable[[_Decoder, Opcode, int], Step | None]] = {
+BUILDERS: dict[str, Builder] = {
     "mov": _move,
     "cvta": _convert_address,
     "isspacep": _is_space,

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import async_copies, matrix_steps, mbarriers, steps
-from .meetings import make_meeting
-from .operations import Opcode
-from .program import MEETING, Segment, Step
+from .executable import Step
+from .opcodes import Opcode
+from .operands import Decoder
+from .steps import Builder
 
-if TYPE_CHECKING:
-    from .program import _Decoder
 
-BUILDERS = steps.BUILDERS | matrix_steps.BUILDERS | async_copies.BUILDERS | mbarriers.BUILDERS
+def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
+    """``cp.async``; its arrival at an mbarrier is one of the mbarrier's."""
+    arrives = "mbarrier" in op.modifiers and "arrive" in op.modifiers
+    build = mbarriers.arrive_with_copies if arrives else async_copies.copy
+    return build(decoder, op, index)
+
+
+BUILDERS: dict[str, Builder] = {
+    **steps.BUILDERS,
+    **matrix_steps.BUILDERS,
+    **mbarriers.BUILDERS,
+    "cp": _copy,
+}
 
 # What needs a newer machine model, and what to do instead: by the beginning of the opcode.
 NO_CLUSTERS = "The simulator knows no clusters of blocks: compile for a capability from 8.0 to 8.9."
@@ -38,16 +47,15 @@ def advice_for(parts: tuple[str, ...]) -> str:
     return next((ADVICE[key] for n in (1, 2, 3) if (key := ".".join(parts[:n])) in ADVICE), "")
 
 
-def make_step(decoder: _Decoder, op: Opcode, index: int, segment: Segment) -> Step | None:
-    """The step of one instruction. None for those that need none (jumps, hints, and meetings, kept on the
-    segment)."""
+def check(decoder: Decoder, op: Opcode) -> None:
+    """Raise UnsupportedInstruction, with advice, for what needs a newer machine model."""
     if advice := advice_for(op.instruction.parts):
-        raise steps.unsupported(decoder, op, advice)
-    if op.name in MEETING:
-        segment.meet = make_meeting(decoder, op, index)
-        return None
-    build = BUILDERS.get(op.name, steps.arithmetic)
-    step = build(decoder, op, index)
+        raise decoder.unsupported(op, advice)
+
+
+def make_step(decoder: Decoder, op: Opcode, index: int) -> Step | None:
+    """The step of one instruction; None for hints, which need none."""
+    step = BUILDERS.get(op.name, steps.arithmetic)(decoder, op, index)
     if step is None or op.instruction.guard is None:
         return step
     return steps.guarded(decoder, op.instruction, index, step)

@@ -34,6 +34,15 @@ I64 = SIGNED[8]
 U32 = UNSIGNED[4]
 
 
+class _Zeros(dict):
+    def __missing__(self, key: str) -> np.ndarray:
+        value = self[key] = np.zeros((1, 1), np.dtype(key))
+        return value
+
+
+ZERO: dict[str, np.ndarray] = _Zeros()  # by the name of the dtype, as it calls itself, shape (1, 1)
+
+
 def size_of(ptx_type: str) -> int:
     """Bytes of a PTX type (``f16x2`` is 4, ``pred`` is 1)."""
     if ptx_type == "pred":

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from . import branching, warps
-from .meetings import Meeting, value_of
-from .run import WARP
-
-if TYPE_CHECKING:
-    from .run import Run
+from .program import Meeting
+from .run import Run
+from .warps import WARP
 
 Array = np.ndarray
 
@@ -20,7 +16,7 @@ EVERY = 0xFFFFFFFF  # the mask of all lanes of a warp
 
 def release(run: Run, key: str) -> None:
     """Let those lanes go on whose partners have all come to an operation of the same kind."""
-    numbers = [n for n in run.at_warp if run.program.segments[n].meet.key == key]
+    numbers = [n for n in run.at_warp if run.program.segments[n].meeting.key == key]
     if not numbers:
         return
     if run.alone():
@@ -51,7 +47,7 @@ def release(run: Run, key: str) -> None:
 
 
 def _members(run: Run, number: int) -> Array:
-    return value_of(run, run.program.segments[number].meet.mask)
+    return run.program.segments[number].meeting.mask.value(run.registers)
 
 
 def _pass(run: Run, parts: dict[int, Array | None], lanes: Array | None) -> None:
@@ -61,7 +57,7 @@ def _pass(run: Run, parts: dict[int, Array | None], lanes: Array | None) -> None
     for number in parts:
         others |= segments[number].live if len(parts) > 1 else 0
     run.protected = others
-    meeting: Meeting = segments[next(iter(parts))].meet
+    meeting = segments[next(iter(parts))].meeting
     if meeting.compute is not None:
         _exchange(run, parts, lanes, meeting)
     for number, part in parts.items():
@@ -89,7 +85,7 @@ def _some(run: Run, number: int, part: Array | None) -> Array | None:
 def _exchange(run: Run, parts: dict[int, Array | None], lanes: Array | None, meeting: Meeting) -> None:
     if len(parts) == 1:
         number = next(iter(parts))
-        given = [run.by_warp(v) for v in meeting.given(run)]
+        given = [run.by_warp(v) for v in meeting.given(run.registers)]
         masks = run.by_warp(_members(run, number))
     else:
         given, masks = _gathered(run, parts)
@@ -120,7 +116,7 @@ def _exchange(run: Run, parts: dict[int, Array | None], lanes: Array | None, mee
     flat = [np.ascontiguousarray(np.broadcast_to(f, (f.shape[0], run.shape[1]))) for f in flat]
     for number, part in parts.items():
         run.lanes = part
-        run.program.segments[number].meet.hand_out(run, flat)
+        run.hand_out(run.program.segments[number].meeting.outputs, flat)
         for why, stray in strays.lanes.items() if strays is not None else ():
             if (here := stray.reshape(run.shape) & run.full(part)).any():
                 for hear in run.on_stray:
@@ -133,8 +129,8 @@ def _gathered(run: Run, parts: dict[int, Array | None]) -> tuple[list[Array], Ar
     masks = np.zeros(run.shape, np.uint32)
     for number, part in parts.items():
         here = run.full(part)
-        meeting: Meeting = run.program.segments[number].meet
-        given = meeting.given(run)
+        meeting = run.program.segments[number].meeting
+        given = meeting.given(run.registers)
         merged = [np.where(here, v, m) for v, m in zip(given, merged, strict=True)] if merged else given
         masks = np.where(here, _members(run, number), masks)
     return [run.by_warp(m) for m in merged], run.by_warp(masks)

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from .floats import canonical, round_toward
-from .matrix import ELEMENTS
+from .matrix import ELEMENTS, Places
 
 Array = np.ndarray
 
@@ -66,25 +66,25 @@ def columns_of_a(type_: str) -> int:
 
 
 @cache
-def result_places(n: int) -> tuple[Array, Array]:
-    """(row, column) of each element of D, both of shape (128 threads, n / 2 elements).
+def result_places(n: int) -> Places:
+    """Where each element of D is, both arrays of shape (128 threads, n / 2 elements).
 
     Elements are counted in the order of the registers; a register of float16 holds two.
     """
     thread, i = np.arange(THREADS)[:, None], np.arange(n // 2)
-    return _row(thread) + i // 2 % 2 * 8, thread % 4 * 2 + i % 2 + i // 4 * 8
+    return Places(_row(thread) + i // 2 % 2 * 8, thread % 4 * 2 + i % 2 + i // 4 * 8)
 
 
 @cache
-def operand_places(bits: int) -> tuple[Array, Array]:
-    """(row, column) of each element of an A in registers, both of shape (128 threads, elements).
+def operand_places(bits: int) -> Places:
+    """Where each element of an A in registers is, both arrays of shape (128 threads, elements).
 
     There are four registers, each with 32 / `bits` elements, the lowest bits first.
     """
     packed = 32 // bits
     thread, i = np.arange(THREADS)[:, None], np.arange(4 * packed)
     register, part = np.divmod(i, packed)
-    return (
+    return Places(
         _row(thread) + register % 2 * 8,
         thread % 4 * packed + part + register // 2 * 4 * packed,
     )

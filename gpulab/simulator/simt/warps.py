@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 Array = np.ndarray
-LANE = np.arange(32, dtype=np.int32)
+
+WARP = 32  # lanes
+LANE = np.arange(WARP, dtype=np.int32)
 LANE_BIT = np.uint32(1) << LANE.astype(np.uint32)
 
 

@@ -1,0 +1,247 @@
+"""A parsed kernel decoded into a program: calls inlined, operands numbered, blocks cut into segments where
+lanes may have to wait, instructions turned into steps. It happens once per kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from gpulab.simulator.ptx import Instruction, Module, Special, reads, writes
+
+from . import table
+from .executable import Executable, Step
+from .inline import Body
+from .meetings import make_meeting
+from .opcodes import JUMPS, MEETING, looks, opcode
+from .operands import CLOCKS, Decoder
+from .operations import flops
+from .program import (
+    Branch,
+    End,
+    Kind,
+    Meeting,
+    ParameterSlot,
+    Segment,
+    SpecialSlot,
+    Stop,
+    SymbolSlot,
+    Table,
+    Target,
+    successors,
+)
+from .types import I32
+
+
+class Piece(NamedTuple):
+    """Instructions first … stop-1 of the body, which will be a segment. Its last one is `final`."""
+
+    first: int
+    stop: int
+    kind: Kind
+    final: Instruction | None
+
+
+def load(
+    module: Module,
+    entry: str | None = None,
+    display_name: str = "",
+    stops: Collection[int] | None = None,
+) -> Executable:
+    """Make kernel `entry` of `module` ready (the only kernel by default).
+
+    With `stops` a segment begins at the instructions on these lines of the PTX text, and no register is ever
+    left with garbage, so that an observer can look there at a thread's registers. Raises
+    `UnsupportedInstruction` for an instruction that the simulator does not know, KeyError for an unknown
+    entry.
+    """
+    name = entry or module.entries[0]
+    decoder = Decoder(module, name, display_name or name)
+    instructions, prefixes, pieces, blocks = _cut_up(decoder.body, stops or ())
+    decoded = [_decode(decoder, instructions, piece) for piece in pieces]
+    ends: list[End] = [*range(1, len(pieces)), Stop.EXIT]
+    for (_, last), targets in zip(blocks, decoder.body.successors, strict=True):
+        ends[last] = _end(decoder, pieces[last].final, [blocks[block].first for block in targets])
+        if ends[last] == last and not decoded[last].steps:
+            ends[last] = Stop.ENDLESS
+    lives = _live(decoder, instructions, pieces, ends)
+    if stops is not None:
+        lives = [(1 << len(decoder.dtypes)) - 1] * len(pieces)
+    segments = tuple(
+        Segment(
+            piece.first,
+            piece.stop,
+            piece.kind,
+            end,
+            live,
+            any(map(looks, instructions[piece.first : piece.stop])),
+            found.meeting,
+        )
+        for piece, end, live, found in zip(pieces, ends, lives, decoded, strict=True)
+    )
+    return Executable(
+        name=decoder.entry,
+        display_name=decoder.display_name,
+        module=module,
+        instructions=tuple(instructions),
+        segments=segments,
+        dtypes=decoder.dtypes,
+        constants=decoder.constant_values,
+        specials=[SpecialSlot(slot, name) for name, slot in decoder.specials.items()],
+        symbols=[SymbolSlot(slot, name, offset) for (name, offset), slot in decoder.symbol_slots.items()],
+        parameter_slots=[
+            ParameterSlot(slot, offset, dtype) for (offset, dtype), slot in decoder.parameter_slots.items()
+        ],
+        parameters=decoder.parameters,
+        parameter_bytes=sum(decoder.parameters[-1][1:]) if decoder.parameters else 0,
+        shared_bytes=decoder.shared.nbytes,
+        local_bytes=decoder.local.nbytes,
+        shared_variables=decoder.shared.variables,
+        dynamic_shared=decoder.shared.dynamic,
+        contended=any("cas" in i.parts for i in instructions if i.parts[0] == "atom"),
+        flops=tuple(map(flops, instructions)),
+        timed=any(
+            isinstance(o, Special) and o.name.startswith(CLOCKS) for i in instructions for o in i.operands
+        ),
+        ordered=any(segment.looks for segment in segments),
+        slots=decoder.slots,
+        local_variables=decoder.local.offsets,
+        prefixes=tuple(prefixes),
+        steps=tuple(tuple(found.steps) for found in decoded),
+    )
+
+
+class Decoded(NamedTuple):
+    """What a piece does: steps of its own, or a meeting."""
+
+    steps: list[Step]
+    meeting: Meeting | None
+
+
+def _decode(decoder: Decoder, instructions: list[Instruction], piece: Piece) -> Decoded:
+    steps: list[Step] = []
+    meeting = None
+    for index in range(piece.first, piece.stop):
+        op = opcode(instructions[index])
+        if op.name in JUMPS:
+            continue
+        table.check(decoder, op)
+        if op.name in MEETING:
+            meeting = make_meeting(decoder, op)
+        elif (step := table.make_step(decoder, op, index)) is not None:
+            steps.append(step)
+    return Decoded(steps, meeting)
+
+
+# ---- segments ------------------------------------------------------------------------------------
+
+
+class Pieces(NamedTuple):
+    """The pieces in which a block of the body begins and ends."""
+
+    first: int
+    last: int
+
+
+class CutBody(NamedTuple):
+    """A body in a row: its instructions, the prefix of each, the pieces, and those of each block."""
+
+    instructions: list[Instruction]
+    prefixes: list[str]
+    pieces: list[Piece]
+    blocks: list[Pieces]
+
+
+def _cut_up(body: Body, stops: Collection[int]) -> CutBody:
+    cut = CutBody([], [], [], [])
+    for block, prefix in zip(body.blocks, body.prefixes, strict=True):
+        begin = len(cut.pieces)
+        for piece in _cut(block, stops):
+            first = len(cut.instructions)
+            cut.pieces.append(Piece(first, first + len(piece), _kind(piece), piece[-1] if piece else None))
+            cut.instructions.extend(piece)
+            cut.prefixes.extend([prefix] * len(piece))
+        cut.blocks.append(Pieces(begin, len(cut.pieces) - 1))
+    return cut
+
+
+def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Instruction]]:
+    """Cut before and after every instruction at which lanes meet, and before those on the lines `stops`."""
+    piece: list[Instruction] = []
+    for instruction in block:
+        if piece and instruction.line in stops:
+            yield piece
+            piece = []
+        if instruction.parts[0] in MEETING:
+            if piece:
+                yield piece
+            yield [instruction]
+            piece = []
+        else:
+            piece.append(instruction)
+    if piece or not block or block[-1].parts[0] in MEETING:
+        yield piece
+
+
+def _kind(piece: list[Instruction]) -> Kind:
+    if not piece or piece[0].parts[0] not in MEETING:
+        return "plain"
+    if piece[0].parts[0] in ("bar", "barrier"):
+        return "warp" if "warp" in piece[0].parts else "barrier"
+    return "warp"
+
+
+def _end(decoder: Decoder, final: Instruction | None, targets: list[int]) -> End:
+    """Where the lanes of a block go when they have run its last instruction, `final`."""
+    first: Target = targets[0] if targets else Stop.EXIT
+    if final is None or final.parts[0] not in JUMPS:
+        return first
+    kind = final.parts[0]
+    if kind == "brx":
+        return Table(decoder.source(final.operands[0], I32).slot, tuple(targets))
+    stop = Stop.TRAP if kind == "trap" else Stop.EXIT
+    if final.guard is None:
+        return targets[0] if kind == "bra" else stop
+    guard = decoder.slot(final.guard.name)
+    if kind == "bra":
+        other = targets[1] if len(targets) > 1 else Stop.EXIT
+        return Branch(guard, final.guard_negated, targets[0], other)
+    return Branch(guard, final.guard_negated, stop, first)
+
+
+def _live(
+    decoder: Decoder, instructions: list[Instruction], pieces: list[Piece], ends: list[End]
+) -> list[int]:
+    """Backward data flow over segments; bit r of each result belongs to register slot r."""
+    uses, kills = [], []
+    for piece in pieces:
+        used = killed = 0
+        for index in range(piece.first, piece.stop):
+            instruction = instructions[index]
+            for name in reads(instruction):
+                bit = 1 << decoder.slot(name)
+                if not killed & bit:
+                    used |= bit
+            if instruction.guard is None:
+                for name in writes(instruction):
+                    killed |= 1 << decoder.slot(name)
+            else:
+                for name in writes(instruction):  # lanes without the guard keep the old value
+                    if not killed & (1 << decoder.slot(name)):
+                        used |= 1 << decoder.slot(name)
+        uses.append(used)
+        kills.append(killed)
+    followers = [successors(end) for end in ends]
+    lives = [0] * len(pieces)
+    changed = True
+    while changed:
+        changed = False
+        for number in range(len(pieces) - 1, -1, -1):
+            after = 0
+            for target in followers[number]:
+                after |= lives[target]
+            live = uses[number] | (after & ~kills[number])
+            if live != lives[number]:
+                lives[number] = live
+                changed = True
+    return lives

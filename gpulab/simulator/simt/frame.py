@@ -1,0 +1,85 @@
+"""What all chunks of a launch share: the launch itself and which lanes go first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import ArrayLabel, Index
+from .events import Observer
+from .memory import Memory
+from .program import Program
+from .warps import WARP
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Which lanes go first.
+
+    `seed` is of the order of blocks and of who is in which team; None keeps blocks in order. A team runs
+    until it has to wait, lowest program counter first, and then the next one does: `teams` says into how many
+    the warps of all blocks that run at once are tossed, None makes every warp a team. `backwards` lets the
+    last block and, in an atomic operation, the last lane come first.
+    """
+
+    seed: int | None = None
+    teams: int | None = 1
+    backwards: bool = False
+
+
+LOCKSTEP = Schedule()
+BACKWARDS = Schedule(backwards=True)
+
+
+def warp_serial(seed: int) -> Schedule:
+    """Every warp runs until it has to wait; the order of warps and of blocks is drawn from `seed`."""
+    return Schedule(seed, teams=None)
+
+
+def two_teams(seed: int) -> Schedule:
+    """One half of all warps runs until it has to wait, then the other does; `seed` draws the halves."""
+    return Schedule(seed, teams=2)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What all chunks of a launch share; see `engine.launch` for its arguments.
+
+    `registers` are the contents with which every chunk begins, shape (1, 1) each; `grid_barrier` is the
+    address of the words at which the blocks of a cooperative launch meet, 0 where they do not.
+    """
+
+    program: Program
+    grid: Index
+    block: Index
+    arguments: bytes
+    memory: Memory
+    registers: tuple[Array, ...]
+    grid_barrier: int
+    dynamic_shared: int
+    observers: tuple[Observer, ...]
+    schedule: Schedule
+    limit: int
+    arrays: tuple[ArrayLabel, ...]
+    write: Callable[[str], None] | None
+    undefined: int | None
+    guard: str  # as messages call it
+    garbage: np.random.Generator | None  # draws unwritten bytes of shared and local memory
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def lanes_per_block(self) -> int:
+        """T: threads of a block rounded up to whole warps."""
+        return (self.threads + WARP - 1) // WARP * WARP
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.program.shared_bytes + self.dynamic_shared
