@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from .agreement import Agreement, Pairs, agreement, kendall
 from .metrics import TABLE
 
 Records = Mapping[str, Mapping[str, Mapping[str, Any]]]  # key → size → what was found
-TIMES = {  # name → (ours, theirs)
+TIMES: dict[str, tuple[str, Callable[[Mapping[str, Any]], float | None]]] = {  # name → (ours, theirs)
     "seconds": ("with its launch, by events", lambda one: one["seconds"]["median"]),
     "kernel_seconds": ("without, by Nsight Compute", lambda one: one["counters"].get("kernel_seconds")),
 }

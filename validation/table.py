@@ -210,8 +210,7 @@ def histogram(n: int, blocks_: int = 0) -> Case:
 
 def _softmax(x: Array) -> Array:
     e = np.exp(x.astype(f64) - x.max(1, keepdims=True))
-    values: np.ndarray = (e / e.sum(1, keepdims=True)).astype(f32)
-    return values
+    return (e / e.sum(1, keepdims=True)).astype(f32)
 
 
 def softmax(n: int, columns: int = 1000) -> Case:

@@ -96,8 +96,7 @@ def _frozen(answer: Any) -> Hashable:
         return tuple(map(_frozen, answer))
     if isinstance(answer, dict):
         raise TypeError("an answer of draws is a number or a list")
-    number: Hashable = answer
-    return number
+    return answer
 
 
 def compare(

@@ -36,5 +36,4 @@ class Task:
     @property
     def graft(self) -> Graft:
         """The released notebook with the answers in it."""
-        graft: Graft = pickle.loads(zlib.decompress(self.packed))
-        return graft
+        return pickle.loads(zlib.decompress(self.packed))

@@ -55,8 +55,7 @@ def speed(samples: Mapping[str, Sequence[Pair]], seed: int = 0) -> Interval:
 
 
 def _log_ratio(medians: np.ndarray) -> np.ndarray:
-    values: np.ndarray = np.log(medians[..., 1] / medians[..., 0])
-    return values
+    return np.log(medians[..., 1] / medians[..., 0])
 
 
 def least_seconds(gpu: GPU, wanted: Speed, sizes: Sizes) -> float:

@@ -44,14 +44,12 @@ def scatter_min(a: Any, slices: Any, value: Any) -> None:
 
 def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray:
     """A NumPy array in page-locked memory, which on the simulated device is ordinary memory."""
-    made: np.ndarray = np.empty(shape, dtype, order)  # type: ignore[call-overload]
-    return made
+    return np.empty(shape, dtype, order)  # type: ignore[call-overload]
 
 
 def zeros_pinned(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray:
     """A NumPy array of zeros in page-locked memory."""
-    made: np.ndarray = np.zeros(shape, dtype, order)  # type: ignore[call-overload]
-    return made
+    return np.zeros(shape, dtype, order)  # type: ignore[call-overload]
 
 
 def empty_like_pinned(a: Any, dtype: Any = None, order: str = "K") -> np.ndarray:

@@ -505,5 +505,4 @@ def combine(name: str, values: list[Value]) -> Value:
     known = [v for v in values if v is not None]
     if not known or len(known) < len(values):
         return None
-    combined: Value = COMBINE[METRICS[name].combine](known)
-    return combined
+    return COMBINE[METRICS[name].combine](known)

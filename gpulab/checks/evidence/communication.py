@@ -146,8 +146,7 @@ def part(argument: Argument, value: np.ndarray, rank: int, ranks: int) -> np.nda
     spec = argument.spec
     assert isinstance(spec, Array)
     if spec.placement == "own":
-        values: np.ndarray = value[rank]
-        return values
+        return value[rank]
     return np.array_split(value, ranks)[rank] if spec.placement == "sharded" else value
 
 

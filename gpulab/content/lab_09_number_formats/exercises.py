@@ -118,8 +118,7 @@ def _exact(codes: np.ndarray, form: numerics.Format) -> np.ndarray:
     field, fraction = codes >> form.mantissa, codes & ((1 << form.mantissa) - 1)
     lead = np.where(field > 0, 1 << form.mantissa, 0)
     power = np.maximum(field, 1) - form.bias - form.mantissa
-    values: np.ndarray = np.ldexp((fraction + lead).astype(np.float64), power)
-    return values
+    return np.ldexp((fraction + lead).astype(np.float64), power)
 
 
 def eight_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:

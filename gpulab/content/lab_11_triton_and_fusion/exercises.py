@@ -127,8 +127,7 @@ def far_from_zero(numbers: np.random.Generator, shape: tuple[int, ...], sizes: S
 
 def small(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Weights whose sums over `k` terms stay near one."""
-    values: np.ndarray = numbers.standard_normal(shape) / max(1, shape[0]) ** 0.5
-    return values
+    return numbers.standard_normal(shape) / max(1, shape[0]) ** 0.5
 
 
 # ---------------------------------------------------------------- arguments

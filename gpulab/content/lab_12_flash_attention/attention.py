@@ -96,8 +96,7 @@ def heads_case(queries: int, keys: int, n: int, m: int, d: int) -> Case:
 
 def scaled_queries(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Queries whose products with normal keys have the standard deviation `scale`."""
-    values: np.ndarray = float(sizes.get("scale", 1)) / np.sqrt(shape[-1]) * numbers.standard_normal(shape)
-    return values
+    return float(sizes.get("scale", 1)) / np.sqrt(shape[-1]) * numbers.standard_normal(shape)
 
 
 def _inputs(sizes: Sizes) -> tuple[Array, Array, Array]:

@@ -102,13 +102,11 @@ def backward_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
         return fill
 
     def lse(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
-        values: np.ndarray = np.log(np.exp(there["q"] @ there["k"].T).sum(axis=1))
-        return values
+        return np.log(np.exp(there["q"] @ there["k"].T).sum(axis=1))
 
     def out(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
         weights = np.exp(there["q"] @ there["k"].T)
-        values: np.ndarray = weights @ there["v"] / weights.sum(axis=1, keepdims=True)
-        return values
+        return weights @ there["v"] / weights.sum(axis=1, keepdims=True)
 
     return (
         Array("q", (n, d), fill=kept("q", scaled=True)),

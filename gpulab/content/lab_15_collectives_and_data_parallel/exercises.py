@@ -141,8 +141,7 @@ def exchange_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     width, shapes = int(sizes["width"]), exchange_shapes(sizes)
 
     def small(numbers: Numbers, shape: tuple[int, ...], _: Sizes) -> np.ndarray:
-        values: np.ndarray = numbers.standard_normal(shape) / width**0.5
-        return values
+        return numbers.standard_normal(shape) / width**0.5
 
     return (
         *several("weights", shapes, fill=small, grad=True, placement="replicated"),

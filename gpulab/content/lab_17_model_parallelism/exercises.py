@@ -94,8 +94,7 @@ def _ranks(ranks: int, **sizes: int) -> Case:
 
 def _scaled(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Weights whose products stay of the size of their inputs."""
-    values: np.ndarray = numbers.standard_normal(shape) / np.sqrt(shape[-2])
-    return values
+    return numbers.standard_normal(shape) / np.sqrt(shape[-2])
 
 
 def _large(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:

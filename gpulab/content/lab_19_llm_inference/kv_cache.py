@@ -202,8 +202,7 @@ def quantised_bytes(sizes: Sizes) -> int:
 
 def _scaled(numbers: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
     """Queries whose products with normal keys have the standard deviation `scale`."""
-    values: np.ndarray = float(sizes["scale"]) / np.sqrt(D) * numbers.standard_normal(shape)
-    return values
+    return float(sizes["scale"]) / np.sqrt(D) * numbers.standard_normal(shape)
 
 
 def split_case(kv: int, m: int, parts: int, scale: float = 1) -> Case:

@@ -168,8 +168,7 @@ def _tokens(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarra
 
 
 def _scaled(numbers: Numbers, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray:
-    values: np.ndarray = numbers.standard_normal(shape) / np.sqrt(shape[-1])
-    return values
+    return numbers.standard_normal(shape) / np.sqrt(shape[-1])
 
 
 def train_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:

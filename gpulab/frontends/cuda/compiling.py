@@ -15,8 +15,7 @@ def _compile(
 
     target = cc or devices.current().cc
     with without_driver(getattr(pyfunc, "py_func", pyfunc), target) as copy:
-        code, returned = getattr(cuda, how)(copy, sig, cc=target, **options)
-    return code, returned
+        return getattr(cuda, how)(copy, sig, cc=target, **options)
 
 
 def compile(pyfunc: Any, sig: Any, cc: Any = None, **options: Any) -> tuple[Any, Any]:

@@ -261,10 +261,7 @@ class Kernel:
         return self._resource(signature, _most_threads)
 
     def _resource(self, signature: Any, pick: Callable[[Resources], int]) -> int | dict[tuple[Any, ...], int]:
-        found: int | dict[tuple[Any, ...], int] = self._about(
-            signature, lambda kernel: pick(devices.current().resources(kernel))
-        )
-        return found
+        return self._about(signature, lambda kernel: pick(devices.current().resources(kernel)))
 
     def _about(self, signature: Any, tell: Callable[[CompiledKernel], Any]) -> Any:
         if signature is not None:

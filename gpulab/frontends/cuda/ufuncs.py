@@ -147,6 +147,7 @@ def _reduction(functor: Any, dtype: np.dtype) -> Kernel:
     element = from_dtype(dtype)
     width = BLOCK
 
+    @jit
     def reduce(array, partial, init, use_init):  # type: ignore[no-untyped-def]
         collected = cuda.shared.array(width, element)
         thread, first = cuda.threadIdx.x, cuda.grid(1)
@@ -171,5 +172,4 @@ def _reduction(functor: Any, dtype: np.dtype) -> Kernel:
             else:
                 partial[cuda.blockIdx.x] = collected[0]
 
-    kernel: Kernel = jit(reduce)
-    return kernel
+    return reduce

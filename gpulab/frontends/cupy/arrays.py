@@ -156,8 +156,7 @@ class ndarray:
     def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> np.ndarray:
         """The elements as a NumPy array, or copied into `out`."""
         if out is None:
-            copied: np.ndarray = np.array(self.open(), order=order, copy=True)  # type: ignore[call-overload]
-            return copied
+            return np.array(self.open(), order=order, copy=True)  # type: ignore[call-overload]
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out must be a NumPy array, not {type(out).__name__}.")
         if out.shape != self._shape or out.dtype != self.dtype:

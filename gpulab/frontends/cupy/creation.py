@@ -69,9 +69,8 @@ def asnumpy(
     host = np.asarray(a, order=_numpys_order(order))
     if out is None:
         return host
-    given: np.ndarray = out
-    given[...] = host
-    return given
+    out[...] = host
+    return out
 
 
 def copy(a: Any, order: str = "K") -> ndarray:

@@ -59,8 +59,7 @@ class Traced:
 
     @property
     def dtype(self) -> np.dtype:
-        dtype: np.dtype = self.value.dtype
-        return dtype
+        return self.value.dtype
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__":
@@ -372,8 +371,7 @@ def _is_argument(thing: Any) -> bool:
 
 
 def _dtype_of(value: Value) -> np.dtype:
-    dtype: np.dtype = np.dtype(value.dtype)
-    return dtype
+    return np.dtype(value.dtype)
 
 
 def _parameter_dtype(arg: Any) -> np.dtype:

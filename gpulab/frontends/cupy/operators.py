@@ -97,21 +97,18 @@ def _method(name: str) -> Callable[..., Any]:
 
 def _reshape(self: ndarray, *shape: Any, order: str = "C") -> ndarray:
     """The elements in another shape: a view where that is possible."""
-    view: ndarray = names.find("reshape")(self, shape[0] if len(shape) == 1 else shape, order=order)
-    return view
+    return names.find("reshape")(self, shape[0] if len(shape) == 1 else shape, order=order)
 
 
 def _transpose(self: ndarray, *axes: Any) -> ndarray:
     """A view with the axes in reverse or in the given order."""
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-    view: ndarray = names.find("transpose")(self, order)
-    return view
+    return names.find("transpose")(self, order)
 
 
 def _flatten(self: ndarray, order: str = "C") -> ndarray:
     """A copy in one dimension."""
-    copy: ndarray = names.find("ravel")(self, order).copy()
-    return copy
+    return names.find("ravel")(self, order).copy()
 
 
 def _choose(self: ndarray, choices: Any, out: Any = None, mode: str = "raise") -> Any:

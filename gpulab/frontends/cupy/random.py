@@ -136,8 +136,7 @@ def shuffle(a: ndarray) -> None:
 def random_integers(low: int, high: int | None = None, size: Any = None) -> ndarray:
     """Whole numbers from `low` to `high`, both included."""
     low, high = (low, high) if high is not None else (1, low)
-    drawn: ndarray = _state._draw("randint", (low, high + 1, size), {})
-    return drawn
+    return _state._draw("randint", (low, high + 1, size), {})
 
 
 def __getattr__(name: str) -> Any:

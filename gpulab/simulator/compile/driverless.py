@@ -73,8 +73,7 @@ def _install() -> None:
         debug: bool = False,
     ) -> tuple[Any, Any]:
         if ltoir or getattr(_this_thread, "device", None) is None:
-            code, log = compile_with_driver(src, name, cc, ltoir=ltoir, lineinfo=lineinfo, debug=debug)
-            return code, log
+            return compile_with_driver(src, name, cc, ltoir=ltoir, lineinfo=lineinfo, debug=debug)
         text = src.decode() if isinstance(src, bytes) else src
         return cuda_c_ptx(text, cc[:2], name, (*RELOCATABLE, *numbas_includes())), ""
 

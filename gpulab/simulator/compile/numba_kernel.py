@@ -114,10 +114,9 @@ def _compile(
 
     def compiled(**more: Any) -> list[Any]:
         with without_driver(fn, cc, variables) as copy:
-            codes, _ = cuda.compile_all(
+            return cuda.compile_all(
                 copy, argument_types, device=False, abi="numba", output="ptx", cc=cc, **chosen | more
-            )
-        return list(codes)
+            )[0]
 
     try:
         try:

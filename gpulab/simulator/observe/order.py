@@ -67,8 +67,7 @@ class Order:
 
     def index_of(self, touch: Array) -> Array:
         """The instructions of some touches."""
-        values: np.ndarray = np.frombuffer(self._at, np.int32)[tick_of(touch)]
-        return values
+        return np.frombuffer(self._at, np.int32)[tick_of(touch)]
 
     @property
     def in_parts(self) -> bool:

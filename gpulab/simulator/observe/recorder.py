@@ -202,8 +202,7 @@ class Recorder(Observer):
 
 def _row(x: np.ndarray, row: int) -> np.ndarray:
     """What belongs to one block; one row stands for all blocks where they are alike."""
-    values: np.ndarray = x[row if x.shape[0] > 1 else 0]
-    return values
+    return x[row if x.shape[0] > 1 else 0]
 
 
 def unravel(linear: int, shape: Index) -> Index:

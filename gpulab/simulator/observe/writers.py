@@ -112,8 +112,7 @@ class Writers(Observer):
 
     def written(self, name: str) -> np.ndarray:
         """True where some thread wrote the element; 1-D, in memory order."""
-        values: np.ndarray = self._last[name] != NOBODY
-        return values
+        return self._last[name] != NOBODY
 
     def times(self, name: str) -> np.ndarray:
         """How often each element was written; 1-D, in memory order."""

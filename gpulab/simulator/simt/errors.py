@@ -6,6 +6,7 @@ from __future__ import annotations
 import linecache
 import re
 from dataclasses import dataclass, fields
+from typing import Any
 
 from gpulab.simulator.ptx import Location
 
@@ -86,7 +87,7 @@ class UnsupportedInstruction(SimulationError):
             + (f" {hint}" if hint else "")
         )
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.opcode, self.kernel, self.location, self.line, self.hint)
 
 
@@ -108,7 +109,7 @@ class KernelFault(SimulationError):
     def __post_init__(self) -> None:
         Exception.__init__(self, str(self))
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property

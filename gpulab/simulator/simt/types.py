@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 BOOL = np.dtype(bool)
@@ -34,7 +36,7 @@ I64 = SIGNED[8]
 U32 = UNSIGNED[4]
 
 
-class _Zeros(dict):
+class _Zeros(dict[Any, Any]):
     def __missing__(self, key: str) -> np.ndarray:
         value = self[key] = np.zeros((1, 1), np.dtype(key))
         return value

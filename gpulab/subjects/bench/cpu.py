@@ -109,6 +109,7 @@ def steps(count: int, megabytes: int = 64, threads: int | None = None, repeats: 
 def _stepper() -> Callable[[np.ndarray, np.ndarray, int], None]:
     from numba import njit
 
+    @njit(nogil=True, fastmath=True)
     def stepper(target, source, rounds):  # type: ignore[no-untyped-def]
         block = 1024  # 4 KB of each array stay in the L1 while the steps go over them
         c = np.float32(0.25)
@@ -120,8 +121,7 @@ def _stepper() -> Callable[[np.ndarray, np.ndarray, int], None]:
                     once = (y[i] * x[i] + c) * x[i] + c
                     y[i] = (once * x[i] + c) * x[i] + c
 
-    compiled: Callable[[np.ndarray, np.ndarray, int], None] = njit(nogil=True, fastmath=True)(stepper)
-    return compiled
+    return stepper
 
 
 def roofline(dtype: str = "float32") -> Roofline:

@@ -68,8 +68,7 @@ def trained(recipe: Recipe = STORIES, *, progress: bool = True) -> gpt.GPT:
     except Exception:  # missing, cut off, or anything else that torch.load meets in a damaged file
         model = train(recipe, _bar if progress else None)
         _save(model, path)
-    model.eval()
-    return model
+    return model.eval()
 
 
 def train(recipe: Recipe, told: Callable[[int, int, float], None] | None = None) -> gpt.GPT:

@@ -28,5 +28,4 @@ def hadamard(x: Any, signs: Any = None) -> Array:
         first, second = pairs[..., 0, :].copy(), pairs[..., 1, :].copy()
         pairs[..., 0, :], pairs[..., 1, :] = first + second, first - second
         step *= 2
-    values: np.ndarray = y / np.sqrt(n)
-    return values
+    return y / np.sqrt(n)

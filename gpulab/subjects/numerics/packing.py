@@ -21,8 +21,7 @@ def pack(codes: Any, bits: int) -> Array:
     if given.size and int(given.max()) >> bits:
         raise ValueError(f"{int(given.max())} has more than {bits} bits")
     if bits == 4 and given.shape[-1] % 2 == 0:
-        values: np.ndarray = (given[..., ::2] | (given[..., 1::2] << 4)).astype(np.uint8)
-        return values
+        return (given[..., ::2] | (given[..., 1::2] << 4)).astype(np.uint8)
     single = np.unpackbits(given.astype(np.uint8)[..., None], axis=-1, count=bits, bitorder="little")
     return np.packbits(single.reshape(*given.shape[:-1], -1), axis=-1, bitorder="little")
 

@@ -71,8 +71,7 @@ def open_loop(
         ]
         return list(await asyncio.gather(*sending))
 
-    answers: list[Answer] = _in_thread(send_all)
-    return answers
+    return _in_thread(send_all)
 
 
 def _in_thread(work: Callable[[], Any]) -> Any:

@@ -19,8 +19,7 @@ def log_sum_exp(x: np.ndarray) -> np.ndarray:
     largest = x.max(axis=-1, initial=-np.inf)
     shift = np.where(np.isfinite(largest), largest, 0)
     with np.errstate(divide="ignore"):
-        values: np.ndarray = shift + np.log(np.exp(x - shift[..., None]).sum(axis=-1))
-        return values
+        return shift + np.log(np.exp(x - shift[..., None]).sum(axis=-1))
 
 
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, there: np.ndarray | None = None) -> Expected:

@@ -23,8 +23,7 @@ def grid(values: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def codes_of(values: np.ndarray, scale: np.ndarray, zero: np.ndarray, bits: int) -> np.ndarray:
-    found: np.ndarray = np.clip(np.round(values / scale) + zero, 0, 2**bits - 1)
-    return found
+    return np.clip(np.round(values / scale) + zero, 0, 2**bits - 1)
 
 
 def affine(values: Sequence[float], bits: int) -> list[Any]:
@@ -35,8 +34,7 @@ def affine(values: Sequence[float], bits: int) -> list[Any]:
 
 def _rounded(values: np.ndarray, bits: int) -> np.ndarray:
     scale, zero = grid(values, bits)
-    found: np.ndarray = (codes_of(values, scale, zero, bits) - zero) * scale
-    return found
+    return (codes_of(values, scale, zero, bits) - zero) * scale
 
 
 def grouped(weights: Rows, bits: int, group: int) -> list[Any]:
@@ -50,8 +48,7 @@ def grouped(weights: Rows, bits: int, group: int) -> list[Any]:
 def clipped(values: np.ndarray, limit: float, bits: int) -> np.ndarray:
     last = 2 ** (bits - 1) - 1
     scale = limit / last
-    found: np.ndarray = np.clip(np.round(values / scale), -last, last) * scale
-    return found
+    return np.clip(np.round(values / scale), -last, last) * scale
 
 
 def clip(limit: float, values: Sequence[float], bits: int) -> dict[str, float]:

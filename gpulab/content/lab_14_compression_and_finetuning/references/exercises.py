@@ -120,8 +120,7 @@ def distill(inputs: Arrays, sizes: Sizes) -> Expected:
 
 def _log_softmax(x: np.ndarray) -> np.ndarray:
     x = x - x.max(-1, keepdims=True)
-    values: np.ndarray = x - np.log(np.exp(x).sum(-1, keepdims=True))
-    return values
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
 def serve(inputs: Arrays, sizes: Sizes) -> Expected:

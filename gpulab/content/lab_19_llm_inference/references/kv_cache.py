@@ -45,8 +45,7 @@ def turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
     weights: np.ndarray = np.exp(scores - scores.max(-1, keepdims=True))
-    values: np.ndarray = weights / weights.sum(-1, keepdims=True)
-    return values
+    return weights / weights.sum(-1, keepdims=True)
 
 
 def _attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, allowed: np.ndarray) -> np.ndarray:

@@ -152,8 +152,7 @@ def _follows(name: str, read: np.ndarray, model: np.ndarray, units: np.ndarray) 
 
 def through(columns: np.ndarray, x: np.ndarray, inputs: int) -> np.ndarray:
     """The network's outputs, a row for each row of x."""
-    values: np.ndarray = np.maximum(x @ columns[:inputs], 0) @ columns[inputs:].T
-    return values
+    return np.maximum(x @ columns[:inputs], 0) @ columns[inputs:].T
 
 
 def in_four_bits(columns: np.ndarray, inputs: int) -> np.ndarray:

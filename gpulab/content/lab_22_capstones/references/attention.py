@@ -27,8 +27,7 @@ def backward(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
     slopes = weights * (dout @ v.repeat(group, axis=0).swapaxes(1, 2) - shares[..., None])
 
     def summed(each: np.ndarray) -> np.ndarray:
-        values: np.ndarray = each.reshape(len(k), group, *each.shape[1:]).sum(axis=1)
-        return values
+        return each.reshape(len(k), group, *each.shape[1:]).sum(axis=1)
 
     return {
         "shares": shares,
