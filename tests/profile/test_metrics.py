@@ -7,7 +7,7 @@ import pytest
 
 from gpulab import cuda
 from gpulab.analysis.profile import METRICS, UnknownMetric, profile
-from gpulab.analysis.profile.metrics import find_metric
+from gpulab.analysis.profile.metrics import combine, find_metric
 from gpulab.analysis.profile.report import Metrics
 from gpulab.analysis.profile.tally import Key, Tally
 from tests.profile.by_hand import TRANSPOSE, counts, launch, report
@@ -203,3 +203,11 @@ def test_lanes_that_take_turns_at_an_address_pass_as_often_as_those_that_meet_th
 def test_instructions_without_a_source_line_stand_under_line_zero() -> None:
     tally = Tally.of(counts((("ret", 0, "other", "", {"warps": 3}),)))
     assert list(tally.by_place()) == [("", 0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("launches", 10), ("block_load_bytes", 7), ("registers", 7), ("occupancy", 3)]
+)
+def test_a_fact_of_several_launches_is_their_sum_or_the_worst(name, expected):
+    assert combine(name, [3, 7]) == combine(name, [7, 3]) == expected
+    assert combine(name, [3, None]) is None

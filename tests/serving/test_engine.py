@@ -86,6 +86,19 @@ def test_recomputing_takes_the_tokens_so_far_through_the_model_again():
     assert (first.preempted, first.recomputed, len(first.tokens)) == (1, 5, 4)
 
 
+@pytest.mark.parametrize("how", ["preempt", "swap"])
+def test_who_is_thrown_out_waits_before_those_who_have_not_run(how):
+    decisions = iter([{"admit": [0]}, {how: [0], "admit": [1]}, {}, {"admit": [0]}, {}, {"admit": [2]}])
+    waiting = []
+
+    def policy(state):
+        waiting.append([seen.number for seen in state.waiting])
+        return next(decisions, {})
+
+    serving.run(Machine(1, 10, block_tokens=4, host=2), requests(3, 2, 1), policy)
+    assert waiting[:3] == [[0, 1, 2], [1, 2], [0, 2]]
+
+
 def test_swapping_moves_what_is_cached_out_and_back_and_computes_nothing_twice():
     decisions = iter([{"admit": [0]}, {}, {"swap": [0], "admit": [1]}, {"admit": [0]}, {}])
     machine = Machine(1, 10, block_tokens=4, host=2)
