@@ -191,13 +191,27 @@ def why_not(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob
 
 
 def _no_function(name: str, trace: Trace, job: ReplayJob) -> str:
-    """Why there is no function of that name: the cell failed that should define it, or none defines it."""
-    word = re.escape(name)
-    binds = re.compile(rf"\b(?:def|class|as)\s+{word}\b|\b{word}\s*(?:,[^=()\n]*|:[^=()\n]*)?=(?!=)")
-    for cell, cause in trace.cell_failures.items():
-        if cause.kind != "NotImplementedError" and binds.search(job.sources.get(cell, "")):
-            return texts.NO_FUNCTION_AFTER.format(function=name, cell=cell, error=cause.error)
+    """Why there is no function of that name: the cell failed that should define it, or none defines it.
+
+    Where no failed cell binds the name, it is the first that binds no other function that is asked for.
+    """
+    failed = {
+        cell: cause for cell, cause in trace.cell_failures.items() if cause.kind != "NotImplementedError"
+    }
+    others = {question.function for question in job.questions} - {name}
+    own = [cell for cell in failed if _binds(job.sources.get(cell, ""), name)]
+    rest = [cell for cell in failed if not any(_binds(job.sources.get(cell, ""), other) for other in others)]
+    for cell in own + rest:
+        return texts.NO_FUNCTION_AFTER.format(function=name, cell=cell, error=failed[cell].error)
     return texts.NO_FUNCTION.format(function=name)
+
+
+def _binds(source: str, name: str) -> bool:
+    """Whether a cell, which may be no Python, looks as if it defined the name."""
+    word = re.escape(name)
+    return bool(
+        re.search(rf"\b(?:def|class|as)\s+{word}\b|\b{word}\s*(?:,[^=()\n]*|:[^=()\n]*)?=(?!=)", source)
+    )
 
 
 def _fates(question: Question, job: ReplayJob) -> dict[str, Any]:

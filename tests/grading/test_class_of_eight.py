@@ -168,6 +168,7 @@ def test_gradebook_feedback_and_grades_say_what_the_verdicts_say(graded: Graded)
     }
     states = {r["student"]: r["state"] for r in rows}
     assert states.pop("empty") == "final"  # nothing was written, so nothing waits for a person
+    assert states.pop("crashing") == "2 answers wait"  # a person looks at what ended the process
     assert set(states.values()) == {"1 answer waits"}
 
 

@@ -95,13 +95,13 @@ def test_a_kernel_that_did_not_survive_the_linker_is_a_compile_error_in_the_verd
 def test_after_a_crash_and_after_a_kernel_that_takes_for_ever_the_next_one_is_linked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    body = "".join(f"\tadd.f32 %f{i + 1}, %f{i}, %f{i};\n" for i in range(60_000))
-    endless = HEAD + ".visible .entry long()\n{\n\t.reg .f32 %f<60001>;\n" + body * 20 + "\tret;\n}\n"
+    body = "".join(f"\tadd.f32 %f{i + 1}, %f{i}, %f{i};\n" for i in range(200_000))
+    takes_long = HEAD + ".visible .entry long()\n{\n\t.reg .f32 %f<200001>;\n" + body + "\tret;\n}\n"
     texts = {
         "crash": EMPTY.format(name="crash") + FAULTY,
         "refused": EMPTY.format(name="refused").replace("ret", "retire"),
         "fine": EMPTY.format(name="fine"),
-        "long": endless[: 7 << 20],
+        "long": takes_long,
         "last": EMPTY.format(name="last"),
     }
     run = lambda job: sandbox.record(job, LIMITS, unsafe=True)  # noqa: E731

@@ -88,6 +88,6 @@ def test_the_command_judges_one_lab_and_names_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["redteam", "02"]) == 0
-    assert "2 of 2 ended as they should" in capsys.readouterr().out
+    assert "5 of 5 ended as they should" in capsys.readouterr().out
     assert main(["redteam", "98"]) == 1
-    assert "nothing on lab '98'; there is on 01, 02" in capsys.readouterr().out
+    assert "nothing on lab '98'; there is on 00, 01, 02" in capsys.readouterr().out
