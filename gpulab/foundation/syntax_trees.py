@@ -12,7 +12,8 @@ def parse(source: str, file: str = "<unknown>") -> ast.Module:
     """`ast.parse`, one thread at a time.
 
     CPython 3.11 keeps the depth of the tree that it builds in one place for all threads. Two that build at
-    once may find it changed, and end in "SystemError: AST constructor recursion depth mismatch" for good source.
+    once may find it changed, and fail with "SystemError: AST constructor recursion depth mismatch" on good
+    source.
     Raises what `ast.parse` raises: SyntaxError, ValueError, RecursionError, MemoryError.
 
     >>> ast.unparse(parse("x  =  1"))
