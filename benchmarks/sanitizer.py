@@ -1,7 +1,8 @@
 """What `gpulab.sanitize` costs against a run that is merely counted, side by side.
 
-``python benchmarks/sanitizer.py`` prints a table of the labs' kernels, at the smallest and largest public case of
-each exercise. Both times are of the processor, the best of several runs of the same launch in one process.
+``python benchmarks/sanitizer.py`` prints a table of the labs' kernels, at the smallest and largest public
+case of each exercise. Both times are of the processor, the best of several runs of the same launch in one
+process.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Writes docs/sanitizer.md: which kinds of wrong kernels gpulab.sanitize finds, beside two other tools.
 
-``python docs/make_sanitizer.py`` runs the wrong half of the corpus in tests/sanitizer under gpulab.sanitize, the
-numba half of it under numba's own simulator as well (each kernel and its mended twin in a process of their own),
-and writes the table. What stands there of compute-sanitizer, which needs a GPU, is what its manual says that
-it looks for; what ``python -m validation sanitize`` found on a GPU and left in validation/sanitized gets a
-table of its own.
+``python docs/make_sanitizer.py`` runs the wrong half of the corpus in tests/sanitizer under gpulab.sanitize,
+the numba half of it under numba's own simulator as well (each kernel and its mended twin in a process of
+their own), and writes the table. What stands there of compute-sanitizer, which needs a GPU, is what its
+manual says that it looks for; what ``python -m validation sanitize`` found on a GPU and left in
+validation/sanitized gets a table of its own.
 """
 
 from __future__ import annotations

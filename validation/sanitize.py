@@ -166,9 +166,10 @@ def _reported(ended: children.Ended, log: Path) -> dict[str, Any]:
 class Row:
     """One class of wrong kernels, in numbers.
 
-    There are `kernels` of them. `gpulab` and `sanitizer` count those that gpulab.sanitize and compute-sanitizer
-    report with that class, `with_line` those for which compute-sanitizer also names an expected line, `any_tool`
-    those that any of its tools complains about, `alarms` the correct twins that it complains about.
+    There are `kernels` of them. `gpulab` and `sanitizer` count those that gpulab.sanitize and
+    compute-sanitizer report with that class, `with_line` those for which compute-sanitizer also names an
+    expected line, `any_tool` those that any of its tools complains about, `alarms` the correct twins that it
+    complains about.
     """
 
     kind: str
