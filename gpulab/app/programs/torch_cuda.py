@@ -21,8 +21,8 @@ from gpulab.simulator import device as devices
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 _ANSWERS: dict[Any, Any] = {
-    torch.Tensor.device.__get__: CUDA,  # type: ignore[attr-defined]
-    torch.Tensor.is_cuda.__get__: True,  # type: ignore[attr-defined]
+    torch.Tensor.device.__get__: CUDA,
+    torch.Tensor.is_cuda.__get__: True,
 }
 _TO_THE_GPU = frozenset({torch.Tensor.cuda})
 _IN_PINNED_MEMORY = frozenset({torch.Tensor.pin_memory})
@@ -143,7 +143,7 @@ class Generator(torch.Generator):
 def install() -> None:
     """Let "cuda" mean the CPU from now on, in this process."""
     CudaMeansCpu().__enter__()
-    torch.Generator = Generator  # type: ignore[misc]
+    torch.Generator = Generator
     for name, value in _module().items():
         setattr(torch.cuda, name, value)
 
