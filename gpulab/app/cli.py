@@ -131,6 +131,26 @@ def _profile(options: argparse.Namespace, rest: list[str]) -> int:
     return 0
 
 
+def _program(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab.app.programs.ledger import WrongBudget
+    from gpulab.app.programs.run import CannotRun, Settings, run
+    from gpulab.simulator.hardware import UnknownGPU
+
+    settings = Settings(
+        gpu=options.gpu,
+        clock=options.clock,
+        limit=options.limit,
+        report=options.report,
+        sanitize=options.sanitize,
+        budget=options.budget,
+        write_budget=options.write_budget,
+    )
+    try:
+        return run(options.program if options.module is None else ["-m", *options.module], settings)
+    except (CannotRun, UnknownGPU, WrongBudget) as error:
+        raise WrongCommandLine(str(error)) from None
+
+
 def _progress(options: argparse.Namespace, rest: list[str]) -> int:
     from gpulab.app.course.progress import UnknownLab, progress
 
@@ -289,6 +309,34 @@ COMMANDS: dict[str, Command] = {
         "the report of a kernel that a notebook or script launches",
         _profile,
         (("place", {"metavar": "FILE::KERNEL", "help": "such as my_kernels.py::transpose"}),),
+    ),
+    "run": Command(
+        "any Python program with CUDA kernels, unchanged, on a simulated GPU",
+        _program,
+        (
+            ("--gpu", {"metavar": "GPU", "default": "", "help": "such as H100; an A100 when none is named"}),
+            (
+                "--clock",
+                {
+                    "choices": ("none", "wall", "modelled"),
+                    "default": "none",
+                    "help": "what benchmarks get: NaN, the simulation's time, or the time model's",
+                },
+            ),
+            (
+                "--limit",
+                {"type": int, "default": 0, "metavar": "N", "help": "stop kernels after N instructions"},
+            ),
+            ("--report", {"action": "store_true", "help": "print launches and counts at the end"}),
+            ("--sanitize", {"action": "store_true", "help": "look for races and bad memory in every launch"}),
+            ("--budget", {"type": Path, "metavar": "FILE", "help": "counts that must not rise"}),
+            ("--write-budget", {"type": Path, "metavar": "FILE", "help": "write this run's counts there"}),
+            (
+                "-m",
+                {"nargs": argparse.REMAINDER, "dest": "module", "metavar": "MODULE", "help": "as python's"},
+            ),
+            ("program", {"nargs": argparse.REMAINDER, "metavar": "PROGRAM", "help": "script.py ARGUMENTS"}),
+        ),
     ),
     "hint": Command(
         "the next hint of an exercise",
