@@ -13,7 +13,7 @@ from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.lms import late, settings
 from grading.lms.roster import Roster
-from grading.lms.submissions import Submission, find_submissions, remember_sender
+from grading.lms.submissions import Submission, called_late, find_submissions, remember_sender
 
 
 def collect(
@@ -44,7 +44,8 @@ def collect(
                 (again if timed or not (place / late.STAMP).exists() else untimed).append(submission.student)
             odd = {name: path for name, path in submission.notebooks.items() if not _regular(path)}
             here = {name: path for name in names if (path := place / f"{name}.ipynb").is_file()}
-            found.append(replace(submission, notebooks={**here, **odd}))
+            late_there = submission.late or called_late(course, lab.name, submission.student)
+            found.append(replace(submission, notebooks={**here, **odd}, late=late_there))
     old_time = ". No time is known of the new file, so that of the earlier one counts"
     told = [
         f"a file took the place of an earlier one: {texts.some(who)}{words}"

@@ -81,6 +81,12 @@ def sent_as(course: Course, lab: str, student: str) -> str:
         return ""
 
 
+def called_late(course: Course, lab: str, student: str) -> bool:
+    """Whether Canvas called the student's latest file late, in whichever run it came."""
+    match = CANVAS.fullmatch(sent_as(course, lab, student))
+    return bool(match and match["late"])
+
+
 def find_submissions(
     folder: Path,
     lab: str,

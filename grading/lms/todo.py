@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from grading.core import texts
-from grading.core.course import Course
+from grading.core.course import GRADEBOOK, Course
 from grading.lms import final, regrades
 from grading.lms.classroom import ClassResult
 from grading.lms.final import Final
@@ -32,13 +32,22 @@ def left(
         tasks.append(f"other labs: {texts.some(others)}")
     if not tasks:
         return [f"nothing is left to do for {result.lab.name}"]
+    if course.database and course.database != os.environ.get(GRADEBOOK):
+        tasks.insert(
+            0,
+            f"export {GRADEBOOK}=URL, with the one of --gradebook: formgrader reads it, and so do all commands",
+        )
     return ["left to do:", *(f"  {number}. {task}" for number, task in enumerate(tasks, 1))]
 
 
 def formgrader(course: Course) -> str:
-    """The command that opens formgrader, to be typed in the folder in which this process is."""
+    """The command that opens formgrader, to be typed in the folder in which this process is.
+
+    Jupyter starts for root only when told so.
+    """
     jupyter = os.path.relpath(Path(sys.executable).with_name("jupyter"), course.home)
-    return f"(cd {shlex.quote(os.path.relpath(course.home))} && {shlex.quote(jupyter)} lab)"
+    root = " --allow-root" if os.geteuid() == 0 else ""
+    return f"(cd {shlex.quote(os.path.relpath(course.home))} && {shlex.quote(jupyter)} lab{root})"
 
 
 def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
