@@ -216,6 +216,7 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
         replace(each, refused=result.refused.get(each.who.id, ""))
         for each in final.table(course, lab.name, roster, result.people)
     ]
+    result.notes += final.of_groups(settings.read(course).groups_of(lab.name), result.table)
     others = [name for name in gradebook.labs(course) if name != lab.name]
     result.others = {name: final.table(course, name, of_lab(course, name)) for name in others}
     for grades in (result.table, *result.others.values()):
@@ -339,9 +340,7 @@ def grafts(course: Course, lab: Lab, folder: Path) -> tuple[dict[str, dict[str, 
     found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
     unread: list[str] = []
     with archives.opened(folder) as opened:
-        everybody = find_submissions(
-            opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder
-        )
+        everybody = find_submissions(opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder)
         for submission in everybody:
             for name, path in submission.notebooks.items():
                 try:

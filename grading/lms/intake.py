@@ -30,9 +30,15 @@ def collect(
     again: list[str] = []
     untimed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="gpulab-zips-") as scratch:
-        for submission in find_submissions(
+        delivered = find_submissions(
             folder, lab.name, names, roster, called, scratch=Path(scratch), other_labs=labs
-        ):
+        )
+        before = {s.student for s in delivered if (course.submitted / s.student / lab.name).is_dir()}
+        same = _copies(known.groups_of(lab.name), delivered, before)
+        for submission in delivered:
+            if submission.student in same:  # what the LMS called it leads feedback to this member, too
+                remember_sender(course, lab.name, submission)
+                continue
             place = course.submitted / submission.student / lab.name
             if submission.refused:
                 found.append(submission)
@@ -53,6 +59,24 @@ def collect(
         if who
     ]
     return found, [*told, *_doubts_of_time(course, lab.name, found, roster), *_left_over(found)]
+
+
+def _copies(groups: Sequence[settings.Group], found: Sequence[Submission], before: set[str]) -> set[str]:
+    """Members of groups whose files are those of another member, as Moodle sends them.
+
+    Who handed in `before` is never one of them: the gradebook has that hand-in already.
+    """
+    by_id = {each.student: each for each in found if not each.refused and each.notebooks}
+    same = set()
+    for group in groups:
+        seen: set[object] = set()
+        for member in sorted(group.members, key=lambda who: (who not in before, who)):
+            if member in by_id and all(map(_regular, (paths := by_id[member].notebooks).values())):
+                content = tuple((name, paths[name].read_bytes()) for name in sorted(paths))
+                if content in seen and member not in before:
+                    same.add(member)
+                seen.add(content)
+    return same
 
 
 def _regular(path: Path) -> bool:

@@ -130,7 +130,7 @@ def read_roster(path: Path) -> Roster:
 
 
 def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
-    """The class of a lab: in the file given, or in that which the lab was graded with last, or in `roster.csv`.
+    """The class of a lab: in the file given, or in that which an earlier run was given, or in `roster.csv`.
 
     Without such a memory a later run would leave out who is missing, and what an LMS needs to know of
     everybody. Raises GradingError for a file that is not there, or is no roster.

@@ -35,7 +35,7 @@ def left(
     if course.database and course.database != os.environ.get(GRADEBOOK):
         tasks.insert(
             0,
-            f"export {GRADEBOOK}=URL, with the one of --gradebook: formgrader reads it, and so do all commands",
+            f"export {GRADEBOOK}=URL, as in --gradebook: formgrader and all commands read it",
         )
     return ["left to do:", *(f"  {number}. {task}" for number, task in enumerate(tasks, 1))]
 
@@ -52,6 +52,7 @@ def formgrader(course: Course) -> str:
 
 def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
     lab, rows = result.lab.name, result.table
+    rows = [row for row in rows if not row.by]  # what a group handed in waits once
     waiting = [row for row in rows if row.state not in (final.REFUSED, final.UNGRADED) and row.waiting]
     if number := sum(len(row.waiting) for row in waiting):
         words = "1 answer waits" if number == 1 else f"{number} answers wait"

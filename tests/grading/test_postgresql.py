@@ -218,7 +218,7 @@ def test_what_is_forgotten_is_gone_from_the_database_too(
         school.hand_in(student, {"copy": f"x = '{student}'"})
     assert main(["grade", LAB, str(school.folder), "--gradebook", elsewhere.database], school.course) == 0
     assert PASSWORD not in school.course.databases.read_text()
-    assert f"1. export {GRADEBOOK}=URL, with the one of --gradebook" in capsys.readouterr().out
+    assert f"1. export {GRADEBOOK}=URL, as in --gradebook" in capsys.readouterr().out
     forget = ["forget", "--before", "2100-01-01", "--yes"]
     assert main(forget, school.course) == 1  # nobody said which database
     said = capsys.readouterr().out
