@@ -84,7 +84,9 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
     from grading.authoring import schedule
 
     labs = schedule.named(course, options.labs) if options.labs is not None else ()
-    made = own_course_module.make(course, options.folder, options.name, options.repository, labs)
+    made = own_course_module.make(
+        course, options.folder, options.name, options.repository, labs, classroom=options.classroom
+    )
     console.print(
         f"{made.folder}: {made.labs} lab{'s' * (made.labs != 1)} for {clean(made.cohort.name)}", markup=False
     )
@@ -333,6 +335,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--labs", metavar="03,04", help="add these, whatever the dates are; those that the folder has stay "
         "(default: those that [release] in course.toml has released by now; without dates, all)",
+    )  # fmt: skip
+    command.add_argument(
+        "--classroom", action="store_true", help="with an Action that checks each push and reports points "
+        "to GitHub Classroom",
     )  # fmt: skip
     command.set_defaults(run=own_course)
     command = commands.add_parser(

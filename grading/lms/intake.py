@@ -120,9 +120,17 @@ def _doubts_of_time(
         return
     here = {s.student: s for s in submissions if not s.refused}
     timed = {who for who in here if (course.submitted / who / lab / late.STAMP).is_file()}
-    if named := [who for who, each in here.items() if each.late and who not in timed]:
+    named = [who for who, each in here.items() if each.late and who not in timed]
+    if named:
         yield (
             f"Canvas marks these as LATE, but not since when, so nothing is taken off: {texts.some(named)}. "
+            "Write the times into a column handed_in of the roster"
+        )
+    unknown = [who for who in here if who not in timed and who not in named and here[who].notebooks]
+    unknown = [who for who in unknown if not _unreadable(here[who], known)]
+    if unknown:
+        yield (
+            f"no time of handing in is known of {texts.some(unknown)}, so they count as on time. "
             "Write the times into a column handed_in of the roster"
         )
     odd = [f"{who} '{each.who.handed_in}'" for who, each in here.items() if _unreadable(each, known)]

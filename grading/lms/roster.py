@@ -23,6 +23,7 @@ COLUMNS = {
     "id": ("id", "SIS Login ID", "SIS User ID", "ID number", "Email address", "ID"),
     "canvas": ("canvas", "ID"),
     "moodle": ("moodle", "Identifier"),
+    "github": ("github", "github_username"),
     "name": ("name", "Student", "Full name"),
     "email": ("email", "Email address"),
     "section": ("section", "Section"),
@@ -41,6 +42,7 @@ class Student:
     name: str = ""
     email: str = ""
     section: str = ""
+    github: str = ""  # a user's name there
     handed_in: str = ""  # when, as it was written: `late.moment` reads it
 
     @property
@@ -78,13 +80,22 @@ class Roster:
                 sender.key, **({sender.lms: sender.key, "name": sender.name} if sender.lms else {})
             )
         if not sender.lms:
-            return self.students.get(sender.key)
+            return self.students.get(sender.key) or self._of_repository(sender.key)
         everybody = self.students.values()
         same = [s for s in everybody if getattr(s, sender.lms) == sender.key]
         parts = sender.name.split("-")  # Moodle puts the group before the name
         for spelling in (letters("-".join(parts[i:])) for i in range(len(parts))):
             same = same or [s for s in everybody if spelling in _spellings(s.name)]
         return same[0] if len(same) == 1 else None
+
+    def _of_repository(self, name: str) -> Student | None:
+        """Whose clone has a name such as ``lab-04-ada``, as GitHub Classroom calls them: ASSIGNMENT-USER."""
+        same = [
+            s
+            for s in self.students.values()
+            if s.github and f"-{name}".casefold().endswith(f"-{s.github}".casefold())
+        ]
+        return max(same, key=lambda s: len(s.github), default=None)
 
 
 def letters(name: str) -> str:
