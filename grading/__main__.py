@@ -1,4 +1,4 @@
-"""`python -m grading release | course | grade | similar | regrades | errors | forget | redteam | doctor`"""
+"""`python -m grading release | course | grade | similar | regrades | errors | gradescope | forget | …`"""
 
 from __future__ import annotations
 
@@ -259,6 +259,18 @@ def forget(options: argparse.Namespace, course: Course) -> int:
     return 0
 
 
+def gradescope(options: argparse.Namespace, course: Course) -> int:
+    """Write an autograder that Gradescope takes."""
+    from grading.authoring import gradescope as gradescope_module
+
+    path = gradescope_module.pack(course, options.lab, options.file)
+    size = path.stat().st_size / 1e6
+    console.print(
+        f"wrote {path} ({size:.1f} MB): it holds the expected results, so keep it to yourself", markup=False
+    )
+    return 0
+
+
 def redteam(options: argparse.Namespace, course: Course) -> int:
     """Attack this installation: does everybody get what they deserve? Attacks do, and odd honest answers."""
     from grading.redteam import plays
@@ -424,6 +436,10 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
     command.set_defaults(run=errors)
+    command = commands.add_parser("gradescope", help="an autograder for Gradescope, as a zip")
+    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
+    command.add_argument("file", type=Path, metavar="FILE.zip", help="where to write it")
+    command.set_defaults(run=gradescope)
     command = commands.add_parser("forget", help="delete student data of before a date")
     command.add_argument(
         "--before",

@@ -35,7 +35,7 @@ THOROUGH = tuple(
         "distributed/test_network.py", "distributed/test_run.py",
         "grading/test_bad_input.py", "grading/test_class_of_eight.py", "grading/test_cluster.py",
         "grading/test_communication.py", "grading/test_deliveries.py", "grading/test_dialogues.py",
-        "grading/test_gpu_stage.py", "grading/test_killed.py", "grading/test_late.py",
+        "grading/test_github.py", "grading/test_gpu_stage.py", "grading/test_gradescope.py", "grading/test_killed.py", "grading/test_late.py",
         "grading/test_limited.py", "grading/test_memory.py", "grading/test_mutations.py",
         "grading/test_nbgrader_stays_stock.py", "grading/test_never_weaker.py", "grading/test_own_course.py",
         "grading/test_pictures.py", "grading/test_postgresql.py", "grading/test_public_contents.py",
