@@ -91,6 +91,11 @@ def _check(options: argparse.Namespace, rest: list[str]) -> int:
     from gpulab.checks.face import check
     from gpulab.checks.registry import UnknownExercise, find
 
+    if not all("::" in place for place in options.places):
+        return _check_files(options.places)
+    if len(options.places) > 1:
+        raise WrongCommandLine("check one exercise at a time, or whole files without ::EXERCISE")
+    (options.place,) = options.places
     try:
         path, name = from_file.split(options.place)
         find(name)
@@ -103,6 +108,24 @@ def _check(options: argparse.Namespace, rest: list[str]) -> int:
     verdict = check(name, fn)
     _show(verdict)
     return 0 if verdict.passed else 1
+
+
+def _check_files(names: Sequence[str]) -> int:
+    from gpulab.app import from_file, whole_file
+
+    found = []
+    try:
+        for name in names:
+            if not (path := Path(name)).is_file():
+                raise from_file.NotInFile(f"there is no file {name}")
+            points = list(whole_file.points(path))
+            for line in whole_file.lines(path, points):
+                print(line, flush=True)
+            found += points
+    except from_file.NotInFile as error:
+        raise WrongCommandLine(str(error)) from None
+    whole_file.report(found)
+    return 0 if all(each.points == each.of for each in found) else 1
 
 
 def _profile(options: argparse.Namespace, rest: list[str]) -> int:
@@ -301,9 +324,18 @@ COMMANDS: dict[str, Command] = {
         (("names", {"nargs": "*", "metavar": "GPU", "help": "such as A100 H100; all when none is named"}),),
     ),
     "check": Command(
-        "check one exercise of a notebook or script alone",
+        "check one exercise of a notebook or script alone, or all of a file",
         _check,
-        (("place", {"metavar": "FILE::EXERCISE", "help": "such as my_lab.ipynb::memory.transpose"}),),
+        (
+            (
+                "places",
+                {
+                    "nargs": "+",
+                    "metavar": "FILE[::EXERCISE]",
+                    "help": "such as my_lab.ipynb::memory.transpose, or my_lab.ipynb for the points of all",
+                },
+            ),
+        ),
     ),
     "profile": Command(
         "the report of a kernel that a notebook or script launches",
