@@ -598,10 +598,12 @@ for parts in (1, 4, 16, 64):
 plot.panels(
     {
         "blocks, both kernels": {name: r["blocks"] for name, r in reports.items()},
-        "KB that a block loads": {name: r["block_load_bytes"] / 1e3 for name, r in reports.items()},
+        "KB that a block loads, one in each kernel": {
+            name: r["block_load_bytes"] / 1e3 for name, r in reports.items()
+        },
         "KB loaded and stored": {name: r["global_bytes"] / 1e3 for name, r in reports.items()},
     },
-    "A block loads less in more parts, until those of the merge load most: each part leaves 16 outputs to read again.",
+    "A block loads less in more parts, until the merge loads more than they save: each part leaves 16 outputs to read again.",
 )
 
 # %% [markdown]

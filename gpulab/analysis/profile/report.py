@@ -24,7 +24,7 @@ MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
     "loads and stores": ("load", "store", "atomic"),
     "arithmetic": ("arithmetic", "other"),
     "special functions": ("special",),
-    "branches, waiting, shuffles": ("branch", "jump", "barrier", "warp_sync"),
+    "branches, waiting, shuffles": ("branch", "jump", "barrier", "mbarrier", "shuffle", "warp_sync"),
 }
 
 
