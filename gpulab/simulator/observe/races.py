@@ -15,6 +15,7 @@ import numpy as np
 
 from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
 from gpulab.simulator.simt.errors import Index
+from gpulab.simulator.simt.events import State
 from gpulab.simulator.simt.opcodes import is_volatile
 
 from .flow import Flow
@@ -91,9 +92,9 @@ class Races(Observer):
 
     def barrier(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         passed = None if lanes is None else np.atleast_1d(lanes.any(axis=1))
-        if passed is not None and not passed.all():
-            self._tell_apart(chunk)
-            self._order.barrier(index, chunk.blocks[passed])
+        if chunk.cluster_size > 1 or (passed is not None and not passed.all()):
+            self._tell_apart(chunk)  # threads of other blocks may reach this shared memory
+            self._order.barrier(index, chunk.blocks if passed is None else chunk.blocks[passed])
             return
         self._order.barrier(index, chunk.blocks)
         shadow = self._shadow_of(chunk)
@@ -116,27 +117,48 @@ class Races(Observer):
                 self._tell_apart(chunk)
         self._order.warp_sync(index, group.thread)
 
-    def arrive(self, index: int, address: Array, phase: Array, lanes: Array | None, chunk: Chunk) -> None:
+    def begin(self, state: State) -> None:
+        self._order.begin(state.chunk.blocks, state.chunk.cluster_size)
+
+    def arrive(
+        self,
+        index: int,
+        address: Array,
+        phase: Array,
+        lanes: Array | None,
+        chunk: Chunk,
+        rows: Array | None = None,
+    ) -> None:
         self._tell_apart(chunk)
-        for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
+        for block, where, parity, threads in self._apart(address, phase, lanes, chunk, rows):
             self._order.arrive(block, where, parity, threads)
 
-    def passed(self, index: int, address: Array, phase: Array, lanes: Array, chunk: Chunk) -> None:
+    def passed(
+        self,
+        index: int,
+        address: Array,
+        phase: Array,
+        lanes: Array,
+        chunk: Chunk,
+        rows: Array | None = None,
+    ) -> None:
         self._catch_up(chunk)
-        for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
+        for block, where, parity, threads in self._apart(address, phase, lanes, chunk, rows):
             self._order.passed(block, where, parity, threads)
 
     @staticmethod
     def _apart(
-        address: Array, phase: Array, lanes: Array | None, chunk: Chunk
+        address: Array, phase: Array, lanes: Array | None, chunk: Chunk, rows: Array | None
     ) -> Iterator[tuple[int, int, int, Array]]:
-        """(block, address, parity, threads of the block) for each mbarrier and phase of a group."""
+        """(its block, address, parity, threads of the grid) for each mbarrier and phase of a group."""
         shape = (chunk.blocks.size, chunk.lanes_per_block)
         row, lane = np.nonzero(np.broadcast_to(True if lanes is None else lanes, shape))
-        keys = np.stack([row, *(np.broadcast_to(x, shape)[row, lane] for x in (address, phase))])
+        threads = chunk.blocks[row] * chunk.lanes_per_block + lane
+        owner = np.arange(shape[0])[:, None] if rows is None else rows
+        keys = np.stack([np.broadcast_to(x, shape)[row, lane] for x in (owner, address, phase)])
         for key in np.unique(keys, axis=1).T:
-            threads = lane[(keys == key[:, None]).all(axis=0)]
-            yield int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), threads
+            chosen = (keys == key[:, None]).all(axis=0)
+            yield int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), threads[chosen]
 
     def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         self._order.fence(index, self._groups.of(lanes, chunk.blocks).thread)
@@ -144,7 +166,8 @@ class Races(Observer):
     # ---- accesses --------------------------------------------------------------------------------------
 
     def access(self, access: Access) -> None:
-        if access.space not in self._spaces:
+        space = "shared" if access.space == "cluster" else access.space
+        if space not in self._spaces:
             return
         self._order.advance(access.index)
         kind = self._kind(access)
@@ -152,12 +175,15 @@ class Races(Observer):
             self._look_within_warps(access)
         if access.space == "shared" and self._is_done(access, kind):
             return
+        if access.space == "cluster":
+            self._tell_apart(access.chunk)
         lanes = self._groups.of(access.lanes, access.chunk.blocks)
         address = lanes.of(access.address)
         if kind >= ATOMIC:
             self._order.communicate(access, kind, lanes.thread, address)
         who = Who(lanes.thread, lanes.block, self._order.now)
-        for shadow, start, chosen in self._stretches(access, address, lanes.row):
+        row = lanes.row if access.rows is None else lanes.of(access.rows)
+        for shadow, start, chosen in self._stretches(access, address, row):
             part = who if chosen is None else who.only(chosen)
             for i in range(max(access.size // shadow.granule, 1)):
                 value = None
@@ -289,7 +315,7 @@ class Races(Observer):
         self, access: Access, address: Array, row: Array
     ) -> list[tuple[Shadow, Array, Array | None]]:
         """(shadow, place of each lane's first granule, lanes that it concerns or None for all)."""
-        if access.space == "shared":
+        if access.space != "global":
             shadow = self._shadow_of(access.chunk)
             shadow.fit(int(address.max(initial=0)) + access.size, access.size)
             return [(shadow, row * shadow.width + address // shadow.granule, None)]

@@ -67,7 +67,7 @@ class Uninitialised(Observer):
         self._program, self._grid, self._block = program, grid, block
 
     def access(self, access: Access) -> None:
-        if access.space in ("shared", "local"):
+        if access.space in ("shared", "local", "cluster"):
             if not self._is_alike(access):
                 self._look(access)
         elif access.space == "global" and self._fresh:
@@ -76,7 +76,7 @@ class Uninitialised(Observer):
     def _window(self, access: Access) -> _Written:
         """What has been written of the shared or local memory of the blocks that run together."""
         chunk = access.chunk
-        key = (access.space, int(chunk.blocks[0]))
+        key = ("local" if access.space == "local" else "shared", int(chunk.blocks[0]))
         if key not in self._written:
             rows = chunk.blocks.size * (chunk.lanes_per_block if access.space == "local" else 1)
             self._written[key] = _Written(WIDEST, 1, rows)
@@ -87,6 +87,8 @@ class Uninitialised(Observer):
     def _is_alike(self, access: Access) -> bool:
         """Look at one row for all, if each does the same and reads what all have written."""
         address, lanes = access.address, access.lanes
+        if access.space == "cluster":
+            return False
         if access.space == "shared":
             if address.shape[0] > 1 or (lanes is not None and lanes.shape[0] > 1):
                 return False
@@ -128,6 +130,9 @@ class Uninitialised(Observer):
         stretch of memory."""
         if access.space != "global":
             owner = row if access.space == "shared" else row * access.chunk.lanes_per_block + lane
+            if access.rows is not None:
+                owner = np.broadcast_to(access.rows, (access.chunk.blocks.size, access.chunk.lanes_per_block))
+                owner = owner[row, lane]
             written = self._window(access)
             return [(written, owner, address // written.granule, np.ones(len(address), bool), None)]
         found = []
