@@ -225,6 +225,7 @@ class _Stepper:
                 observers=(steps,),
                 arrays=launch.arrays,
                 guard=kernel.guard,
+                cluster=launch.cluster,
                 **(
                     {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
                     | device.options

@@ -33,6 +33,7 @@ class Graph:
                 shared_bytes=each.shared_bytes,
                 pointers=each.pointers,
                 arrays=each.arrays,
+                cluster=each.cluster,
             )
 
     def upload(self, stream: Any = None) -> None:

@@ -16,6 +16,7 @@ class Launch:
 
     `arguments` is the packed parameter buffer; `pointers` are the byte offsets in it that hold device
     addresses. `arrays` says what the learner calls the arrays. `shared_bytes` is the dynamic shared memory.
+    `cluster` is the shape of the clusters that the launch asks for; None leaves that to the kernel.
     """
 
     kernel: CompiledKernel
@@ -25,3 +26,4 @@ class Launch:
     shared_bytes: int = 0
     pointers: tuple[int, ...] = ()
     arrays: tuple[ArrayLabel, ...] = ()
+    cluster: Dim3 | None = None

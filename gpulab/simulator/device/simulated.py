@@ -13,7 +13,7 @@ from gpulab.foundation.errors import shorten
 from gpulab.simulator import compile, ptx, simt
 from gpulab.simulator.hardware import GPU, occupancy
 
-from .checks import check_bounds, check_registers, check_shape, check_shared, dimensions
+from .checks import check_bounds, check_cluster, check_registers, check_shape, check_shared, dimensions
 from .launch import Launch
 
 ObserverFactory = Callable[[Launch], simt.Observer | None]
@@ -51,6 +51,7 @@ class Simulator:
             observers=tuple(observers),
             arrays=launch.arrays,
             guard=kernel.guard,
+            cluster=launch.cluster,
             # Only blocks that wait for each other can tell how many of them are there at once.
             **(
                 {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
@@ -112,14 +113,17 @@ class SimulatedDevice:
         shared_bytes: int = 0,
         pointers: tuple[int, ...] = (),
         arrays: tuple[simt.ArrayLabel, ...] = (),
+        cluster: Any = None,
     ) -> None:
         """Check a launch and carry it out: the one door for all launches.
 
+        `cluster` is how many blocks are a cluster, one to three numbers; None leaves it to the kernel.
         Raises LaunchError before anything runs, simt.KernelFault for what the kernel does wrong, and
         KeyboardInterrupt, shown in one line, when it is stopped.
         """
         shape = dimensions(grid, "grid", kernel.name), dimensions(block, "block", kernel.name)
-        launch = Launch(kernel, *shape, arguments, shared_bytes, pointers, arrays)
+        blocks = None if cluster is None else dimensions(cluster, "cluster", kernel.name)
+        launch = Launch(kernel, *shape, arguments, shared_bytes, pointers, arrays, blocks)
         self._check(launch)
         try:
             self._executors[-1].launch(self, launch)
@@ -132,6 +136,7 @@ class SimulatedDevice:
         check_shape(kernel.name, launch.grid, launch.block, self.gpu)
         program = self.program(kernel)
         check_shared(kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu)
+        check_cluster(kernel.name, launch.grid, launch.cluster, program.cluster, self.gpu)
         threads = launch.block[0] * launch.block[1] * launch.block[2]
         if bounds := program.module.functions[kernel.entry].directives.get("maxntid"):
             check_bounds(kernel.name, threads, math.prod(bounds))
