@@ -1,4 +1,4 @@
-"""What the doctor found, as data that shows itself."""
+"""What the sanitizer found, as data that shows itself."""
 
 from __future__ import annotations
 

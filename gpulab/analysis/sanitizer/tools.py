@@ -1,4 +1,4 @@
-"""All tools of the doctor over one run."""
+"""All tools of the sanitizer over one run."""
 
 from __future__ import annotations
 
