@@ -34,6 +34,7 @@ class Graph:
                 pointers=each.pointers,
                 arrays=each.arrays,
                 cluster=each.cluster,
+                scratch=each.scratch,
             )
 
     def upload(self, stream: Any = None) -> None:
