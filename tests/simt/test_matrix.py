@@ -343,7 +343,6 @@ def test_a_short_source_is_filled_up_with_zeros():
 @pytest.mark.parametrize(
     "instruction",
     [
-        "wgmma.fence.sync.aligned;",
         "tcgen05.wait::ld.sync.aligned;",
         "setmaxnreg.inc.sync.aligned.u32 64;",
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%q0], 16, [%r2];",

@@ -13,7 +13,7 @@ from . import table
 from .executable import Executable, Step
 from .inline import Body
 from .meetings import make_meeting
-from .opcodes import JUMPS, MEETING, looks, opcode
+from .opcodes import JUMPS, MEETING, WARPGROUP, looks, opcode
 from .operands import CLOCKS, Decoder
 from .operations import flops
 from .program import (
@@ -166,10 +166,13 @@ def _cut_up(body: Body, stops: Collection[int]) -> CutBody:
 
 
 def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Instruction]]:
-    """Cut before and after every instruction at which lanes meet, and before those on the lines `stops`."""
+    """Cut before and after every instruction at which lanes meet, before and after those of a warpgroup, and
+    before those on the lines `stops`."""
     piece: list[Instruction] = []
     for instruction in block:
-        if piece and instruction.line in stops:
+        if piece and (
+            instruction.line in stops or _is_of_warpgroup(instruction) != _is_of_warpgroup(piece[0])
+        ):
             yield piece
             piece = []
         if instruction.parts[0] in MEETING:
@@ -183,7 +186,13 @@ def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Inst
         yield piece
 
 
+def _is_of_warpgroup(instruction: Instruction) -> bool:
+    return instruction.parts[0] == WARPGROUP
+
+
 def _kind(piece: list[Instruction]) -> Kind:
+    if piece and _is_of_warpgroup(piece[0]):
+        return "warpgroup"
     if not piece or piece[0].parts[0] not in MEETING:
         return "plain"
     if piece[0].parts[0] in ("bar", "barrier"):

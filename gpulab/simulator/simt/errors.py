@@ -154,6 +154,12 @@ class WrongBarrier(KernelFault):
     title = "Wrong use of an mbarrier"
 
 
+class WrongMatrix(KernelFault):
+    """A matrix operation whose operands cannot be what it needs."""
+
+    title = "Wrong use of a matrix operation"
+
+
 class Endless(KernelFault):
     """The kernel ran into the instruction limit, or waits for something that cannot come."""
 

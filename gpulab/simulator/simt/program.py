@@ -41,7 +41,7 @@ class Stop(Enum):
     ENDLESS = "endless"  # an empty loop: nobody ever leaves it
 
 
-Kind = Literal["plain", "barrier", "warp"]
+Kind = Literal["plain", "barrier", "warp", "warpgroup"]
 Target = int | Stop  # the segment that lanes go on to, if there is one
 
 
@@ -97,7 +97,7 @@ class Segment:
     end: End
     live: int
     looks: bool  # may wait here for what another thread does to memory
-    meets: Meeting | None = None  # of all kinds but plain
+    meets: Meeting | None = None  # of barriers and warp operations
 
     @property
     def meeting(self) -> Meeting:

@@ -20,6 +20,7 @@ from .errors import Endless, Index
 from .events import Chunk, Observer
 from .frame import Frame
 from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from .products import Products
 from .program import Segment
 from .types import ZERO
 from .warps import WARP
@@ -85,6 +86,7 @@ class Run:
         self.protected = 0
         self.nearby: dict[int, Allocation] = {}  # what each instruction touched last
         self.copies: Copies | None = None
+        self.products: Products | None = None
         self.changes = 0  # of memory, as far as others may see them
         # Since memory changed: looks at it in vain (without a step to somewhere new), states of groups that
         # were about to look, and groups that have run.

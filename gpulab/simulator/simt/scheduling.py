@@ -59,7 +59,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from . import block_meetings, branching, warp_meetings
+from . import block_meetings, branching, warp_meetings, warpgroup_meetings
 from .errors import DivergentBarrier, Endless
 from .executable import Step
 from .run import PATIENCE, Place, Run
@@ -93,7 +93,7 @@ def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
         while run.exited:
             run.exited = False
             block_meetings.release(run)
-            for key in {segments[number].meeting.key for number in run.at_warp}:
+            for key in {s.meets.key for number in run.at_warp if (s := segments[number]).meets}:
                 warp_meetings.release(run, key)
     _finish(run)
 
@@ -156,6 +156,10 @@ def _run_segment(run: Run, number: int, steps: Sequence[Step], lanes: Array | No
         branching.join(run.at_warp, number, lanes)
         warp_meetings.release(run, segment.meeting.key)
         return
+    if segment.kind == "warpgroup":
+        if not warpgroup_meetings.come(run, number, lanes):
+            return
+        lanes = run.lanes
     for hear in run.on_executed:
         hear(segment.first, segment.stop, lanes, run.chunk)
     run.spend(segment)
@@ -172,7 +176,8 @@ def _finish(run: Run) -> None:
     number, lanes = next(iter(waiting.items()))
     segment = run.program.segments[number]
     run.lanes = lanes
-    where = "barrier" if number in run.at_barrier else "warp operation"
+    where = "operation of a warpgroup" if segment.kind == "warpgroup" else "warp operation"
+    where = "barrier" if number in run.at_barrier else where
     others = [
         run.program.instructions[run.program.segments[n].first].location for n in waiting if n != number
     ]
@@ -182,7 +187,9 @@ def _finish(run: Run) -> None:
         **run.blame(segment.first),
         what=f"waits at this {where} for {block_meetings.missing(run, segment)}.{elsewhere}",
         elsewhere=next((o for o in others if o is not None), None),
-        advice="Every thread that the operation waits for must reach it: move it out of the branch.",
+        advice=warpgroup_meetings.ADVICE
+        if segment.kind == "warpgroup"
+        else "Every thread that the operation waits for must reach it: move it out of the branch.",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import async_copies, matrix_steps, mbarriers, steps
+from . import async_copies, matrix_steps, mbarriers, steps, warpgroup_steps
 from .executable import Step
 from .opcodes import Opcode
 from .operands import Decoder
@@ -20,13 +20,13 @@ BUILDERS: dict[str, Builder] = {
     **steps.BUILDERS,
     **matrix_steps.BUILDERS,
     **mbarriers.BUILDERS,
+    **warpgroup_steps.BUILDERS,
     "cp": _copy,
 }
 
 # What needs a newer machine model, and what to do instead: by the beginning of the opcode.
 NO_CLUSTERS = "The simulator knows no clusters of blocks: compile for a capability from 8.0 to 8.9."
 ADVICE = {
-    "wgmma": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
     "tcgen05": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
     "tex": "Textures are not simulated: read global memory.",
     "setmaxnreg": "Compile for a capability from 8.0 to 8.9.",

@@ -32,6 +32,7 @@ RESULTS: dict[tuple[str, ...], tuple[str, ...]] = {
 # (measured bit for bit on an H100: MMA-Sim, Microsoft Research).
 FRACTION_BITS, FP8_FRACTION_BITS = 25, 13
 FP8_KEPT = np.uint32(0xFFFFFFFF << (23 - FP8_FRACTION_BITS) & 0xFFFFFFFF)
+INTEGER_LIMITS = -(2**31), 2**31 - 1
 ZERO_EXPONENT = -126  # what a zero counts as
 
 
@@ -130,17 +131,21 @@ def spread(a: Array, columns: Array) -> Array:
 # ---- how it adds ---------------------------------------------------------------------------------
 
 
-def multiply_accumulate(a: Array, b: Array, c: Array, a_type: str, b_type: str, d_type: str) -> Array:
+def multiply_accumulate(
+    a: Array, b: Array, c: Array, a_type: str, b_type: str, d_type: str, saturates: bool = False
+) -> Array:
     """C + A·B as Hopper's ``wgmma`` rounds it.
 
-    a (…, m, k) and b (…, n, k) hold exact operands, float64 or for integers int64; c (…, m, n) likewise.
-    The result (…, m, n) is float32, float16 or int32, as `d_type` says. The terms of each sum are aligned
-    to the largest exponent among them, cut to 25 fraction bits (13 for FP8), added, and rounded toward zero
-    to float32, or to the nearest float16. A float32 sum of FP8 products keeps 13 fraction bits.
+    a (…, m, k) and b (…, n, k) hold exact operands as float64; c (…, m, n) likewise. The result (…, m, n) is
+    float32, float16 or int32, as `d_type` says. The terms of each sum are aligned to the largest exponent
+    among them, cut to 25 fraction bits (13 for FP8), added, and rounded toward zero to float32, or to the
+    nearest float16. A float32 sum of FP8 products keeps 13 fraction bits. A sum of integers that int32 cannot
+    hold wraps around, or becomes the nearest number that it can hold where it `saturates`.
     """
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
     if element.is_integer:
-        return (np.matmul(a, b.swapaxes(-1, -2)) + c).astype(np.int32)
+        exact = np.matmul(a.astype(np.float64), b.swapaxes(-1, -2).astype(np.float64)) + c
+        return (exact.clip(*INTEGER_LIMITS) if saturates else exact).astype(np.int64).astype(np.int32)
     bits = FP8_FRACTION_BITS if element.bits == 8 else FRACTION_BITS
     exponents = _exponents(a, element.smallest_exponent), _exponents(b, other.smallest_exponent)
     smallest_c = -14 if d_type == "f16" else -126
