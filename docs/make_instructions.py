@@ -123,15 +123,15 @@ FAMILIES = (
     ),
     Family(
         ("shfl", "vote", "match", "redux", "elect"),
-        "32-bit (match also 64-bit)",
+        "32-bit (match also 64-bit); redux f32 min max, abs, NaN",
         f"{BITS}; lanes meet on (warp, mask, operation)",
         TEST_WARPS,
     ),
     Family(("activemask",), "–", "the lanes of the group", TEST_WARPS),
     Family(
         ("mma",),
-        "f16, bf16, tf32, e4m3, e5m2, s8, u8, f64",
-        "as measured bit for bit for each generation by MMA-Sim",
+        "f16, bf16, tf32, e4m3, e5m2, s8, u8, f64; mma.sp of all but f64",
+        "as measured bit for bit for each generation by MMA-Sim; sparse as if there were no other columns",
         TEST_MATRIX,
     ),
     Family(
@@ -143,10 +143,17 @@ FAMILIES = (
     ),
     Family(
         ("wgmma",),
-        "mma_async f16, bf16, tf32, e4m3, e5m2, s8, u8, every n, both majors and all swizzles, dense and sparse; "
-        "fence, commit_group, wait_group",
-        "as measured bit for bit by MMA-Sim; operands in shared memory are read and results appear at the wait",
+        "mma_async f16, bf16, tf32, e4m3, e5m2, s8, u8, every n, both majors, all swizzles, dense and "
+        "sparse; fence, commit_group, wait_group",
+        "as measured bit for bit by MMA-Sim; operands in shared memory are read, and results appear, at the "
+        "wait",
         TEST_WGMMA,
+    ),
+    Family(
+        ("setmaxnreg",),
+        "inc, dec",
+        "a warpgroup waits for registers of its block; more than ptxas allotted to the block are a fault",
+        "tests/simt/test_register_pools.py",
     ),
     Family(("ldmatrix", "stmatrix"), "m8n8.b16, x1 x2 x4, trans", BITS, TEST_MATRIX),
     Family(

@@ -8,15 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.simulator.simt.matrix import ELEMENTS
+from gpulab.simulator.simt.sparse import kept_columns, spread
 from gpulab.simulator.simt.warpgroup_matrices import (
     RESULTS,
     check,
     columns_of_a,
-    kept_columns,
     multiply_accumulate,
     operand_places,
     result_places,
-    spread,
 )
 
 from .warpgroup_model import one_sum, place_of_code
@@ -112,9 +111,9 @@ def test_a_sparse_operand_is_spread_as_its_metadata_says(type_, selector, seed):
             code = (0b0100, 0b1110)[kept[0]] if group == 2 else int(kept[0] | kept[1] << 2)
             thread, bit = place_of_code(type_, row, chunk, selector)
             metadata[thread] |= np.uint32(code << bit)
-    columns = kept_columns(metadata, type_, selector)
+    columns = kept_columns(metadata, type_, 64, stored, selector)
     assert np.array_equal(spread(packed, columns), full)
-    several = kept_columns(np.stack([metadata, metadata]).view(np.int32), type_, selector)
+    several = kept_columns(np.stack([metadata, metadata]).view(np.int32), type_, 64, stored, selector)
     assert np.array_equal(several, np.stack([columns, columns]))
 
 

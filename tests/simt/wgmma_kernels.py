@@ -9,7 +9,7 @@ import numpy as np
 from .warpgroup_model import BITS
 
 HEADER = ".version 8.7\n.target sm_90a\n.address_size 64\n"
-SHARED_BYTES = 128 << 10
+SHARED_BYTES = 64 << 10
 PARAMETERS = ("image", "left", "c", "out", "metadata", "first", "second", "adds")
 
 

@@ -104,6 +104,7 @@ def load(
             isinstance(o, Special) and o.name.startswith(CLOCKS) for i in instructions for o in i.operands
         ),
         ordered=any(segment.looks for segment in segments),
+        reallocates=any(i.parts[0] == "setmaxnreg" for i in instructions),
         slots=decoder.slots,
         local_variables=decoder.local.offsets,
         prefixes=tuple(prefixes),
@@ -170,9 +171,7 @@ def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Inst
     before those on the lines `stops`."""
     piece: list[Instruction] = []
     for instruction in block:
-        if piece and (
-            instruction.line in stops or _is_of_warpgroup(instruction) != _is_of_warpgroup(piece[0])
-        ):
+        if piece and (instruction.line in stops or _goes_apart(piece[0], instruction)):
             yield piece
             piece = []
         if instruction.parts[0] in MEETING:
@@ -187,7 +186,13 @@ def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Inst
 
 
 def _is_of_warpgroup(instruction: Instruction) -> bool:
-    return instruction.parts[0] == WARPGROUP
+    return instruction.parts[0] in WARPGROUP
+
+
+def _goes_apart(first: Instruction, instruction: Instruction) -> bool:
+    """Whether an instruction begins another piece than the one that begins with `first`."""
+    names = [i.parts[0] if _is_of_warpgroup(i) else "" for i in (first, instruction)]
+    return names[0] != names[1] or names[1] == "setmaxnreg"
 
 
 def _kind(piece: list[Instruction]) -> Kind:

@@ -49,6 +49,7 @@ def launch(
     blocks: Array | None = None,
     guard: str = "guard",
     garbage: np.random.Generator | None = None,
+    allotted: int | None = None,
 ) -> None:
     """Run a kernel to its end; what it leaves behind is in `memory`.
 
@@ -58,7 +59,8 @@ def launch(
     a shuffle fetches where its result is undefined (None: what the register happens to hold); `blocks` are
     the linear indices of those blocks that run, in order (None: all); `guard` is what keeps an index inside
     an array, in the words of the kernel's language; `garbage` draws what stands in shared and local memory
-    before anything is written there (None: `memory.FRESH`, everywhere). Raises `KernelFault`.
+    before anything is written there (None: `memory.FRESH`, everywhere); `allotted` is how many registers each
+    thread has until ``setmaxnreg`` changes it (None: nobody counts them). Raises `KernelFault`.
     """
     on_loan: list[Allocation] = []  # what lies in memory for the time of the launch
     registers = _registers(program, arguments, memory, on_loan)
@@ -79,6 +81,7 @@ def launch(
         undefined=undefined,
         guard=guard,
         garbage=garbage,
+        allotted=allotted,
     )
     order = _order(grid, schedule, blocks)
     for observer in observers:

@@ -160,6 +160,12 @@ class WrongMatrix(KernelFault):
     title = "Wrong use of a matrix operation"
 
 
+class WrongRegisters(KernelFault):
+    """``setmaxnreg`` for more registers than the block has, or in the wrong direction."""
+
+    title = "Wrong number of registers"
+
+
 class Endless(KernelFault):
     """The kernel ran into the instruction limit, or waits for something that cannot come."""
 

@@ -193,6 +193,7 @@ class Program:
     contended: bool  # has compare-and-swap loops: run fewer lanes at once
     timed: bool  # reads a clock
     flops: tuple[float, ...]  # floating-point operations of one lane, for each instruction
+    reallocates: bool  # warpgroups pass registers to each other
     ordered: bool  # blocks may talk to each other: run chunks in order
     slots: dict[str, int]  # of the registers, by name
     local_variables: dict[str, int]  # offset in a thread's local memory

@@ -22,6 +22,7 @@ from .frame import Frame
 from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
 from .products import Products
 from .program import Segment
+from .register_pools import RegisterPool
 from .types import ZERO
 from .warps import WARP
 
@@ -96,6 +97,8 @@ class Run:
         self.ran: set[Place] = set()
         self.following = False  # whether the group that got its turn goes on, until it looks in vain itself
         self.last: set[Place] = set()  # where the lanes of the last group went
+        self.pool: RegisterPool | None = None
+        self.freed = False  # whether registers have been given back, for which others may have waited
         self.exited = False  # whether lanes have, for whom others may have waited
         self.spent = 0
         self.clock = 0

@@ -25,9 +25,10 @@ laid out otherwise gives the same results in more turns. Take an ``if`` that hol
 block go on when all its threads that have not exited are there, or as many as the barrier is for
 (`block_meetings`). Operations between the lanes of a warp, such as shuffles and votes, work in the same way
 with `run.at_warp`: they are computed once, for all lanes that their mask names, when these have all come
-(`warp_meetings`). Others may have waited for lanes that exit, so every exit is followed by a look at those
-that wait. When no group is ready and some lanes still wait, nobody is left to release them, and the kernel is
-at fault.
+(`warp_meetings`). ``wgmma`` needs all lanes of four warps, which wait there for each other as well
+(`warpgroup_meetings`). Others may have waited for lanes that exit, so every exit is followed by a look at
+those that wait. When no group is ready and some lanes still wait, nobody is left to release them, and the
+kernel is at fault.
 
 **Which warp runs next.** In lockstep, the usual schedule, all warps of the chunk are one team: a group holds
 lanes of many warps and blocks, which costs the least time but hides a missing barrier, because no warp is
@@ -66,6 +67,8 @@ from .run import PATIENCE, Place, Run
 
 Array = np.ndarray
 
+MISSED = "Every thread that the operation waits for must reach it: move it out of the branch."
+
 
 def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
     """Run the chunk to its end; whenever it can only wait for another chunk it yields its state."""
@@ -95,6 +98,8 @@ def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
             block_meetings.release(run)
             for key in {s.meets.key for number in run.at_warp if (s := segments[number]).meets}:
                 warp_meetings.release(run, key)
+        if run.freed:
+            warpgroup_meetings.try_again(run)
     _finish(run)
 
 
@@ -176,8 +181,11 @@ def _finish(run: Run) -> None:
     number, lanes = next(iter(waiting.items()))
     segment = run.program.segments[number]
     run.lanes = lanes
-    where = "operation of a warpgroup" if segment.kind == "warpgroup" else "warp operation"
-    where = "barrier" if number in run.at_barrier else where
+    if segment.kind == "warpgroup":
+        where, (missing, advice) = "operation of a warpgroup", warpgroup_meetings.missing(run, segment)
+    else:
+        where = "barrier" if number in run.at_barrier else "warp operation"
+        missing, advice = block_meetings.missing(run, segment), MISSED
     others = [
         run.program.instructions[run.program.segments[n].first].location for n in waiting if n != number
     ]
@@ -185,11 +193,9 @@ def _finish(run: Run) -> None:
     elsewhere = f" Others wait at line {', '.join(lines)}." if lines else ""
     raise DivergentBarrier(
         **run.blame(segment.first),
-        what=f"waits at this {where} for {block_meetings.missing(run, segment)}.{elsewhere}",
+        what=f"waits at this {where} for {missing}.{elsewhere}",
         elsewhere=next((o for o in others if o is not None), None),
-        advice=warpgroup_meetings.ADVICE
-        if segment.kind == "warpgroup"
-        else "Every thread that the operation waits for must reach it: move it out of the branch.",
+        advice=advice,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import async_copies, matrix_steps, mbarriers, steps, warpgroup_steps
+from . import async_copies, matrix_steps, mbarriers, register_steps, steps, warpgroup_steps
 from .executable import Step
 from .opcodes import Opcode
 from .operands import Decoder
@@ -21,6 +21,7 @@ BUILDERS: dict[str, Builder] = {
     **matrix_steps.BUILDERS,
     **mbarriers.BUILDERS,
     **warpgroup_steps.BUILDERS,
+    **register_steps.BUILDERS,
     "cp": _copy,
 }
 
@@ -29,7 +30,6 @@ NO_CLUSTERS = "The simulator knows no clusters of blocks: compile for a capabili
 ADVICE = {
     "tcgen05": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
     "tex": "Textures are not simulated: read global memory.",
-    "setmaxnreg": "Compile for a capability from 8.0 to 8.9.",
     "mapa": NO_CLUSTERS,
     "getctarank": NO_CLUSTERS,
     "barrier.cluster": NO_CLUSTERS,
@@ -38,7 +38,6 @@ ADVICE = {
     "multimem": "The simulator knows one GPU and no switch between several: use one.",
     "cp.async.bulk": "Compile for a capability from 8.0 to 8.9, which has cp.async and no bulk copies.",
     "cp.reduce": "Compile for a capability from 8.0 to 8.9, which has red and no bulk copies.",
-    "mma.sp": "Sparse matrices are not simulated: use mma without .sp on the full ones.",
 }
 
 

@@ -96,38 +96,6 @@ def _row(thread: Array) -> Array:
     return thread // 32 * 16 + thread % 32 // 4
 
 
-# ---- sparse A ------------------------------------------------------------------------------------
-
-
-def kept_columns(metadata: Array, type_: str, selector: int = 0) -> Array:
-    """Which columns of the full A the stored elements of a sparse one have, shape (…, 64, k / 2).
-
-    `metadata` (…, 128) is each thread's register. Two of every four columns are stored, of tf32 one of every
-    two; four bits say which. Of each four threads, the first two hold those bits, or with `selector` 1 the
-    last two, and for types of 8 bits all four.
-    """
-    row, bits = np.arange(ROWS)[:, None], ELEMENTS[type_].bits
-    lower_half = row % 16 // 8
-    chunk = np.arange(columns_of_a(type_) // (1 if bits == 32 else 2))
-    if bits == 8:
-        holder, first = lower_half + chunk // 8 * 2, chunk % 8 * 4
-    else:
-        holder, first = selector * 2 + chunk // 4, lower_half * 16 + chunk % 4 * 4
-    thread = row // 16 * 32 + row % 8 * 4 + holder
-    code = metadata[..., thread].view(np.uint32) >> first & 15
-    if bits == 32:  # one of two, named by the halves of it: 0 and 1, or 2 and 3
-        return chunk * 2 + (code & 3) // 2
-    pair = chunk[:, None] * 4 + np.stack([code & 3, code >> 2], axis=-1)
-    return pair.reshape(*pair.shape[:-2], -1)
-
-
-def spread(a: Array, columns: Array) -> Array:
-    """The full A (…, m, k) of a sparse one: stored elements (…, m, k / 2) and their `kept_columns`."""
-    full = np.zeros((*columns.shape[:-1], 2 * columns.shape[-1]), a.dtype)
-    np.put_along_axis(full, columns, np.broadcast_to(a, columns.shape), axis=-1)
-    return full
-
-
 # ---- how it adds ---------------------------------------------------------------------------------
 
 

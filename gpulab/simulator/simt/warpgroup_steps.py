@@ -26,6 +26,7 @@ from .operands import Decoder
 from .products import Product, Products
 from .program import Source
 from .run import Run
+from .sparse import kept_columns, selectors, spread
 from .steps import Builder
 from .swizzles import CHUNK
 from .types import BOOL, DTYPES, I32, I64
@@ -34,13 +35,11 @@ from .warpgroup_matrices import (
     THREADS,
     check,
     columns_of_a,
-    kept_columns,
     multiply_accumulate,
     operand_places,
     result_places,
-    spread,
 )
-from .warpgroup_meetings import by_warpgroup
+from .warpgroup_meetings import by_warpgroup, lanes_of
 
 Array = np.ndarray
 
@@ -156,7 +155,7 @@ class Multiply:
 
 @dataclass(frozen=True)
 class Given:
-    """What the registers held: a word for each warpgroup (B, G), or for each thread (B, G, 128, registers)."""
+    """What registers held: a word for each warpgroup (B, G), or for each thread (B, G, 128, registers)."""
 
     a: Array
     b: Array
@@ -173,18 +172,11 @@ def _word(run: Run, multiply: Multiply, source: Source, what: str) -> Array:
     differs = (wide != wide[..., :1]).any(axis=-1) & _warpgroups(run)
     if differs.any():
         raise WrongMatrix(
-            **run.blame(multiply.index, _lanes_of(run, differs)),
+            **run.blame(multiply.index, lanes_of(run, differs)),
             what=f"gives {what} that is not the same in all threads of its warpgroup.",
             advice="All 128 threads of a warpgroup must work it out from the same values.",
         )
     return wide[..., 0]
-
-
-def _lanes_of(run: Run, warpgroups: Array) -> Array:
-    """(B, G) → (B, T)."""
-    lanes = np.zeros(run.shape, bool)
-    lanes[:, : warpgroups.shape[1] * THREADS] = warpgroups.repeat(THREADS, axis=1)
-    return lanes
 
 
 def _chunks_of(run: Run, multiply: Multiply, operand: Shared, word: int, warpgroups: Array) -> Array:
@@ -193,14 +185,14 @@ def _chunks_of(run: Run, multiply: Multiply, operand: Shared, word: int, warpgro
         chunks = _chunks(word, operand.tile)
     except ValueError as error:
         raise WrongMatrix(
-            **run.blame(multiply.index, _lanes_of(run, warpgroups)),
+            **run.blame(multiply.index, lanes_of(run, warpgroups)),
             what=f"gives the matrix descriptor {word & (1 << 64) - 1:#x}, which names no such operand.",
             advice=str(error),
         ) from None
     end = (int(chunks.max()) + 1) * CHUNK
     if end > run.shared_bytes:
         raise OutOfBounds(
-            **run.blame(multiply.index, _lanes_of(run, warpgroups)),
+            **run.blame(multiply.index, lanes_of(run, warpgroups)),
             what=f"named a matrix that reaches up to byte {end:,} of shared memory, but its block has "
             f"{run.shared_bytes:,}.",
             advice="Check the start address of the matrix descriptor and its two offsets, all in units of "
@@ -248,7 +240,7 @@ def _finish(run: Run, multiply: Multiply, given: Given, chosen: Array) -> None:
     else:
         a = _read_held(multiply.a, given.a, chosen)
     if given.metadata is not None:
-        a = spread(a, kept_columns(given.metadata[chosen], a_type, multiply.selector))
+        a = spread(a, kept_columns(given.metadata[chosen], a_type, ROWS, a.shape[-1], multiply.selector))
     b = _read_shared(run, multiply, multiply.b, given.b, chosen)
     a, b = (-x if negates else x for x, negates in zip((a, b), multiply.negates, strict=True))
     c = _accumulated(run, multiply, chosen)
@@ -279,7 +271,7 @@ def _hand_out(run: Run, multiply: Multiply, result: Array, chosen: Array) -> Non
     contents = np.ascontiguousarray(result[:, rows, columns])  # (warpgroups, 128, elements)
     if multiply.types[0] == "f16":
         contents = contents.view(I32)
-    lanes = _lanes_of(run, chosen)
+    lanes = lanes_of(run, chosen)
     before, protected = run.lanes, run.protected
     if (run.mask() & ~lanes).any():
         run.protected |= sum(1 << slot for slot in multiply.slots if slot is not None)
@@ -364,6 +356,9 @@ def _read_multiply(decoder: Decoder, op: Opcode, index: int) -> Multiply:
         raise decoder.unsupported(op, str(error)) from None
     d, a, b, *rest = op.instruction.operands
     metadata, selector = (rest.pop(0), _literal(rest.pop(0))) if sparse else (None, 0)
+    ways = selectors(ELEMENTS[a_type].bits, columns_of_a(a_type))
+    if not 0 <= selector < ways:
+        raise decoder.unsupported(op, f"Its sparsity selector is {selector}, and must be less than {ways}.")
     adds, *scales = rest
     has_scales = not ELEMENTS[a_type].is_integer
     negates = tuple(_literal(scales.pop(0)) < 0 for _ in range(2)) if has_scales else (False, False)
