@@ -23,6 +23,7 @@ TEST_INTEGERS = "tests/simt/test_integer_operations.py"
 TEST_FLOATS = "tests/simt/test_float_operations.py"
 TEST_SMALL = "tests/simt/test_small_formats.py"
 TEST_MATRIX = "tests/simt/test_matrix.py"
+TEST_WGMMA = "tests/simt/test_wgmma.py"
 TEST_BARRIERS = "tests/simt/test_barriers.py"
 TEST_WARPS = "tests/simt/test_warp_operations.py"
 TEST_MEMORY = "tests/simt/test_memory.py"
@@ -128,15 +129,15 @@ FAMILIES = (
     ),
     Family(
         ("shfl", "vote", "match", "redux", "elect"),
-        "32-bit (match also 64-bit)",
+        "32-bit (match also 64-bit); redux f32 min max, abs, NaN",
         f"{BITS}; lanes meet on (warp, mask, operation)",
         TEST_WARPS,
     ),
     Family(("activemask",), "–", "the lanes of the group", TEST_WARPS),
     Family(
         ("mma",),
-        "f16, bf16, tf32, e4m3, e5m2, s8, u8, f64",
-        "as measured bit for bit for each generation by MMA-Sim",
+        "f16, bf16, tf32, e4m3, e5m2, s8, u8, f64; mma.sp of all but f64",
+        "as measured bit for bit for each generation by MMA-Sim; sparse as if there were no other columns",
         TEST_MATRIX,
     ),
     Family(
@@ -145,6 +146,20 @@ FAMILIES = (
         "as mma; the layout of a fragment is open: its load or store counts as one request. "
         "A matrix of f16, bf16, tf32 or f32 that is not at 32 bytes, or has rows not at 16, is a fault",
         "tests/cupy",
+    ),
+    Family(
+        ("wgmma",),
+        "mma_async f16, bf16, tf32, e4m3, e5m2, s8, u8, every n, both majors, all swizzles, dense and "
+        "sparse; fence, commit_group, wait_group",
+        "as measured bit for bit by MMA-Sim; operands in shared memory are read, and results appear, at the "
+        "wait",
+        TEST_WGMMA,
+    ),
+    Family(
+        ("setmaxnreg",),
+        "inc, dec",
+        "a warpgroup waits for registers of its block; more than ptxas allotted to the block are a fault",
+        "tests/simt/test_register_pools.py",
     ),
     Family(("ldmatrix", "stmatrix"), "m8n8.b16, x1 x2 x4, trans", BITS, TEST_MATRIX),
     Family(

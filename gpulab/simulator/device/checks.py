@@ -75,8 +75,8 @@ def check_shape(kernel: str, grid: Dim3, block: Dim3, gpu: GPU) -> None:
 
 
 def check_cluster(kernel: str, grid: Dim3, asked: Dim3 | None, compiled: Dim3 | None, gpu: GPU) -> None:
-    """Raises LaunchError for clusters that `gpu` cannot launch, which a launch has `asked` for or a kernel was
-    `compiled` for."""
+    """Raises LaunchError for clusters that `gpu` cannot launch: those that the launch has `asked` for, or the
+    kernel was `compiled` for."""
     cluster = asked or compiled
     if cluster is None:
         return

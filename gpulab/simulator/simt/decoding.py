@@ -13,7 +13,7 @@ from . import table
 from .executable import Executable, Step
 from .inline import Body
 from .meetings import make_meeting
-from .opcodes import JUMPS, MEETING, looks, opcode
+from .opcodes import JUMPS, MEETING, WARPGROUP, looks, opcode
 from .operands import CLOCKS, Decoder
 from .operations import flops
 from .program import (
@@ -107,6 +107,7 @@ def load(
             isinstance(o, Special) and o.name.startswith(CLOCKS) for i in instructions for o in i.operands
         ),
         ordered=any(segment.looks for segment in segments),
+        reallocates=any(i.parts[0] == "setmaxnreg" for i in instructions),
         slots=decoder.slots,
         local_variables=decoder.local.offsets,
         prefixes=tuple(prefixes),
@@ -176,10 +177,11 @@ def _cut_up(body: Body, stops: Collection[int]) -> CutBody:
 
 
 def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Instruction]]:
-    """Cut before and after every instruction at which lanes meet, and before those on the lines `stops`."""
+    """Cut before and after every instruction at which lanes meet, before and after those of a warpgroup, and
+    before those on the lines `stops`."""
     piece: list[Instruction] = []
     for instruction in block:
-        if piece and instruction.line in stops:
+        if piece and (instruction.line in stops or _goes_apart(piece[0], instruction)):
             yield piece
             piece = []
         if instruction.parts[0] in MEETING:
@@ -193,7 +195,19 @@ def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Inst
         yield piece
 
 
+def _is_of_warpgroup(instruction: Instruction) -> bool:
+    return instruction.parts[0] in WARPGROUP
+
+
+def _goes_apart(first: Instruction, instruction: Instruction) -> bool:
+    """Whether an instruction begins another piece than the one that begins with `first`."""
+    names = [i.parts[0] if _is_of_warpgroup(i) else "" for i in (first, instruction)]
+    return names[0] != names[1] or names[1] == "setmaxnreg"
+
+
 def _kind(piece: list[Instruction]) -> Kind:
+    if piece and _is_of_warpgroup(piece[0]):
+        return "warpgroup"
     if not piece or piece[0].parts[0] not in MEETING:
         return "plain"
     if piece[0].parts[:2] == ("barrier", "cluster"):

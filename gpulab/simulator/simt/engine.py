@@ -50,6 +50,7 @@ def launch(
     guard: str = "guard",
     garbage: np.random.Generator | None = None,
     cluster: Index | None = None,
+    allotted: int | None = None,
 ) -> None:
     """Run a kernel to its end; what it leaves behind is in `memory`.
 
@@ -61,7 +62,8 @@ def launch(
     an array, in the words of the kernel's language; `garbage` draws what stands in shared and local memory
     before anything is written there (None: `memory.FRESH`, everywhere); `cluster` is the shape of the
     clusters of blocks, which divides the grid (None: as the kernel was compiled). With clusters, those run of
-    which `blocks` has a block. Raises `KernelFault`.
+    which `blocks` has a block. `allotted` is how many registers each thread has until ``setmaxnreg`` changes
+    it (None: nobody counts them). Raises `KernelFault`.
     """
     on_loan: list[Allocation] = []  # what lies in memory for the time of the launch
     registers = _registers(program, arguments, memory, on_loan)
@@ -84,6 +86,7 @@ def launch(
         garbage=garbage,
         cluster=cluster or program.cluster or (1, 1, 1),
         has_clusters=(cluster or program.cluster) is not None,
+        allotted=allotted,
     )
     order = _order(frame, blocks)
     for observer in observers:

@@ -160,6 +160,18 @@ class WrongDescriptor(KernelFault):
     title = "Wrong tensor map"
 
 
+class WrongMatrix(KernelFault):
+    """A matrix operation whose operands cannot be what it needs."""
+
+    title = "Wrong use of a matrix operation"
+
+
+class WrongRegisters(KernelFault):
+    """``setmaxnreg`` for more registers than the block has, or in the wrong direction."""
+
+    title = "Wrong number of registers"
+
+
 class Endless(KernelFault):
     """The kernel ran into the instruction limit, or waits for something that cannot come."""
 

@@ -117,9 +117,22 @@ def _reduce(decoder: Decoder, op: Opcode) -> Meeting:
     destination, value, members = op.instruction.operands
     name = next((m for m in warps.REDUCTIONS if m in op.modifiers), None)
     dtype = DTYPES.get(op.type)
-    if name is None or dtype is None or dtype.kind == "f":
+    if (
+        name is None
+        or dtype is None
+        or (dtype.kind == "f" and (name not in ("min", "max") or op.type != "f32"))
+    ):
         raise decoder.unsupported(op)
     slot = decoder.destination(destination)
+    if dtype.kind == "f":
+        how = "abs" in op.modifiers, "NaN" in op.modifiers
+        return Meeting(
+            f"redux.{name}.f32",
+            decoder.source(members, U32),
+            (decoder.source(value, dtype),),
+            (slot,),
+            lambda x, who: [warps.reduce_floats(name, x, who, *how)],
+        )
     return Meeting(
         f"redux.{name}",
         decoder.source(members, U32),

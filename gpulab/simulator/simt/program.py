@@ -41,7 +41,7 @@ class Stop(Enum):
     ENDLESS = "endless"  # an empty loop: nobody ever leaves it
 
 
-Kind = Literal["plain", "barrier", "warp", "cluster"]
+Kind = Literal["plain", "barrier", "warp", "warpgroup", "cluster"]
 Target = int | Stop  # the segment that lanes go on to, if there is one
 
 
@@ -97,7 +97,7 @@ class Segment:
     end: End
     live: int
     looks: bool  # may wait here for what another thread does to memory
-    meets: Meeting | None = None  # of all kinds but plain
+    meets: Meeting | None = None  # of barriers and warp operations
     leaves: bool = False  # does nothing but return
 
     @property
@@ -202,6 +202,7 @@ class Program:
     contended: bool  # has compare-and-swap loops: run fewer lanes at once
     timed: bool  # reads a clock
     flops: tuple[float, ...]  # floating-point operations of one lane, for each instruction
+    reallocates: bool  # warpgroups pass registers to each other
     ordered: bool  # blocks may talk to each other: run chunks in order
     slots: dict[str, int]  # of the registers, by name
     local_variables: dict[str, int]  # offset in a thread's local memory

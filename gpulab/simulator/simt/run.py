@@ -22,7 +22,9 @@ from .events import Chunk, Observer
 from .flights import Flights
 from .frame import Frame
 from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from .products import Products
 from .program import Segment
+from .register_pools import RegisterPool
 from .types import ZERO
 from .warps import WARP
 
@@ -121,6 +123,7 @@ class Run:
         self.nearby: dict[int, Allocation] = {}  # what each instruction touched last
         self.copies: Copies | None = None
         self.flights: Flights | None = None
+        self.products: Products | None = None
         self.changes = 0  # of memory, as far as others may see them
         # Since memory changed: looks at it in vain (without a step to somewhere new), states of groups that
         # were about to look, and groups that have run.
@@ -130,6 +133,8 @@ class Run:
         self.ran: set[Place] = set()
         self.following = False  # whether the group that got its turn goes on, until it looks in vain itself
         self.last: set[Place] = set()  # where the lanes of the last group went
+        self.pool: RegisterPool | None = None
+        self.freed = False  # whether registers have been given back, for which others may have waited
         self.exited = False  # whether lanes have, for whom others may have waited
         self.spent = 0
         self.clock = 0

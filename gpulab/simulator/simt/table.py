@@ -8,8 +8,10 @@ from . import (
     cluster_steps,
     matrix_steps,
     mbarriers,
+    register_steps,
     steps,
     tensor_copies,
+    warpgroup_steps,
 )
 from .executable import Step
 from .opcodes import Opcode
@@ -43,6 +45,8 @@ BUILDERS: dict[str, Builder] = {
     **matrix_steps.BUILDERS,
     **mbarriers.BUILDERS,
     **cluster_steps.BUILDERS,
+    **warpgroup_steps.BUILDERS,
+    **register_steps.BUILDERS,
     "cp": _copy,
     "st": _asynchronous(steps.BUILDERS["st"]),
     "red": _asynchronous(steps.BUILDERS["red"]),
@@ -51,12 +55,9 @@ BUILDERS: dict[str, Builder] = {
 
 # What needs a newer machine model, and what to do instead: by the beginning of the opcode.
 ADVICE = {
-    "wgmma": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
     "tcgen05": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
     "tex": "Textures are not simulated: read global memory.",
-    "setmaxnreg": "Compile for a capability from 8.0 to 8.9.",
     "multimem": "The simulator knows one GPU and no switch between several: use one.",
-    "mma.sp": "Sparse matrices are not simulated: use mma without .sp on the full ones.",
 }
 
 
