@@ -14,12 +14,13 @@ import numpy as np
 from gpulab.simulator import device as devices
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.ptx import Variable
-from gpulab.simulator.simt import ArrayLabel
+from gpulab.simulator.simt import ArrayLabel, tensor_maps
 
 from .arrays import ndarray
 from .c_types import fits
 from .cuda_text import Parameter, Signature
 from .memory import MemoryPointer
+from .tensor_maps import content, is_tensor_map
 
 POINTER_BYTES = 8
 
@@ -104,6 +105,8 @@ class _Place:
             return value.data.ptr.to_bytes(POINTER_BYTES, "little"), _label(value, self.parameter.name)
         if isinstance(value, Structure):
             return value.content, value.label
+        if is_tensor_map(value):
+            return self._tensor_map(value)
         if isinstance(value, MemoryPointer):
             self._check_takes_pointer("a device pointer")
             return value.ptr.to_bytes(POINTER_BYTES, "little"), None
@@ -120,6 +123,19 @@ class _Place:
         if self.variable.type.startswith("f"):
             return self._float(value), None
         return self._integer(value), None
+
+    def _tensor_map(self, value: Any) -> tuple[bytes, ArrayLabel]:
+        """A tensor map is passed by value; what it describes is called as its parameter is."""
+        if self.size != tensor_maps.BYTES:
+            raise self._error(
+                "got a tensor map, which a kernel takes by value: declare the parameter as "
+                "const __grid_constant__ CUtensorMap."
+            )
+        data = content(value)
+        map_ = tensor_maps.decode(data)
+        strides = (*reversed(map_.strides), map_.type.itemsize)
+        shape, type_ = map_.dimensions[::-1], map_.type
+        return data, ArrayLabel(self.parameter.name, map_.address, shape, strides, type_.name, type_.itemsize)
 
     # ---- arrays ----------------------------------------------------------------------------------
 

@@ -137,7 +137,7 @@ def allocations(
             bad = np.zeros(len(rest), bool)
             bad[at] = True
             behind = f" and runs {int(high[at]) - stop:,} bytes behind its end" if found is not None else ""
-            name = f"{found.name or 'an array'}" if found is not None else "no array"
+            name = _called(who, int(low[at]), found)
             if found is not None and not found.writable:
                 name, behind = f"{name}, which is constant", ""
             who.refuse(
@@ -149,6 +149,14 @@ def allocations(
             )
         yield found, here
         rest &= ~here
+
+
+def _called(who: Senders, address: int, found: Allocation | None) -> str:
+    """What messages call the array at an address."""
+    labels = (label for label in who.run.arrays if label.address <= address < label.address + label.extent)
+    if (label := next(labels, None)) is not None:
+        return str(label)
+    return "no array" if found is None else found.name or "an array"
 
 
 def global_reach(found: Allocation | None, address: Array, inside: Array | None, dtype: np.dtype) -> Reach:
