@@ -151,7 +151,7 @@ def test_a_map_of_an_array_that_is_too_small_names_the_parameter() -> None:
     wide = described(x, globalDim=[32, 80000])
     with pytest.raises(simt.KernelFault) as caught:
         cp.RawKernel(DOUBLE, "twice")((1, 2), (64,), (wide, described(y)))
-    assert "from (80000 × 32 f32)" in str(caught.value)
+    assert "from (80000 × 32 float32)" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.observe import Races
+from gpulab.simulator.observe.counters import bulk_kind
 from gpulab.simulator.observe.early_touches import EarlyTouches
 from gpulab.simulator.observe.ordered_atomics import OrderedAtomics
 from gpulab.simulator.observe.synchronisation import Synchronisation
@@ -100,7 +101,7 @@ class Tools:
         instructions = [i for program in programs for i in program.instructions]
         return (
             any(program.timed for program in programs)
-            or any(i.parts[0] in ORDERED or is_volatile(i) for i in instructions)
+            or any(i.parts[0] in ORDERED or is_volatile(i) or bulk_kind(i) for i in instructions)
             or any(atomics.may_matter for atomics in self._atomics())
         )
 

@@ -23,6 +23,11 @@ from .memory import MemoryPointer
 from .tensor_maps import content, is_tensor_map
 
 POINTER_BYTES = 8
+# How NumPy calls the element types of tensor maps; all others are 32-bit floats.
+OF_TENSOR_MAPS = {
+    **{f"u{n}": f"uint{n}" for n in (8, 16, 32, 64)},
+    **{"s32": "int32", "s64": "int64", "f16": "float16", "bf16": "uint16", "f64": "float64"},
+}
 
 
 class ArgumentError(LaunchError, TypeError):
@@ -135,7 +140,8 @@ class _Place:
         map_ = tensor_maps.decode(data)
         strides = (*reversed(map_.strides), map_.type.itemsize)
         shape, type_ = map_.dimensions[::-1], map_.type
-        return data, ArrayLabel(self.parameter.name, map_.address, shape, strides, type_.name, type_.itemsize)
+        dtype = OF_TENSOR_MAPS.get(type_.name, "float32")
+        return data, ArrayLabel(self.parameter.name, map_.address, shape, strides, dtype, type_.itemsize)
 
     # ---- arrays ----------------------------------------------------------------------------------
 

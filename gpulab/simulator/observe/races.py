@@ -9,11 +9,12 @@ race to go wrong: it remembers who touched each word last, and what has happened
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
+from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program, Transfer
 from gpulab.simulator.simt.errors import Index
 from gpulab.simulator.simt.events import State
 from gpulab.simulator.simt.opcodes import is_volatile
@@ -162,6 +163,62 @@ class Races(Observer):
 
     def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         self._order.fence(index, self._groups.of(lanes, chunk.blocks).thread)
+
+    # ---- bulk copies -----------------------------------------------------------------------------------
+
+    def bulk(self, transfer: Transfer) -> None:
+        """A bulk copy is looked at as what its sender does when it sends it; who waits for the mbarrier that
+        counts its bytes comes after that."""
+        self._order.advance(transfer.index)
+        sends = transfer.kind in ("store", "reduction")
+        if "shared" in self._spaces:
+            self._tell_apart(transfer.chunk)
+            if transfer.origin is not None and transfer.origin_rows is not None:
+                self._bulk_side(transfer, "shared", transfer.origin, transfer.origin_rows, READ)
+            if transfer.offset is not None and transfer.rows is not None:
+                kind = READ if sends else WRITE
+                self._bulk_side(transfer, "shared", transfer.offset, transfer.rows, kind)
+        if "global" in self._spaces and transfer.address is not None and transfer.kind != "prefetch":
+            kind = {"store": WRITE, "reduction": ATOMIC}.get(transfer.kind, READ)
+            self._bulk_side(transfer, "global", transfer.address, None, kind)
+        if transfer.barrier is not None:
+            self._bulk_arrives(transfer)
+
+    def _bulk_arrives(self, transfer: Transfer) -> None:
+        assert transfer.barrier is not None and transfer.barrier_rows is not None
+        assert transfer.phase is not None
+        chunk = transfer.chunk
+        copy = np.arange(len(transfer.row)) if transfer.copy is None else transfer.copy
+        sender = chunk.blocks[transfer.row[copy]] * self._lanes + transfer.lane[copy]
+        keys = np.stack([transfer.barrier_rows, transfer.barrier, transfer.phase])
+        for key in np.unique(keys, axis=1).T:
+            threads = np.unique(sender[(keys == key[:, None]).all(axis=0)])
+            self._order.arrive(int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), threads)
+
+    def _bulk_side(
+        self, transfer: Transfer, space: str, address: Array, rows: Array | None, kind: int
+    ) -> None:
+        """One end of bulk copies: global memory, or shared memory of the blocks in `rows`."""
+        several = transfer.copy is not None and address is transfer.offset  # a multicast has more ends
+        copy = transfer.copy if several and transfer.copy is not None else np.arange(len(address))
+        where = np.ones(address.shape, bool)
+        if space == "global" and transfer.inside is not None:
+            where = transfer.inside
+        number = np.broadcast_to(np.arange(len(address))[:, None], address.shape)[where]
+        flat = address[where]
+        if not flat.size:
+            return
+        sender, chunk = copy[number], transfer.chunk
+        block = chunk.blocks[transfer.row[sender]]
+        who = Who(block * self._lanes + transfer.lane[sender], block, self._order.now)
+        does = {READ: "load", WRITE: "store"}.get(kind, "reduction")
+        access = Access(transfer.index, transfer.instruction, space, does, flat, transfer.size, None, chunk)
+        row = transfer.row[sender] if rows is None else rows[number]
+        for shadow, start, chosen in self._stretches(access, flat, row):
+            part = who if chosen is None else who.only(chosen)
+            places = flat if chosen is None else flat[chosen]
+            for i in range(max(access.size // shadow.granule, 1)):
+                self._touch(access, shadow, part, start + i, kind, None, places)
 
     # ---- accesses --------------------------------------------------------------------------------------
 
@@ -361,15 +418,23 @@ class Races(Observer):
         return self._global[start]
 
     def _touch(
-        self, access: Access, s: Shadow, who: Who, place: Array, kind: int, value: Array | None
+        self,
+        access: Access,
+        s: Shadow,
+        who: Who,
+        place: Array,
+        kind: int,
+        value: Array | None,
+        where: Array | None = None,
     ) -> None:
+        """`where` are the addresses of a bulk copy's elements, whose sender is not at one of them."""
         for role in filter(s.waits, (WRITER,) if kind == READ else range(ROLES)):
             unordered = self._unordered(s, role, who, place, kind)
-            if role == WRITER and kind == WRITE and unordered.any():
+            if role == WRITER and kind == WRITE and value is not None and unordered.any():
                 again = self._order.index_of(s.touch[WRITER][place]) == access.index
                 unordered &= ~(again & (s.value[place] == value))
             if unordered.any():
-                self._report(access, s, role, who, place, kind, unordered)
+                self._report(access, s, role, who, place, kind, unordered, where)
         if kind == READ:
             self._note_readers(s, who, place)
             return
@@ -438,13 +503,23 @@ class Races(Observer):
             self._sightings.add(access, sides)
 
     def _report(
-        self, access: Access, s: Shadow, role: int, who: Who, place: Array, kind: int, unordered: Array
+        self,
+        access: Access,
+        s: Shadow,
+        role: int,
+        who: Who,
+        place: Array,
+        kind: int,
+        unordered: Array,
+        where: Array | None = None,
     ) -> None:
         touch = s.touch[role][place]
         across = unordered & (thread_of(touch) >> 5 != who.thread >> 5)  # the worse kind, if there is any
         at = int(across.argmax() if across.any() else unordered.argmax())
         before = int(s.kind[place[at]]) if role == WRITER else READ
         first, index = int(thread_of(touch[at])), int(self._order.index_of(touch[at]))
+        if where is not None:
+            access = replace(access, address=np.full((1, 1), where[at]))
         known = before == WRITE and len(access.values) == 1 and access.size == s.granule
         written = int(s.value[place[at]]) if known else None
         self._sightings.add(

@@ -19,6 +19,7 @@ from .clusters import Part, locate, split
 from .copies import Pending
 from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names, indexes_axes
 from .events import Access
+from .flights import covered
 from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .run import Run
 from .types import SIGNED
@@ -455,15 +456,31 @@ def tell(
     access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values, rows)
     for hear in run.on_access:
         hear(access)
-    if space == "shared" and run.on_early and run.copies is not None:
-        _tell_early(run, run.copies.pending, index, address, size)
+    if not run.on_early or space not in ("shared", "cluster"):
+        return
+    pending = run.copies.pending if run.copies is not None and space == "shared" else []
+    if pending or (run.flights is not None and run.flights.going):
+        _tell_early(run, pending, index, kind, address, size, rows)
 
 
-def _tell_early(run: Run, pending: list[Pending], index: int, address: Array, size: int) -> None:
-    """Tell observers of lanes that touch shared memory to which a copy is still on its way."""
+def _tell_early(
+    run: Run, pending: list[Pending], index: int, kind: str, address: Array, size: int, owner: Array | None
+) -> None:
+    """Tell observers of lanes that touch shared memory to which a copy is still on its way, or that write
+    what a bulk copy has still to read."""
     rows, lanes = np.nonzero(run.mask())
     touched = np.broadcast_to(address, run.shape)[rows, lanes, None] + np.arange(size)
     touched = touched.clip(0, run.shared.shape[1] - 1)  # bounds are checked elsewhere
+    there = rows if owner is None else np.broadcast_to(owner, run.shape)[rows, lanes]
+    for flight in run.flights.going if run.flights is not None else ():
+        coming = covered(run.shared, flight, kind != "load")
+        if coming is None:
+            continue
+        early = np.zeros(run.shape, bool)
+        early[rows, lanes] = coming[there[:, None], touched].any(axis=1)
+        if early.any():
+            for hear in run.on_early:
+                hear(index, flight.index, early, run.chunk)
     for copy in pending:
         coming = np.zeros(run.shared.shape, bool)
         row, lane = np.nonzero(copy.lanes)

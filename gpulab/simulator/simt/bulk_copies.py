@@ -19,7 +19,7 @@ from .events import Transfer
 from .executable import Step
 from .flights import Flight, Reach
 from .floats import maximum, minimum
-from .mbarrier_words import NONE
+from .mbarrier_words import NONE, parity
 from .memory import Allocation
 from .opcodes import Opcode
 from .operands import Decoder
@@ -243,7 +243,12 @@ def dispatch(
     )
 
 
-def tell(who: Senders, transfer: Transfer) -> None:
+def tell(who: Senders, ending: Ending, transfer: Transfer) -> None:
+    """Tell observers what is about to be sent."""
+    if ending.barrier is not None:
+        transfer.barrier, transfer.barrier_rows = ending.barrier.offset, ending.barrier.row
+        view = who.run.shared.view(I64)
+        transfer.phase = parity(view[transfer.barrier_rows, transfer.barrier // 8])
     for hear in who.run.on_bulk:
         hear(transfer)
 
@@ -326,13 +331,13 @@ def _send(
         if of == "shared":
             origin = window(who, source)
             check_shared(who, origin, size, UNIT, "sent a copy from shared memory")
-            tell(who, _told(who, "exchange", size, shared=place, origin=origin))
+            tell(who, ending, _told(who, "exchange", size, shared=place, origin=origin))
             reach = shared_reach(who.run, origin, origin.offset[:, None] + offsets, dtype)
         else:
             address = who.of(source)[:, None] + offsets
             if masks is not None:
                 copy, place, ending = multicast(who, place, ending, who.of(masks).astype(np.int64))
-            tell(who, _told(who, "load", size, address, place, copy))
+            tell(who, ending, _told(who, "load", size, address, place, copy))
             for found, here in allocations(who, address, dtype.itemsize, None, False):
                 chosen = here[copy]
                 reach = global_reach(found, address[copy[chosen]], None, dtype)
@@ -347,7 +352,7 @@ def _send(
     origin = window(who, source)
     check_shared(who, origin, size, UNIT, "sent a copy from shared memory")
     address = who.of(target)[:, None] + offsets
-    tell(who, _told(who, "reduction" if function else "store", size, address, origin))
+    tell(who, ending, _told(who, "reduction" if function else "store", size, address, origin))
     for found, here in allocations(who, address, dtype.itemsize, None, True):
         reach = global_reach(found, address[here], None, dtype)
         start = Window(origin.row[here], origin.offset[here])
@@ -464,7 +469,7 @@ def _prefetch(decoder: Decoder, op: Opcode, index: int) -> Step:
         for each in np.unique(sizes) if run.on_bulk else ():
             part = who.take(sizes == each)
             address = part.of(place(run))[:, None] + np.arange(0, each, UNIT)
-            tell(part, _told(part, "prefetch", int(each), address))
+            tell(part, Ending(), _told(part, "prefetch", int(each), address))
 
     return step
 

@@ -85,14 +85,15 @@ def send_values(decoder: Decoder, op: Opcode, index: int) -> Step:
         check_shared(who, to, nbytes, nbytes, "sent values")
         values = np.stack([who.of(source.value(run.registers)) for source in sources], axis=1)
         there = shared_reach(run, to, to.offset[:, None] + offsets, dtype)
-        dispatch(who, ending, np.full(who.row.size, nbytes), there, values=values, function=function)
         tell(
             who,
+            ending,
             Transfer(
                 index, op.instruction, "exchange", size, who.row, who.lane, run.chunk,
                 offset=to.offset[:, None] + offsets, rows=to.row, copy=np.arange(who.row.size),
             ),
         )  # fmt: skip
+        dispatch(who, ending, np.full(who.row.size, nbytes), there, values=values, function=function)
 
     return step
 

@@ -69,7 +69,8 @@ class Transfer:
     of a cluster) or prefetch. Elements have `size` bytes. `address` (n, E) is where they are in global memory
     (None: nowhere), `inside` which of them are there (None: all). `offset` (m, E) is where they are in the
     shared memory of the blocks in `rows` (m,), and `copy` (m,) which of the copies that is: a multicast
-    reaches several blocks. An exchange reads them at `origin` (n, E) of the blocks in `origin_rows`.
+    reaches several blocks. An exchange reads them at `origin` (n, E) of the blocks in `origin_rows`. Those
+    that are told at an mbarrier name it by `barrier` and `barrier_rows`, (m,), in the phase of parity `phase`.
     """
 
     index: int
@@ -86,6 +87,9 @@ class Transfer:
     copy: np.ndarray | None = None
     origin: np.ndarray | None = None
     origin_rows: np.ndarray | None = None
+    barrier: np.ndarray | None = None
+    barrier_rows: np.ndarray | None = None
+    phase: np.ndarray | None = None
 
 
 class State(Protocol):

@@ -239,6 +239,7 @@ def _send(
         instruction = who.run.program.instructions[who.index]
         tell(
             who,
+            ending,
             Transfer(
                 who.index, instruction, kind, size, who.row, who.lane, who.run.chunk,
                 address, where, there, rows, copy,
@@ -247,6 +248,8 @@ def _send(
     if place is None or there is None:
         return
     for found, here in allocations(who, address, size, where, not loads):
+        if found is None and not loads:
+            continue  # all of it lies outside the tensor
         chosen = here[copy]
         at = copy[chosen]
         each = who.take(at)
