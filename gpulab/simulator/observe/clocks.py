@@ -13,7 +13,8 @@ PHASES = 2  # whose arrivals are kept for each mbarrier: the one that runs and t
 
 class Clocks:
     """Times of a block or cluster of `lanes` threads. ``before[b, a]``: what thread a did up to this time
-    comes before all that thread b does from now on; -1 for nothing."""
+    comes before all that thread b does from now on; -1 for nothing. What moves the bulk copies of each block
+    counts as one more thread."""
 
     def __init__(self, lanes: int) -> None:
         self.before = np.full((lanes, lanes), -1, np.int32)

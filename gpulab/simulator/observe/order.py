@@ -35,9 +35,9 @@ class _Release:
 
 class Order:
     """Threads are numbered through the whole grid of `blocks` times `lanes`. Time, `now`, counts accesses,
-    barriers and fences; a touch is a thread and a time."""
+    barriers and fences; a touch is a thread and a time. `copied`: bulk copies bring what others read."""
 
-    def __init__(self, program: Program, blocks: int, lanes: int) -> None:
+    def __init__(self, program: Program, blocks: int, lanes: int, copied: bool = False) -> None:
         self.now = 0
         self.met = False  # whether anybody has passed a barrier
         self._at = array("i", [0])  # the instruction of each time
@@ -53,7 +53,8 @@ class Order:
         self._clocks: dict[int, Clocks] = {}
         self._home = np.arange(blocks)  # the first block of each block's cluster …
         self._rank = np.zeros(blocks, np.int64)  # … and its rank there
-        self._has_clusters = False
+        self._cluster = 1  # blocks of a cluster
+        self._keeps = bool(copied)  # whether threads know of each other by more than barriers from the start
         self._fenced = np.full(blocks * lanes, -1, np.int64)
         self._fenced_here = self._fenced.copy()  # by a fence of any scope
         self._releases: dict[int, list[_Release]] = defaultdict(list)  # by block
@@ -80,13 +81,14 @@ class Order:
 
     def begin(self, blocks: Array, cluster_size: int) -> None:
         """These blocks begin, which are whole clusters, each in the order of its ranks."""
-        if cluster_size == 1:
+        self._keeps |= cluster_size > 1
+        if not self._keeps:
             return
-        self._has_clusters = True
+        self._cluster = cluster_size
         self._home[blocks] = np.repeat(blocks[::cluster_size], cluster_size)
         self._rank[blocks] = np.arange(len(blocks)) % cluster_size
         for first in blocks[::cluster_size].tolist():
-            self._clocks[first] = Clocks(self._lanes * cluster_size)
+            self._clocks[first] = Clocks((self._lanes + 1) * cluster_size)
 
     def _member(self, thread: Array) -> Array:
         """The numbers of threads in their blocks or, where there are clusters, in those."""
@@ -99,7 +101,7 @@ class Order:
         self.advance(index)
         self.met = True
         self._barrier[blocks] = self.now
-        for block in blocks.tolist() if self._has_clusters else ():
+        for block in blocks.tolist() if self._keeps else ():
             self._meet_as_block(block)
         self._share_out(set(blocks.tolist()) if self._acquired else set())
 
@@ -170,6 +172,23 @@ class Order:
         if home in self._clocks:
             self._clocks[home].see((block, address), parity, self._member(threads))
         self._share_out(set((threads // self._lanes).tolist()) if self._acquired else set())
+
+    def copies_arrive(self, block: int, address: int, parity: int, senders: Array) -> None:
+        """Bulk copies that blocks `senders` of the cluster sent just now will arrive at an mbarrier."""
+        engines = self._lanes * self._cluster + np.unique(self._rank[senders])
+        self._clocks[int(self._home[block])].arrive((block, address), parity, engines, self.now)
+
+    def is_there(self, touch: Array, who: Who) -> Array:
+        """Lanes that know that what the bulk copies of a touch brought is there."""
+        sender, tick = thread_of(touch) // self._lanes, tick_of(touch)
+        home = self._home[who.block]
+        there = np.zeros(len(touch), bool)
+        for first in np.unique(home):
+            here = (home == first) & (self._home[sender] == first)
+            engine = self._lanes * self._cluster + self._rank[sender[here]]
+            known = self._clocks[int(first)].before[self._member(who.thread[here]), engine]
+            there[here] = known >= tick[here]
+        return there
 
     # ---- fences and atomics ------------------------------------------------------------------------------
 

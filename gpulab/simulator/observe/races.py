@@ -19,10 +19,11 @@ from gpulab.simulator.simt.errors import Index
 from gpulab.simulator.simt.events import State
 from gpulab.simulator.simt.opcodes import is_volatile
 
+from .counters import bulk_kind
 from .flow import Flow
 from .granules import WIDEST, Pages, finest, granule_of
 from .order import Order
-from .race import ATOMIC, BLOCK_ATOMIC, READ, STRONG, WRITE, Race
+from .race import ATOMIC, BLOCK_ATOMIC, BULK, READ, STRONG, WRITE, Race
 from .shadow import (
     NOBODY,
     OTHER_READER,
@@ -73,7 +74,8 @@ class Races(Observer):
         self._program = program
         self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
         self._groups = Groups(self._lanes)
-        self._order = Order(program, grid[0] * grid[1] * grid[2], self._lanes)
+        self._copied = any(bulk_kind(i) in ("load", "exchange") for i in program.instructions)
+        self._order = Order(program, grid[0] * grid[1] * grid[2], self._lanes, self._copied)
         self._flow = Flow(program)
         self._sightings = Sightings(program, self._flow, grid, block, self._lanes, self._arrays, self._find)
         self._finest = finest(program, "global")
@@ -93,8 +95,8 @@ class Races(Observer):
 
     def barrier(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         passed = None if lanes is None else np.atleast_1d(lanes.any(axis=1))
-        if chunk.cluster_size > 1 or (passed is not None and not passed.all()):
-            self._tell_apart(chunk)  # threads of other blocks may reach this shared memory
+        if chunk.cluster_size > 1 or self._copied or (passed is not None and not passed.all()):
+            self._tell_apart(chunk)  # other blocks and bulk copies do not care for this barrier
             self._order.barrier(index, chunk.blocks if passed is None else chunk.blocks[passed])
             return
         self._order.barrier(index, chunk.blocks)
@@ -189,11 +191,11 @@ class Races(Observer):
         assert transfer.phase is not None
         chunk = transfer.chunk
         copy = np.arange(len(transfer.row)) if transfer.copy is None else transfer.copy
-        sender = chunk.blocks[transfer.row[copy]] * self._lanes + transfer.lane[copy]
+        sender = chunk.blocks[transfer.row[copy]]
         keys = np.stack([transfer.barrier_rows, transfer.barrier, transfer.phase])
         for key in np.unique(keys, axis=1).T:
-            threads = np.unique(sender[(keys == key[:, None]).all(axis=0)])
-            self._order.arrive(int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), threads)
+            blocks = sender[(keys == key[:, None]).all(axis=0)]
+            self._order.copies_arrive(int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), blocks)
 
     def _bulk_side(
         self, transfer: Transfer, space: str, address: Array, rows: Array | None, kind: int
@@ -219,6 +221,8 @@ class Races(Observer):
             places = flat if chosen is None else flat[chosen]
             for i in range(max(access.size // shadow.granule, 1)):
                 self._touch(access, shadow, part, start + i, kind, None, places)
+                if kind == WRITE and space == "shared":
+                    shadow.kind[start + i] = BULK
 
     # ---- accesses --------------------------------------------------------------------------------------
 
@@ -452,6 +456,17 @@ class Races(Observer):
         touch = s.touch[role][place]
         other = thread_of(touch)
         unordered: Array = (touch != NOBODY) & (other != who.thread)
+        copied = (touch != NOBODY) & (s.kind[place] == BULK) if self._copied and role == WRITER else None
+        if copied is not None and copied.any():
+            normal = self._unordered_threads(s, role, who, place, kind, touch, unordered & ~copied)
+            return normal | copied & ~self._order.is_there(touch, who)
+        return self._unordered_threads(s, role, who, place, kind, touch, unordered)
+
+    def _unordered_threads(
+        self, s: Shadow, role: int, who: Who, place: Array, kind: int, touch: Array, unordered: Array
+    ) -> Array:
+        """As `_unordered`, of touches that are not by bulk copies and might be."""
+        other = thread_of(touch)
         if not unordered.any():
             return unordered
         unordered &= ~self._order.waited(touch, who)

@@ -70,7 +70,7 @@ class Transfer:
     (None: nowhere), `inside` which of them are there (None: all). `offset` (m, E) is where they are in the
     shared memory of the blocks in `rows` (m,), and `copy` (m,) which of the copies that is: a multicast
     reaches several blocks. An exchange reads them at `origin` (n, E) of the blocks in `origin_rows`. Those
-    that are told at an mbarrier name it by `barrier` and `barrier_rows`, (m,), in the phase of parity `phase`.
+    that an mbarrier counts name it by `barrier` and `barrier_rows`, (m,), in the phase of parity `phase`.
     """
 
     index: int

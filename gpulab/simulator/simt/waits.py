@@ -113,7 +113,15 @@ def _name(run: Run, offset: int) -> str:
     """An mbarrier by the name of the shared variable that holds it."""
     for name, (start, nbytes) in run.program.shared_variables.items():
         if start <= offset < start + nbytes:
-            own = re.search(r"\d([A-Za-z_]\w*?)(?:_\d+)?$", name) if name.startswith("_Z") else None
-            shown = own[1] if own else name
+            shown = _of_mangled(name)
             return shown if nbytes == 8 else f"at byte {offset - start:,} of {shown}"
     return f"at byte {offset:,} of shared memory"
+
+
+def _of_mangled(name: str) -> str:
+    """The last name in one that a C++ compiler has mangled, such as ``_ZZ5twiceE4full``."""
+    for found in re.finditer(r"\d+", name) if name.startswith("_Z") else ():
+        rest = name[found.end() :]
+        if len(rest) == int(found[0]) or rest[int(found[0]) :].startswith("_"):
+            return rest[: int(found[0])]
+    return name
