@@ -10,6 +10,9 @@ from pathlib import Path
 
 from .kernel import Capability
 
+# Capabilities with instructions that no other one has: wgmma and setmaxnreg of Hopper.
+WITH_OWN_INSTRUCTIONS: frozenset[Capability] = frozenset({(9, 0)})
+
 # The wheels that carry NVVM: CUDA 13 has one of its own, CUDA 12 ships it with nvcc.
 NVVM_WHEELS = ("nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
 
@@ -44,6 +47,11 @@ def of_a_toolkit(library: Path) -> str:
             found = next((listed[name] for name in ("libnvvm", "cuda_nvcc", "cuda") if name in listed), None)
             return "NVVM " + ".".join(found["version"].split(".")[:2]) if found else ""
     return ""
+
+
+def architecture(cc: Capability) -> str:
+    """What compilers call a compute capability with all its instructions: ``80``, ``90a``."""
+    return f"{cc[0]}{cc[1]}" + "a" * (cc in WITH_OWN_INSTRUCTIONS)
 
 
 @cache
