@@ -81,6 +81,16 @@ def enter(
         copies.back()
 
 
+@contextmanager
+def labelled(labels: tuple[ArrayLabel, ...]) -> Iterator[None]:
+    """While it is entered, these are the names of arrays, by their addresses on the device."""
+    before, _calls.labels = _calls.labels, labels
+    try:
+        yield
+    finally:
+        _calls.labels = before
+
+
 @dataclass(frozen=True)
 class Config:
     """A ``CUlaunchConfig``, which a ``cudaLaunchConfig_t`` equals where both have a field."""

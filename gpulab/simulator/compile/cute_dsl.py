@@ -6,7 +6,6 @@ PTX, leaves source lines out, and keeps machine code in files. `prepare` changes
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Any
 
 from .kernel import Capability, CompiledKernel
 from .packages import Internals
+from .versions import target_of
 
 PACKAGE = Internals(
     name="CuTe DSL",
@@ -95,7 +95,6 @@ def prepare(capability: Callable[[], Capability]) -> None:
 
 def cute_kernel(ptx: str, entry: str) -> CompiledKernel:
     """A kernel of the PTX that CuTe DSL made, under the name that the learner gave it."""
-    target = re.search(r"^\.target\s+sm_(\d+)(\d)", ptx, re.MULTILINE)
-    cc = (int(target[1]), int(target[2])) if target else (8, 0)
     mangled = entry.removeprefix("kernel_").rpartition("_")[0]
-    return CompiledKernel(_names.get(mangled, entry), entry, ptx, cc, f"CuTe DSL {PACKAGE.version}")
+    name = _names.get(mangled, entry)
+    return CompiledKernel(name, entry, ptx, target_of(ptx), f"CuTe DSL {PACKAGE.version}")

@@ -35,12 +35,16 @@ class Internals:
         except metadata.PackageNotFoundError:
             return ""
 
-    def check(self) -> None:
-        """Raise MissingCompiler, in one line, unless the package is here and has all that is used."""
+    def check_presence(self) -> None:
+        """Raise MissingCompiler, in one line, unless the package is here."""
         if not self.version or find_spec(self.used[0].partition(".")[0]) is None:
             raise MissingCompiler(
                 f"{self.name} is not installed here. Install it with: pip install 'gpulab[{self.extra}]'"
             )
+
+    def check(self) -> None:
+        """Raise MissingCompiler, in one line, unless the package is here and has all that is used."""
+        self.check_presence()
         for place in self.used:
             if not _exists(place):
                 raise MissingCompiler(

@@ -131,7 +131,9 @@ class SimulatedDevice:
         kernel = launch.kernel
         check_shape(kernel.name, launch.grid, launch.block, self.gpu)
         program = self.program(kernel)
-        check_shared(kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu)
+        check_shared(
+            kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu, extended=kernel.extends_shared
+        )
         threads = launch.block[0] * launch.block[1] * launch.block[2]
         if bounds := program.module.functions[kernel.entry].directives.get("maxntid"):
             check_bounds(kernel.name, threads, math.prod(bounds))
