@@ -18,6 +18,8 @@ from types import ModuleType
 from typing import Any
 
 FACES = {"cupy": "gpulab.cupy", "cupyx": "gpulab.cupyx", "triton": "gpulab.triton"}
+# Faces that are the real package: it is what the statement gets, tied to the simulated device first.
+TIED = {"cutlass": "gpulab.cutlass", "cuda.tile": "gpulab.tile"}
 _import = builtins.__import__  # Python's own, or whoever's came before
 
 
@@ -43,6 +45,11 @@ def _redirected(
 ) -> Any:
     """What an import statement calls. Raises ImportError, as ever."""
     package, _, rest = name.partition(".")
+    if not level and typed_by_a_learner(globals):
+        asked = {name, *(f"{name}.{part}" for part in fromlist or ())}
+        for real, face in TIED.items():
+            if any(f"{one}.".startswith(f"{real}.") for one in asked):
+                importlib.import_module(face)
     if level or not (package == "numba" or package in FACES) or not typed_by_a_learner(globals):
         return _import(name, globals, locals, fromlist or (), level)
     if package in FACES:

@@ -15,7 +15,7 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.compile import cute_dsl
 from gpulab.simulator.device import LaunchError
 
-from . import tensors, testing
+from . import host, tensors, testing
 from .runtime import FUNCTIONS
 
 
@@ -32,6 +32,7 @@ def package() -> ModuleType:
     cute_dsl.prepare(lambda: devices.current().cc)
     _give_functions()
     _launch_here()
+    host.install()
     tensors.install()
     testing.install()
     return importlib.import_module("cutlass")

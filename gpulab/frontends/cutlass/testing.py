@@ -28,10 +28,18 @@ def benchmark(
     return math.nan
 
 
-def _for_autotune(callable: Callable[..., Any], *args: Any, **options: Any) -> float:
+def _for_autotune(
+    callable: Callable[..., Any],
+    *args: Any,
+    warmup_iterations: int,
+    iterations: int,
+    use_cold_l2: bool,
+    print_verbose: bool,
+    current_stream: Any = None,
+    **kwargs: Any,
+) -> float:
     """What a configuration costs: bytes of global memory, then instructions. No time, but in its place."""
-    given = options.get("kernel_arguments") or args[0]
-    moved, instructions = counted(lambda: callable(*given.args, **given.kwargs))
+    moved, instructions = counted(lambda: callable(*args, **kwargs))
     return moved + instructions * 1e-12
 
 

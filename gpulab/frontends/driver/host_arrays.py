@@ -17,7 +17,7 @@ from gpulab.simulator import device as devices
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.simt import Allocation, ArrayLabel
 
-CUDA = 2  # DLPack's kDLCUDA
+CPU, CUDA = 1, 2  # DLPack's kDLCPU and kDLCUDA
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's codes of types, by NumPy's
 
 
@@ -108,6 +108,12 @@ class HostCopies:
         self.made.clear()
 
 
+def say_device(capsule: Any, kind: int) -> None:
+    """Let a DLPack capsule say that its array is on a device of this kind, `CUDA` or `CPU`."""
+    tensor = _DLManagedTensor.from_address(_pointer_in(capsule, NAME)).tensor
+    tensor.device_type, tensor.device_id = kind, 0
+
+
 class exported:
     """An array whose ``__dlpack__`` says that it is on a CUDA device.
 
@@ -134,8 +140,8 @@ class exported:
                 f"a {type(array).__name__} is no array that a kernel can take. Pass a NumPy array, a torch "
                 "tensor, or an array of gpulab.cupy."
             ) from None
+        say_device(capsule, CUDA)
         tensor = _DLManagedTensor.from_address(_pointer_in(capsule, NAME)).tensor
-        tensor.device_type, tensor.device_id = CUDA, 0
         if self.moved_to is not None:
             tensor.data, tensor.byte_offset = self.moved_to, 0
         return capsule
