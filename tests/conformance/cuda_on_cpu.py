@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
+import torch.nn.attention
 from torch.overrides import TorchFunctionMode
 
 from gpulab.simulator import device as devices
@@ -88,5 +89,6 @@ def install() -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
+    torch.nn.attention.sdpa_kernel = lambda *_, **__: nullcontext()  # names backends that only a GPU has
     torch.Tensor.cuda = lambda self, *_, **__: self  # type: ignore[assignment,method-assign]
     torch.Tensor.is_cuda = property(lambda self: True)  # type: ignore[assignment]
