@@ -18,6 +18,8 @@ from types import ModuleType
 from typing import Any
 
 FACES = {"cupy": "gpulab.cupy", "cupyx": "gpulab.cupyx", "triton": "gpulab.triton"}
+# Faces that are the real package: it is what the statement gets, tied to the simulated device first.
+TIED = {"cutlass": "gpulab.cutlass", "cuda.tile": "gpulab.tile"}
 _import = builtins.__import__  # Python's own, or whoever's came before
 
 
@@ -60,6 +62,11 @@ def _redirected(
 ) -> Any:
     """What an import statement calls. Raises ImportError, as ever."""
     package, _, rest = name.partition(".")
+    if not level and _whose(globals):
+        asked = {name, *(f"{name}.{part}" for part in fromlist or ())}
+        for real, face in TIED.items():
+            if any(f"{one}.".startswith(f"{real}.") for one in asked):
+                importlib.import_module(face)
     if level or not (package in ("numba", "cuda") or package in FACES) or not _whose(globals):
         return _import(name, globals, locals, fromlist or (), level)
     if package == "cuda":

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from .kernel import Capability, CompileError
+from .kernel import Capability, CompileError, extends_shared
 from .versions import architecture, no_code_for, supported_capabilities
 
 
@@ -140,6 +140,8 @@ def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[st
     options = [f"-arch=sm_{architecture(cc)}", "-verbose", "-lineinfo"]
     if max_registers:
         options.append(f"-maxrregcount={max_registers}")
+    if extends_shared(ptx):
+        options.append("-Xptxas=--enable-extended-smem=true")
     code = ptx.encode()
     linker = nvjitlink.create(len(options), options)
     try:

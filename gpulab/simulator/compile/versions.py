@@ -23,6 +23,14 @@ def version_in(ptx: str) -> str:
     return f"NVVM {release[1]}" if release else "NVVM"
 
 
+def target_of(ptx: str) -> Capability:
+    """The compute capability that `ptx` is for, by its own ``.target``."""
+    target = re.search(r"^\s*\.target\s+sm_(\d+)(\d)", ptx, re.MULTILINE)
+    if target is None:
+        raise ValueError("this PTX has no .target")
+    return int(target[1]), int(target[2])
+
+
 @cache
 def compiler_version() -> str:
     """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none."""

@@ -106,8 +106,11 @@ def check_cluster(kernel: str, grid: Dim3, asked: Dim3 | None, compiled: Dim3 | 
             )
 
 
-def check_shared(kernel: str, static: int, dynamic: Any, gpu: GPU) -> None:
-    """Raises LaunchError for more shared memory per block than `gpu` has. Sizes in bytes."""
+def check_shared(kernel: str, static: int, dynamic: Any, gpu: GPU, extended: bool = False) -> None:
+    """Raises LaunchError for more shared memory per block than `gpu` has. Sizes in bytes.
+
+    `extended`: static memory, too, may go beyond the 48 KiB that every GPU gives.
+    """
     limits = gpu.capability
     if not _is_integer(dynamic):
         raise LaunchError(
@@ -117,7 +120,7 @@ def check_shared(kernel: str, static: int, dynamic: Any, gpu: GPU) -> None:
         raise LaunchError(
             f"{kernel}: {dynamic:,} bytes of dynamic shared memory; the size cannot be negative."
         )
-    if static > limits.shared_per_block_static:
+    if static > limits.shared_per_block_static and not extended:
         raise LaunchError(
             f"{kernel}: {static:,} bytes of cuda.shared.array; a block has at most "
             f"{limits.shared_per_block_static:,}. Take a smaller tile, or dynamic shared memory "

@@ -155,7 +155,9 @@ class SimulatedDevice:
         kernel = launch.kernel
         check_shape(kernel.name, launch.grid, launch.block, self.gpu)
         program = self.program(kernel)
-        check_shared(kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu)
+        check_shared(
+            kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu, extended=kernel.extends_shared
+        )
         check_cluster(kernel.name, launch.grid, launch.cluster, program.cluster, self.gpu)
         threads = launch.block[0] * launch.block[1] * launch.block[2]
         if bounds := program.module.functions[kernel.entry].directives.get("maxntid"):
