@@ -56,7 +56,7 @@ def steps_of(*steps: Step) -> KernelSteps:
         (Step(2, ALL, mark="barrier"), "Line 2: threads 32–63 wait at the barrier."),
         (Step(2, ONE, mark="finished"), "Line 2: thread 37 has finished."),
         (Step(2, ONE, values={"thread 37": {"i": "3", "j": "4"}}), "Line 2: thread 37 sets i and j."),
-        (Step(2, ALL), "Line 2: threads 32–63 run it."),
+        (Step(2, ALL), "Line 2: threads 32–63 go on."),
         (Step(2, ALL, caption="Both warps have arrived."), "Both warps have arrived."),
     ],
 )

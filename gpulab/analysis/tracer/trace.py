@@ -19,12 +19,15 @@ from gpulab.simulator.device.simulated import Simulator
 from gpulab.simulator.ptx import source_variables
 from gpulab.simulator.simt.memory import Variables
 
+from . import stepping
+from .arrays import Arrays
 from .steps import Name, Step, Steps, Value
 from .stops import stops_of
 from .threads import CannotTrace, Chosen, chosen
 
 if TYPE_CHECKING:
     from gpulab.plot import Picture
+    from gpulab.plot.moving import Moving
 
 MOST_THREADS = 1 << 18  # of a launch: some seconds for a simple kernel
 ROWS = 200  # steps that are kept unless more are asked for
@@ -40,18 +43,20 @@ HOW = (
 
 class Trace(Shown):
     """The steps of chosen threads through one launch. `steps` are in the order of the run; `fault` is what
-    stopped the kernel, if something did."""
+    stopped the kernel, if something did. A notebook shows a figure to step through, in which the other
+    threads of their warps run, too (`every`); a terminal shows a table."""
 
     def __init__(
         self,
         kernel: str,
         threads: Sequence[Chosen],
         steps: Steps,
-        grid: tuple[int, int, int],
+        launch: devices.Launch,
         fault: simt.KernelFault | None,
     ):
-        self.kernel, self.threads, self.fault, self._grid = kernel, tuple(threads), fault, grid
-        self.steps, self.dropped = steps.steps, steps.dropped
+        self.kernel, self.threads, self.fault = kernel, tuple(threads), fault
+        self._grid, self._block = launch.grid, launch.block
+        self.steps, self.every, self.dropped = steps.steps, steps.every, steps.dropped
         self._order = steps.order
 
     @property
@@ -131,6 +136,26 @@ class Trace(Shown):
             before = shown
         return cells
 
+    def figure(self) -> Moving:
+        """The steps as a figure to step through. Raises CannotDraw without a step."""
+        stopped = self.fault is not None
+        return stepping.figure(self.kernel, self.threads, self.every, self._order, self._block, stopped)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._html()}
+
+    def _repr_html_(self) -> str:
+        return self._html()
+
+    def _html(self) -> str:
+        """The figure, and below it what stopped the kernel."""
+        if not self.every:
+            return self.card().html()
+        if self.fault is None:
+            return self.figure().html()
+        stopped = Card((Note("Here the kernel was stopped:"), Block(str(self.fault))))
+        return self.figure().html() + stopped.html()
+
     def picture(self) -> Picture:
         """The tables as a figure. Raises NothingToDraw without a step."""
         from gpulab import plot
@@ -151,7 +176,9 @@ class Trace(Shown):
             path.write_text(f"{self}\n", encoding="utf-8")
         elif path.suffix in (".html", ".htm"):
             page = f"<!doctype html><meta charset=utf-8><title>{escape(self.kernel)}</title>"
-            path.write_text(page + self.card().html(), encoding="utf-8")
+            page += '<meta name="viewport" content="width=device-width">'
+            page += '<meta name="color-scheme" content="light dark">'
+            path.write_text(page + self._html(), encoding="utf-8")
         else:
             raise CannotTrace(f"trace: {path.name!r} says no kind of file; write .html, .png or .txt.")
 
@@ -211,7 +238,8 @@ class _Stepper:
         _share_variables(device, launch.kernel.ptx, kernel.ptx)
         variables = source_variables(kernel.ptx)
         stops = stops_of(module, kernel.ptx, variables)
-        steps = Steps(who, variables, stops, is_learners, self.rows)
+        arrays = Arrays(launch.arrays, device.memory, kernel.numbers)
+        steps = Steps(who, variables, stops, is_learners, self.rows, arrays)
         program = simt.load(module, kernel.entry, kernel.name, stops.lines)
         fault = None
         try:
@@ -232,7 +260,7 @@ class _Stepper:
             )
         except simt.KernelFault as stopped:
             fault = stopped
-        self.trace = Trace(kernel.name, who, steps, launch.grid, fault)
+        self.trace = Trace(kernel.name, who, steps, launch, fault)
         if fault is not None:
             raise fault
 

@@ -27,14 +27,17 @@ export function element(tag, attributes = {}, ...children) {
  */
 export function slider(name, { min = 0, max, value }, shown, changed) {
   const text = element("span", { class: "value" }, shown(value));
+  const done = (/** @type {number} */ at) => `${max > min ? (100 * (at - min)) / (max - min) : 100}%`;
   const input = element("input", {
     type: "range", min, max, value, "aria-label": name, "aria-valuetext": shown(value),
     oninput: () => {
       text.textContent = shown(+input.value);
+      input.style.setProperty("--done", done(+input.value));
       input.setAttribute("aria-valuetext", shown(+input.value));
       changed(+input.value);
     },
   });
+  input.style.setProperty("--done", done(value));
   return element("label", { class: "slider" }, element("span", {}, name), input, text);
 }
 

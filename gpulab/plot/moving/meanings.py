@@ -17,7 +17,7 @@ class Meaning:
 
 
 MEANINGS = {
-    "read": Meaning(style.DEEP, "read in this step", "dashed frame"),
+    "read": Meaning(style.DEEP, "read in this step", "line below"),
     "write": Meaning(style.AMBER, "written in this step", "thick frame"),
     "earlier": Meaning(style.INK, "touched earlier", "grey"),
     "active": Meaning(style.INK, "active lane", "full circle"),

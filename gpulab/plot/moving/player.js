@@ -33,6 +33,7 @@ export function player(scene) {
       element("svg:svg", { viewBox: "0 0 16 16", "aria-hidden": true }, element("svg:path", { d: ICONS[icon] })));
   const back = button("back", `one ${scene.frame} back`, () => step(index - 1));
   const play = button("play", "play", () => (timer ? stop() : start()));
+  play.classList.add("play");
   const forward = button("forward", `one ${scene.frame} forward`, () => step(index + 1));
   const range = element("input", {
     type: "range", min: 0, max: last, value: index, "aria-label": scene.frame, oninput: () => step(+range.value),
@@ -49,6 +50,7 @@ export function player(scene) {
     place.textContent = `${scene.frame} ${index + 1} of ${scene.count}`;
     range.value = String(index);
     range.setAttribute("aria-valuetext", place.textContent);
+    range.style.setProperty("--done", `${last ? (100 * index) / last : 100}%`);
     back.setAttribute("aria-disabled", String(index === 0));
     forward.setAttribute("aria-disabled", String(index === last));
   }
