@@ -1,4 +1,4 @@
-import { element, legend } from "./elements.js";
+import { element } from "./elements.js";
 
 /**
  * @typedef {{array: number, kind: "read" | "write", cells: [number, number, number][], values?: string[]}} Touch
@@ -61,8 +61,14 @@ export function kernelSteps(record) {
     element("div", { class: "columns" }, code.node,
       element("div", { class: "state" }, ...warps.map(warp => warp.node), variables.node)),
     element("div", { class: "arrays" }, ...arrays.map(array => array.node)),
-    legend(shown.filter(([kind]) => record.arrays.length || !kind.startsWith("cell"))));
+    samples(shown.filter(([kind]) => record.arrays.length || !kind.startsWith("cell"))));
   return { node, count: record.steps.length, start: record.start ?? 0, frame: "step", show, caption: index => record.steps[index].caption };
+}
+
+/** What lanes and cells look like, each with a sample. @param {[kind: string, words: string][]} meanings */
+function samples(meanings) {
+  return element("div", { class: "legend" }, ...meanings.map(([kind, words]) =>
+    element("span", { class: "entry" }, element("i", { class: `sample ${kind}` }), words)));
 }
 
 /** The source; beside a line the warps that are on it. @param {KernelSteps} record */

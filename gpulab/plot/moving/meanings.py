@@ -24,7 +24,7 @@ MEANINGS = {
     "inactive": Meaning(style.INK, "inactive lane", "hollow circle"),
     "barrier": Meaning(style.ROSE, "waits at a barrier", "square"),
     "finished": Meaning(style.INK, "finished", "short line"),
-    "wrong": Meaning(style.ALARM, "wrong", "hatched"),
+    "wrong": Meaning(style.ALARM, "wrong", "marked corner"),
     "right": Meaning(style.LEAF, "right", "tick"),
 }
 

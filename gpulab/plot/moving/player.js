@@ -9,6 +9,7 @@ import { element } from "./elements.js";
  * @property {string} frame  what a frame is called: "step", "lane"
  * @property {(index: number) => string} caption  what happens in a frame, a sentence
  * @property {(index: number) => void} show  draws a frame
+ * @property {(jump: (index: number) => void) => void} [jumps]  calls `jump` when a frame was chosen in the scene
  * @property {(redraw: () => void) => void} [changes]  calls `redraw` when a control of the scene's own was used
  */
 
@@ -98,6 +99,7 @@ export function player(scene) {
   });
 
   scene.changes?.(() => go(index));
+  scene.jumps?.(step);
   go(index);
-  return { node: element("div", { class: "player" }, controls, caption, scene.node), stop };
+  return { node: element("div", { class: scene.count > 1 ? "player" : "player still" }, controls, caption, scene.node), stop };
 }
