@@ -183,20 +183,22 @@ class Trace(Shown):
             raise CannotTrace(f"trace: {path.name!r} says no kind of file; write .html, .png or .txt.")
 
 
-def trace(run: Callable[..., Any], *args: Any, threads: Any = (0,), rows: int = ROWS, **named: Any) -> Trace:
-    """Run ``run(*args, **named)`` and step through chosen threads of its first launch.
+def trace(
+    run: Callable[..., Any], *args: Any, threads: Any = (0,), rows: int = ROWS, launch: int = 0, **named: Any
+) -> Trace:
+    """Run ``run(*args, **named)`` and step through chosen threads of one launch, the first by default.
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, a kernel of CuPy's, or host code that
-    launches one. `threads` are numbers that count over the grid, or pairs (block, thread). The launch really
-    runs, and leaves its results. At most `rows` rows are kept. Raises CannotTrace, and whatever a wrong
-    launch raises; a fault of the kernel is the end of the table.
+    launches some, of which `launch` counts from 0. `threads` are numbers that count over the grid, or pairs
+    (block, thread). The launch really runs, and leaves its results. At most `rows` rows are kept. Raises
+    CannotTrace, and whatever a wrong launch raises; a fault of the kernel is the end of the table.
     """
     if problem := misuse("trace", run, args, named):
         raise CannotTrace(problem)
     if devices.uses_gpu():
         run = onto_simulator(run)
     device = devices.current()
-    stepper = _Stepper(threads, rows)
+    stepper = _Stepper(threads, rows, launch)
     with arrays_there(args) as there, device.executed_by(stepper):
         try:
             run(*there, **named)
@@ -206,19 +208,26 @@ def trace(run: Callable[..., Any], *args: Any, threads: Any = (0,), rows: int = 
         except Message as error:
             raise shorten(error) from None
     if stepper.trace is None:
-        raise CannotTrace(f"trace: `{getattr(run, '__name__', 'this')}` launched no kernel.")
+        name = getattr(run, "__name__", "this")
+        raise CannotTrace(
+            f"trace: `{name}` launched no kernel."
+            if not stepper.launched
+            else f"trace: `{name}` has launches 0 to {stepper.launched - 1}, and no launch {launch}."
+        )
     return stepper.trace
 
 
 class _Stepper:
-    """Carries out launches: the first one is stepped through, the others run as ever."""
+    """Carries out launches: one is stepped through, the others run as ever."""
 
-    def __init__(self, threads: Any, rows: int):
-        self.threads, self.rows = threads, rows
+    def __init__(self, threads: Any, rows: int, number: int):
+        self.threads, self.rows, self.number = threads, rows, number
+        self.launched = 0
         self.trace: Trace | None = None
 
     def launch(self, device: devices.SimulatedDevice, launch: devices.Launch) -> None:
-        if self.trace is not None:
+        self.launched += 1
+        if self.launched != self.number + 1:
             Simulator().launch(device, launch)
             return
         who = chosen(self.threads, launch)

@@ -10,7 +10,7 @@ from gpulab.analysis.profile import METRICS, Report
 from gpulab.analysis.profile.onto_simulator import onto_simulator
 from gpulab.analysis.profile.report import Line
 from gpulab.analysis.profile.watch import Watch
-from gpulab.checks import budgets, diagnose, doctor, launching, messages, orders, patterns
+from gpulab.checks import budgets, diagnose, doctor, launching, messages, orders, patterns, pictures
 from gpulab.checks.compare import Mismatch
 from gpulab.checks.every_case import walk
 from gpulab.checks.launched import Launched
@@ -169,7 +169,10 @@ class _Failure:
         The case runs once more, with somebody who notes who writes what.
         """
         if self.stopped:
-            return self.outcome.trouble, self.outcome.trouble[0].text == messages.empty(answer.name)
+            said = self.outcome.trouble
+            return (*said, *pictures.of_fault(self.outcome.fault, self.case)), said[0].text == messages.empty(
+                answer.name
+            )
         writers = Writers()
         again = answer.run(self.case, writers=writers)
         before = again.before
@@ -187,7 +190,8 @@ class _Failure:
             return (Detail(said),), not any(launch.stores for launch in watcher.launches)
         source = diagnose.unwritten(answer, self.case, self.wrong)
         wrong = diagnose.wrong_result(self.wrong, watcher, given, source)
-        return (*wrong, *doctor.seen(answer, self.case)), False
+        drawn = pictures.detail(self.wrong, watcher), *pictures.watch_writer(self.wrong, watcher, self.case)
+        return (*wrong, *doctor.seen(answer, self.case), *drawn), False
 
 
 def _at(answer: Launched, case: Case, reports: dict[str, Report] | None) -> _Failure | None:

@@ -51,6 +51,7 @@ class Blame(TypedDict):
     block: Index
     thread: Index
     others: int
+    linear: tuple[int, int]
 
 
 def _fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
@@ -317,6 +318,7 @@ class Run:
             block=self.block(int(row)),
             thread=self.thread(int(lane)),
             others=int(lanes.sum()) - 1,
+            linear=(int(self.chunk.blocks[row]), int(lane)),
         )
 
     def changed(self) -> None:
