@@ -160,8 +160,8 @@ def test_a_figure_shows_itself_as_html_and_as_text() -> None:
 def test_a_pattern_refuses_what_no_lane_can_read() -> None:
     with pytest.raises(ValueError, match="1, 2, 4, 8, 16 bytes; got stride 1, shift 0, padding 0, size 3"):
         Pattern(size=3)
-    with pytest.raises(ValueError, match="go from 0 to 32"):
-        Pattern(stride=33)
+    with pytest.raises(ValueError, match="go from 0 to 64"):
+        Pattern(stride=65)
     with pytest.raises(ValueError, match="padding from 0 to 4"):
         Pattern(padding=5)
     with pytest.raises(ValueError, match="one or two patterns"):

@@ -140,7 +140,7 @@ def _elements(label: ArrayLabel, offsets: np.ndarray) -> list[int]:
 
 
 def _values(values: list[np.ndarray], part: int, wide: int, inside: np.ndarray, dtype: str) -> Any:
-    if len(values) != wide:
+    if len(values) != wide or not dtype:  # stored bits say nothing without a type
         return None
     moved = values[part][inside]
     known = np.dtype(dtype) if dtype and not dtype.startswith(("void", "record")) else None

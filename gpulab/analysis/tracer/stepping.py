@@ -45,16 +45,17 @@ def figure(
     source, lines = _source(kept)
     kept = [step for step in kept if step.location.line in lines and step.location.file == source]
     windows = _windows(touched for step in kept for touched in step.touches)
-    blocks = len({block for block, _ in places})
+    in_blocks = any("/" in thread.label for thread in watched)  # they were named as (block, thread)
+    many = in_blocks or len({block for block, _ in places}) > 1
     warps = [
         Warp(
-            f"block {b} · warp {w}" if blocks > 1 else f"warp {w}",
-            b * size + w * WARP,
-            f"{b}·{w}" if blocks > 1 else str(w),
+            f"block {b} · warp {w}" if many else f"warp {w}",
+            w * WARP + (0 if in_blocks else b * size),
+            f"{w}" if len({block for block, _ in places}) == 1 else f"{b}·{w}",
         )
         for b, w in places
     ]
-    labels = {thread: f"thread {thread.label}" for thread in watched}
+    labels = {thread: _label(thread) for thread in watched}
     before: dict[str, dict[str, str]] = {}
     drawn = [_drawn(step, places, labels, windows, order, before) for step in kept]
     record = KernelSteps(
@@ -71,6 +72,12 @@ def figure(
         record = record.first(max(len(record.steps) * WEIGHT // made.weight * 9 // 10, 1))
         made = record.figure()
     return made
+
+
+def _label(thread: Chosen) -> str:
+    """``thread 33``, ``thread 5 of block 2``."""
+    block, _, number = thread.label.rpartition("/")
+    return f"thread {number} of block {block}" if block else f"thread {number}"
 
 
 def _tells(step: Step) -> bool:

@@ -66,6 +66,16 @@ class Moving:
         return self.caption
 
 
+class Figured:
+    """Base of records: one that a cell ends in shows its figure."""
+
+    def figure(self) -> Moving:
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return self.figure()._repr_mimebundle_()
+
+
 def _inlined(record: dict[str, Any]) -> str:
     text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
     if len(text) <= PLAIN:

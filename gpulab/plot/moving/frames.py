@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import Any
 
 from . import svg
-from .figure import Moving
+from .figure import Figured, Moving
 
 WIDTH = 720  # pixels of a drawing, if it is not told
 
@@ -115,7 +115,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Frames:
+class Frames(Figured):
     """A drawing with its frames. `frame` is what a frame is called (“step”), `legend` are (shape and kind,
     words) of the samples below it, `name` says what it is, and `start` which frame is shown first."""
 

@@ -167,7 +167,7 @@ function variablesView(record) {
 function arrayView(array) {
   const [rows, wide] = array.shape;
   const size = rows * (wide ?? 1), named = size <= NAMED_CELLS && !(wide && Math.max(rows, wide) > NAMED_SIDE);
-  const box = !wide || wide > 66 ? 8 : wide > 34 ? 10 : 14;
+  const box = !wide || wide > 40 ? 8 : wide > 24 ? 10 : 14;
   const top = wide ? Math.floor(array.first / array.pitch) : 0, left = wide ? array.first % array.pitch : array.first;
   const name = (/** @type {number} */ i) => `${array.name}[${wide ? `${top + Math.floor(i / wide)}, ${left + i % wide}` : left + i}]`;
   /** Where a cell of the whole array stands among those shown; -1 for one that is not. @param {number} cell */

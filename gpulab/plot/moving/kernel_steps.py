@@ -11,7 +11,7 @@ from typing import Any
 from gpulab.foundation.errors import Message
 
 from . import svg
-from .figure import Moving
+from .figure import Figured, Moving
 
 LANES = 32
 MOST_CELLS = 4096  # of an array: a page that draws more does not step smoothly
@@ -106,7 +106,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class KernelSteps:
+class KernelSteps(Figured):
     """A record of steps. `source` are (number, text) of the kernel's lines, `watched` the labels of threads
     whose variables are shown. The figure opens on step `start`.
 

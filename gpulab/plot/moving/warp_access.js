@@ -102,7 +102,7 @@ function panel(pattern, banks, changed) {
   /** @param {string} name @param {"stride" | "shift" | "padding"} key @param {number} max */
   const whole = (name, key, max) => slider(name, { max, value: pattern[key] }, value => `${value}`, value => { pattern[key] = value; changed(); });
   const size = slider("element size", { max: 4, value: Math.log2(pattern.size) }, value => `${2 ** value} B`, value => { pattern.size = 2 ** value; changed(); });
-  const sliders = [whole("stride", "stride", 32), banks ? whole("padding", "padding", 4) : whole("shift", "shift", 32), size];
+  const sliders = [whole("stride", "stride", 64), banks ? whole("padding", "padding", 4) : whole("shift", "shift", 64), size];
   const unit = element("span");
   return {
     node: element("section", { class: "pattern", "aria-label": pattern.title || "pattern" },

@@ -14,10 +14,10 @@ import numpy as np
 from gpulab.plot.records import BANKS, LANES, SECTOR, Request
 
 from . import svg
-from .figure import Moving
+from .figure import Figured, Moving
 
 SIZES = (1, 2, 4, 8, 16)  # bytes of an element
-MOST = 32  # of stride and shift, in elements
+MOST = 64  # of stride and shift, in elements
 PADDED = 4  # elements at most
 
 
@@ -26,7 +26,7 @@ class Pattern:
     """Lane k reads element ``shift + k * (stride + padding)`` of `size` bytes. The array begins where a
     sector begins, and in bank 0.
 
-    Raises ValueError for a stride or shift outside 0 … 32, a padding outside 0 … 4 and a size that no lane
+    Raises ValueError for a stride or shift outside 0 … 64, a padding outside 0 … 4 and a size that no lane
     reads at once.
     """
 
@@ -73,7 +73,7 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class WarpAccess:
+class WarpAccess(Figured):
     """One or two patterns, in global memory or with `banks` in shared memory.
 
     >>> WarpAccess([Pattern(shift=1)]).told().partition(": ")[2]
