@@ -14,7 +14,7 @@ import numpy as np
 
 from gpulab.simulator.observe.race import VERBS, Race
 from gpulab.simulator.observe.writers import Writers
-from gpulab.simulator.simt.errors import KernelFault, Outside, source_text, thread_words
+from gpulab.simulator.simt.errors import Endless, KernelFault, Outside, source_text, thread_words
 
 from . import messages
 from .compare import Mismatch, index_words, pair_words, value_words
@@ -41,6 +41,8 @@ def detail(mismatch: Mismatch, writers: Writers | None = None) -> Detail:
 def of_fault(fault: KernelFault | None, case: Case) -> tuple[Detail, ...]:
     """The picture of an access beyond an array, if that stopped the kernel, and who can be watched."""
     if fault is None or fault.thread is None or fault.block is None or fault.linear is None:
+        return ()
+    if isinstance(fault, Endless):  # nobody steps through a loop without an end
         return ()
     who = who_words(fault.thread, fault.block)
     watch = _watch([who], case, [fault.linear])
