@@ -17,6 +17,7 @@ from gpulab.plot.moving import (
     CannotDraw,
     KernelSteps,
     Pattern,
+    RoofTrail,
     Step,
     Touch,
     Warp,
@@ -25,6 +26,7 @@ from gpulab.plot.moving import (
 )
 from gpulab.plot.moving.figure import WEIGHT
 from gpulab.plot.moving.kernel_steps import runs
+from gpulab.plot.records import Point
 from tests.plot.moving_samples import ALL, EVEN, long_run, neighbours
 
 ONE = [lane == 5 for lane in range(32)]
@@ -176,6 +178,15 @@ def test_two_patterns_are_told_one_after_the_other() -> None:
     )
     words = " ".join(ElementTree.fromstring(both.figure().picture).itertext())
     assert "1 wavefront, no conflict." in words
+
+
+def test_a_trail_refuses_what_has_no_place_below_a_roof() -> None:
+    with pytest.raises(ValueError, match="no intensity for copy"):
+        RoofTrail([Point("copy", 0.0), Point("product", 8)])
+    with pytest.raises(ValueError, match="at least one attempt"):
+        RoofTrail([])
+    with pytest.raises(ValueError, match="no rate is stated for bfloat16 on T4"):
+        RoofTrail([Point("product", 8)], gpu="T4", dtype="bfloat16")
 
 
 def test_each_colour_has_one_meaning() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gpulab.plot.moving import Moving, Pattern, WarpAccess, bundle
+from gpulab.plot.moving import Moving, Pattern, RoofTrail, WarpAccess, bundle
+from gpulab.plot.records import Point
 from gpulab.simulator.observe import patterns
 from tests.conftest import find_browser
 from tests.plot.moving_samples import long_run, neighbours
@@ -355,3 +356,39 @@ def test_the_player_adds_one_lane_after_the_other(show: Opener) -> None:
     page.get_by_label("one lane forward").click()
     assert page.locator(".counts strong").first.inner_text() == "2"
     assert page.locator(".wire").count() == 2
+
+
+# ---- the roofline --------------------------------------------------------------------------------
+
+TRAIL = RoofTrail([Point("naive", 0.25), Point("tiled", 8), Point("blocked", 32, 9e12)])
+
+
+def test_the_script_words_every_roof_as_python_does(show: Opener) -> None:
+    page = show(drawn=False)
+    source = bundle.source("elements.js") + "\n" + bundle.source("roof_trail.js").partition("\n")[2]
+    chosen = [
+        (gpu, dtype, i) for gpu, formats in TRAIL.roofs().items() for dtype in formats for i in range(3)
+    ]
+    found = page.evaluate(
+        """async ([code, record, chosen]) => {
+            const {toldOfRoof} = await import("data:text/javascript;base64," + code)
+            return chosen.map(([gpu, dtype, i]) => toldOfRoof(record, gpu, dtype, i))
+        }""",
+        [base64.b64encode(source.encode()).decode(), TRAIL.record(), chosen],
+    )
+    assert found == [replace(TRAIL, gpu=gpu, dtype=dtype).told(i) for gpu, dtype, i in chosen]
+
+
+def test_another_gpu_and_another_format_move_the_roof_and_not_the_scale(show: Opener) -> None:
+    page = show(TRAIL.figure())
+    caption, tried = page.locator(".caption"), page.locator("circle.tried")
+    before = [dot.get_attribute("cx") for dot in tried.all()]
+    page.get_by_label("GPU").select_option("H100")
+    page.get_by_label("format").select_option("float16")
+    assert caption.inner_text() == replace(TRAIL, gpu="H100", dtype="float16").told(2)
+    assert [dot.get_attribute("cx") for dot in tried.all()] == before
+    page.get_by_label("GPU").select_option("T4")
+    page.get_by_label("GPU").select_option("V100")
+    assert "bfloat16" not in page.get_by_label("format").locator("option").all_inner_texts()
+    page.get_by_label("one attempt back").click()
+    assert caption.inner_text().startswith("2, tiled: 8 FLOP/B. There the roof of V100 for float16")

@@ -22,6 +22,7 @@ from .figure import Moving
 from .frames import Drawing, Frame, Frames
 from .kernel_steps import Array, CannotDraw, KernelSteps, Step, Touch, Warp
 from .meanings import MEANINGS, Meaning
+from .roof_trail import RoofTrail
 from .warp_access import Pattern, WarpAccess
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Meaning",
     "Moving",
     "Pattern",
+    "RoofTrail",
     "Step",
     "Touch",
     "Warp",

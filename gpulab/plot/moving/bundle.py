@@ -22,6 +22,7 @@ SCENES = {
     "kernel steps": ("kernel_steps",),
     "warp access": ("warp_access",),
     "frames": ("frames",),
+    "roof trail": ("roof_trail",),
 }
 
 
