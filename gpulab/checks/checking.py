@@ -9,7 +9,7 @@ from typing import Any
 from gpulab.foundation.errors import Message
 from gpulab.simulator import compile
 
-from . import launching, messages, progress, registry
+from . import launching, messages, progress, registry, watching
 from .parts import Detail, Part, Unwritten
 from .run import GPU, name_of
 from .spec import Answer, Exercise
@@ -36,6 +36,7 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
         parts = examine(Answer(exercise, fn, reference))
     except KeyboardInterrupt:
         raise Stopped(messages.interrupted(exercise.name)) from None
+    watching.remember(Answer(exercise, fn, reference), parts)
     compiler = exercise.evidence.counted_with() or compile.compiler_version()
     verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=compiler)
     if any(isinstance(detail, Unwritten) for detail in parts[0].details[:1]):

@@ -111,6 +111,13 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure, as HTML that was made to be shown. Text leaves it out: the words around it say the same."""
+
+    html: str
+
+
+@dataclass(frozen=True)
 class Table:
     """Columns with names; `left` holds the columns that are text, the others are numbers."""
 
@@ -119,7 +126,7 @@ class Table:
     left: frozenset[int] = frozenset({0})
 
 
-Piece = Heading | Row | Note | Code | Block | Table
+Piece = Heading | Row | Note | Code | Block | Picture | Table
 
 
 @dataclass(frozen=True)
@@ -330,6 +337,8 @@ class _Layout:
                 case Block():
                     for text in piece.text.splitlines():
                         yield [Span(" " * INDENT), *spans(text)]
+                case Picture():
+                    pass
                 case Table():
                     yield from self._table(piece)
 
@@ -404,6 +413,8 @@ def _html_piece(piece: Piece, has_marks: bool) -> str:
         case Block():
             lines = "".join(_html_line(line) for line in piece.text.splitlines())
             return _cell(lines, f"{first} / -1", f"{STYLES['code'].css};overflow-x:auto")
+        case Picture():
+            return _cell(piece.html, "1 / -1", "white-space:normal")
         case Table():
             return _cell(_html_table(piece), "1 / -1", "overflow-x:auto")
 

@@ -156,6 +156,16 @@ for name, report in ladder.items():
     )
 
 # %% [markdown]
+# **Watch it run.** The first two rungs with 64 threads, two warps side by side. In each round, look at which lanes
+# are full: the additions are the same, but the lanes that do them are not.
+
+# %%
+gpulab.trace(interleaved[1, 64], a, cuda.device_array(1, np.float32), threads=[0, 32])
+
+# %%
+gpulab.trace(sequential[1, 64], a, cuda.device_array(1, np.float32), threads=[0, 32])
+
+# %% [markdown]
 # **Why.** The number of additions is the same on every rung: 65,535 for one sum, less the few that the host
 # still has to do. What falls is everything around them: tests, barriers, trips to shared memory, threads that
 # run with nothing to add.
@@ -714,6 +724,15 @@ for report in scans.values():
 
 # %%
 gpulab.show(scans[blelloch], view="banks")
+
+# %% [markdown]
+# **Try it.** In each round of the way up the lanes are twice as far apart as in the round before. Drag the second
+# stride through 4, 8, 16 and 32. What would a padding of one word do?
+
+# %%
+from gpulab.plot.moving import Pattern, WarpAccess
+
+WarpAccess([Pattern(stride=2, title="first round"), Pattern(stride=4, title="second round")], banks=True)
 
 # %% [markdown]
 # A warp has no use for "less work" if the lanes that save it stand idle beside those that do not. So inside a
