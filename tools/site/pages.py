@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from gpulab.app.course import catalogue
-from gpulab.plot import lab_map
+from gpulab.app.course.lab_map import LabMap
 from grading.authoring.release import released_notebook
 from grading.core.course import sources
 from grading.lms.preprocessors import StableIds
@@ -79,9 +79,7 @@ class Site:
         self._write("labs/index.md", self._filled("labs.md"))
         self._write("docs/index.md", self._filled("reference.md"))
         self._write("glossary.md", self._filled("glossary.md"))
-        map_file = self.folder / FIGURES / "map.svg"
-        map_file.parent.mkdir(parents=True, exist_ok=True)
-        self._draw_map(map_file)
+        (self.folder / "docs").mkdir(parents=True, exist_ok=True)
         (self.folder / "docs" / "picture.svg").write_bytes((ROOT / "docs" / "picture.svg").read_bytes())
 
     # ------------------------------------------------------------ notebooks
@@ -169,6 +167,7 @@ class Site:
         fill = {
             "start": lambda: _section(ROOT / "README.md", "Two commands"),
             "paths": self._paths,
+            "map": self._map,
             "labs": self._labs,
             "notebooks": lambda: "\n".join(f"/{n.page}" for n in self.chosen),
             "how": lambda: _section(ROOT / "solutions" / "index.py", "How a lab works"),
@@ -202,10 +201,10 @@ class Site:
             for term in catalogue.terms().values()
         )
 
-    def _draw_map(self, path: Path) -> None:
-        nodes = [lab_map.Node(lab.key, lab.title, lab.hours, lab.needs) for lab in catalogue.labs().values()]
-        picture = lab_map.lab_map(nodes, "A line leads from a lab to one that needs it.")
-        picture.figure.savefig(path, transparent=True, metadata={"Date": None})
+    def _map(self) -> str:
+        """The map of the home page, with links to the labs that are on the site."""
+        on_site = {n.page for n in self.chosen}
+        return LabMap({}).html(lambda page: f"{page}.html" if f"labs/{page}" in on_site else "")
 
     def _write(self, place: str, text: str) -> None:
         path = self.folder / place
