@@ -138,10 +138,11 @@ class Card:
 
     def html(self) -> str:
         """HTML that inherits the notebook's colours; every string is escaped."""
-        has_marks = any(isinstance(p, Row) and p.mark for p in self.pieces)
-        cells = "".join(_html_piece(piece, has_marks) for piece in self.pieces)
-        columns = ("max-content " if has_marks else "") + "max-content minmax(0,1fr) max-content"
-        return f'<div class="gpulab-card" style="{_CARD_CSS};grid-template-columns:{columns}">{cells}</div>'
+        rows = [p for p in self.pieces if isinstance(p, Row)]
+        label = max((len(plain(row.label)) for row in rows), default=0)
+        marked = any(row.mark for row in rows)
+        content = "".join(_html_piece(piece, label, marked) for piece in self.pieces)
+        return f'<div class="gpulab-card" style="{_CARD_CSS}">{content}</div>'
 
 
 @singledispatch
@@ -358,7 +359,7 @@ class _Layout:
 # ---------------------------------------------------------------- HTML
 
 _CARD_CSS = (
-    "display:grid;gap:.2em .9em;align-items:baseline;max-width:60em;margin:.4em 0;padding:.6em .9em;"
+    "display:grid;gap:.2em;max-width:60em;margin:.4em 0;padding:.6em .9em;"
     "border:1px solid var(--jp-border-color2,rgba(128,128,128,.4));border-radius:4px;color:inherit;"
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);"
     "line-height:1.45;font-variant-numeric:tabular-nums;text-align:left"
@@ -380,32 +381,41 @@ def _html_words(words: Words) -> str:
     return "".join(one(span) for span in spans(words, ticks=False))
 
 
-def _cell(content: str, columns: str = "auto", css: str = "") -> str:
-    style = f"grid-column:{columns};min-width:0;white-space:pre-wrap;overflow-wrap:anywhere;{css}"
+def _cell(content: str, css: str = "") -> str:
+    style = f"min-width:0;white-space:pre-wrap;overflow-wrap:anywhere;{css}"
     return f'<div style="{style.rstrip(";")}">{content}</div>'
 
 
-def _html_piece(piece: Piece, has_marks: bool) -> str:
-    first = 2 if has_marks else 1  # the grid column of the labels
+def _line(*cells: str, css: str = "") -> str:
+    """Cells beside one another, and below one another where there is no room."""
+    style = f"display:flex;flex-wrap:wrap;gap:0 .9em;align-items:baseline;min-width:0;{css}"
+    return f'<div style="{style.rstrip(";")}">{"".join(cells)}</div>'
+
+
+def _html_piece(piece: Piece, label: int, marked: bool) -> str:
+    """One piece; the labels of all rows have `label` characters at most, and some rows have a mark."""
+    inset = "padding-left:1.9em" if marked else "padding-left:.9em"
     match piece:
         case Heading():
-            left = _cell(_html_words(piece.left), f"1 / {first + 2}")
-            return left + _cell(_html_words(piece.right), str(first + 2), _RIGHT)
+            right = _cell(_html_words(piece.right), f"{_RIGHT};margin-left:auto")
+            return _line(_cell(_html_words(piece.left)), right)
         case Row():
-            mark = _cell(_html_words(MARKS.get(piece.mark, "")), "1") if has_marks else ""
-            label = _cell(_html_words(piece.label), str(first), "white-space:pre")
-            body = _cell(_html_words(piece.body), str(first + 1))
-            return mark + label + body + _cell(_html_words(piece.right), str(first + 2), _RIGHT)
+            mark = _cell(_html_words(MARKS.get(piece.mark, "")), "flex:0 0 1em") if marked else ""
+            name = _cell(_html_words(piece.label), f"flex:0 0 {min(label, 28) * 0.58:.1f}em") if label else ""
+            right = _cell(_html_words(piece.right), f"{_RIGHT};flex:none") if piece.right else ""
+            body = _cell(_html_words(piece.body), "flex:1 1 0")
+            rest = _line(body, right, css="flex:1 1 15em;flex-wrap:nowrap")
+            return _line(mark, _line(name, rest, css="flex:1 1 0"), css="flex-wrap:nowrap")
         case Note():
-            return _cell(_html_words(piece.text), f"{first if piece.inset else 1} / -1")
+            return _cell(_html_words(piece.text), inset if piece.inset else "")
         case Code():
             line = _html_words(Span(f"line {piece.line}", "dim"))
-            return _cell(f"{line} &nbsp; {_html_words(Span(piece.text, 'code'))}", f"{first} / -1")
+            return _cell(f"{line} &nbsp; {_html_words(Span(piece.text, 'code'))}", inset)
         case Block():
             lines = "".join(_html_line(line) for line in piece.text.splitlines())
-            return _cell(lines, f"{first} / -1", f"{STYLES['code'].css};overflow-x:auto")
+            return _cell(lines, f"{STYLES['code'].css};overflow-x:auto;{inset}")
         case Table():
-            return _cell(_html_table(piece), "1 / -1", "overflow-x:auto")
+            return _cell(_html_table(piece), "overflow-x:auto")
 
 
 def _html_line(text: str) -> str:

@@ -579,6 +579,8 @@ for there in (8, 9, 10):
 #
 # A service on processors, complete. A **Deployment** keeps `replicas` pods of a template alive; a **Job** runs pods
 # until they succeed.
+#
+# ![A manifest says how many replicas there should be. The cluster starts as many pods, each with a GPU of its own, and replaces one that dies.](drawings/replicas.svg)
 
 # %%
 print(

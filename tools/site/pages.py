@@ -8,7 +8,9 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import jupytext
 from nbformat import NotebookNode
@@ -24,7 +26,10 @@ from .masks import HIDDEN, Mask, secret_lines
 from .runs import ROOT, run
 
 FIGURES = "_static/figures"
-IMAGE = re.compile(r'<img\b(?P<before>[^>]*?)\ssrc="data:image/png;base64,(?P<data>[^"]+)"(?P<after>[^>]*)>')
+IMAGE = re.compile(
+    r'<img\b(?P<before>[^>]*?)\ssrc="data:image/(?P<kind>png;base64|svg\+xml;base64|svg\+xml),(?P<data>[^"]+)"(?P<after>[^>]*)>'
+)
+SIZE = re.compile(rb'<svg [^>]*?width="(\d+)[^"]*" height="(\d+)')
 NOISE = "stderr"  # of libraries on the machine that built the site
 PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
 LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
@@ -118,12 +123,17 @@ class Site:
         return output
 
     def _image(self, image: re.Match[str], notebook: Notebook) -> str:
-        content = base64.b64decode(image["data"])
-        name = f"{FIGURES}/{hashlib.sha256(content).hexdigest()[:16]}.png"
+        kind, data = image["kind"], image["data"]
+        content = base64.b64decode(data) if kind.endswith("base64") else unquote(unescape(data)).encode()
+        name = f"{FIGURES}/{hashlib.sha256(content).hexdigest()[:16]}.{kind[:3]}"
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))  # PNG's first chunk
+        if kind.startswith("png"):
+            width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))  # its first chunk
+        else:
+            found = SIZE.search(content)
+            width, height = (int(found[1]), int(found[2])) if found else (0, 0)
         place = os.path.relpath(name, Path(notebook.page).parent)
         size = f'width="{width}" height="{height}"' + (' class="wide"' if width > PHONE else "")
         return f'<img{image["before"]} src="{place}" {size} loading="lazy"{image["after"]}>'

@@ -19,9 +19,9 @@ True
 
 from .charts import bars, curve, timeline
 from .grids import bits, cells, lanes, matrix, strip
-from .nodes import Edge, box, code, flow, graph, note, stack
+from .nodes import Edge, box, code, flow, graph, label, note, stack
 from .part import Part, TooWide, column, page, row, titled, under
-from .wires import wires
+from .wires import levels, wires
 
 __all__ = [
     "Edge",
@@ -36,7 +36,9 @@ __all__ = [
     "curve",
     "flow",
     "graph",
+    "label",
     "lanes",
+    "levels",
     "matrix",
     "note",
     "page",

@@ -21,7 +21,7 @@ def text(x: float, y: float, words: str, kind: str = "") -> str:
 def rect(x: float, y: float, width: float, height: float, kind: str, radius: float = 3) -> str:
     hatch = ""
     if kind == "bad":  # a sign that is no colour
-        hatch = f'<path class="bad-line" d="{_stripes(x, y, width, height)}" stroke-opacity=".55"/>'
+        hatch = f'<path class="bad-line" d="{_stripes(x, y, width, height)}" stroke-opacity=".35"/>'
     return (
         f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
         f' rx="{number(radius)}" class="{kind}"/>{hatch}'
@@ -47,6 +47,21 @@ def line(points: Sequence[Place], kind: str = "line", dashed: bool = False) -> s
     way = "L".join(f"{number(x)} {number(y)}" for x, y in points)
     dash = ' stroke-dasharray="4 3"' if dashed else ""
     return f'<path d="M{way}" class="{kind}"{dash}/>'
+
+
+def curved(start: Place, through: Place, end: Place) -> list[Place]:
+    """Points of the parabola from `start` to `end` that leans towards `through`, without its ends."""
+    return [_on_curve(start, through, end, k / 12) for k in range(1, 12)]
+
+
+def halfway(start: Place, through: Place, end: Place) -> Place:
+    """The middle of that parabola."""
+    return _on_curve(start, through, end, 0.5)
+
+
+def _on_curve(a: Place, m: Place, b: Place, t: float) -> Place:
+    x, y = ((1 - t) ** 2 * p + 2 * t * (1 - t) * q + t**2 * r for p, q, r in zip(a, m, b, strict=True))
+    return x, y
 
 
 def arrow(points: Sequence[Place], tone: str = "", dashed: bool = False) -> str:

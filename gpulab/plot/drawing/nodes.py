@@ -14,7 +14,8 @@ ARROW = 44  # pixels between two boxes of a flow
 def box(words: str, tone: str = "plain", sub: str = "", width: float = 0, height: float = 0) -> Part:
     """A box with words in it, one line for each ``\\n``; `sub` is a smaller line below them."""
     said, small = words.split("\n"), sub.split("\n") if sub else []
-    text_wide = max([measure(line) for line in said] + [measure(line, 13) for line in small])
+    bold = 1.1 if small else 1.0
+    text_wide = max([bold * measure(line) for line in said] + [measure(line, 13) for line in small])
     wide = max(width, text_wide + 22)
     tall = max(height, LINE * len(said) + 17 * len(small) + 16)
     y = (tall - LINE * len(said) - 17 * len(small)) / 2 + 15
@@ -40,6 +41,11 @@ def code(source: Sequence[str], lit: int = -1, size: float = 12) -> Part:
         svg += words.replace('class="mono"', f'class="mono" style="font-size:{size:g}px"')
     height = len(source) * tall + 16
     return Part(wide, height, marks.rect(0, 0, wide, height, "plain", 5) + svg)
+
+
+def label(words: str, width: float = 90) -> Part:
+    """A name at the left of a row; names of one width end below one another."""
+    return Part(width, 20, marks.text(width, 15, words, "end small strong"))
 
 
 def note(words: str, width: float = 540, kind: str = "small soft", size: float = 13) -> Part:
@@ -98,10 +104,9 @@ def graph(nodes: Mapping[str, tuple[float, float, Part]], edges: Sequence[Edge],
     centres = {name: (x * step[0], y * step[1]) for name, (x, y, _) in nodes.items()}
     parts = {name: part for name, (_, _, part) in nodes.items()}
     left = min(centres[n][0] - parts[n].width / 2 for n in parts)
-    top = min(centres[n][1] - parts[n].height / 2 for n in parts)
+    high = min(centres[n][1] - parts[n].height / 2 for n in parts)
     right = max(centres[n][0] + parts[n].width / 2 for n in parts)
     low = max(centres[n][1] + parts[n].height / 2 for n in parts)
-    bends = max((abs(e.bend) for e in edges), default=0.0) / 2
     svg = ""
     for edge in edges:
         a, b = centres[edge.start], centres[edge.end]
@@ -110,20 +115,22 @@ def graph(nodes: Mapping[str, tuple[float, float, Part]], edges: Sequence[Edge],
             length = ((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2) ** 0.5
             across = ((b[1] - a[1]) / length, -(b[0] - a[0]) / length)
             middle = (middle[0] + across[0] * edge.bend, middle[1] + across[1] * edge.bend)
-        way = [middle] if edge.bend else []
-        start = _edge_of(parts[edge.start], a, (way or [b])[0])
-        end = _edge_of(parts[edge.end], b, (way or [a])[-1])
-        points = [start, *way, end]
+        start = _edge_of(parts[edge.start], a, middle if edge.bend else b)
+        end = _edge_of(parts[edge.end], b, middle if edge.bend else a)
+        points = [start, *(marks.curved(start, middle, end) if edge.bend else ()), end]
+        if edge.bend:
+            top = marks.halfway(start, middle, end)
+            left, right = min(left, top[0]), max(right, top[0] + 8 + measure(edge.label, 13) * bool(edge.bend))
+            high, low = min(high, top[1] - 20), max(low, top[1] + 6)
         kind = f"{edge.tone}-line" if edge.tone else "line"
         svg += marks.line(points, kind, edge.dashed) if edge.plain else marks.arrow(points, edge.tone, edge.dashed)
         if edge.label:
-            x, y = middle if edge.bend else ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
-            flat = abs(end[1] - start[1]) < 12
-            svg += marks.text(x if flat else x + 7, y - 7 if flat else y + 4, edge.label, "middle small" if flat else "small")
+            x, y = marks.halfway(start, middle, end) if edge.bend else middle
+            upright = abs(end[0] - start[0]) < 12
+            svg += marks.text(x + 7 if upright else x, y + 4 if upright else y - 8, edge.label, "small" if upright else "middle small")
     for name, part in parts.items():
         svg += part.at(centres[name][0] - part.width / 2, centres[name][1] - part.height / 2)
-    wide, tall = right - left + 2 * bends, low - top + 2 * bends
-    return Part(wide, tall, Part(0, 0, svg).at(bends - left, bends - top))
+    return Part(right - left, low - high, Part(0, 0, svg).at(-left, -high))
 
 
 def _edge_of(part: Part, centre: marks.Place, towards: marks.Place) -> marks.Place:

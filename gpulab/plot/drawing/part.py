@@ -12,6 +12,7 @@ from . import marks, palette
 WIDTH = 600
 MARGIN = 18
 GAP = 14
+SMALLEST = 0.86  # of its size a drawing may be: then its text is 13 pixels high
 LINE = 20  # pixels from one line of text to the next
 
 
@@ -88,17 +89,21 @@ def wrapped(words: str, width: float, size: float = 15) -> list[str]:
 def page(part: Part, alt: str) -> str:
     """The part in the middle of a card, as the text of an SVG file; `alt` says in words what to see.
 
-    Raises TooWide for what does not fit, and ValueError without words.
+    What is a little too wide is drawn a little smaller. Raises TooWide for what would become too small to be
+    read, and ValueError without words.
     """
     if not alt.strip():
         raise ValueError("a drawing needs words for those who do not see it")
-    if part.width > WIDTH - 2 * MARGIN:
-        raise TooWide(f"the drawing is {part.width:.0f} pixels wide; {WIDTH - 2 * MARGIN} fit on a card")
-    height = part.height + 2 * MARGIN
+    room = WIDTH - 2 * MARGIN
+    scale = min(1.0, room / part.width)
+    if scale < SMALLEST:
+        raise TooWide(f"the drawing is {part.width:.0f} pixels wide; {room / SMALLEST:.0f} fit on a card")
+    height = round(part.height * scale) + 2 * MARGIN
     said = escape(alt, quote=True)
     card = marks.rect(0.5, 0.5, WIDTH - 1, height - 1, "card", 8)
+    inside = part.at(0, 0) if scale == 1 else f'<g transform="scale({scale:.3f})">{part.svg}</g>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{marks.number(height)}"'
         f' viewBox="0 0 {WIDTH} {marks.number(height)}" role="img" aria-label="{said}">'
-        f"<style>{palette.css()}</style>{card}{part.at((WIDTH - part.width) / 2, MARGIN)}</svg>\n"
+        f"<style>{palette.css()}</style>{card}{Part(0, 0, inside).at((WIDTH - part.width * scale) / 2, MARGIN)}</svg>\n"
     )
