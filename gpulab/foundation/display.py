@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
@@ -119,7 +120,26 @@ class Table:
     left: frozenset[int] = frozenset({0})
 
 
-Piece = Heading | Row | Note | Code | Block | Table
+@dataclass(frozen=True)
+class Bar:
+    """A line of the learner's source with a bar: `share` (0 to 1) of all that `words` says, and their number."""
+
+    line: str
+    text: str
+    share: float
+    words: str
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An SVG image in the HTML layout, and in the text layout nothing: what it shows, other pieces say."""
+
+    svg: str
+    alt: str
+
+
+Piece = Heading | Row | Note | Code | Block | Table | Bar | Drawn
 
 
 @dataclass(frozen=True)
@@ -333,6 +353,8 @@ class _Layout:
                         yield [Span(" " * INDENT), *spans(text)]
                 case Table():
                     yield from self._table(piece)
+                case Bar():
+                    yield from self._spread([], [Span(f"{piece.line:>4}  "), Span(piece.text, "code")], _bar_text(piece))
 
     def _spread(self, start: list[Span], body: list[Span], right: list[Span]) -> Iterator[list[Span]]:
         """Start, then the body wrapped between it and what stands at the right edge of the first line."""
@@ -354,6 +376,11 @@ class _Layout:
                 line += [*spans(cell), blank] if i in table.left else [blank, *spans(cell)]
                 line.append(Span("  "))
             yield line
+
+
+def _bar_text(bar: Bar) -> list[Span]:
+    blocks = round(12 * bar.share)
+    return [Span("█" * blocks + " " * (12 - blocks), "bad" if bar.bad else ""), Span(f"  {bar.words:<16}", "dim")]
 
 
 # ---------------------------------------------------------------- HTML
@@ -416,6 +443,22 @@ def _html_piece(piece: Piece, label: int, marked: bool) -> str:
             return _cell(lines, f"{STYLES['code'].css};overflow-x:auto;{inset}")
         case Table():
             return _cell(_html_table(piece), "overflow-x:auto")
+        case Bar():
+            return _html_bar(piece)
+        case Drawn():
+            data = b64encode(piece.svg.encode()).decode()
+            image = f'<img alt="{escape(piece.alt)}" src="data:image/svg+xml;base64,{data}" style="max-width:100%">'
+            return f'<div style="margin:.4em 0">{image}</div>'
+
+
+def _html_bar(bar: Bar) -> str:
+    colour = "#d55e00" if bar.bad else "#0064a4"
+    full = f"width:{100 * bar.share:.0f}%;height:.75em;background:{colour};border-radius:2px"
+    track = "flex:0 0 7em;background:rgba(128,128,128,0.25);border-radius:2px"
+    code = _html_words((Span(f"{bar.line}  ", "dim"), Span(bar.text, "code")))
+    words = _cell(_html_words(Span(bar.words, "dim")), "flex:0 0 11em")
+    shown = f'<div style="{track}"><div style="{full}"></div></div>{words}'
+    return _line(_cell(code, "flex:1 1 16em"), _line(shown, css="flex:0 1 19em;flex-wrap:nowrap"))
 
 
 def _html_line(text: str) -> str:

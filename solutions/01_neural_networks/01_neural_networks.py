@@ -984,7 +984,7 @@ log = train(model, 300)
 for seed in range(3):
     print(written(model, seed).split("\n")[1])
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.plot.lines(
     {"fresh stories": log},
     "steps",

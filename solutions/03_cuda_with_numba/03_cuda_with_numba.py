@@ -798,7 +798,7 @@ gpulab.check("basics.plan_copies", plan_copies)
 # reads and writes every element once; the time is that of the bytes alone, on an A100 and over PCIe 4.0
 # (modelled: bytes over bandwidth, nothing overlaps). The lowest line is the kernels by themselves.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(plan_copies)
 a100 = hardware.find("A100")
 pcie = float(hardware.link("PCIe 4.0 ×16").per_direction)
@@ -966,7 +966,7 @@ wide.compare(tall)
 # blocks of (8, 32) make warps of 8 × 4. The bound is what a kernel would need in which all lanes of every
 # warp end together: the instructions of `wide` times its active lanes over 32.
 
-# %%
+# %% jupyter={"source_hidden": true}
 bound = wide["thread_instructions"] / 32
 counts = {"warps of 32 × 1": wide["instructions"], "warps of 8 × 4": tall["instructions"], "bound": bound}
 bars(

@@ -84,7 +84,7 @@ gpulab.predict("memory.all_registers", measured=int(a100.sms) * a100.capability.
 # **See.** How long one access takes from each level, against how much the level holds. Both axes are
 # logarithmic.
 
-# %%
+# %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3.4)
 for name, colour, marker, drop in (("A100", "#0072b2", "o", -11), ("H100", "#d55e00", "s", 5)):
     gpu = hardware.find(name)
@@ -235,7 +235,7 @@ def counted(stride, shift):
 by_stride = {stride: counted(stride, 0) for stride in range(1, 17)}
 by_shift = {shift: counted(1, shift) for shift in range(17)}
 
-# %%
+# %% jupyter={"source_hidden": true}
 axes = plot.axes(9, 3.2, 1, 2, sharey=True)
 for ax, values, name in ((axes[0], by_stride, "stride"), (axes[1], by_shift, "shift")):
     ax.bar(list(values), list(values.values()), color="#0072b2", width=0.7)
@@ -903,7 +903,7 @@ gpulab.predict("memory.warps_that_fit", measured=l1 / (32 * 128))
 resident = [8, 16, 24, 32, 40, 48, 52, 56, 64]
 needed = [32 * fetched_per_element(warps, l1) for warps in resident]
 
-# %%
+# %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3)
 ax.plot(resident, needed, "o-", color="#0072b2")
 ax.axhline(4, color="#d55e00", linewidth=1.2)

@@ -507,7 +507,7 @@ for kernel, chains in ((one_chain, 1), (four_chains, 4)):
 # **See.** Warps that each SM needs to keep its DRAM busy, against the loads that a lane has under way (modelled:
 # Little's law with figures from data sheets and measured latencies).
 
-# %%
+# %% jupyter={"source_hidden": true}
 loads = range(1, 9)
 needed = {name: [(k, warps_needed(hardware.find(name), k)) for k in loads] for name in ("A100", "H100")}
 fit = a100.capability.max_warps
@@ -594,7 +594,7 @@ for n, row in enumerate(samples, 1):
         for name, value in zip(errors, (serial, tree(samples[:n]), kahan_sum), strict=True):
             errors[name].append(np.abs(value / exact - 1).max())
 
-# %%
+# %% jupyter={"source_hidden": true}
 curves = {name: list(zip(sizes, seen, strict=True)) for name, seen in errors.items()}
 curves["bound n·u"] = [(n, n * 2.0**-24) for n in sizes]
 lines(
@@ -920,7 +920,7 @@ gpulab.check("parallel.histogram", histogram)
 # %% [markdown]
 # **See.** Atomics and conflicts, before and after.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(histogram)
 mine = gpulab.profile(histogram[8, 256], values, cuda.to_device(np.zeros(64, np.int32)))
 kernels = {"histogram_plain": plain, "yours": mine}
@@ -1301,7 +1301,7 @@ bars({name: 32 * r["global_sectors"] / N for name, r in fusions.items()}, "bytes
 #
 # **See.** The three versions of softmax, by counts of each level.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(logsumexp, row_softmax)
 size = logits.size
 panels(

@@ -64,7 +64,7 @@ gpulab.predict("gemm.intensity", ...)
 # %% [markdown]
 # **See.** The levels under the roof of an A100, every element moved once.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab.plot import Point, bars, roofline, units
 
 roofline(
@@ -772,7 +772,7 @@ def batched(a, b, c):
 # %% nbgrader={"grade": true, "grade_id": "batched-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("gemm.batched", batched)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(batched)
 many = [cuda.to_device(numbers.standard_normal((64, 16, 16), np.float32)) for _ in range(3)]
 small = gpulab.profile(batched[64, (16, 16)], *many)

@@ -487,7 +487,7 @@ zeros = int((out_fused.get() == 0).sum())
 print(f"a² − a² is exactly 0 for {zeros} of 1,000 fused and for {(out_separate.get() == 0).sum()} unfused")
 gpulab.predict("cpp.zeros", measured=zeros)
 
-# %%
+# %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3.2)
 ax.plot(a.get(), out_fused.get() / 2**-24, ".", color="#d55e00", markersize=3)
 ax.plot(a.get(), out_separate.get() / 2**-24, ".", color="#0072b2", markersize=3)

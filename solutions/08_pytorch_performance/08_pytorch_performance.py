@@ -114,7 +114,7 @@ measured = [(n, microseconds(lambda n=n: torch.add(*pairs[n]))) for n in sizes]
 torch.set_num_threads(threads)
 gpulab.predict("pytorch.overhead", measured=measured[0][1])
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     {"torch.add": measured},
     "numbers in each tensor",
@@ -613,7 +613,7 @@ gpulab.check("pytorch.place", place)
 gpulab.need(place)
 plot.memory_map(lives, place(lives))
 
-# %%
+# %% jupyter={"source_hidden": true}
 moments = range(max(last for _, _, last in lives) + 1)
 plot.lines(
     {"alive": [(now, sum(size for size, a, b in lives if a <= now <= b) / 2**20) for now in moments]},

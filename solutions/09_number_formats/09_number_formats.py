@@ -50,7 +50,7 @@ gpulab.start("09")
 # with **bias** = 2^(exponent bits − 1) − 1, so that small and large powers are equally many. The 1 in front
 # is not stored. Here is 0.1 in four formats; none of them has it exactly.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab import numerics, plot
 
 rows = []
@@ -180,7 +180,7 @@ gpulab.check("formats.encode", encode)
 # **See.** The error of rounding, relative to the number, over all magnitudes. This is your own `encode` and
 # `decode` at work.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(encode)
 numbers = 2.0 ** np.random.default_rng(1).uniform(-32, 20, 6000)
 ax = plot.axes(7, 3.2)
@@ -287,7 +287,7 @@ print("with an FP32 accumulator:", np.full(1000, np.float16(0.01)).sum(dtype=np.
 # %% [markdown]
 # And 8,192 numbers between 0 and 1, whose sum is near 4,096:
 
-# %%
+# %% jupyter={"source_hidden": true}
 numbers = np.random.default_rng(2).random(8192).astype(np.float16)
 total, path = np.float16(0), []
 for x in numbers:

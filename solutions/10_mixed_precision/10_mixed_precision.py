@@ -104,7 +104,7 @@ print(
 # %%
 gpulab.predict("mixed.vanished", ...)
 
-# %%
+# %% jupyter={"source_hidden": true}
 powers = np.log2(magnitudes)
 ax = plot.axes(7.4, 3.2)
 counts, edges, bars = ax.hist(powers, bins=np.arange(-62, 17), color="#0064a4")
@@ -185,7 +185,7 @@ gpulab.check("mixed.master", master)
 # 5. gradients to FP32, divided by the scale (**unscaled**);
 # 6. the update of the master weights in FP32.
 
-# %%
+# %% jupyter={"source_hidden": true}
 runs["FP16"] = train("FP16")
 runs["FP16, loss × 2,048"] = train("FP16", scale=2048.0)
 ax = plot.axes(6.6, 3.2)

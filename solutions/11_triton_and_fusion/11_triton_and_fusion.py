@@ -242,7 +242,7 @@ gpulab.check("triton.softmax", softmax)
 # %% [markdown]
 # **See.** Both, on the same matrix.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(softmax)
 matrix = cuda.to_device(logits.numpy())
 result = cuda.to_device(np.zeros((M, COLUMNS), np.float32))
@@ -330,7 +330,7 @@ def softmax_columns(x, out):
 # %% nbgrader={"grade": true, "grade_id": "softmax-columns-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("triton.softmax_columns", softmax_columns)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(softmax_columns)
 together = gpulab.profile(softmax_columns, tall, tall_out)
 plot.bars(

@@ -83,7 +83,7 @@ print(
 # %% [markdown]
 # **See.** Of all bytes, those of S and P.
 
-# %%
+# %% jupyter={"source_hidden": true}
 scores_alone = 4 * 4 * 1024 * 1024  # S and P, each written and read, 4 bytes a number
 plot.bars(
     {"S and P": scores_alone / 1e6, "q, k, v and O": (in_three.bytes - scores_alone) / 1e6},
@@ -106,7 +106,7 @@ plot.bars(
 # %%
 gpulab.predict("attention.crossover", ...)
 
-# %%
+# %% jupyter={"source_hidden": true}
 lengths = [2**i for i in range(7, 18)]
 plot.lines(
     {
@@ -262,7 +262,7 @@ def at_lengths(picture, sizes):
 
 sizes = [128, 256, 512, 1024]
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(tiled)
 held = {
     "three operations": [(n, on_shapes(eager, n).peak / 1e6) for n in sizes],

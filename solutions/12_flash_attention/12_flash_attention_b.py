@@ -217,7 +217,7 @@ some = [cuda.to_device(x[:n]) for x in (q, k, v)]
 results = [cuda.to_device(np.zeros((n, D), np.float32)), cuda.to_device(np.zeros(n, np.float32))]
 steps = {"seldom": gpulab.profile(seldom[2, 128], *some, *results)}
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(flash)
 steps = {"flash": gpulab.profile(flash[2, 128], *some, *results), "seldom": steps["seldom"]}
 plot.panels(

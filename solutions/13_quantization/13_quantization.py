@@ -384,7 +384,7 @@ plot.bars(
     caption="At 4 bits cutting a few pays, and a scale per token needs no calibration.",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab.plot import style
 
 gpulab.need(clip)
@@ -618,7 +618,7 @@ plot.bars(
     caption="Smoothed, even six bits for the activations cost next to nothing.",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(grouped, smooth)
 layer = "blocks.0.attention.query"
 axes = plot.axes(8, 4, 2, 2, sharey="row", sharex=True)

@@ -132,7 +132,7 @@ for share in (0.5, 0.8):
     print(f"the smallest {share:.0%} of the weights have {part:.0%} of the sum of all squares")
 gpulab.predict("compress.free", measured=rises)
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     curves,
     "sparsity, %",
@@ -504,7 +504,7 @@ for temperature in (1, 2, 4, 8, 16):
     with_square.append((temperature, temperature**2 * gradient))
 gpulab.predict("compress.soft_gradient", measured=without_square[0][1] / without_square[3][1])
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     {"KL · T²": with_square, "KL": without_square},
     "temperature T",
@@ -660,7 +660,7 @@ for name, (tuned, rate) in runs.items():
         f"{name}: {learning:7,} numbers learn; new stories {nats(tuned, news):6.1f} nats, old {nats(tuned):6.1f}"
     )
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     paths,
     "training step",

@@ -464,7 +464,7 @@ print(full[0][2])
 print(f"after backward: {full[0][0]:.2f} B a parameter")
 gpulab.predict("shard.fsdp", measured=full[0][0])
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.plot.lines(
     {
         "freed after forward": list(enumerate(full[0][1], 1)),

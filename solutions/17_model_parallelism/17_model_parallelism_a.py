@@ -83,7 +83,7 @@ for name, part, whole in (("columns", parts[0][0], side_by_side), ("rows", parts
 #
 # ![Two ranks share an MLP. A is cut by columns, so each rank has half of the hidden values; B is cut by rows, so each rank has a part of every sum. One all-reduce adds the parts.](drawings/column_then_row.svg)
 
-# %%
+# %% jupyter={"source_hidden": true}
 TOKENS, WIDTH, HIDDEN = 64, 128, 512
 gpulab.plot.parts(
     [

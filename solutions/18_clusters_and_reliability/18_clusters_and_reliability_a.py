@@ -204,7 +204,7 @@ gpulab.plot.network(
     half,
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 tree = topologies.fat_tree(4, RATE)
 gpulab.plot.network(
     tree.hosts,

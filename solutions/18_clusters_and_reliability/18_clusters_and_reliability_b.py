@@ -122,7 +122,7 @@ for name, tau in (("every 10 minutes", 600), ("Young", sqrt(2 * C * M)), ("yours
         f"{name:17}{tau:6.0f} s   first order {first_order(tau, C, M):5.1f} %   exact {exact(tau, C, 0, M):5.1f} %"
     )
 
-# %%
+# %% jupyter={"source_hidden": true}
 taus = [60 * 1.15**k for k in range(42)]
 gpulab.plot.lines(
     {
@@ -461,7 +461,7 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"from step {resumed:3}: {STEPS} steps done, digest of the weights {digest(survivor)}")
 print("bits that differ:", np.unpackbits(bits(quiet) ^ bits(survivor)).sum(), "of", 8 * bits(quiet).size)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(save)
 gpulab.plot.attempts(
     attempts,

@@ -935,7 +935,7 @@ gpulab.check("kv.rolled", rolled)
 #
 # **0 points:** Old tokens are lost. Or: rotary positions do not work beyond the trained length.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(rolled)
 plot.lines(
     {

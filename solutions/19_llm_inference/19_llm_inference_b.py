@@ -427,7 +427,7 @@ def draft_length(acceptance, draft, batch, ridge, most):
 # %% nbgrader={"grade": true, "grade_id": "draft_length-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("decode.draft_length", draft_length)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(draft_length)
 ridge = hardware.roofline("H100", "bfloat16").ridge
 batches = [2**i for i in range(10)]

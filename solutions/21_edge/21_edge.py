@@ -188,7 +188,7 @@ for name in boards:
     )
     print(f"{name:20}{room:4.0f} GB", *cells)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.plot.bars(
     EIGHT,
     "GB for 8 billion weights",
@@ -200,7 +200,7 @@ gpulab.plot.bars(
 # Is that bound near the truth? NVIDIA measured Llama 3.1 8B in int4, one user: 14.0 and 19.14 tokens a second on an Orin
 # Nano before and after "Super" (reference 1), 50.8 on a Thor (reference 2).
 
-# %%
+# %% jupyter={"source_hidden": true}
 measured = {"Orin Nano": 14.0, "Orin Nano Super": 19.14, "Thor T5000": 50.8}
 bound = {name: float(hardware.edge(name).dram_bandwidth) / 1e9 / EIGHT["int4"] for name in measured}
 gpulab.plot.panels(
@@ -464,7 +464,7 @@ except ImportError as missing:
         f"{missing}. This section's cells need: pip install onnx onnxscript onnxruntime. All else runs without."
     )
 
-# %%
+# %% jupyter={"source_hidden": true}
 FEATURES, WIDTH, CLASSES = 64, 1024, 10
 with torch.random.fork_rng():
     torch.manual_seed(0)

@@ -19,7 +19,7 @@ True
 
 from .charts import bars, curve, timeline
 from .grids import bits, cells, lanes, matrix, strip
-from .nodes import Edge, box, code, flow, graph, label, note, stack
+from .nodes import Edge, arrow, box, code, flow, graph, label, note, stack
 from .part import Part, TooWide, column, page, row, titled, under
 from .wires import levels, wires
 
@@ -27,6 +27,7 @@ __all__ = [
     "Edge",
     "Part",
     "TooWide",
+    "arrow",
     "bars",
     "bits",
     "box",
