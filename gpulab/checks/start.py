@@ -43,7 +43,10 @@ def start(lab: str = "") -> Start:
         raise UnknownLab(messages.unknown_lab(lab, numbers))
     _figures_have_words()
     unread.watch()
-    done = progress.done(tuple(e.name for e in of_lab))
+    names = tuple(e.name for e in of_lab)
+    if lab and notebook() is not None:
+        progress.remember(number, names)
+    done = progress.done(names)
     return Start(
         messages.start(
             VERSION.removesuffix(".0"), _device(), compile.compiler_version(), number, done, len(of_lab)
