@@ -15,7 +15,7 @@ from gpulab.simulator.simt import SimulationError
 
 from .arguments import Argument, describe, pack, transfers
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl")
 
 
 class Kernel(JITFunction):

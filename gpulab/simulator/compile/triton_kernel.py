@@ -10,7 +10,7 @@ from typing import Any
 
 from .kernel import Capability, CompiledKernel, CompileError
 
-NEWEST = (8, 9)  # above, Triton uses instructions of Hopper and Blackwell that the simulator does not know
+NEWEST = (9, 0)  # above, Triton uses instructions of Blackwell that the simulator does not know
 STAND_IN = (8, 0)
 # In what Triton says of an index that it does not know; of a pointer it says nothing.
 _OF_AN_INDEX = ("`_semantic` argument", "unsupported tensor index", "__setitem__")
@@ -37,7 +37,7 @@ def triton_kernel(
 
     `signature` maps each parameter to Triton's name of its type (``*fp32``, ``i32``, ``constexpr``),
     `constants` those of type constexpr to their values; `aligned` are the parameters divisible by 16.
-    Capabilities above 8.9 are compiled for 8.0. Raises CompileError with Triton's message and the line.
+    Capabilities above 9.0 are compiled for 8.0. Raises CompileError with Triton's message and the line.
     """
     import triton
     from triton.backends.compiler import GPUTarget
