@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from gpulab.simulator import ptx, simt
+from gpulab.simulator.compile.ptxas import resources
+from gpulab.simulator.hardware import find, occupancy
 from gpulab.simulator.simt.errors import WrongRegisters
 
 from .launching import SCHEDULES, element, kernel, launch
@@ -68,6 +70,23 @@ def test_a_number_that_cannot_be_is_refused_in_words(count):
         simt.UnsupportedInstruction, match=f"multiple of 8 registers from 24 to 256, and not {count}"
     ):
         simt.load(ptx.parse(kernel(change("inc", count))))
+
+
+def test_occupancy_is_that_of_the_registers_with_which_the_kernel_starts():
+    text = f"""
+        .version 8.7
+        .target sm_90a
+        .address_size 64
+        .visible .entry passes() .maxntid 384 .maxnreg 168 {{
+            .reg .b32 %r; .reg .pred %p;
+            mov.u32 %r, %tid.x; setp.ge.u32 %p, %r, 128; @%p bra OTHERS;
+            {change("dec", 24)} bra.uni DONE;
+            OTHERS: {change("inc", 240)}
+            DONE: ret;
+        }}
+        """
+    assert resources(text, (9, 0)).registers == 168
+    assert occupancy(find("H100"), 384, 168, 0).active_blocks == 1
 
 
 def test_three_warps_are_no_warpgroup():
