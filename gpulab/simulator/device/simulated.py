@@ -54,7 +54,11 @@ class Simulator:
             # Only blocks that wait for each other can tell how many of them are there at once.
             **(
                 {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
-                | {"allotted": device.resources(kernel).registers if program.reallocates else None}
+                | {
+                    "allotted": compile.registers_at_entry(kernel.ptx, kernel.entry, kernel.max_registers)
+                    if program.reallocates
+                    else None
+                }
                 | device.options
             ),
         )
