@@ -11,9 +11,11 @@ from gpulab.simulator import simt
 from gpulab.simulator.observe import Races
 from gpulab.simulator.observe.early_touches import EarlyTouches
 from gpulab.simulator.observe.ordered_atomics import OrderedAtomics
+from gpulab.simulator.observe.proxies import UnfencedWrites
 from gpulab.simulator.observe.synchronisation import Synchronisation
 from gpulab.simulator.observe.uninitialised import Uninitialised
 from gpulab.simulator.observe.warp_results import WarpResults
+from gpulab.simulator.observe.warpgroup_hazards import WarpgroupHazards
 from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt.opcodes import is_volatile
 
@@ -42,6 +44,8 @@ class Tools:
             lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
             lambda _: Synchronisation(),
             lambda _: EarlyTouches(),
+            lambda _: WarpgroupHazards(),
+            lambda _: UnfencedWrites(),
             lambda _: WarpResults(),
             lambda _: OrderedAtomics(),
         )
@@ -68,11 +72,16 @@ class Tools:
         return [found for made in self._made if isinstance(made, tool) for found in made.findings]
 
     def findings(self) -> list[Finding]:
+        hazards = [Finding("barrier", str(h), lines_of(h.first, h.second)) for h in self.of(WarpgroupHazards)]
+        told = {frozenset(hazard.lines) for hazard in hazards}  # better than as races
         races = [Finding("race", str(r), (r.first.line, r.second.line), r.sighting) for r in self.of(Races)]
+        races = [race for race in races if frozenset(race.lines) not in told]
         explained = {line for race in races for line in race.lines}  # races may read too early, too
         reads = [Finding("uninitialised", str(u), lines_of(u.location)) for u in self.of(Uninitialised)]
         missed = [Finding("barrier", str(m), lines_of(m.location)) for m in self.of(Synchronisation)]
         early = [Finding("barrier", str(e), lines_of(e.copied, e.location)) for e in self.of(EarlyTouches)]
+        early += hazards
+        early += [Finding("barrier", str(u), lines_of(u.written, u.read)) for u in self.of(UnfencedWrites)]
         return [*races, *(read for read in reads if not explained & set(read.lines)), *missed, *early]
 
     def undefined_results(self, certain: bool) -> list[Finding]:
