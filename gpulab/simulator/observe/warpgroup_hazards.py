@@ -87,7 +87,7 @@ class _Flight:
 
 @dataclass(frozen=True)
 class _Touch:
-    """Registers that an instruction reads and writes. A copy writes what is in `copied` (empty: a literal)."""
+    """Registers that an instruction reads and writes. A copy writes what `copied` has (empty: a literal)."""
 
     index: int
     read: frozenset[str]
