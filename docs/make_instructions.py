@@ -27,6 +27,9 @@ TEST_WGMMA = "tests/simt/test_wgmma.py"
 TEST_BARRIERS = "tests/simt/test_barriers.py"
 TEST_WARPS = "tests/simt/test_warp_operations.py"
 TEST_MEMORY = "tests/simt/test_memory.py"
+TEST_BULK = "tests/simt/test_bulk_copies.py"
+TEST_TENSOR = "tests/simt/test_tensor_copies.py"
+TEST_CLUSTERS = "tests/simt/test_clusters.py"
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,10 @@ FAMILIES = (
     ),
     Family(("mov", "cvta", "isspacep"), "all, vectors", BITS, TEST_INTEGERS),
     Family(
-        ("ld", "ldu", "st"), "all, v2 v4 v8; global, shared, local, const, param, generic", BITS, TEST_MEMORY
+        ("ld", "ldu", "st"),
+        "all, v2 v4 v8; global, shared, shared::cluster, local, const, param, generic",
+        BITS,
+        TEST_MEMORY,
     ),
     Family(
         ("atom", "red"),
@@ -118,7 +124,7 @@ FAMILIES = (
     Family(
         ("mbarrier",),
         "init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count",
-        "as a scalar model; within the block, no clusters; the bits of the word are ours",
+        "as a scalar model, and at barriers of other blocks of the cluster; the bits of the word are ours",
         "tests/simt/test_mbarriers.py",
     ),
     Family(
@@ -163,6 +169,44 @@ FAMILIES = (
         TEST_MATRIX,
     ),
     Family(
+        ("cp.async.bulk", "cp.reduce.async.bulk"),
+        "global ↔ shared, shared → shared of another block, multicast, prefetch; commit_group, wait_group, "
+        "read; add min max inc dec and or xor of 32- and 64-bit integers, f16, bf16, f32, f64",
+        "a copy happens as late as may be, at once or at random, by the schedule",
+        TEST_BULK,
+    ),
+    Family(
+        ("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"),
+        "1d to 5d; tile and im2col; all types of a tensor map; swizzles of 32, 64, 128 bytes and none; "
+        "element strides, zeros or NaN outside; no interleaved layouts",
+        "each element as a scalar model",
+        TEST_TENSOR,
+    ),
+    Family(
+        ("tensormap",),
+        "replace of each field, cp_fenceproxy; maps in parameters, global or constant memory",
+        "the bytes of a map are ours",
+        TEST_TENSOR,
+    ),
+    Family(
+        ("barrier.cluster",),
+        "arrive, wait, relaxed, aligned",
+        "waits for all threads of the cluster that have not exited",
+        TEST_CLUSTERS,
+    ),
+    Family(
+        ("mapa", "getctarank"),
+        "u32, u64; shared::cluster, generic",
+        "bits 24 and up of a shared address are the rank",
+        TEST_CLUSTERS,
+    ),
+    Family(
+        ("st.async", "red.async"),
+        "b32 b64 u32 … f64, v2 v4; add min max inc dec and or xor",
+        "as bulk copies",
+        TEST_CLUSTERS,
+    ),
+    Family(
         ("call",),
         "device functions (inlined), vprintf, assertions",
         "recursion and function pointers are refused",
@@ -193,13 +237,13 @@ FAMILIES = (
 
 
 def known() -> set[str]:
-    """The opcodes that the simulator's tables hold."""
+    """The opcodes that the simulator's tables hold, by their first part."""
     return set(operations.ROWS) | set(table.BUILDERS) | set(meetings.WARP) | opcodes.JUMPS
 
 
 def described() -> set[str]:
     """The opcodes that the families above tell of."""
-    return {name for family in FAMILIES for name in family.names}
+    return {name.partition(".")[0] for family in FAMILIES for name in family.names}
 
 
 def page() -> str:

@@ -43,8 +43,10 @@ def _redirected(
 ) -> Any:
     """What an import statement calls. Raises ImportError, as ever."""
     package, _, rest = name.partition(".")
-    if level or not (package == "numba" or package in FACES) or not typed_by_a_learner(globals):
+    if level or not (package in ("numba", "cuda") or package in FACES) or not typed_by_a_learner(globals):
         return _import(name, globals, locals, fromlist or (), level)
+    if package == "cuda":
+        return _bindings(name, rest, _import(name, globals, locals, fromlist or (), level), fromlist)
     if package in FACES:
         face = importlib.import_module(FACES[package])
         found = _inside(face, rest, name)
@@ -54,6 +56,34 @@ def _redirected(
         return found if fromlist else _numba()
     found = _import(name, globals, locals, fromlist or (), level)
     return _numba() if found.__name__ == "numba" else found
+
+
+def _bindings(name: str, rest: str, found: Any, fromlist: Sequence[str] | None) -> Any:
+    """What an import from the package ``cuda`` gives, `found` by Python: tensor maps are ours to make where
+    there is no driver."""
+    from gpulab.simulator.device import uses_gpu
+
+    if uses_gpu() or rest.partition(".")[0] not in ("bindings", ""):
+        return found
+    ours = importlib.import_module("gpulab.frontends.cupy.tensor_maps")
+    if not fromlist:
+        return _Package(found, bindings=ours.bindings)
+    if rest == "bindings":
+        return ours.bindings
+    if rest == "bindings.driver":
+        return ours.driver
+    return _Package(found, bindings=ours.bindings) if not rest else found
+
+
+class _Package(ModuleType):
+    """A package as a learner's code sees it: some of its modules are ours."""
+
+    def __init__(self, real: Any, **ours: Any) -> None:
+        super().__init__(real.__name__, real.__doc__)
+        self.__dict__.update(ours, _real=real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
 
 
 def _inside(face: ModuleType, path: str, name: str) -> Any:

@@ -10,8 +10,7 @@ from gpulab.foundation.errors import Message
 from gpulab.simulator import compile
 
 from . import launching, messages, progress, registry
-from .need import is_empty
-from .parts import Detail, Part
+from .parts import Detail, Part, Unwritten
 from .run import GPU, name_of
 from .spec import Answer, Exercise
 from .verdict import Verdict, no_points
@@ -39,8 +38,7 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
         raise Stopped(messages.interrupted(exercise.name)) from None
     compiler = exercise.evidence.counted_with() or compile.compiler_version()
     verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=compiler)
-    said = parts[0].details[0].text if parts[0].details else ""
-    if said == messages.empty(name_of(fn)) or (said == messages.not_written(name_of(fn)) and is_empty(fn)):
+    if any(isinstance(detail, Unwritten) for detail in parts[0].details[:1]):
         return replace(verdict, notes=(messages.nothing_to_count(exercise.name),))
     return record(exercise, verdict) if attempt else replace(verdict, notes=(messages.not_counted(),))
 

@@ -123,7 +123,7 @@ gpulab.show("start.double", double)
 # something that is counted. Your course grades with the same counts on sizes of its own, so a kernel made for
 # the visible sizes gains nothing.
 #
-# **The kernel doctor.** An index outside an array stops a kernel. Other mistakes leave no trace, not even in
+# **The sanitizer.** An index outside an array stops a kernel. Other mistakes leave no trace, not even in
 # the result. `pull` moves every element one place to the left, in the array itself:
 
 
@@ -148,7 +148,7 @@ gpulab.sanitize(pull[4, 256], a)
 # another order the same kernel gives another result, and a GPU picks an order of its own each time. `sanitize`
 # tries several and looks at every access.
 #
-# When something does not run, ask the other doctor what your machine has. The next cell does the same as `gpulab
+# When something does not run, find out what your machine has. The next cell does the same as `gpulab
 # doctor` in a terminal.
 
 # %%

@@ -33,12 +33,12 @@ def test_nothing_is_said_of_the_mended_kernel(pair: Pair):
     assert not findings, f"\n{findings}"
 
 
-def test_the_page_of_the_doctor_is_of_this_corpus():
-    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
+def test_the_page_on_the_sanitizer_is_of_this_corpus():
+    page = (Path(__file__).parents[2] / "docs" / "sanitizer.md").read_text()
     rows = [
         line.split(" | ") for line in page.splitlines() if " | numba | " in line or " | CUDA C | " in line
     ]
-    assert rows, "docs/make_doctor.py writes the page"
+    assert rows, "docs/make_sanitizer.py writes the page"
     for language in ("numba", "CUDA C"):
         told = sum(int(row[2]) for row in rows if row[1] == language)
         assert told == sum(pair.language == language for pair in WRONG)

@@ -25,7 +25,7 @@ from gpulab.simulator.compile.machine_code import MachineInstruction
 from gpulab.simulator.compile.machine_code import sass as listing_of
 from gpulab.simulator.observe import Counts
 
-from .blocks import Block, guarded, opcode, split
+from .basic_blocks import Block, guarded, opcode, split
 from .pipes import PIPES, opcodes, pipe_of
 from .watching import Seen, watched
 

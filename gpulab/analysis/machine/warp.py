@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gpulab.simulator.compile.machine_code import MachineInstruction
 from gpulab.simulator.hardware import pipelines
 
-from .blocks import guarded, opcode, split
+from .basic_blocks import guarded, opcode, split
 from .pipes import pipe_of
 
 REGISTER = re.compile(r"\b(U?R\d+|U?P\d+)(\.64)?")

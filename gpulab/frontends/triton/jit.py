@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from triton.runtime import _allocation
 from triton.runtime.jit import JITFunction
 
 from gpulab.foundation.errors import Message, shorten
@@ -15,6 +17,9 @@ from gpulab.simulator.simt import SimulationError
 
 from .arguments import Argument, describe, pack, transfers
 
+POINTER = (
+    8  # bytes; Triton's last two parameters are pointers to scratch memory, of the kernel and a profiler
+)
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl")
 
 
@@ -102,14 +107,17 @@ class Kernel(JITFunction):
     ) -> None:
         passed = {name: argument for name, argument in given.items() if argument.type != "constexpr"}
         buffer, pointers = pack(passed, device.program(made.kernel).parameter_bytes)
+        blocks = (grid[0] * made.blocks, *grid[1:])
         device.launch(
             made.kernel,
-            grid,
+            blocks,
             (made.threads,),
             buffer,
             shared_bytes=made.shared_bytes,
             pointers=pointers,
             arrays=tuple(a.label for a in passed.values() if a.label is not None),
+            cluster=(made.blocks,) if made.blocks > 1 else None,
+            scratch=_scratch(self.__name__, made, blocks, len(buffer)),
         )
 
 
@@ -122,6 +130,22 @@ class Launcher:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.kernel.run(*args, grid=self.grid, **kwargs)
+
+
+def _scratch(kernel: str, made: TritonKernel, blocks: tuple[Any, ...], room: int) -> tuple[int, int] | None:
+    """Where the kernel gets the address of its scratch memory, and how large that is.
+
+    Triton asks the allocator for it that the program has set. Here the device has it, but there must be one.
+    """
+    if not made.scratch_bytes:
+        return None
+    if isinstance(_allocation._allocator.get(), _allocation.NullAllocator):
+        raise LaunchError(
+            f"{kernel} makes tensor descriptors, for which it needs memory of its own, but no allocator was "
+            "set. Call triton.set_allocator(lambda size, alignment, stream: torch.empty(size, "
+            "dtype=torch.int8)) before the launch."
+        )
+    return room - 2 * POINTER, made.scratch_bytes * math.prod(blocks)
 
 
 def _grid(grid: Any, bound: dict[str, Any], kernel: str) -> tuple[Any, ...]:

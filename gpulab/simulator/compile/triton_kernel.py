@@ -18,11 +18,16 @@ _OF_AN_INDEX = ("`_semantic` argument", "unsupported tensor index", "__setitem__
 
 @dataclass(frozen=True)
 class TritonKernel:
-    """What Triton made: the kernel, the dynamic shared memory and the threads per block that it wants."""
+    """What Triton made: the kernel, and the dynamic shared memory and the threads that each block wants.
+
+    A program is a cluster of `blocks`, and each block wants `scratch_bytes` of global memory for itself.
+    """
 
     kernel: CompiledKernel
     shared_bytes: int
     threads: int
+    blocks: int = 1
+    scratch_bytes: int = 0
 
 
 def triton_kernel(
@@ -62,7 +67,10 @@ def triton_kernel(
         raise _in_words(function, error, pointers) from None
     ptx = _in_its_file(made.asm["ptx"], function.fn.__code__.co_filename)
     kernel = CompiledKernel(function.__name__, made.metadata.name, ptx, cc, f"Triton {triton.__version__}")
-    return TritonKernel(kernel, made.metadata.shared, made.metadata.num_warps * 32)
+    about = made.metadata
+    return TritonKernel(
+        kernel, about.shared, about.num_warps * 32, about.num_ctas, getattr(about, "global_scratch_size", 0)
+    )
 
 
 def _in_its_file(ptx: str, path: str) -> str:

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Vector
-from gpulab.simulator.simt import Access, Chunk, Observer, Program
+from gpulab.simulator.simt import Access, Chunk, Observer, Program, Transfer
 from gpulab.simulator.simt.warpgroup_matrices import THREADS, bytes_read
 
 from . import patterns
@@ -52,6 +52,15 @@ KINDS = {
 
 
 WGMMA = {"mma_async": ("matrix", "shared"), "wait_group": ("matrix_wait", "")}
+# Bulk copies by what they do, as their events call it; `space` is where they were sent from or to.
+BULK = {
+    "load": ("bulk_load", "global"),
+    "store": ("bulk_store", "global"),
+    "reduction": ("bulk_reduction", "global"),
+    "prefetch": ("bulk_prefetch", "global"),
+    "exchange": ("bulk_exchange", "cluster"),
+}
+
 # In their ``.approx`` form each is one instruction of the special function unit; exact forms are sequences.
 SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
@@ -63,6 +72,8 @@ def classify(instruction: Instruction) -> tuple[str, str]:
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
     if name in SPECIAL and "approx" in instruction.parts:
         return "special", ""
+    if (bulk := bulk_kind(instruction)) is not None:
+        return BULK[bulk]
     if is_copy(instruction):
         return "load", "global"
     if name == "wgmma":
@@ -84,6 +95,22 @@ def is_generic(instruction: Instruction) -> bool:
     return classify(instruction)[0] in ("load", "store", "atomic") and not named_space(instruction)
 
 
+def bulk_kind(instruction: Instruction) -> str | None:
+    """What a bulk copy does, as `simt.events.Transfer` calls it; None for all else."""
+    parts = instruction.parts
+    if parts[0] in ("st", "red"):
+        return "exchange" if "async" in parts else None
+    if parts[0] != "cp" or "bulk" not in parts or {"commit_group", "wait_group"} & set(parts):
+        return None
+    if "prefetch" in parts:
+        return "prefetch"
+    if "global" not in parts:
+        return "exchange"
+    if any(part.startswith("mbarrier") for part in parts):
+        return "load"
+    return "reduction" if parts[1] == "reduce" else "store"
+
+
 def is_copy(instruction: Instruction) -> bool:
     """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
     return instruction.parts[0] == "cp" and "global" in instruction.parts
@@ -103,9 +130,10 @@ class Counters(Observer):
     """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch.
 
     An instruction has one row, so of ``cp.async``, which loads from global memory and stores to shared
-    memory, the load is counted. ``wgmma`` reads its operands by itself: it counts their bytes, once for a
-    warpgroup, in passes of all banks. One with a generic address has a row more for each other space: what is
-    counted is where the access went, not what the opcode says.
+    memory, the load is counted. One with a generic address has a row more for each other space: what is
+    counted is where the access went, not what the opcode says. So does one that reaches the shared memory of
+    another block of the cluster. A bulk copy is one request, sent by one lane; a multicast is counted once.
+    ``wgmma`` reads its operands by itself: their bytes count once for a warpgroup, in passes of all banks.
     """
 
     def __init__(self) -> None:
@@ -153,7 +181,8 @@ class Counters(Observer):
         self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
 
     def access(self, access: Access) -> None:
-        index, table = self._row(access), self._table
+        index = self._row(access)
+        table = self._table
         if access.space == "global" and access.kind != "store":
             self._ask(access)
         if is_fragment(access.instruction):
@@ -164,6 +193,8 @@ class Counters(Observer):
         warps, threads = self._size(access.lanes, access.chunk)
         table["requests"][index] += warps
         table["bytes"][index] += threads * access.size
+        if access.space == "cluster":
+            return
         what = "wavefronts" if access.space in ("shared", "const") else "sectors"
         asked, ideal = self._cost(access)
         table[what][index] += asked
@@ -172,6 +203,18 @@ class Counters(Observer):
             rows, lanes = _together(access.address, access.lanes, access.chunk)
             apart = int(patterns.distinct(rows, lanes).sum()) * _times(len(rows), access.chunk)
             table["conflicts"][index] += threads - apart
+
+    def bulk(self, transfer: Transfer) -> None:
+        table, index = self._table, transfer.index
+        table["requests"][index] += transfer.row.size
+        if transfer.address is None:
+            assert transfer.offset is not None
+            table["bytes"][index] += transfer.offset.size * transfer.size
+            return
+        nbytes, sectors, ideal = patterns.box_sectors(transfer.address, transfer.size, transfer.inside)
+        table["bytes"][index] += nbytes
+        table["sectors"][index] += sectors
+        table["ideal_sectors"][index] += ideal
 
     def _ask(self, access: Access) -> None:
         """The bytes of an access for each of its blocks."""
@@ -218,6 +261,9 @@ class Counters(Observer):
 
     def _row(self, access: Access) -> int:
         """The row of an access: its instruction's, unless its address was a generic one of another space."""
+        if access.space == "cluster" and (access.index, "cluster") not in self._rows:
+            self._rows[access.index, "cluster"] = len(self._table["requests"])
+            self._table = {column: np.append(row, 0) for column, row in self._table.items()}
         return self._rows.get((access.index, access.space), access.index)
 
     def _cost(self, access: Access) -> tuple[int, int]:

@@ -30,10 +30,12 @@ class Counts:
     """Counts of one launch, int64.
 
     `table[column][i]` belongs to `instructions[i]`. At the end stand once more those with generic addresses,
-    for what they did in shared and in local memory. `kinds[i]` is ``(kind, space)`` with kind one of
-    load, store, atomic, branch, barrier, warp_sync, special (one instruction of the special function unit),
-    matrix (a warpgroup's product, which reads shared memory by itself), matrix_wait, arithmetic, other, and
-    space global, shared, local, const, param or "".
+    for what they did in shared and in local memory, and those that reached other blocks of a cluster.
+    `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch, barrier, warp_sync, special (one
+    instruction of the special function unit), matrix (a warpgroup's product, which reads shared memory by
+    itself), matrix_wait, arithmetic or other, and of bulk copies bulk_load, bulk_store,
+    bulk_reduction, bulk_prefetch or bulk_exchange. A space is global, shared, cluster (shared memory of other
+    blocks), local, const, param or "".
     """
 
     kernel: str

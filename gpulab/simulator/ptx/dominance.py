@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .blocks import leaves
+from .basic_blocks import leaves
 from .ir import Function
 
 

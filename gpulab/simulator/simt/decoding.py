@@ -4,7 +4,7 @@ lanes may have to wait, instructions turned into steps. It happens once per kern
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from gpulab.simulator.ptx import Instruction, Module, Special, reads, writes
@@ -23,6 +23,7 @@ from .program import (
     Meeting,
     ParameterSlot,
     Segment,
+    SharedSlot,
     SpecialSlot,
     Stop,
     SymbolSlot,
@@ -76,6 +77,7 @@ def load(
             live,
             any(map(looks, instructions[piece.first : piece.stop])),
             found.meeting,
+            end is Stop.EXIT and piece.kind == "plain" and not found.steps,
         )
         for piece, end, live, found in zip(pieces, ends, lives, decoded, strict=True)
     )
@@ -89,6 +91,7 @@ def load(
         constants=decoder.constant_values,
         specials=[SpecialSlot(slot, name) for name, slot in decoder.specials.items()],
         symbols=[SymbolSlot(slot, name, offset) for (name, offset), slot in decoder.symbol_slots.items()],
+        shared_slots=[SharedSlot(slot, offset) for offset, slot in decoder.shared_slots.items()],
         parameter_slots=[
             ParameterSlot(slot, offset, dtype) for (offset, dtype), slot in decoder.parameter_slots.items()
         ],
@@ -108,8 +111,15 @@ def load(
         slots=decoder.slots,
         local_variables=decoder.local.offsets,
         prefixes=tuple(prefixes),
+        cluster=_cluster(module.functions[name].directives),
         steps=tuple(tuple(found.steps) for found in decoded),
     )
+
+
+def _cluster(directives: Mapping[str, tuple[int, ...]]) -> tuple[int, int, int] | None:
+    """The shape of the cluster that a kernel was compiled for (``.reqnctapercluster``)."""
+    x, y, z = (*directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
+    return (x, y, z) if "reqnctapercluster" in directives else None
 
 
 class Decoded(NamedTuple):
@@ -200,6 +210,8 @@ def _kind(piece: list[Instruction]) -> Kind:
         return "warpgroup"
     if not piece or piece[0].parts[0] not in MEETING:
         return "plain"
+    if piece[0].parts[:2] == ("barrier", "cluster"):
+        return "cluster"
     if piece[0].parts[0] in ("bar", "barrier"):
         return "warp" if "warp" in piece[0].parts else "barrier"
     return "warp"

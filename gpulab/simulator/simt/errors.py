@@ -154,6 +154,12 @@ class WrongBarrier(KernelFault):
     title = "Wrong use of an mbarrier"
 
 
+class WrongDescriptor(KernelFault):
+    """A tensor map that breaks a rule, or a copy that does not fit its map."""
+
+    title = "Wrong tensor map"
+
+
 class WrongMatrix(KernelFault):
     """A matrix operation whose operands cannot be what it needs."""
 

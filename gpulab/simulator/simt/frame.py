@@ -70,6 +70,13 @@ class Frame:
     guard: str  # as messages call it
     allotted: int | None  # registers of each thread when the launch begins; None: nobody counts them
     garbage: np.random.Generator | None  # draws unwritten bytes of shared and local memory
+    cluster: Index = (1, 1, 1)  # blocks of a cluster
+    has_clusters: bool = False  # whether the launch or the kernel asked for them
+
+    @property
+    def cluster_size(self) -> int:
+        """Blocks of a cluster."""
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
 
     @property
     def threads(self) -> int:

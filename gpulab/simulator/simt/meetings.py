@@ -25,6 +25,8 @@ def make_meeting(decoder: Decoder, op: Opcode) -> Meeting:
     """The meeting that an instruction stands for."""
     if op.instruction.guard is not None:
         raise decoder.unsupported(op, "It stands under a predicate.")
+    if op.name == "barrier" and "cluster" in op.modifiers:
+        return Meeting("cluster", decoder.source(Immediate(0), I32), waits="wait" in op.modifiers)
     if op.name in ("bar", "barrier") and "warp" not in op.modifiers:
         return _barrier(decoder, op)
     build = WARP[op.name]

@@ -26,9 +26,10 @@ block go on when all its threads that have not exited are there, or as many as t
 (`block_meetings`). Operations between the lanes of a warp, such as shuffles and votes, work in the same way
 with `run.at_warp`: they are computed once, for all lanes that their mask names, when these have all come
 (`warp_meetings`). ``wgmma`` needs all lanes of four warps, which wait there for each other as well
-(`warpgroup_meetings`). Others may have waited for lanes that exit, so every exit is followed by a look at
-those that wait. When no group is ready and some lanes still wait, nobody is left to release them, and the
-kernel is at fault.
+(`warpgroup_meetings`). Lanes that wait for all blocks of their cluster are in `run.at_cluster`
+(`cluster_meetings`). Others may have waited for lanes that exit, so every exit is followed by a look at those
+that wait. When no group is ready and some lanes still wait, nobody is left to release them, and the kernel is
+at fault.
 
 **Which warp runs next.** In lockstep, the usual schedule, all warps of the chunk are one team: a group holds
 lanes of many warps and blocks, which costs the least time but hides a missing barrier, because no warp is
@@ -60,13 +61,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from . import block_meetings, branching, warp_meetings, warpgroup_meetings
+from . import (
+    block_meetings,
+    branching,
+    cluster_meetings,
+    transfers,
+    waits,
+    warp_meetings,
+    warpgroup_meetings,
+)
 from .errors import DivergentBarrier, Endless
 from .executable import Step
 from .run import PATIENCE, Place, Run
 
 Array = np.ndarray
 
+PLACES = {"barrier": "barrier", "cluster": "barrier of the cluster"}
 MISSED = "Every thread that the operation waits for must reach it: move it out of the branch."
 
 
@@ -87,7 +97,7 @@ def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
             run.idle = 0
         lanes, turn = run.ready.pop(place), place
         run.last.clear()
-        if run.ready or run.at_barrier or run.at_warp:
+        if run.ready or run.at_barrier or run.at_warp or run.at_cluster:
             run.protected = run.needed()
         else:
             lanes, run.protected = run.alive, 0
@@ -96,6 +106,7 @@ def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
         while run.exited:
             run.exited = False
             block_meetings.release(run)
+            cluster_meetings.release(run)
             for key in {s.meets.key for number in run.at_warp if (s := segments[number]).meets}:
                 warp_meetings.release(run, key)
         if run.freed:
@@ -141,7 +152,7 @@ def _state(run: Run, turn: Place | None) -> int:
     contents = (register.tobytes() for register in run.contents(run.needed()))
     groups = (
         tuple((key, run.full(lanes).tobytes()) for key, lanes in sorted(places.items()))
-        for places in (run.ready, run.at_barrier, run.at_warp)
+        for places in (run.ready, run.at_barrier, run.at_warp, run.at_cluster)
     )
     return hash((turn, run.clock * run.program.timed, *contents, *groups))
 
@@ -156,6 +167,9 @@ def _run_segment(run: Run, number: int, steps: Sequence[Step], lanes: Array | No
         else:
             block_meetings.arrive(run, segment, lanes)
         block_meetings.release(run)
+        return
+    if segment.kind == "cluster":
+        cluster_meetings.come(run, segment, number, lanes)
         return
     if segment.kind == "warp":
         branching.join(run.at_warp, number, lanes)
@@ -175,7 +189,8 @@ def _run_segment(run: Run, number: int, steps: Sequence[Step], lanes: Array | No
 
 def _finish(run: Run) -> None:
     """Nothing can run any more: either all lanes have exited, or some wait for what cannot come."""
-    waiting = dict(sorted({**run.at_barrier, **run.at_warp}.items()))
+    transfers.finish(run)
+    waiting = dict(sorted({**run.at_barrier, **run.at_warp, **run.at_cluster}.items()))
     if not waiting:
         return
     number, lanes = next(iter(waiting.items()))
@@ -184,7 +199,7 @@ def _finish(run: Run) -> None:
     if segment.kind == "warpgroup":
         where, (missing, advice) = "operation of a warpgroup", warpgroup_meetings.missing(run, segment)
     else:
-        where = "barrier" if number in run.at_barrier else "warp operation"
+        where = PLACES.get(segment.kind, "warp operation")
         missing, advice = block_meetings.missing(run, segment), MISSED
     others = [
         run.program.instructions[run.program.segments[n].first].location for n in waiting if n != number
@@ -204,11 +219,7 @@ def stuck(run: Run, more: bool) -> Endless:
     (_, number), lanes = next(iter(run.ready.items()))
     run.lanes = lanes
     if run.in_vain:
-        return Endless(
-            **run.blame(run.program.segments[number].first),
-            what="waits at an mbarrier for arrivals that never come.",
-            advice="Do as many threads arrive, in each phase, as it was initialised for?",
-        )
+        return waits.at_mbarriers(run)
     what = (
         "waits for a block that cannot be resident: the device is full of blocks that wait."
         if more

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from typing import Any
 
-from . import messages
+from . import decision_errors
 from .engine import PARTS, Decision, Engine, InvalidDecision, NotADecision, Run, Service, State, as_decision
 from .machine import Machine
 from .requests import Request
@@ -49,7 +49,9 @@ class Decider:
             if decision is None and not decisions:
                 return None
             if decision is None:
-                raise NotADecision(messages.at(len(engine.steps), messages.not_a_decision("nothing")))
+                raise NotADecision(
+                    decision_errors.at(len(engine.steps), decision_errors.not_a_decision("nothing"))
+                )
             news, decisions = tell(to_data(decision)), decisions + 1
             engine.step(decision)
         return decisions
@@ -106,7 +108,7 @@ def decided_by(
 
     policy(decide, machine)
     if service.left:
-        raise InvalidDecision(messages.stops_early(service.decisions, service.left))
+        raise InvalidDecision(decision_errors.stops_early(service.decisions, service.left))
     return engine.result()
 
 

@@ -460,7 +460,7 @@ PAIRS = [
     warpgroup("a_wait_leaves_one_product_too_many", "barrier", "touches its accumulator too early"),
     warpgroup("an_accumulator_is_cleared_without_a_fence", "barrier", "wgmma.fence"),
     warpgroup("a_in_registers_has_no_fence", "barrier", "wgmma.fence"),
-    warpgroup("a_tile_is_not_fenced_for_the_tensor_cores", "barrier", "fence.proxy.async"),
+    warpgroup("a_tile_is_not_fenced_for_the_tensor_cores", "proxy", "fence.proxy.async"),
     warpgroup("a_tile_is_filled_again_before_the_wait", "barrier", "overwrites an operand in shared memory"),
     warpgroup("a_tile_has_no_barrier", "race", "__syncthreads()"),
     warpgroup("a_descriptor_steps_too_far", "uninitialised"),

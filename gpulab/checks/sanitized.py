@@ -1,4 +1,4 @@
-"""What the kernel doctor sees in an answer that is wrong: the case runs once more, under all its tools."""
+"""What the sanitizer finds in a wrong answer: the case runs once more, under all of its tools."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .orders import race_words
 from .parts import Detail
 from .spec import Case
 
-TOLD = ("race", "barrier")  # what a sentence on the wrong element does not say already
+REPORTED = ("race", "barrier")  # kinds that say more than the sentence about the wrong element does
 
 
-def seen(answer: Launched, case: Case) -> tuple[Detail, ...]:
-    """The worst finding; empty if there is none. In a detective only a race is told, and not its cure."""
+def findings(answer: Launched, case: Case) -> tuple[Detail, ...]:
+    """The worst finding, or nothing. In a detective exercise only a race is reported, without its cure."""
     tools = Tools(devices.current())
     answer.run(case, tools.standing())
     if races := tools.of(Races):
         return (Detail(race_words(races[0], answer.exercise.detective)),)
-    found = [finding for finding in tools.findings() if finding.kind in TOLD]
+    found = [finding for finding in tools.findings() if finding.kind in REPORTED]
     found += tools.undefined_results(certain=True) + tools.undefined_results(certain=False)
     return () if answer.exercise.detective else tuple(Detail(str(finding)) for finding in found[:1])

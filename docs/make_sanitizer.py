@@ -1,10 +1,10 @@
-"""Writes docs/doctor.md: which kinds of wrong kernels gpulab.sanitize finds, beside two other tools.
+"""Writes docs/sanitizer.md: which kinds of wrong kernels gpulab.sanitize finds, beside two other tools.
 
-``python docs/make_doctor.py`` runs the wrong half of the corpus in tests/sanitizer under gpulab.sanitize, its
-numba half under numba's own simulator as well (each kernel and its mended twin in a process of their own),
-and writes the table. What stands there of compute-sanitizer, which needs a GPU, is what its manual says that
-it looks for; what ``python -m validation sanitize`` found on a GPU and left in validation/sanitized gets a
-table of its own.
+``python docs/make_sanitizer.py`` runs the wrong half of the corpus in tests/sanitizer under gpulab.sanitize,
+the numba half of it under numba's own simulator as well (each kernel and its mended twin in a process of
+their own), and writes the table. What stands there of compute-sanitizer, which needs a GPU, is what its
+manual says that it looks for; what ``python -m validation sanitize`` found on a GPU and left in
+validation/sanitized gets a table of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-TARGET = HERE / "doctor.md"
+TARGET = HERE / "sanitizer.md"
 SANITIZED = ROOT / "validation" / "sanitized"
 PATIENCE = 30  # seconds of the processor for one kernel in numba's simulator …
 WAITING = 600  # … and seconds by the clock, for one whose threads all wait
@@ -50,7 +50,7 @@ CLASSES = {
 }
 
 INTRO = """\
-Written by `python docs/make_doctor.py` from a run of the corpus in `tests/sanitizer/`.
+Written by `python docs/make_sanitizer.py` from a run of the corpus in `tests/sanitizer/`.
 
 The corpus holds {total} wrong kernels, each with a mended twin, and {harmless} that look wrong and
 are right. `gpulab.sanitize` tells {found} of the {total} with the expected class and source lines.
@@ -100,7 +100,7 @@ class Row:
     numba: Counter[str]
 
 
-def ask_doctor() -> dict[tuple[str, str], tuple[tuple[str, str], bool]]:
+def ask_gpulab() -> dict[tuple[str, str], tuple[tuple[str, str], bool]]:
     """For each wrong kernel its class and whether sanitize gives it with the expected lines."""
     from gpulab.analysis.sanitizer import sanitize
     from tests.sanitizer.corpus.whole import ALL
@@ -180,7 +180,7 @@ def rows() -> list[Row]:
     sys.path.insert(0, str(ROOT))
     from tests.sanitizer.corpus.whole import ALL
 
-    told = ask_doctor()
+    told = ask_gpulab()
     wrong = [pair for pair in ALL if pair.kind]
     names = [pair.name for pair in wrong if pair.language == "numba"]
     with ThreadPoolExecutor(2) as pool:
@@ -208,7 +208,7 @@ def ran(data: dict[str, Any]) -> list[str]:
     return [
         *heading.splitlines(),
         *(
-            f"| {KINDS.get(row.kind, 'right as it is')} | {row.kernels} | {row.doctor} | {row.sanitizer} "
+            f"| {KINDS.get(row.kind, 'right as it is')} | {row.kernels} | {row.gpulab} | {row.sanitizer} "
             f"| {row.with_line} | {row.any_tool} | {row.alarms} |"
             for row in agreeing(kernels)
         ),
@@ -220,7 +220,7 @@ def page(made: list[Row], harmless: int, on_gpus: Iterable[dict[str, Any]] = ())
     run = ", what it found on one stands below" if on_gpus else " and was not run"
     total, found = sum(row.kernels for row in made), sum(row.found for row in made)
     lines = [
-        "# What the kernel doctor finds",
+        "# What gpulab.sanitize finds",
         "",
         *INTRO.format(total=total, found=found, harmless=harmless, patience=PATIENCE, run=run).splitlines(),
         "",

@@ -1,4 +1,4 @@
-"""The doctor's page shows what compute-sanitizer found where somebody has run it on a GPU, and says so."""
+"""The page on gpulab.sanitize shows what compute-sanitizer found where somebody has run it on a GPU, and says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MADE_UP = {  # no GPU said this
         "a": {
             "kind": "race",
             "lines": [11, 15],
-            "doctor": {"wrong": RACE, "mended": []},
+            "gpulab": {"wrong": RACE, "mended": []},
             "tools": {"wrong": {"racecheck": {"told": RACE}}, "mended": {"racecheck": {"told": []}}},
         }
     },
@@ -27,9 +27,9 @@ MADE_UP = {  # no GPU said this
 
 @pytest.fixture(scope="module")
 def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_doctor", ROOT / "docs/make_doctor.py")
+    spec = importlib.util.spec_from_file_location("make_sanitizer", ROOT / "docs/make_sanitizer.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["make_doctor"] = module
+    sys.modules["make_sanitizer"] = module
     spec.loader.exec_module(module)
     return module
 
@@ -49,4 +49,4 @@ def test_a_run_on_a_gpu_gets_a_table_with_its_gpu_and_date(maker: ModuleType):
 
 def test_the_page_shows_every_run_that_is_committed(maker: ModuleType):
     ran, page = list(maker.SANITIZED.glob("*.json")), maker.TARGET.read_text()
-    assert page.count("\n## compute-sanitizer") == len(ran), "python docs/make_doctor.py"
+    assert page.count("\n## compute-sanitizer") == len(ran), "python docs/make_sanitizer.py"

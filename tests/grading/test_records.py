@@ -9,8 +9,8 @@ import pytest
 
 from gpulab.checks.evidence.launch_replay import compiled
 from gpulab.checks.run import reference_device
-from grading.core.errors import TraceError
-from grading.core.traces import read_trace
+from grading.core.errors import RecordError
+from grading.core.records import read_record
 
 PTX = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }"
 KERNEL: dict[str, Any] = {
@@ -40,21 +40,21 @@ def launch(**changes: Any) -> bytes:
 
 
 def test_an_honest_record_is_read() -> None:
-    trace = read_trace(case())
+    trace = read_record(case())
     assert trace.recorded["launch trace"]["e"]["1"].launches[0].pointers == ((8, 0, 0),)
 
 
 def test_a_kernel_keeps_its_own_compiler_which_says_whether_lanes_hold_copies() -> None:
     kernels = {
-        name: read_trace(record({**KERNEL, "compiler": name})).kernels["d"] for name in ("Triton 3.0", "")
+        name: read_record(record({**KERNEL, "compiler": name})).kernels["d"] for name in ("Triton 3.0", "")
     }
     with reference_device() as device:
         assert [compiled(kernel, device).replicates for kernel in kernels.values()] == [True, False]
 
 
 def test_a_line_that_was_cut_off_is_dropped() -> None:
-    assert "e" in read_trace(case() + b'{"line": "done').recorded["launch trace"]
-    assert not read_trace(case() + b'{"line": "done').done
+    assert "e" in read_record(case() + b'{"line": "done').recorded["launch trace"]
+    assert not read_record(case() + b'{"line": "done').done
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_a_line_that_was_cut_off_is_dropped() -> None:
     ],
 )  # fmt: skip
 def test_a_record_that_the_recorder_does_not_write_is_refused_in_one_line(content: bytes) -> None:
-    with pytest.raises(TraceError) as error:
-        read_trace(content)
+    with pytest.raises(RecordError) as error:
+        read_record(content)
     assert str(error.value).startswith("what was recorded cannot be replayed")
     assert "\n" not in str(error.value) and len(str(error.value)) < 200
 
 
 def test_texts_of_a_record_are_cut_and_cleaned() -> None:
     label = {**LABEL, "name": "\x1b[31ma\u202e" * 50}
-    trace = read_trace(
+    trace = read_record(
         launch(labels=[label])
         + record({"line": "failed", "exercise": "x", "kind": "k", "error": "y" * 10_000})
     )

@@ -14,7 +14,7 @@ from gpulab.checks.evidence import KINDS
 from gpulab.checks.evidence.launch_records import Kernel, read_kernel
 from gpulab.foundation.strict import items, text
 from grading.core import texts
-from grading.core.errors import TraceError
+from grading.core.errors import RecordError
 from grading.core.recorder import FORMAT, LARGEST_LINE
 
 DIED = "died"  # the kind of a failure that ended the whole process
@@ -32,7 +32,7 @@ class Failure:
 
 
 @dataclass
-class Trace:
+class Record:
     """All that one notebook left behind."""
 
     about: dict[str, str] = field(default_factory=dict)
@@ -56,23 +56,23 @@ class Trace:
         return next(iter((*died, *self.notes.get(exercise, ()))), "")
 
 
-def read_trace(content: bytes) -> Trace:
-    """Raises TraceError for anything that the recorder does not write."""
-    trace = Trace()
+def read_record(content: bytes) -> Record:
+    """Raises RecordError for anything that the recorder does not write."""
+    record = Record()
     lines = content.split(b"\n")
     if len(lines) > MOST_LINES:
-        raise TraceError(texts.BAD_TRACE.format(why=f"{len(lines):,} lines"))
+        raise RecordError(texts.BAD_RECORD.format(why=f"{len(lines):,} lines"))
     for line in lines[:-1]:  # what follows the last line break was cut off
         if len(line) > LARGEST_LINE:
-            raise TraceError(texts.BAD_TRACE.format(why=f"a line of {len(line):,} bytes"))
+            raise RecordError(texts.BAD_RECORD.format(why=f"a line of {len(line):,} bytes"))
         try:
-            record = json.loads(line, parse_constant=float)
-            _limit_depth(record)
-            _READERS.get(record["line"], _evidence)(trace, record)
+            facts = json.loads(line, parse_constant=float)
+            _limit_depth(facts)
+            _READERS.get(facts["line"], _evidence)(record, facts)
         except (ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError) as error:
             why = f"{type(error).__name__}: {error}"
-            raise TraceError(texts.BAD_TRACE.format(why=texts.clean(why, 120))) from None
-    return trace
+            raise RecordError(texts.BAD_RECORD.format(why=texts.clean(why, 120))) from None
+    return record
 
 
 def _limit_depth(value: Any) -> None:
@@ -90,45 +90,45 @@ def _limit_depth(value: Any) -> None:
         ]
 
 
-def _start(trace: Trace, record: dict[str, Any]) -> None:
-    if record["format"] != FORMAT:
-        raise ValueError(f"format {record['format']!r:.20}")
-    trace.about = {k: text(v, 100) for k, v in record.items() if k != "line" and isinstance(v, str)}
+def _start(record: Record, line: dict[str, Any]) -> None:
+    if line["format"] != FORMAT:
+        raise ValueError(f"format {line['format']!r:.20}")
+    record.about = {k: text(v, 100) for k, v in line.items() if k != "line" and isinstance(v, str)}
 
 
-def _at(trace: Trace, record: dict[str, Any]) -> None:
-    trace.last = text(record["exercise"] if "exercise" in record else record["cell"], 100)
+def _at(record: Record, line: dict[str, Any]) -> None:
+    record.last = text(line["exercise"] if "exercise" in line else line["cell"], 100)
 
 
-def _failed(trace: Trace, record: dict[str, Any]) -> None:
-    failure = Failure(text(record["kind"], 60), text(record["error"]))
-    if "cell" in record:
-        trace.cell_failures[text(record["cell"], 100)] = failure
+def _failed(record: Record, line: dict[str, Any]) -> None:
+    failure = Failure(text(line["kind"], 60), text(line["error"]))
+    if "cell" in line:
+        record.cell_failures[text(line["cell"], 100)] = failure
     else:
-        trace.failures[text(record["exercise"], 100)] = failure
+        record.failures[text(line["exercise"], 100)] = failure
 
 
-def _noted(trace: Trace, record: dict[str, Any]) -> None:
-    notes = dict.fromkeys(texts.clean(text(note)) for note in items(record["notes"], 10_000))
-    trace.notes[text(record["exercise"], 100)] = tuple(notes)[:MOST_NOTES]
+def _noted(record: Record, line: dict[str, Any]) -> None:
+    notes = dict.fromkeys(texts.clean(text(note)) for note in items(line["notes"], 10_000))
+    record.notes[text(line["exercise"], 100)] = tuple(notes)[:MOST_NOTES]
 
 
-def _kernel(trace: Trace, record: dict[str, Any]) -> None:
-    trace.kernels[text(record["digest"], 64)] = read_kernel(record)
+def _kernel(record: Record, line: dict[str, Any]) -> None:
+    record.kernels[text(line["digest"], 64)] = read_kernel(line)
 
 
-def _evidence(trace: Trace, record: dict[str, Any]) -> None:
+def _evidence(record: Record, line: dict[str, Any]) -> None:
     """A line that a kind of evidence wrote, one a case. Raises KeyError for a line of nobody."""
-    kind = {kind.line: kind for kind in KINDS.values() if kind.line}[record["line"]]
-    exercise = trace.recorded[kind.kind].setdefault(text(record["exercise"], 100), {})
-    exercise[text(record["case"], 100)] = kind.read(record, trace.kernels)
+    kind = {kind.line: kind for kind in KINDS.values() if kind.line}[line["line"]]
+    exercise = record.recorded[kind.kind].setdefault(text(line["exercise"], 100), {})
+    exercise[text(line["case"], 100)] = kind.read(line, record.kernels)
 
 
-def _done(trace: Trace, record: dict[str, Any]) -> None:
-    trace.done = True
+def _done(record: Record, line: dict[str, Any]) -> None:
+    record.done = True
 
 
-_READERS: dict[str, Callable[[Trace, dict[str, Any]], None]] = {
+_READERS: dict[str, Callable[[Record, dict[str, Any]], None]] = {
     "start": _start,
     "at": _at,
     "failed": _failed,

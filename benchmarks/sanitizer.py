@@ -1,7 +1,8 @@
-"""What the doctor costs: `gpulab.sanitize` against a run that is merely counted, side by side.
+"""What `gpulab.sanitize` costs against a run that is merely counted, side by side.
 
-``python benchmarks/doctor.py`` prints a table of the labs' kernels, at each exercise's smallest and largest
-public case. Both times are of the processor, the best of several runs of the same launch in one process.
+``python benchmarks/sanitizer.py`` prints a table of the labs' kernels, at the smallest and largest public
+case of each exercise. Both times are of the processor, the best of several runs of the same launch in one
+process.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def launches(exercise: Exercise, fn: Any) -> Iterator[tuple[Case, Callable[[], A
 
 def main() -> None:
     device = devices.current()
-    print(f"{'exercise':28}{'case':>20}{'counted ms':>14}{'doctor ms':>14}{'ratio':>8}")
+    print(f"{'exercise':28}{'case':>20}{'counted ms':>14}{'sanitize ms':>14}{'ratio':>8}")
     ratios = []
     for lab in sorted(p.name for p in (notebooks.ROOT / "solutions").iterdir() if p.name[:2].isdigit()):
         exercises = [e for e in registry.of_lab(lab) if e.evidence.launches]
