@@ -19,7 +19,7 @@ from .clusters import Part, locate, split
 from .copies import Pending
 from .errors import ArrayLabel, Misaligned, OutOfBounds, Outside, indexed_names, indexes_axes
 from .events import Access
-from .flights import covered
+from .flights import unread
 from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .run import Run
 from .types import SIGNED
@@ -498,12 +498,12 @@ def _tell_early(
     touched = np.broadcast_to(address, run.shape)[rows, lanes, None] + np.arange(size)
     touched = touched.clip(0, run.shared.shape[1] - 1)  # bounds are checked elsewhere
     there = rows if owner is None else np.broadcast_to(owner, run.shape)[rows, lanes]
-    for flight in run.flights.going if run.flights is not None else ():
-        coming = covered(run.shared, flight, kind != "load")
-        if coming is None:
+    for flight in run.flights.going if run.flights is not None and kind != "load" else ():
+        leaving = unread(run.shared, flight)
+        if leaving is None:
             continue
         early = np.zeros(run.shape, bool)
-        early[rows, lanes] = coming[there[:, None], touched].any(axis=1)
+        early[rows, lanes] = leaving[there[:, None], touched].any(axis=1)
         if early.any():
             for hear in run.on_early:
                 hear(index, flight.index, early, run.chunk)
