@@ -31,10 +31,12 @@ class Start(Shown):
 
 
 def start(lab: str = "") -> Start:
-    """The first line of a lab: version, device, compiler, how many exercises are done. Figures get alt texts.
+    """Show the first line of a lab: version, device, compiler, and how many exercises are done.
 
-    `lab` is its number or folder, ``"04"`` or ``"04_memory_hierarchy"``; without it the progress is left out.
-    Raises UnknownLab.
+    `lab` is its number or folder, ``"04"`` or ``"04_memory_hierarchy"``. Without it the progress is left out.
+    From then on figures have alt texts. Raises UnknownLab.
+
+    >>> first_line = gpulab.start("04")
     """
     number = registry.lab_number(lab) if lab else ""
     of_lab = registry.of_lab(lab) if lab else ()

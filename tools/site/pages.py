@@ -20,6 +20,7 @@ from grading.authoring.release import released_notebook
 from grading.core.course import sources
 from grading.lms.preprocessors import StableIds
 
+from . import interfaces
 from .masks import HIDDEN, Mask, secret_lines
 from .runs import ROOT, run
 
@@ -75,6 +76,8 @@ class Site:
         for path in self.texts:
             place = path.relative_to(ROOT).as_posix()
             self._write(place, self.linked(path.read_text(encoding="utf-8"), place))
+        for place, text in interfaces.pages().items():
+            self._write(place, text)
         self._write("index.md", self._filled("index.md"))
         self._write("labs/index.md", self._filled("labs.md"))
         self._write("docs/index.md", self._filled("reference.md"))

@@ -22,7 +22,11 @@ def version_in(ptx: str) -> str:
 
 @cache
 def compiler_version() -> str:
-    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none."""
+    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none.
+
+    >>> compiler_version().split()[0]
+    'NVVM'
+    """
     for wheel in NVVM_WHEELS:
         try:
             return "NVVM " + ".".join(metadata.version(wheel).split(".")[:2])
@@ -48,7 +52,11 @@ def of_a_toolkit(library: Path) -> str:
 
 @cache
 def supported_capabilities() -> tuple[Capability, ...]:
-    """The compute capabilities that the installed compiler makes code for, in rising order."""
+    """The compute capabilities that the installed compiler makes code for, in rising order.
+
+    >>> (8, 0) in supported_capabilities()
+    True
+    """
     from cuda.bindings import nvrtc
 
     error, architectures = nvrtc.nvrtcGetSupportedArchs()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gpulab.simulator.compile import CompiledKernel
@@ -25,3 +26,13 @@ class Launch:
     shared_bytes: int = 0
     pointers: tuple[int, ...] = ()
     arrays: tuple[ArrayLabel, ...] = ()
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the grid has."""
+        return math.prod(self.grid)
+
+    @property
+    def threads_per_block(self) -> int:
+        """How many threads each block has."""
+        return math.prod(self.block)

@@ -132,7 +132,7 @@ class SimulatedDevice:
         check_shape(kernel.name, launch.grid, launch.block, self.gpu)
         program = self.program(kernel)
         check_shared(kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu)
-        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        threads = launch.threads_per_block
         if bounds := program.module.functions[kernel.entry].directives.get("maxntid"):
             check_bounds(kernel.name, threads, math.prod(bounds))
         if threads > ALWAYS_ENOUGH_REGISTERS:
@@ -160,7 +160,7 @@ class SimulatedDevice:
         used = self.resources(launch.kernel)
         held = occupancy(
             self.gpu,
-            launch.block[0] * launch.block[1] * launch.block[2],
+            launch.threads_per_block,
             used.registers,
             used.shared_bytes + launch.shared_bytes,
         )

@@ -36,12 +36,20 @@ BACKWARDS = Schedule(backwards=True)
 
 
 def warp_serial(seed: int) -> Schedule:
-    """Every warp runs until it has to wait; the order of warps and of blocks is drawn from `seed`."""
+    """Every warp runs until it has to wait; the order of warps and of blocks is drawn from `seed`.
+
+    >>> warp_serial(seed=1).seed
+    1
+    """
     return Schedule(seed, teams=None)
 
 
 def two_teams(seed: int) -> Schedule:
-    """One half of all warps runs until it has to wait, then the other does; `seed` draws the halves."""
+    """One half of all warps runs until it has to wait, then the other does; `seed` draws the halves.
+
+    >>> two_teams(seed=1).teams
+    2
+    """
     return Schedule(seed, teams=2)
 
 
