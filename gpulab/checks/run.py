@@ -148,8 +148,8 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
         return Detail(str(error)), Detail(messages.or_everything())
     if isinstance(error, CompileError) and error.text.startswith("raise NotImplementedError"):
         # The function itself, or a Triton kernel that it launches.
-        said = Unwritten if error.kernel == name_of(fn) else Detail
-        return (said(messages.empty(error.kernel)),)
+        kind = Unwritten if error.kernel == name_of(fn) else Detail
+        return (kind(messages.empty(error.kernel)),)
     if isinstance(error, Message | SimulationError):
         return (Detail(str(error)),)
     if isinstance(error, NotImplementedError):

@@ -682,7 +682,7 @@ gpulab.check("basics.block_sum", suspicious_sum, attempt=False)
 # %% [markdown]
 # **Do.** Mend it and make it cheap: `block_sum(a, sums)` with blocks of 256 threads, for any number of
 # elements, one sum for each block. Budget: each element of `a` loaded once; for each block at most 8
-# divergent branches and 800 warp instructions, which is 256 and 25,600 for the 32 blocks of the last size,
+# divergent branches and 1,000 warp instructions, which is 256 and 32,000 for the 32 blocks of the last size,
 # and 8 branches more where the last block is not full; no bank conflicts. (Shared memory has 32 **banks**;
 # threads of a warp that want different words of one bank are served one after the other, in as many
 # **wavefronts** as there are **ways**. Neighbouring words lie in neighbouring banks.) About 13 lines.

@@ -39,7 +39,9 @@ gpulab.start("04")
 # %% [markdown]
 # ## 1 · Where bytes live
 #
-# A kernel meets these memories. From top to bottom they get slower and larger, and more threads see them.
+# A kernel meets these memories. From top to bottom they get slower, and more threads see them. They do not simply get
+# larger: one thread's registers are the smallest store in the table, but all registers of a GPU together hold more than
+# its shared memory and L1.
 #
 # | memory | who sees it | until | where it is |
 # |---|---|---|---|

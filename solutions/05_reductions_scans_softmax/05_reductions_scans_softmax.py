@@ -516,7 +516,7 @@ lines(
 #
 # Last comes the **instruction mix**: which pipelines a kernel keeps busy. Beside the ordinary lanes an SM has 16
 # lanes for **special functions** (2ˣ, log₂, sine, reciprocal, 1/√x), a quarter of the float32 lanes of an A100
-# (CUDA Programming Guide, "Arithmetic Instructions"). Other special instructions do much at once: FMA, shuffles,
+# (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions"). Other special instructions do much at once: FMA, shuffles,
 # votes, `popc`, and in lab 06 tensor cores.
 
 
@@ -1111,7 +1111,7 @@ three_passes.compare(one_pass)
 # The exponentials are next. Special functions have 16 lanes in an SM:
 
 # %%
-exponentials = 16 * int(a100.sms) * float(a100.boost_clock)  # per second; CUDA Programming Guide: 16 lanes
+exponentials = 16 * int(a100.sms) * float(a100.boost_clock)  # per second; Best Practices Guide: 16 lanes
 elements = float(a100.dram_bandwidth) / 8  # per second: 4 bytes in, 4 bytes out
 print(
     f"A100: {exponentials / 1e12:.1f} · 10¹² exponentials a second, {elements / 1e12:.2f} · 10¹² elements through DRAM"

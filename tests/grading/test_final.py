@@ -243,6 +243,26 @@ def test_a_hand_in_that_takes_the_place_of_another_is_said(
     assert "note: a file took the place of an earlier one: ann" in capsys.readouterr().out
 
 
+def test_a_roster_given_once_holds_for_later_runs_of_that_lab(
+    school: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, given = school.course, tmp_path / "worksheet.csv"
+    given.write_text("id,canvas,name,section\nann,1,Ann Doe,A\ncy,4,Cy Poe,B\n")
+    school.hand_in("ann")
+    assert grade(course, school.folder, "--roster", given) == 0
+    assert grade(course, "--export", "canvas") == 0
+    assert {who: row["state"] for who, row in rows(course).items()} == {
+        "ann": "1 answer waits", "cy": "missing",
+    }  # fmt: skip
+    with (course.home / f"grades-{LAB}-canvas.csv").open() as file:
+        assert [row["Section"] for row in csv.DictReader(file)] == ["", "A", "B"]
+    given.unlink()
+    capsys.readouterr()
+    assert grade(course) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{LAB} was graded with the roster {given}, which is gone: give it, or a newer one" in said
+
+
 RULE = f"""
 timezone = "UTC"
 [due]
@@ -274,6 +294,8 @@ def test_whatever_about_time_does_not_count_is_said(
     assert {who: row["late"] for who, row in rows(course).items()} == {
         "ada": "", "ann": "0.0", "bob": "0.0", "late": "-1.1",
     }  # fmt: skip
+    assert grade(course) == 0  # what Canvas said is not forgotten
+    assert "Canvas marks these as LATE" in " ".join(capsys.readouterr().out.split())
     course.settings.write_text(
         RULE.replace(f"[due]\n{LAB} = 2027-01-15T12:00:00\n[extra.{LAB}]\nadda = 2027-01-18T12:00:00", "")
     )

@@ -29,7 +29,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False
 html_context = {"default_mode": "auto"}  # light or dark as the reader's system is, until they choose
-html_sidebars = {page: [] for page in ("index", "glossary", "grading/README", "CONTRIBUTING", "ARCHITECTURE")}
+html_sidebars = {page: [] for page in ("index", "glossary", "CONTRIBUTING", "ARCHITECTURE")}
 html_theme_options = {
     "logo": {"text": "gpulab"},
     "navbar_end": ["theme-switcher"],

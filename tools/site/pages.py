@@ -25,6 +25,8 @@ from .masks import HIDDEN, Mask, secret_lines
 from .runs import ROOT, run
 
 FIGURES = "_static/figures"
+GUIDE = ROOT / "grading" / "README.md"  # leads to the pages for instructors
+INSTRUCTORS = ROOT / "docs" / "instructors"
 IMAGE = re.compile(r'<img\b(?P<before>[^>]*?)\ssrc="data:image/png;base64,(?P<data>[^"]+)"(?P<after>[^>]*)>')
 NOISE = "stderr"  # of libraries on the machine that built the site
 PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
@@ -63,7 +65,7 @@ class Site:
 
     def __init__(self, chosen: list[Notebook], folder: Path, runs: Path, keep_runs: bool = False) -> None:
         self.chosen, self.folder, self.runs, self.keep_runs = chosen, folder, runs, keep_runs
-        texts = [ROOT / "grading" / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
+        texts = [GUIDE, ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
         self.texts = [*texts, *sorted((ROOT / "docs").rglob("*.md"))]
         self.files = {f"{n.page}.ipynb" for n in chosen} | {
             p.relative_to(ROOT).as_posix() for p in self.texts
@@ -78,6 +80,10 @@ class Site:
             self._write(place, self.linked(path.read_text(encoding="utf-8"), place))
         for place, text in interfaces.pages().items():
             self._write(place, text)
+        guide = GUIDE.relative_to(ROOT).as_posix()
+        self._write(
+            guide, f"{self.linked(GUIDE.read_text(encoding='utf-8'), guide)}\n{self._filled('guide.md')}"
+        )
         self._write("index.md", self._filled("index.md"))
         self._write("labs/index.md", self._filled("labs.md"))
         self._write("docs/index.md", self._filled("reference.md"))
@@ -179,7 +185,13 @@ class Site:
             "docs": lambda: "\n".join(
                 f"/{p.relative_to(ROOT).with_suffix('').as_posix()}"
                 for p in self.texts
-                if p.is_relative_to(ROOT / "docs")
+                if p.is_relative_to(ROOT / "docs") and not p.is_relative_to(INSTRUCTORS)
+            ),
+            "guide": lambda: "\n".join(
+                f"/{link.removesuffix('.md')}"
+                for link in re.findall(
+                    r"\(\.\./(docs/instructors/.+?\.md)\)", GUIDE.read_text(encoding="utf-8")
+                )
             ),
             "terms": self._terms,
         }

@@ -81,7 +81,7 @@ _OF_PTX = {
     for pipe, names in {
         "tensor": "mma wgmma tcgen05",
         "xu": "ex2 lg2 sin cos tanh rcp rsqrt sqrt div popc clz brev bfind",
-        "lsu": "ld ldu st atom red shfl ldmatrix stmatrix cp prefetch prefetchu membar fence",
+        "lsu": "ld ldu st atom red shfl ldmatrix stmatrix cp tensormap prefetch prefetchu membar fence",
         "adu": "bar barrier",
         "control": "bra brx ret exit call mbarrier nanosleep trap brkpt elect griddepcontrol",
     }.items()

@@ -22,10 +22,13 @@ from .tally import Place, Tally, total
 
 FORMAT = 1  # of `to_dict`
 MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
-    "loads and stores": ("load", "store", "atomic"),
+    "loads and stores": (
+        *("load", "store", "atomic"),
+        *("bulk_load", "bulk_store", "bulk_reduction", "bulk_prefetch", "bulk_exchange"),
+    ),
     "arithmetic": ("arithmetic", "other"),
     "special functions": ("special",),
-    "branches, waiting, shuffles": ("branch", "jump", "barrier", "warp_sync"),
+    "branches, waiting, shuffles": ("branch", "jump", "barrier", "mbarrier", "shuffle", "warp_sync"),
 }
 
 

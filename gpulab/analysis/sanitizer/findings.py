@@ -14,6 +14,7 @@ KINDS = {
     "memory": "bad access",
     "uninitialised": "uninitialised memory",
     "barrier": "wrong synchronisation",
+    "proxy": "missing proxy fence",
     "endless": "never ends",
     "stopped": "stopped itself",
     "order": "depends on the order",

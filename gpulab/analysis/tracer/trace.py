@@ -14,7 +14,7 @@ from gpulab.foundation.errors import Message, shorten
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.compile import is_learners
-from gpulab.simulator.device.simulated import Simulator
+from gpulab.simulator.device.simulated import Simulator, scratch
 from gpulab.simulator.ptx import source_variables
 from gpulab.simulator.simt.memory import Variables
 
@@ -223,21 +223,23 @@ class _Stepper:
         program = simt.load(module, kernel.entry, kernel.name, stops.lines)
         fault = None
         try:
-            simt.launch(
-                program,
-                launch.grid,
-                launch.block,
-                launch.arguments,
-                device.memory,
-                shared_bytes=launch.shared_bytes,
-                observers=(steps,),
-                arrays=launch.arrays,
-                guard=kernel.guard,
-                **(
-                    {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
-                    | device.options
-                ),
-            )
+            with scratch(device, launch) as arguments:
+                simt.launch(
+                    program,
+                    launch.grid,
+                    launch.block,
+                    arguments,
+                    device.memory,
+                    shared_bytes=launch.shared_bytes,
+                    observers=(steps,),
+                    arrays=launch.arrays,
+                    guard=kernel.guard,
+                    cluster=launch.cluster,
+                    **(
+                        {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
+                        | device.options
+                    ),
+                )
         except simt.KernelFault as stopped:
             fault = stopped
         self.trace = Trace(kernel.name, who, steps, launch.grid, fault)

@@ -212,15 +212,19 @@ def _to_be_counted(exercise: Exercise, report: Report) -> Report:
     """The report that budgets are held against.
 
     An atomic loads and stores, and counts as both, or one that exchanges would store for nothing. Where an
-    exercise wants atomics a budget limits them, and loads and stores are those of other instructions.
+    exercise wants atomics a budget limits them, and loads and stores are those of other instructions. Where
+    loads from shared memory are limited, shuffles count as such loads.
     """
-    if any(budget.metric == "global_atomics" for budget in exercise.budgets):
-        return report
-    launches = [
-        replace(each, tally=each.tally.with_atomics_as_accesses(), most_loaded=each.most_asked)
-        for each in report.launches
-    ]
-    return replace(report, launches=tuple(launches))
+    limited = {budget.metric for budget in exercise.budgets}
+    launches = report.launches
+    if "global_atomics" not in limited:
+        launches = tuple(
+            replace(each, tally=each.tally.with_atomics_as_accesses(), most_loaded=each.most_asked)
+            for each in launches
+        )
+    if limited & {"shared_load_bytes", "shared_load_requests"}:
+        launches = tuple(replace(each, tally=each.tally.with_shuffles_as_shared_loads()) for each in launches)
+    return replace(report, launches=launches)
 
 
 # ---------------------------------------------------------------- what does it cost?

@@ -16,7 +16,7 @@ from .cuda_errors import in_words
 from .headers import header_folders
 from .kernel import Capability, CompileError
 from .lines import with_learners_lines
-from .versions import no_code_for, supported_capabilities
+from .versions import architecture, no_code_for, supported_capabilities
 
 # An option that keeps functions which nothing in the same text calls, for others to link.
 RELOCATABLE = ("--relocatable-device-code=true",)
@@ -109,7 +109,7 @@ class _Result:
 def _nvrtc(source: str, file: str, cc: Capability, flags: tuple[str, ...], names: tuple[str, ...]) -> _Result:
     from cuda.bindings import nvrtc
 
-    flags = (f"--gpu-architecture=compute_{cc[0]}{cc[1]}", *flags)
+    flags = (f"--gpu-architecture=compute_{architecture(cc)}", *flags)
     # NVRTC writes paths with the working folder in front, unless they start at the root.
     path = f"/{file}" if file.startswith("<") else file
     program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), path.encode(), 0, [], []))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from .kernel import Capability, CompileError
-from .versions import no_code_for, supported_capabilities
+from .kernel import Capability, CompileError, extends_shared
+from .versions import architecture, no_code_for, supported_capabilities
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,11 @@ def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[st
 
     if cc not in supported_capabilities():
         raise CompileError(_first_entry(ptx), no_code_for(cc))
-    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-verbose", "-lineinfo"]
+    options = [f"-arch=sm_{architecture(cc)}", "-verbose", "-lineinfo"]
     if max_registers:
         options.append(f"-maxrregcount={max_registers}")
+    if extends_shared(ptx):
+        options.append("-Xptxas=--enable-extended-smem=true")
     code = ptx.encode()
     linker = nvjitlink.create(len(options), options)
     try:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from .kernel import Capability
 
+# Capabilities with instructions that no other one has: wgmma and setmaxnreg of Hopper.
+WITH_OWN_INSTRUCTIONS: frozenset[Capability] = frozenset({(9, 0)})
+
 # The wheels that carry NVVM: CUDA 13 has one of its own, CUDA 12 ships it with nvcc.
 NVVM_WHEELS = ("nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
 
@@ -18,6 +21,14 @@ def version_in(ptx: str) -> str:
     """The compiler that wrote `ptx`, by its own header: ``NVVM 13.5``."""
     release = re.search(r"release (\d+\.\d+)", ptx[:1000])
     return f"NVVM {release[1]}" if release else "NVVM"
+
+
+def target_of(ptx: str) -> Capability:
+    """The compute capability that `ptx` is for, by its own ``.target``."""
+    target = re.search(r"^\s*\.target\s+sm_(\d+)(\d)", ptx, re.MULTILINE)
+    if target is None:
+        raise ValueError("this PTX has no .target")
+    return int(target[1]), int(target[2])
 
 
 @cache
@@ -48,6 +59,11 @@ def of_a_toolkit(library: Path) -> str:
             found = next((listed[name] for name in ("libnvvm", "cuda_nvcc", "cuda") if name in listed), None)
             return "NVVM " + ".".join(found["version"].split(".")[:2]) if found else ""
     return ""
+
+
+def architecture(cc: Capability) -> str:
+    """What compilers call a compute capability with all its instructions: ``80``, ``90a``."""
+    return f"{cc[0]}{cc[1]}" + "a" * (cc in WITH_OWN_INSTRUCTIONS)
 
 
 @cache

@@ -17,6 +17,8 @@ class Launch:
 
     `arguments` is the packed parameter buffer; `pointers` are the byte offsets in it that hold device
     addresses. `arrays` says what the learner calls the arrays. `shared_bytes` is the dynamic shared memory.
+    `cluster` is the shape of the clusters that the launch asks for; None leaves that to the kernel.
+    `scratch` is (offset in the buffer of a pointer, bytes): memory that is there while the kernel runs.
     """
 
     kernel: CompiledKernel
@@ -26,6 +28,8 @@ class Launch:
     shared_bytes: int = 0
     pointers: tuple[int, ...] = ()
     arrays: tuple[ArrayLabel, ...] = ()
+    cluster: Dim3 | None = None
+    scratch: tuple[int, int] | None = None
 
     @property
     def blocks(self) -> int:

@@ -14,7 +14,8 @@ from .sources import ARITHMETIC
 class CPU:
     """One socket. `flop_per_cycle` is per core and by dtype; an FMA counts as two.
 
-    The peak is at the base clock, which all cores may keep for ever; short runs and few cores go higher.
+    The peak is at the base clock. A few cores, or all of them for a short while, run faster. A Xeon whose
+    cores all execute AVX-512 without a pause may have to run slower, so the peak is a yardstick.
     `channels` of 8 bytes at `transfers` per second make the DRAM's bandwidth.
     """
 

@@ -88,6 +88,7 @@ LINKS: dict[str, Link] = {
         _nvlink(3, 12, 25e9, sources.AMPERE_PAPER),
         _nvlink(4, 18, 25e9, sources.HOPPER_PAPER),
         _nvlink(5, 18, 50e9, sources.BLACKWELL_SHEET),
+        _nvlink(6, 36, 50e9, sources.NVLINK_PAGE),
         Link(
             "NVLink-C2C",
             Figure(1, "links", sources.GRACE_PAPER),
@@ -111,6 +112,8 @@ SWITCHES: dict[str, Link] = {
         _switch("NVSwitch 2", 36, 25e9, sources.NVSWITCH_TALK),
         _switch("NVSwitch 3", 64, 25e9, sources.NVSWITCH_TALK),
         _switch("NVLink Switch", 72, 50e9, sources.GB200_SHEET),  # 18 of them in an NVL72: 130 TB/s
+        _switch("Tomahawk 5", 64, 100e9, sources.TOMAHAWK_5),
+        _switch("Tomahawk 6", 64, 200e9, sources.TOMAHAWK_6),
     )
 }
 

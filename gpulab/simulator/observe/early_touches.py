@@ -10,27 +10,39 @@ from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt import Chunk, Observer, Program
 from gpulab.simulator.simt.errors import Index, source_text, thread_words
 
+from .counters import bulk_kind
+
+AT_BARRIER = "every thread that reads what a bulk copy brings waits for the mbarrier that counts its bytes."
+FOR_READS = (
+    "the thread that sent the copy waits for it (cp.async.bulk.commit_group and wait_group.read), then a "
+    "barrier, and only then is the place written again."
+)
+
 
 @dataclass(frozen=True)
 class EarlyTouch:
-    """Shared memory was touched while ``cp.async``, at `copied`, was still on its way to it."""
+    """Shared memory was touched while a copy, sent at `copied`, was still on its way to it. If the copy
+    `leaves`, what it had still to read was overwritten."""
 
     kernel: str
     copied: Location | None
     location: Location | None
     block: Index
     thread: Index
+    cure: str = "wait for the copy (cp.async.wait_group), then a barrier, and only then read."
+    leaves: bool = False
 
     def __str__(self) -> str:
         first, second = (place.line if place else 0 for place in (self.copied, self.location))
+        does = "overwrites what it has still to read" if self.leaves else "touches its place too early"
         width = max(len(source_text(self.copied)), len(source_text(self.location)))
         return "\n".join(
             [
                 f"Copy not waited for in kernel {self.kernel}",
                 f"    {first:4} │ {source_text(self.copied):<{width}}   starts the copy",
-                f"    {second:4} │ {source_text(self.location):<{width}}   touches its place too early",
+                f"    {second:4} │ {source_text(self.location):<{width}}   {does}",
                 f"{thread_words(self.thread, self.block)} did so.",
-                "Usual cure: wait for the copy (cp.async.wait_group), then a barrier, and only then read.",
+                f"Usual cure: {self.cure}",
             ]
         )
 
@@ -57,4 +69,10 @@ class EarlyTouches(Observer):
         block = int(chunk.blocks[row])
         where = (block % gx, block // gx % gy, block // (gx * gy))
         thread = (lane % x, lane // x % y, lane // (x * y))
-        self.findings.append(EarlyTouch(self._program.display_name, start, here, where, thread))
+        sent = (self._program.display_name, start, here, where, thread)
+        kind = bulk_kind(self._program.instructions[copied])
+        leaves = kind in ("store", "reduction")
+        if kind is None:
+            self.findings.append(EarlyTouch(*sent))
+        else:
+            self.findings.append(EarlyTouch(*sent, cure=FOR_READS if leaves else AT_BARRIER, leaves=leaves))

@@ -50,6 +50,8 @@ def launch(
     blocks: Array | None = None,
     guard: str = "guard",
     garbage: np.random.Generator | None = None,
+    cluster: Index | None = None,
+    allotted: int | None = None,
 ) -> None:
     """Run the kernel `program` to its end; what it leaves behind is in `memory`.
 
@@ -61,7 +63,12 @@ def launch(
     `undefined` is what a shuffle fetches where its result is undefined (None: what the register happens to
     hold). `blocks` are the linear indices of the blocks that run, in order (None: all). `guard` is what keeps
     an index inside an array, in the words of the kernel's language. `garbage` draws what shared and local
-    memory hold before anything is written there (None: `memory.FRESH`, everywhere). Raises `KernelFault`.
+    memory hold before anything is written there (None: `memory.FRESH`, everywhere).
+
+    `cluster` is the shape of the clusters of blocks, which divides the grid (None: as the kernel was
+    compiled). With clusters, every cluster runs of which `blocks` has a block. `allotted` is how many
+    registers each thread has until ``setmaxnreg`` changes it (None: registers are not counted). Raises
+    `KernelFault`.
 
     >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
     >>> stop = load(gpulab.simulator.ptx.parse(text))
@@ -86,8 +93,11 @@ def launch(
         undefined=undefined,
         guard=guard,
         garbage=garbage,
+        cluster=cluster or program.cluster or (1, 1, 1),
+        has_clusters=(cluster or program.cluster) is not None,
+        allotted=allotted,
     )
-    order = _order(grid, schedule, blocks)
+    order = _order(frame, blocks)
     for observer in observers:
         observer.start(program, grid, block)
     try:
@@ -110,6 +120,8 @@ def _registers(
     registers = [ZERO[dtype.str] for dtype in program.dtypes]
     for constant in program.constants:
         registers[constant.slot] = constant.value
+    for shared in program.shared_slots:
+        registers[shared.slot] = np.full((1, 1), shared.offset, np.int64)
     for slot, offset, dtype in program.parameter_slots:
         registers[slot] = np.frombuffer(arguments[offset : offset + dtype.itemsize], dtype).reshape(1, 1)
     if program.symbols:
@@ -192,23 +204,42 @@ class Order:
         return turns if self.blocks is None else self.blocks[turns]
 
 
-def _order(grid: Index, schedule: Schedule, blocks: Array | None) -> Order:
+def _order(frame: Frame, blocks: Array | None) -> Order:
+    grid, schedule = frame.grid, frame.schedule
     whole = math.prod(grid)
+    if frame.cluster_size > 1:
+        clusters = _clusters(grid, frame.cluster)
+        if blocks is not None:
+            owner = np.empty(whole, np.int64)
+            owner[clusters] = np.arange(len(clusters))[:, None]
+            clusters = clusters[list(dict.fromkeys(owner[blocks].tolist()))]
+        if schedule.seed is not None:
+            clusters = np.random.default_rng(schedule.seed).permutation(clusters)
+        return Order(clusters.size, clusters.reshape(-1), schedule.backwards)
     count = whole if blocks is None else len(blocks)
     if schedule.seed is not None:
         blocks = np.random.default_rng(schedule.seed).permutation(whole if blocks is None else blocks)
     return Order(count, blocks, schedule.backwards)
 
 
+def _clusters(grid: Index, cluster: Index) -> Array:
+    """Linear indices of the blocks of each cluster, a row a cluster, in the order of their ranks."""
+    linear = np.arange(math.prod(grid)).reshape(grid[::-1])
+    pieces = [part for size, by in zip(grid[::-1], cluster[::-1], strict=True) for part in (size // by, by)]
+    return linear.reshape(pieces).transpose(0, 2, 4, 1, 3, 5).reshape(-1, math.prod(cluster))
+
+
 def _chunk_size(frame: Frame) -> int:
-    """How many blocks run together."""
+    """How many blocks run together: whole clusters."""
+    unit = frame.cluster_size
     if frame.schedule.teams is None:
-        return 1
+        return unit
     program = frame.program
     per_lane = 8 * min(len(program.dtypes), 96) + program.local_bytes
     per_block = frame.lanes_per_block * per_lane + frame.shared_bytes
     lanes = CONTENDED_LANES if program.contended else CHUNK_LANES
-    return max(1, min(lanes // frame.lanes_per_block, CHUNK_BYTES // max(per_block, 1)))
+    fit = min(lanes // frame.lanes_per_block, CHUNK_BYTES // max(per_block, 1))
+    return max(1, fit // unit) * unit
 
 
 class Parked(NamedTuple):
@@ -236,6 +267,9 @@ def _run_chunks(
         room = size
         if resident_blocks is not None:
             room = min(size, resident_blocks - sum(each.run.chunk.blocks.size for each in parked))
+            room -= room % frame.cluster_size
+            if not parked:
+                room = max(room, frame.cluster_size)
         if room > 0 and started < order.count:
             run = Run(frame, order.take(started, room))
             started += run.chunk.blocks.size

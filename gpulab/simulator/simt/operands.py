@@ -51,6 +51,7 @@ class Decoder:
         self.constant_values: list[Constant] = []
         self.specials: dict[str, int] = {}
         self.symbol_slots: dict[tuple[str, int], int] = {}
+        self.shared_slots: dict[int, int] = {}  # by the offset into shared memory
         self.parameter_slots: dict[tuple[int, np.dtype], int] = {}
         self.parameters = parameter_layout(module.functions[entry].parameters)
         self.kernel_parameters = {parameter.name: parameter.offset for parameter in self.parameters}
@@ -99,7 +100,10 @@ class Decoder:
     def symbol(self, name: str, offset: int) -> int:
         """The slot with the address of a variable plus `offset`."""
         if name in self.shared.variables:
-            return self.constant(np.array(self.shared.variables[name].offset + offset, np.int64))
+            place = self.shared.variables[name].offset + offset
+            if place not in self.shared_slots:
+                self.shared_slots[place] = self._new_slot(I64)
+            return self.shared_slots[place]
         if name in self.local.offsets:
             return self.constant(np.array(self.local.offsets[name] + offset, np.int64))
         key = (name, offset)
