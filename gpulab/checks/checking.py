@@ -22,14 +22,22 @@ class Stopped(Message):
 
 
 def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True) -> Verdict:
-    """Check a learner's function against an exercise: ``gpulab.check("basics.saxpy", saxpy)``.
+    """Check a learner's function against an exercise and return the verdict. `gpulab.check` also shows it.
 
-    ``attempt=False`` is for a function that the lab gives: nothing is recorded. Nor is a check of one that is
-    still as the lab left it.
+    `exercise` is an exercise or its name, `fn` the kernel or function. With ``attempt=False``, which suits
+    functions that the lab hands out, nothing is recorded. Nor is anything recorded while `fn` is still as the
+    lab left it. Whatever `fn` does wrong, raises or breaks is part of the verdict.
 
-    Returns a verdict that shows itself. Whatever the function does wrong, raises or breaks is said in the
-    verdict. Raises UnknownExercise for a name that does not exist, NoReference where the expected results
-    are not installed, Stopped on Ctrl-C; then nothing is recorded.
+    Raises UnknownExercise for a name that does not exist, NoReference where the expected results are not
+    installed, and Stopped on Ctrl-C; nothing is recorded then.
+
+    >>> @cuda.jit
+    ... def double(a, out):
+    ...     i = cuda.grid(1)
+    ...     if i < a.size:
+    ...         out[i] = a[i]  # not doubled
+    >>> check("start.double", double, attempt=False).parts[0].state
+    'fail'
     """
     exercise = exercise if isinstance(exercise, Exercise) else registry.find(exercise)
     reference = registry.reference(exercise.name)

@@ -4,7 +4,11 @@ project = "gpulab"
 author = "the gpulab authors"
 language = "en"
 
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
+default_role = "code"  # `name` in a docstring is code
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+maximum_signature_line_length = 60  # beyond it, a line for each parameter: phones are narrow
 exclude_patterns = ["_static"]
 nb_execution_mode = "off"  # what is shown was run before: see runs.py
 nb_merge_streams = True

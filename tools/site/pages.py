@@ -22,6 +22,7 @@ from grading.authoring.release import released_notebook
 from grading.core.course import sources
 from grading.lms.preprocessors import StableIds
 
+from . import interfaces
 from .masks import HIDDEN, Mask, secret_lines
 from .runs import ROOT, run
 
@@ -82,6 +83,8 @@ class Site:
         for path in self.texts:
             place = path.relative_to(ROOT).as_posix()
             self._write(place, self.linked(path.read_text(encoding="utf-8"), place))
+        for place, text in interfaces.pages().items():
+            self._write(place, text)
         guide = GUIDE.relative_to(ROOT).as_posix()
         self._write(
             guide, f"{self.linked(GUIDE.read_text(encoding='utf-8'), guide)}\n{self._filled('guide.md')}"

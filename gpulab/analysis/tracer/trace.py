@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -188,10 +187,19 @@ def trace(
 ) -> Trace:
     """Run ``run(*args, **named)`` and step through chosen threads of one launch, the first by default.
 
-    `run` is a kernel with its launch shape, ``kernel[grid, block]``, a kernel of CuPy's, or host code that
-    launches some, of which `launch` counts from 0. `threads` are numbers that count over the grid, or pairs
-    (block, thread). The launch really runs, and leaves its results. At most `rows` rows are kept. Raises
-    CannotTrace, and whatever a wrong launch raises; a fault of the kernel is the end of the table.
+    `run` is a kernel with its launch shape, ``kernel[grid, block]``, a CuPy kernel, or host code that
+    launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid, or pairs (block, thread). The launch
+    really runs and leaves its results. At most `rows` rows are kept. Raises CannotTrace, and whatever a wrong
+    launch raises; a fault in the kernel ends the table.
+
+    >>> @cuda.jit
+    ... def fill(out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = 1
+    >>> stepped = gpulab.trace(fill[4, 32], np.zeros(100, np.int32), threads=[3])
+    >>> stepped.kernel
+    'fill'
     """
     if problem := misuse("trace", run, args, named):
         raise CannotTrace(problem)
@@ -231,7 +239,7 @@ class _Stepper:
             Simulator().launch(device, launch)
             return
         who = chosen(self.threads, launch)
-        threads = math.prod(launch.grid) * math.prod(launch.block)
+        threads = launch.blocks * launch.threads_per_block
         if threads > MOST_THREADS:
             raise CannotTrace(
                 f"trace: {launch.kernel.name} is launched with {threads:,} threads; stepping runs them all "

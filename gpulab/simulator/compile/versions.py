@@ -33,7 +33,11 @@ def target_of(ptx: str) -> Capability:
 
 @cache
 def compiler_version() -> str:
-    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none."""
+    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none.
+
+    >>> compiler_version().split()[0]
+    'NVVM'
+    """
     for wheel in NVVM_WHEELS:
         try:
             return "NVVM " + ".".join(metadata.version(wheel).split(".")[:2])
@@ -64,7 +68,11 @@ def architecture(cc: Capability) -> str:
 
 @cache
 def supported_capabilities() -> tuple[Capability, ...]:
-    """The compute capabilities that the installed compiler makes code for, in rising order."""
+    """The compute capabilities that the installed compiler makes code for, in rising order.
+
+    >>> (8, 0) in supported_capabilities()
+    True
+    """
     from cuda.bindings import nvrtc
 
     error, architectures = nvrtc.nvrtcGetSupportedArchs()

@@ -159,7 +159,7 @@ class SimulatedDevice:
             kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu, extended=kernel.extends_shared
         )
         check_cluster(kernel.name, launch.grid, launch.cluster, program.cluster, self.gpu)
-        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        threads = launch.threads_per_block
         if bounds := program.module.functions[kernel.entry].directives.get("maxntid"):
             check_bounds(kernel.name, threads, math.prod(bounds))
         if threads > ALWAYS_ENOUGH_REGISTERS:
@@ -192,7 +192,7 @@ class SimulatedDevice:
         used = self.resources(launch.kernel)
         held = occupancy(
             self.gpu,
-            launch.block[0] * launch.block[1] * launch.block[2],
+            launch.threads_per_block,
             used.registers,
             used.shared_bytes + launch.shared_bytes,
         )

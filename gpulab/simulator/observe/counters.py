@@ -68,7 +68,13 @@ SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
 def classify(instruction: Instruction) -> tuple[str, str]:
-    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space."""
+    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<2>; "
+    >>> text += "st.shared.u32 [0], %r1; ret; }"
+    >>> classify(gpulab.simulator.ptx.parse(text).functions["k"].blocks[0].instructions[0])
+    ('store', 'shared')
+    """
     name = instruction.parts[0]
     if name in ("bar", "barrier"):
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
