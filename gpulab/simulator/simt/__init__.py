@@ -26,7 +26,7 @@ from .errors import (
     Trap,
     UnsupportedInstruction,
 )
-from .events import Access, Chunk, Observer
+from .events import Access, Chunk, Observer, State
 from .executable import Executable
 from .frame import BACKWARDS, LOCKSTEP, Schedule, two_teams, warp_serial
 from .journal import Journal
@@ -52,6 +52,7 @@ __all__ = [
     "Program",
     "Schedule",
     "SimulationError",
+    "State",
     "Trap",
     "UnsupportedInstruction",
     "launch",
