@@ -28,7 +28,7 @@ from .errors import (
     Trap,
     UnsupportedInstruction,
 )
-from .events import Access, Chunk, Observer, Transfer
+from .events import Access, Chunk, Observer, State, Transfer
 from .executable import Executable
 from .frame import BACKWARDS, LOCKSTEP, Schedule, two_teams, warp_serial
 from .journal import Journal
@@ -54,6 +54,7 @@ __all__ = [
     "Program",
     "Schedule",
     "SimulationError",
+    "State",
     "Transfer",
     "Trap",
     "UnsupportedInstruction",

@@ -18,6 +18,7 @@ from typing import Any
 
 import cloudpickle
 
+from gpulab.foundation import underway
 from gpulab.foundation.errors import Message
 
 from .records import Call, sent
@@ -93,7 +94,8 @@ def run(
         raise ValueError(f"world_size is a whole number from 1 to {MOST}, not {world_size!r}")
     job = cloudpickle.dumps((fn, arguments))
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="gpulab-") as folder:
+    what = f"{world_size} ranks run {getattr(fn, '__name__', 'a function')}"
+    with underway.work(what), tempfile.TemporaryDirectory(prefix="gpulab-") as folder:
         ranks = _start(world_size, str(Path(folder, "meeting")), job, timeout)
         try:
             _attend(ranks, began + timeout, timeout, show)
