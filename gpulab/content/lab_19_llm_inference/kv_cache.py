@@ -188,7 +188,7 @@ def quantise_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple
     return [(k.round(4).tolist(), v.round(4).tolist())]
 
 
-def _cached(name: str, tokens: int, d: int, kind: str = "") -> Case:
+def cache_case(name: str, tokens: int, d: int, kind: str = "") -> Case:
     return Case(name, {"tokens": tokens, "d": d, "kind": kind})
 
 
@@ -468,7 +468,11 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=quantise_questions, measured=True),
         correct_points=1,
-        cases=(_cached("few tokens", 3, 8), _cached("zeros", 12, 8, "zeros"), _cached("64 tokens", 64, 32)),
+        cases=(
+            cache_case("few tokens", 3, 8),
+            cache_case("zeros", 12, 8, "zeros"),
+            cache_case("64 tokens", 64, 32),
+        ),
         budgets=(
             Budget(
                 "bytes",

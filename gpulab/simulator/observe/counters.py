@@ -7,7 +7,8 @@ from collections import defaultdict
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Vector
-from gpulab.simulator.simt import Access, Chunk, Observer, Program
+from gpulab.simulator.simt import Access, Chunk, Observer, Program, Transfer
+from gpulab.simulator.simt.warpgroup_matrices import THREADS, bytes_read
 
 from . import patterns
 from .counts import COLUMNS, Counts
@@ -52,19 +53,39 @@ KINDS = {
 }
 
 
+WGMMA = {"mma_async": ("matrix", "shared"), "wait_group": ("matrix_wait", "")}
+# Bulk copies by what they do, as their events call it; `space` is where they were sent from or to.
+BULK = {
+    "load": ("bulk_load", "global"),
+    "store": ("bulk_store", "global"),
+    "reduction": ("bulk_reduction", "global"),
+    "prefetch": ("bulk_prefetch", "global"),
+    "exchange": ("bulk_exchange", "cluster"),
+}
+
 # In their ``.approx`` form each is one instruction of the special function unit; exact forms are sequences.
 SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
 def classify(instruction: Instruction) -> tuple[str, str]:
-    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space."""
+    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<2>; "
+    >>> text += "st.shared.u32 [0], %r1; ret; }"
+    >>> classify(gpulab.simulator.ptx.parse(text).functions["k"].blocks[0].instructions[0])
+    ('store', 'shared')
+    """
     name = instruction.parts[0]
     if name in ("bar", "barrier"):
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
     if name in SPECIAL and "approx" in instruction.parts:
         return "special", ""
+    if (bulk := bulk_kind(instruction)) is not None:
+        return BULK[bulk]
     if is_copy(instruction):
         return "load", "global"
+    if name == "wgmma":
+        return WGMMA.get(instruction.parts[1], ("other", ""))
     kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""
@@ -87,9 +108,31 @@ def elsewhere(instruction: Instruction) -> tuple[str, ...]:
     return ELSEWHERE if is_generic(instruction) else ("shared",) if is_copy(instruction) else ()
 
 
+def bulk_kind(instruction: Instruction) -> str | None:
+    """What a bulk copy does, as `simt.events.Transfer` calls it; None for all else."""
+    parts = instruction.parts
+    if parts[0] in ("st", "red"):
+        return "exchange" if "async" in parts else None
+    if parts[0] != "cp" or "bulk" not in parts or {"commit_group", "wait_group"} & set(parts):
+        return None
+    if "prefetch" in parts:
+        return "prefetch"
+    if "global" not in parts:
+        return "exchange"
+    if any(part.startswith("mbarrier") for part in parts):
+        return "load"
+    return "reduction" if parts[1] == "reduce" else "store"
+
+
 def is_copy(instruction: Instruction) -> bool:
     """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
-    return instruction.parts[0] == "cp" and "global" in instruction.parts
+    parts = instruction.parts
+    return parts[0] == "cp" and "global" in parts and "bulk" not in parts
+
+
+def is_product(instruction: Instruction) -> bool:
+    """Whether a warpgroup asks for a product by it: ``wgmma.mma_async``."""
+    return instruction.parts[:2] == ("wgmma", "mma_async")
 
 
 def is_fragment(instruction: Instruction) -> bool:
@@ -102,7 +145,9 @@ class Counters(Observer):
 
     An instruction has one row. ``cp.async`` has two, because it loads from global memory and stores to shared
     memory. One with a generic address has a row more for each other space: what is counted is where the
-    access went, not what the opcode says.
+    access went, not what the opcode says. So does one that reaches the shared memory of another block of the
+    cluster. A bulk copy is one request, sent by one lane; a multicast is counted once.
+    ``wgmma`` reads its operands by itself: their bytes count once for a warpgroup, in passes of all banks.
     """
 
     def __init__(self) -> None:
@@ -149,15 +194,20 @@ class Counters(Observer):
         self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
 
     def access(self, access: Access) -> None:
-        index, table = self._row(access), self._table
+        index = self._row(access)
+        table = self._table
         if access.space == "global" and access.kind != "store":
             self._ask(access)
         if is_fragment(access.instruction):
             self._element(access)
             return
+        if access.space == "shared" and is_product(access.instruction):
+            return
         warps, threads = self._size(access.lanes, access.chunk)
         table["requests"][index] += warps
         table["bytes"][index] += threads * access.size
+        if access.space == "cluster":
+            return
         what = "wavefronts" if access.space in ("shared", "const") else "sectors"
         asked, ideal = self._cost(access)
         table[what][index] += asked
@@ -166,6 +216,18 @@ class Counters(Observer):
             rows, lanes = _together(access.address, access.lanes, access.chunk)
             apart = int(patterns.distinct(rows, lanes).sum()) * _times(len(rows), access.chunk)
             table["conflicts"][index] += threads - apart
+
+    def bulk(self, transfer: Transfer) -> None:
+        table, index = self._table, transfer.index
+        table["requests"][index] += transfer.row.size
+        if transfer.address is None:
+            assert transfer.offset is not None
+            table["bytes"][index] += transfer.offset.size * transfer.size
+            return
+        nbytes, sectors, ideal = patterns.box_sectors(transfer.address, transfer.size, transfer.inside)
+        table["bytes"][index] += nbytes
+        table["sectors"][index] += sectors
+        table["ideal_sectors"][index] += ideal
 
     def _ask(self, access: Access) -> None:
         """The bytes of an access for each of its blocks."""
@@ -212,6 +274,9 @@ class Counters(Observer):
 
     def _row(self, access: Access) -> int:
         """The row of an access: its instruction's, unless its address was a generic one of another space."""
+        if access.space == "cluster" and (access.index, "cluster") not in self._rows:
+            self._rows[access.index, "cluster"] = len(self._table["requests"])
+            self._table = {column: np.append(row, 0) for column, row in self._table.items()}
         return self._rows.get((access.index, access.space), access.index)
 
     def _cost(self, access: Access) -> tuple[int, int]:
@@ -247,6 +312,12 @@ class Counters(Observer):
             table["active"][index] = lanes
         instructions = self._program.instructions
         own = len(instructions)
+        for index, instruction in enumerate(instructions):
+            if is_product(instruction):
+                warpgroups = int(table["active"][index]) // THREADS
+                read = warpgroups * bytes_read(instruction)
+                table["bytes"][index] = read
+                table["wavefronts"][index] = table["ideal_wavefronts"][index] = read // patterns.LINE
         table["flops"][:own] = np.array(self._program.flops) * table["active"][:own]
         kinds = [classify(i) for i in instructions]
         strong = [
