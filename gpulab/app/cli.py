@@ -76,7 +76,8 @@ def _lab(options: argparse.Namespace, rest: list[str]) -> int:
     # A container's user is often root, whom Jupyter turns away unless told otherwise.
     as_root = ["--allow-root"] if os.geteuid() == 0 else []
     index = "--LabApp.default_url=/lab/tree/index.ipynb"  # what opens first, unless the options say otherwise
-    command = [sys.executable, "-m", "jupyterlab", *as_root, index, *rest, str(folder)]
+    look = f"--LabApp.extra_labextensions_path={LEARNERS_SETTINGS / 'labextensions'}"
+    command = [sys.executable, "-m", "jupyterlab", *as_root, index, look, *rest, str(folder)]
     # Where nbgrader is installed, too, its menus are the instructor's and stay out of a learner's JupyterLab.
     settings = [str(LEARNERS_SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, settings))

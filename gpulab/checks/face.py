@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulab.foundation.display import notebook, present
 
-from . import checking, hints, predictions, showing, unread
+from . import checking, hints, predictions, showing, unread, watching
 from .hints import Hint
 from .spec import Exercise
 from .verdict import Verdict
+
+if TYPE_CHECKING:
+    from gpulab.analysis.tracer import Trace
 
 
 def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True) -> Verdict:
@@ -39,6 +42,19 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
             verdict = replace(verdict, notes=(said, *verdict.notes))
         present(verdict)
     return verdict
+
+
+def watch() -> Trace:
+    """Step through the thread at which the last failed check went wrong: ``gpulab.watch()``.
+
+    A notebook shows a figure to step through, once, wherever the call stands in its cell. Raises
+    NothingToWatch where the last check did not fail at a thread, CannotTrace where its kernel cannot be
+    stepped through.
+    """
+    trace = watching.watch()
+    if notebook() is not None:
+        present(trace)
+    return trace
 
 
 def hint(name: str) -> Hint:

@@ -13,7 +13,13 @@ from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.lms import late, settings
 from grading.lms.roster import Roster
-from grading.lms.submissions import Submission, called_late, find_submissions, remember_sender
+from grading.lms.submissions import (
+    Submission,
+    by_canvas,
+    called_late,
+    find_submissions,
+    remember_sender,
+)
 
 
 def collect(
@@ -128,6 +134,7 @@ def _doubts_of_time(
         )
     unknown = [who for who in here if who not in timed and who not in named and here[who].notebooks]
     unknown = [who for who in unknown if not _unreadable(here[who], known)]
+    unknown = [who for who in unknown if not by_canvas(course, lab, who)]  # which says who is late
     if unknown:
         yield (
             f"no time of handing in is known of {texts.some(unknown)}, so they count as on time. "

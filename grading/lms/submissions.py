@@ -81,6 +81,11 @@ def sent_as(course: Course, lab: str, student: str) -> str:
         return ""
 
 
+def by_canvas(course: Course, lab: str, student: str) -> bool:
+    """Whether the student's latest file came from Canvas."""
+    return bool(CANVAS.fullmatch(sent_as(course, lab, student)))
+
+
 def called_late(course: Course, lab: str, student: str) -> bool:
     """Whether Canvas called the student's latest file late, in whichever run it came."""
     match = CANVAS.fullmatch(sent_as(course, lab, student))

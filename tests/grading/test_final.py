@@ -274,6 +274,19 @@ per_day = 10
 """
 
 
+def test_a_hand_in_without_a_time_is_named_where_being_late_costs_points(
+    school: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    school.course.home.mkdir(exist_ok=True)
+    school.course.settings.write_text(RULE)
+    school.hand_in("ada")
+    stamped = school.hand_in("bob").with_name("timestamp.txt")
+    stamped.write_text("2027-01-14 12:00:00 UTC")
+    assert grade(school.course, school.folder) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no time of handing in is known of ada, so they count as on time. Write the times" in said
+
+
 def test_whatever_about_time_does_not_count_is_said(
     school: Class, roster: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,6 +303,7 @@ def test_whatever_about_time_does_not_count_is_said(
     said = " ".join(capsys.readouterr().out.split())
     assert "Canvas marks these as LATE, but not since when, so nothing is taken off: ann. Write" in said
     assert "cannot be read, so it does not count: bob '17.01.2027 22:10'. Write 2027-01-17 22:10" in said
+    assert "no time of handing in is known" not in said  # Canvas says who is late
     assert f"so nobody gets what [extra.{LAB}] gives it: adda. Mend it in course.toml" in said
     assert {who: row["late"] for who, row in rows(course).items()} == {
         "ada": "", "ann": "0.0", "bob": "0.0", "late": "-1.1",

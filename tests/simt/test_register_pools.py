@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from gpulab.simulator import ptx, simt
+from gpulab.simulator.compile.ptxas import registers_at_entry, resources
+from gpulab.simulator.hardware import find, occupancy
 from gpulab.simulator.simt.errors import WrongRegisters
 
 from .launching import SCHEDULES, element, kernel, launch
@@ -68,6 +70,36 @@ def test_a_number_that_cannot_be_is_refused_in_words(count):
         simt.UnsupportedInstruction, match=f"multiple of 8 registers from 24 to 256, and not {count}"
     ):
         simt.load(ptx.parse(kernel(change("inc", count))))
+
+
+@pytest.mark.parametrize(
+    ("limits", "registers"),
+    [
+        (".reqntid 384 .maxnreg 168", 168),
+        (".maxntid 128, 3, 1 .minnctapersm 1", 168),  # 65,536 registers / 384 threads, in steps of 8
+        (".reqntid 128 .minnctapersm 1", 255),
+        (".reqntid 384", None),  # ptxas cannot know and ignores setmaxnreg
+    ],
+)
+def test_a_kernel_that_passes_registers_starts_with_all_that_it_may_have(limits, registers):
+    text = f"""
+        .version 8.7
+        .target sm_90a
+        .address_size 64
+        .visible .entry passes() {limits}
+        {{
+            .reg .b32 %r; .reg .pred %p;
+            mov.u32 %r, %tid.x; setp.ge.u32 %p, %r, 128; @%p bra OTHERS;
+            {change("dec", 24)} bra.uni DONE;
+            OTHERS: {change("inc", 240)}
+            DONE: ret;
+        }}
+        """
+    assert registers_at_entry(text, "passes") == registers
+    assert resources(text, (9, 0)).registers == (registers or 4)
+    assert registers_at_entry(text, "passes", 40) == 40
+    if registers == 168:
+        assert occupancy(find("H100"), 384, registers, 0).active_blocks == 1
 
 
 def test_three_warps_are_no_warpgroup():

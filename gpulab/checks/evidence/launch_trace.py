@@ -10,7 +10,7 @@ from gpulab.analysis.profile import METRICS, Report
 from gpulab.analysis.profile.onto_simulator import onto_simulator
 from gpulab.analysis.profile.report import Line
 from gpulab.analysis.profile.watch import Watch
-from gpulab.checks import budgets, diagnose, launching, messages, orders, patterns, sanitized
+from gpulab.checks import budgets, diagnose, launching, messages, orders, patterns, pictures, sanitized
 from gpulab.checks.compare import Mismatch
 from gpulab.checks.every_case import walk
 from gpulab.checks.launched import Launched
@@ -170,7 +170,9 @@ class _Failure:
         The case runs once more, with somebody who notes who writes what.
         """
         if self.stopped:
-            return self.outcome.trouble, isinstance(self.outcome.trouble[0], Unwritten)
+            said = self.outcome.trouble
+            drawn = pictures.of_fault(self.outcome.fault, self.case)
+            return (*said, *drawn), isinstance(said[0], Unwritten)
         writers = Writers()
         again = answer.run(self.case, writers=writers)
         before = again.before
@@ -190,7 +192,8 @@ class _Failure:
             return (Unwritten(said) if unwritten else Detail(said),), nothing
         source = diagnose.unwritten(answer, self.case, self.wrong)
         wrong = diagnose.wrong_result(self.wrong, watcher, given, source)
-        return (*wrong, *sanitized.findings(answer, self.case)), False
+        drawn = pictures.detail(self.wrong, watcher), *pictures.watch_writer(self.wrong, watcher, self.case)
+        return (*wrong, *sanitized.findings(answer, self.case), *drawn), False
 
 
 def _at(answer: Launched, case: Case, reports: dict[str, Report] | None) -> _Failure | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.analysis.profile.tensors import TensorReport
-from gpulab.checks import budgets, cases, messages, tensor_graphs
+from gpulab.checks import budgets, cases, messages, pictures, tensor_graphs
 from gpulab.checks.cases import Argument
 from gpulab.checks.compare import index_words, mismatch, value_words, where
 from gpulab.checks.diagnose import changed_input
@@ -197,9 +197,10 @@ def _wrong(
             )
             if found.count > 1:
                 sentence += f" · {messages.more_elements(found.count - 1, where(found.wrong))}"
+            drawn = pictures.detail(found)
             if written and np.isnan(value) and not np.isnan(wanted):
-                return (Detail(sentence), Detail(messages.where_nan_comes_from()))
-            return (Detail(sentence),)
+                return (Detail(sentence), Detail(messages.where_nan_comes_from()), drawn)
+            return (Detail(sentence), drawn)
     return ()
 
 

@@ -19,19 +19,26 @@ What has to talk back to Python is no figure of this kind; anywidget is for that
 """
 
 from .figure import Moving
+from .frames import Drawing, Frame, Frames
 from .kernel_steps import Array, CannotDraw, KernelSteps, Step, Touch, Warp
 from .meanings import MEANINGS, Meaning
-from .warp_sectors import WarpSectors
+from .roof_trail import RoofTrail
+from .warp_access import Pattern, WarpAccess
 
 __all__ = [
     "MEANINGS",
     "Array",
     "CannotDraw",
+    "Drawing",
+    "Frame",
+    "Frames",
     "KernelSteps",
     "Meaning",
     "Moving",
+    "Pattern",
+    "RoofTrail",
     "Step",
     "Touch",
     "Warp",
-    "WarpSectors",
+    "WarpAccess",
 ]

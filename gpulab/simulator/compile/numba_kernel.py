@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import threading
 import warnings
@@ -146,4 +147,11 @@ def _compile(
     assert entry, "numba made PTX without a kernel"
     limit = options.get("max_registers")
     again = None if variables else cache(partial(_compile, fn, argument_types, cc, options, variables=True))
-    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit, again, exceptions)
+    numbers = _numbers_named(fn) if variables else {}
+    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit, again, exceptions, numbers)
+
+
+def _numbers_named(fn: FunctionType) -> dict[str, int]:
+    """The whole numbers that a function knows by a name from around it."""
+    named = inspect.getclosurevars(fn)
+    return {n: v for n, v in (named.globals | named.nonlocals).items() if isinstance(v, int)}

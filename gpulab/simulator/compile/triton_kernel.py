@@ -48,11 +48,12 @@ def triton_kernel(
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
     from triton.compiler.errors import CompilationError
+    from triton.experimental.gluon import GluonASTSource
 
     if cc > NEWEST:
         cc = STAND_IN
     names = list(signature)
-    source = ASTSource(
+    source = (GluonASTSource if function.is_gluon() else ASTSource)(
         function,
         dict(signature),
         {(names.index(name),): value for name, value in constants.items()},

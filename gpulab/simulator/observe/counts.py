@@ -17,7 +17,7 @@ COLUMNS = (
     "sectors",  # global and local memory: distinct 32-byte sectors, summed over requests
     # … had the same lanes asked for the same number of bytes without gaps, overlaps counted once
     "ideal_sectors",
-    "wavefronts",  # shared memory: passes that the banks need
+    "wavefronts",  # shared memory: passes that the banks need; operands of wgmma need as few as can be
     "ideal_wavefronts",  # … without bank conflicts
     "flops",  # floating-point operations (an fma is two), by lanes whose guard held
     "uniform",  # conditional branches: warps whose lanes all went one way
@@ -34,9 +34,10 @@ class Counts:
     for what they did in shared and in local memory, those that reached other blocks of a cluster, and
     ``cp.async``, for what it stored. `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch,
     barrier, mbarrier, shuffle, warp_sync (what else a warp does together), special (one instruction of the
-    special function unit), arithmetic or other, and of bulk copies bulk_load, bulk_store, bulk_reduction,
-    bulk_prefetch or bulk_exchange. A space is global, shared, cluster (shared memory of other blocks), local,
-    const, param or "".
+    special function unit), matrix (a warpgroup's product, which reads shared memory by itself), matrix_wait,
+    arithmetic or other, and of bulk copies bulk_load, bulk_store, bulk_reduction, bulk_prefetch or
+    bulk_exchange. A space is global, shared, cluster (shared memory of other blocks), local, const, param
+    or "".
     """
 
     kernel: str

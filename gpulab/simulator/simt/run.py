@@ -86,6 +86,7 @@ class Blame(TypedDict):
     block: Index
     thread: Index
     others: int
+    linear: tuple[int, int]
 
 
 def _fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
@@ -190,7 +191,9 @@ class Run:
         self.on_pass = listeners("passed")
         self.on_stray = listeners("stray")
         self.on_early = listeners("early")
+        self.on_product = listeners("product")
         self.on_bulk = listeners("bulk")
+        self.on_short = listeners("short")
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
@@ -390,6 +393,7 @@ class Run:
             block=self.block(int(row)),
             thread=self.thread(int(lane)),
             others=int(lanes.sum()) - 1,
+            linear=(int(self.chunk.blocks[row]), int(lane)),
         )
 
     def changed(self) -> None:
