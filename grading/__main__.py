@@ -49,6 +49,15 @@ def release(options: argparse.Namespace, course: Course) -> int:
     return 1 if stale else 0
 
 
+def draw(options: argparse.Namespace, course: Course) -> int:
+    """Write the drawings of the labs' texts from their data."""
+    from grading.authoring import drawings
+
+    for path in drawings.draw(course):
+        console.print(str(path.relative_to(course.solutions)), markup=False)
+    return 0
+
+
 def _release_pages(course: Course, check: bool, wide: int) -> bool:
     """The notebooks beside the labs; says whether any is stale."""
     from grading.authoring import release as release_module
@@ -331,6 +340,8 @@ def parser() -> argparse.ArgumentParser:
         "--prove", action="store_true", help="judge stubs, solutions and wrong/*: all as they should?"
     )
     command.set_defaults(run=release)
+    command = commands.add_parser("draw", help="the drawings of the labs' texts → solutions/*/drawings")
+    command.set_defaults(run=draw)
     command = commands.add_parser(
         "course", help="a repository for learners, with sizes and contents of its own"
     )
