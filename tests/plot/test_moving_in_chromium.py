@@ -417,7 +417,10 @@ def test_a_frame_dresses_its_marks_and_the_next_one_undresses_them(show: Opener)
     assert page.locator(".drawing rect.current").count() == 4
     slider(page).fill("0")
     assert page.locator(".drawing rect.ahead").count() == 1
-    assert page.locator(".caption").inner_text() == "At 0 steps: device 0 forward 0. Devices 1, 2, 3 wait."
+    assert (
+        page.locator(".caption").inner_text()
+        == "At time 0 (steps): device 0 forward 0. Devices 1, 2, 3 wait."
+    )
 
 
 def test_a_wrong_cell_that_is_clicked_is_the_one_the_caption_is_about(show: Opener) -> None:
