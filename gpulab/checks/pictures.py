@@ -99,7 +99,7 @@ def wrong(mismatch: Mismatch, writers: Writers | None) -> Moving | None:
 
     across = part[1].stop - part[1].start if len(part) == 2 else min(part[0].stop - part[0].start, COLUMNS)
     drawing = Drawing(across * CELL + MARGIN + 4)
-    grids = []
+    grids: list[dict[tuple[int, ...], int]] = []
     for title, values in (("expected", expected), ("got", got)):
         if grids:
             drawing.panel(across * CELL + MARGIN + 4)

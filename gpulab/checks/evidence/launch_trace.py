@@ -169,10 +169,9 @@ class _Failure:
         The case runs once more, with somebody who notes who writes what.
         """
         if self.stopped:
-            said = self.outcome.trouble
-            return (*said, *pictures.of_fault(self.outcome.fault, self.case)), said[0].text == messages.empty(
-                answer.name
-            )
+            trouble = self.outcome.trouble
+            drawn = pictures.of_fault(self.outcome.fault, self.case)
+            return (*trouble, *drawn), trouble[0].text == messages.empty(answer.name)
         writers = Writers()
         again = answer.run(self.case, writers=writers)
         before = again.before
@@ -190,8 +189,9 @@ class _Failure:
             return (Detail(said),), not any(launch.stores for launch in watcher.launches)
         source = diagnose.unwritten(answer, self.case, self.wrong)
         wrong = diagnose.wrong_result(self.wrong, watcher, given, source)
-        drawn = pictures.detail(self.wrong, watcher), *pictures.watch_writer(self.wrong, watcher, self.case)
-        return (*wrong, *doctor.seen(answer, self.case), *drawn), False
+        watch = pictures.watch_writer(self.wrong, watcher, self.case)
+        drawn = pictures.detail(self.wrong, watcher)
+        return (*wrong, *doctor.seen(answer, self.case), drawn, *watch), False
 
 
 def _at(answer: Launched, case: Case, reports: dict[str, Report] | None) -> _Failure | None:
