@@ -28,7 +28,7 @@ from gpulab.simulator.simt.errors import Endless, KernelFault
 from . import launching, messages
 from .cases import Argument
 from .on_host import Rules
-from .parts import Detail
+from .parts import Detail, Unwritten
 from .spec import Face, Shape
 
 GPU = "A100"  # what counts are taken on everywhere, so that a budget means the same on every machine
@@ -150,11 +150,13 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
     if isinstance(error, Endless):
         return Detail(str(error)), Detail(messages.or_everything())
     if isinstance(error, CompileError) and error.text.startswith("raise NotImplementedError"):
-        return (Detail(messages.empty(error.kernel)),)  # host code is there, and its kernel of Triton is not
+        # The function itself, or a Triton kernel that it launches.
+        kind = Unwritten if error.kernel == name_of(fn) else Detail
+        return (kind(messages.empty(error.kernel)),)
     if isinstance(error, Message | SimulationError):
         return (Detail(str(error)),)
     if isinstance(error, NotImplementedError):
-        return (Detail(messages.empty(name_of(fn))),)
+        return (Unwritten(messages.empty(name_of(fn))),)
     if isinstance(error, TypeError) and _is_ours(error) and f"{name_of(fn)}() " in str(error):
         return (Detail(messages.other_parameters(str(error))),)
     file, line = _last_line(error, fn)

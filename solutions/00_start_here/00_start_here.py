@@ -120,6 +120,9 @@ gpulab.trace(double[4, 256], a, out, threads=[999, 1000])
 # ## How a lab works
 #
 # | you see | you do |
+#
+# ![The round of a lab: predict a number, do the puzzle, check it, see what the run did. A failed check leads back to the puzzle.](drawings/round.svg)
+#
 # |---|---|
 # | **Predict** | write down a number before you run anything; it is not graded, and the recap shows it again |
 # | **Do** | fill in a cell. What is asked, the budget and the size of a good answer stand above it |
@@ -134,7 +137,7 @@ gpulab.trace(double[4, 256], a, out, threads=[999, 1000])
 # something that is counted. Your course grades with the same counts on sizes of its own, so a kernel made for
 # the visible sizes gains nothing.
 #
-# **The kernel doctor.** An index outside an array stops a kernel. Other mistakes leave no trace, not even in
+# **The sanitizer.** An index outside an array stops a kernel. Other mistakes leave no trace, not even in
 # the result. `pull` moves every element one place to the left, in the array itself:
 
 
@@ -159,7 +162,7 @@ gpulab.sanitize(pull[4, 256], a)
 # another order the same kernel gives another result, and a GPU picks an order of its own each time. `sanitize`
 # tries several and looks at every access.
 #
-# When something does not run, ask the other doctor what your machine has. The next cell does the same as `gpulab
+# When something does not run, find out what your machine has. The next cell does the same as `gpulab
 # doctor` in a terminal.
 
 # %%
@@ -175,6 +178,8 @@ rich.print(diagnose())
 # Two kernels copy 262,144 numbers with 4,096 threads; `cuda.gridsize(1)` is that number of threads. In `chunks`
 # each thread takes 64 neighbours, as you would share out work among the cores of a CPU. In `stripes` all
 # threads take neighbours together and then step on by 4,096.
+#
+# ![Two ways to share 16 elements among 4 threads. In chunks, thread 0 takes elements 0 to 3, so in one step the four threads read elements that lie 4 apart. In stripes, the four threads read four neighbours in each step.](drawings/chunks_and_stripes.svg)
 #
 # Memory is not read number by number. It comes in **sectors** of 32 bytes, eight of our 4-byte numbers.
 # Threads run in warps of 32, and one load of a warp is one **request**: the memory delivers every sector
@@ -388,6 +393,8 @@ for name, log in logs.items():
 
 # %% [markdown]
 # These four logs are made up to show the four cases; none was taken on a GPU.
+#
+# ![A launch returns at once while the kernel still runs on the GPU. A clock that is stopped when the launch returns measures only the launch; one that is stopped after waiting for the GPU measures the kernel.](drawings/clock.svg)
 #
 # **Why.** A log like *never waited* shows about 6 µs however large the array is: that is the launch alone.
 # *Too good* is 231 µs where the data sheet allows 392: the data were still in a cache, or part of the work

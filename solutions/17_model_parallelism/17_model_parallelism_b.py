@@ -164,7 +164,7 @@ PipelineSteps(mine.slots)
 # make it faster. So 1F1B saves memory, not time: the same 22 steps. What it saves can be spent on larger m,
 # and *that* shrinks the bubble.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(schedule)
 peaks = {
     "GPipe": [(m, max(run(gpipe(4, m)).peak)) for m in (4, 8, 16, 32)],

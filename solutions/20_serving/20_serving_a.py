@@ -47,6 +47,8 @@ gpulab.start("20")
 # it keeps up, and still there are queues, because requests come in heaps. With **cv**, the standard deviation of the
 # service time over its mean, the mean wait is (F. Pollaczek 1930, A. Khinchine 1932)
 #
+# ![Requests wait in a queue. In each step the engine's policy decides who is admitted, who computes, and who has to give back its blocks.](drawings/service.svg)
+#
 #     W = ρ/(1 − ρ) · s · (1 + cv²)/2
 #
 # **M/M/1** is the name for random service times (exponential, cv = 1), **M/D/1** for equal ones (cv = 0). A request's

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 PHONE = {"width": 390, "height": 844}
 READABLE = 4.5  # WCAG 2.2, level AA
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.DOTALL)
-OWN_PAGES = ("index", "labs/index", "glossary", "docs/index", "docs/topics", "grading/README", "CONTRIBUTING")
+OWN_PAGES = (
+    "index", "labs/index", "glossary", "docs/index", "docs/topics", "grading/README", "docs/instructors/quick-start",
+    "docs/instructors/threat-model", "CONTRIBUTING",
+)  # fmt: skip
 
 
 class Built:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -15,7 +14,7 @@ from gpulab.foundation.errors import Message, shorten
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.compile import is_learners
-from gpulab.simulator.device.simulated import Simulator
+from gpulab.simulator.device.simulated import Simulator, scratch
 from gpulab.simulator.ptx import source_variables
 from gpulab.simulator.simt.memory import Variables
 
@@ -188,10 +187,19 @@ def trace(
 ) -> Trace:
     """Run ``run(*args, **named)`` and step through chosen threads of one launch, the first by default.
 
-    `run` is a kernel with its launch shape, ``kernel[grid, block]``, a kernel of CuPy's, or host code that
-    launches some, of which `launch` counts from 0. `threads` are numbers that count over the grid, or pairs
-    (block, thread). The launch really runs, and leaves its results. At most `rows` rows are kept. Raises
-    CannotTrace, and whatever a wrong launch raises; a fault of the kernel is the end of the table.
+    `run` is a kernel with its launch shape, ``kernel[grid, block]``, a CuPy kernel, or host code that
+    launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid, or
+    pairs (block, thread). The launch really runs and leaves its results. At most `rows` rows are kept. Raises
+    CannotTrace, and whatever a wrong launch raises; a fault in the kernel ends the table.
+
+    >>> @cuda.jit
+    ... def fill(out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = 1
+    >>> stepped = gpulab.trace(fill[4, 32], np.zeros(100, np.int32), threads=[3])
+    >>> stepped.kernel
+    'fill'
     """
     if problem := misuse("trace", run, args, named):
         raise CannotTrace(problem)
@@ -231,7 +239,7 @@ class _Stepper:
             Simulator().launch(device, launch)
             return
         who = chosen(self.threads, launch)
-        threads = math.prod(launch.grid) * math.prod(launch.block)
+        threads = launch.blocks * launch.threads_per_block
         if threads > MOST_THREADS:
             raise CannotTrace(
                 f"trace: {launch.kernel.name} is launched with {threads:,} threads; stepping runs them all "
@@ -252,21 +260,23 @@ class _Stepper:
         program = simt.load(module, kernel.entry, kernel.name, stops.lines)
         fault = None
         try:
-            simt.launch(
-                program,
-                launch.grid,
-                launch.block,
-                launch.arguments,
-                device.memory,
-                shared_bytes=launch.shared_bytes,
-                observers=(steps,),
-                arrays=launch.arrays,
-                guard=kernel.guard,
-                **(
-                    {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
-                    | device.options
-                ),
-            )
+            with scratch(device, launch) as arguments:
+                simt.launch(
+                    program,
+                    launch.grid,
+                    launch.block,
+                    arguments,
+                    device.memory,
+                    shared_bytes=launch.shared_bytes,
+                    observers=(steps,),
+                    arrays=launch.arrays,
+                    guard=kernel.guard,
+                    cluster=launch.cluster,
+                    **(
+                        {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
+                        | device.options
+                    ),
+                )
         except simt.KernelFault as stopped:
             fault = stopped
         self.trace = Trace(kernel.name, who, steps, launch, fault)

@@ -11,6 +11,12 @@ from typing import Any
 from gpulab.foundation.errors import Message
 
 Capability = tuple[int, int]
+OF_A_TILE = "___NV_TILE_LAUNCH_META_DATA___"  # a variable in the PTX of cuTile, and in no other
+
+
+def extends_shared(ptx: str) -> bool:
+    """Whether static shared memory may be as large as dynamic: cuTile asks ptxas for that."""
+    return OF_A_TILE in ptx
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,12 @@ class CompiledKernel:
     def replicates(self) -> bool:
         """Whether the compiler may hold a number in several lanes and let all of them store it, as Triton
         does with sums; their last bits may differ."""
-        return self.compiler.startswith("Triton")
+        return self.compiler.startswith(("Triton", "cuTile"))
+
+    @property
+    def extends_shared(self) -> bool:
+        """Whether its static shared memory may be as large as dynamic."""
+        return extends_shared(self.ptx)
 
     @property
     def guard(self) -> str:

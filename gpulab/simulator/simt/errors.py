@@ -167,6 +167,24 @@ class WrongBarrier(KernelFault):
     title = "Wrong use of an mbarrier"
 
 
+class WrongDescriptor(KernelFault):
+    """A tensor map that breaks a rule, or a copy that does not fit its map."""
+
+    title = "Wrong tensor map"
+
+
+class WrongMatrix(KernelFault):
+    """A matrix operation whose operands cannot be what it needs."""
+
+    title = "Wrong use of a matrix operation"
+
+
+class WrongRegisters(KernelFault):
+    """``setmaxnreg`` for more registers than the block has, or in the wrong direction."""
+
+    title = "Wrong number of registers"
+
+
 class Endless(KernelFault):
     """The kernel ran into the instruction limit, or waits for something that cannot come."""
 
