@@ -38,3 +38,9 @@ def ring(share: float, words: str) -> str:
     label = element("span", f"{cell};font-size:13px;font-weight:600", words)
     css = "display:grid;place-items:center;flex:none;width:42px;height:42px"
     return element("span", css, image(svg, "", cell), label)
+
+
+def badge(words: str) -> str:
+    """A few letters in a circle."""
+    css = f"display:grid;place-items:center;flex:none;width:42px;height:42px;border:1px solid {RULE};border-radius:50%"
+    return element("span", f"{css};font-size:13px;font-weight:600;box-sizing:border-box", words)

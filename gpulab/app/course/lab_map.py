@@ -22,7 +22,8 @@ def in_jupyter(page: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class LabMap(Shown):
-    """All labs in their stages, or those of one `path` in order. `shares` are what is done, by lab number."""
+    """All labs in their stages, or those of one `path` in order. `shares` are what is done, by lab number; none
+    where nobody's progress is shown."""
 
     shares: dict[str, float]
     path: str = ""
@@ -86,7 +87,7 @@ class LabMap(Shown):
             f"display:flex;gap:.65rem;align-items:center;min-width:0;padding:.5rem .6rem;border-radius:8px;"
             f"border:1px solid {html.RULE}"
         )
-        ring = html.ring(self.shares.get(lab.number, 0.0), lab.key)
+        ring = html.ring(self.shares.get(lab.number, 0.0), lab.key) if self.shares else html.badge(lab.key)
         return html.element("div", css, ring, words, **{"class": f"gpulab-lab gpulab-lab-{lab.number}"})
 
     def _path_html(self, address: Address) -> str:
