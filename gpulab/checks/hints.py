@@ -60,7 +60,9 @@ def _last(mine: Mapping[str, Any]) -> str:
     failed = [part for part in last.get("parts", ()) if part.get("state") in ("fail", "part")]
     if mine["passed"] or not failed:
         return ""
-    said = "; ".join(f"{part['label']} ({part['summary']})" if part.get("summary") else part["label"] for part in failed)
+    said = "; ".join(
+        f"{part['label']} ({part['summary']})" if part.get("summary") else part["label"] for part in failed
+    )
     return messages.last_check(points(last["points"]), points(last["of"]), said)
 
 

@@ -28,7 +28,9 @@ def read(path: Path) -> Part | None:
         texts = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    title = next((found[1] for kind, text in texts if kind == "markdown" and (found := TITLE.search(text))), "")
+    title = next(
+        (found[1] for kind, text in texts if kind == "markdown" and (found := TITLE.search(text))), ""
+    )
     code = "\n".join(text for kind, text in texts if kind == "code")
     return Part(path, title or path.stem, tuple(dict.fromkeys(CHECKED.findall(code))))
 

@@ -112,7 +112,10 @@ def test_a_lab_has_line_numbers_lines_that_can_be_read_and_its_drawings(
     drawings.first.scroll_into_view_if_needed()
     assert drawings.first.evaluate("async i => (await i.decode(), i.naturalWidth)") == 600
     assert not page.evaluate("jupyterapp.shell.currentWidget.context.model.dirty")
-    assert axe.grave(page, ".jp-Notebook", (".cm-editor", ".jp-Toolbar", ".jp-Collapser", ".jp-InputPrompt")) == []
+    assert (
+        axe.grave(page, ".jp-Notebook", (".cm-editor", ".jp-Toolbar", ".jp-Collapser", ".jp-InputPrompt"))
+        == []
+    )
     assert notebook.errors == []
     page.close()
 

@@ -47,11 +47,15 @@ def test_the_last_exercise_of_part_a_says_what_is_done_and_what_waits(
     passed(place, *part.exercises)
     done, waits = _part_done(find(part.exercises[0]))
     assert done == f"You have passed all {len(part.exercises)} exercises of this notebook."
-    assert waits.startswith("Next: 06B · Tensor cores, with ") and waits.endswith("06_matrix_multiplication_b.ipynb.")
+    assert waits.startswith("Next: 06B · Tensor cores, with ") and waits.endswith(
+        "06_matrix_multiplication_b.ipynb."
+    )
 
 
 @pytest.mark.parametrize("content", ["no notebook", "{}", '{"cells": [{}]}', '{"cells": 3}'])
-def test_a_notebook_that_cannot_be_read_ends_nothing(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_that_cannot_be_read_ends_nothing(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "x.ipynb").write_text(content)
     monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "x.ipynb"))
     assert notebook_parts.running() is None and _part_done(find("start.double")) == []
@@ -59,10 +63,16 @@ def test_a_notebook_that_cannot_be_read_ends_nothing(content: str, tmp_path: Pat
 
 def test_a_hint_says_what_the_last_check_found() -> None:
     assert hints.hint("start.double").last == ""
-    parts = (Part("right", "fail", 0, 1, "4 of 5 sizes; first wrong at 1000"), Part("stores", "wait", 0, 1, ""))
+    parts = (
+        Part("right", "fail", 0, 1, "4 of 5 sizes; first wrong at 1000"),
+        Part("stores", "wait", 0, 1, ""),
+    )
     record(find("start.double"), Verdict("start.double", parts))
     said = str(hints.hint("start.double"))
-    assert "Your last check: 0 of 2.0 points. Not right yet: right (4 of 5 sizes; first wrong at 1000)" in " ".join(said.split())
+    assert (
+        "Your last check: 0 of 2.0 points. Not right yet: right (4 of 5 sizes; first wrong at 1000)"
+        in " ".join(said.split())
+    )
     with progress.change() as data:
         data["exercises"]["start.double"]["passed"] = True
     assert hints.hint("start.double").last == ""

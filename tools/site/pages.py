@@ -33,7 +33,7 @@ IMAGE = re.compile(
 SIZE = re.compile(rb'<svg [^>]*?width="(\d+)[^"]*" height="(\d+)')
 NOISE = "stderr"  # of libraries on the machine that built the site
 PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
-LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,9 @@ class Site:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         if kind.startswith("png"):
-            width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))  # its first chunk
+            width, height = (
+                int.from_bytes(content[at : at + 4], "big") for at in (16, 20)
+            )  # its first chunk
         else:
             found = SIZE.search(content)
             width, height = (int(found[1]), int(found[2])) if found else (0, 0)
