@@ -442,6 +442,31 @@ def test_what_a_block_knows_goes_on_to_others_through_its_own_barriers(schedule)
     assert not watcher.findings
 
 
+@schedules
+def test_copies_and_matrices_stay_in_their_own_block(schedule) -> None:
+    body = (
+        NEXT
+        + """
+    shl.b32 %r9, %tid, 4;
+    add.u32 %r9, %r9, %r4;
+    mul.lo.u32 %r10, %r30, 512;
+    mad.wide.u32 %rd5, %tid, 16, %in;
+    cvt.u64.u32 %rd6, %r10;
+    add.u64 %rd5, %rd5, %rd6;
+    cp.async.cg.shared.global [%r9], [%rd5], 16;
+    cp.async.wait_all;
+    bar.sync 0;
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r9];
+    """
+        + PUT
+    )
+    text = kernel(body, "in out", declarations=SHARED)
+    given = np.arange(1024, dtype=np.int32)
+    arrays = {"in": given, "out": np.zeros(256, np.int32)}
+    found = launch(text, arrays, 8, 32, cluster=(4, 1, 1), schedule=schedule)["out"]
+    assert np.array_equal(found.reshape(8, 32), given.reshape(8, 128)[:, :32])
+
+
 def test_only_whole_clusters_run() -> None:
     body = NEXT + "mov.u32 %r2, 1;" + PUT
     text = kernel(body, declarations=SHARED)

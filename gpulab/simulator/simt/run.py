@@ -310,7 +310,7 @@ class Run:
         return lanes.reshape(lanes.shape[0], -1, WARP)
 
     @contextmanager
-    def only(self, lanes: Array) -> Iterator[None]:
+    def only(self, lanes: Array | None) -> Iterator[None]:
         """For a while the group is these lanes."""
         before = self.lanes
         self.lanes = lanes
