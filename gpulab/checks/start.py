@@ -30,17 +30,23 @@ class Start(Shown):
         return Card((Note(self.line),))
 
 
-def start(lab: str = "") -> Start:
+def start(lab: str = "", *, gpu: str = "") -> Start:
     """The first line of a lab: version, device, compiler, how many exercises are done. Figures get alt texts.
 
     `lab` is its number or folder, ``"04"`` or ``"04_memory_hierarchy"``; without it the progress is left out.
-    Raises UnknownLab.
+    `gpu` names the GPU to simulate from now on, for a lab that needs one with instructions of its own::
+
+        gpulab.start("23", gpu="H100")
+
+    It comes before GPULAB_GPU. Raises UnknownLab, and hardware.UnknownGPU in one line that lists the names.
     """
     number = registry.lab_number(lab) if lab else ""
     of_lab = registry.of_lab(lab) if lab else ()
     if lab and not of_lab:
         numbers = sorted({registry.lab_number(e.lab) for e in registry.exercises()})
         raise UnknownLab(messages.unknown_lab(lab, numbers))
+    if gpu:
+        devices.simulate(gpu)
     _figures_have_words()
     unread.watch()
     done = progress.done(tuple(e.name for e in of_lab))

@@ -1,4 +1,4 @@
-"""``setmaxnreg``: warpgroups pass registers to each other, within what their block has."""
+"""``setmaxnreg``: warps pass registers to each other, within what their block has."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from gpulab.simulator import ptx, simt
+from gpulab.simulator.compile.ptxas import registers_at_entry, resources
+from gpulab.simulator.hardware import find, occupancy
 from gpulab.simulator.simt.errors import WrongRegisters
 
 from .launching import SCHEDULES, element, kernel, launch
@@ -42,7 +44,7 @@ def test_consumers_take_what_the_producer_gives_back(consumers_first, schedule):
 
 @each_schedule
 def test_one_register_too_many_is_never_got(schedule):
-    with pytest.raises(simt.DivergentBarrier, match=r"(?s)80 more registers.*only \d+ were given back.*dec"):
+    with pytest.raises(simt.DivergentBarrier, match=r"(?s)80 more registers.*are left.*dec"):
         run(roles(change("dec", 24), change("inc", 248)), allotted=168, schedule=schedule)
 
 
@@ -70,9 +72,40 @@ def test_a_number_that_cannot_be_is_refused_in_words(count):
         simt.load(ptx.parse(kernel(change("inc", count))))
 
 
-def test_three_warps_are_no_warpgroup():
-    with pytest.raises(simt.DivergentBarrier, match="four whole warps"):
-        launch(kernel(change("dec", 24)), {"out": np.zeros(1)}, block=96, allotted=168)
+@pytest.mark.parametrize(
+    ("limits", "registers"),
+    [
+        (".reqntid 384 .maxnreg 168", 168),
+        (".maxntid 128, 3, 1 .minnctapersm 1", 168),  # 65,536 registers / 384 threads, in steps of 8
+        (".reqntid 128 .minnctapersm 1", 255),
+        (".reqntid 384", None),  # ptxas cannot know and ignores setmaxnreg
+    ],
+)
+def test_a_kernel_that_passes_registers_starts_with_all_that_it_may_have(limits, registers):
+    text = f"""
+        .version 8.7
+        .target sm_90a
+        .address_size 64
+        .visible .entry passes() {limits}
+        {{
+            .reg .b32 %r; .reg .pred %p;
+            mov.u32 %r, %tid.x; setp.ge.u32 %p, %r, 128; @%p bra OTHERS;
+            {change("dec", 24)} bra.uni DONE;
+            OTHERS: {change("inc", 240)}
+            DONE: ret;
+        }}
+        """
+    assert registers_at_entry(text, "passes") == registers
+    assert resources(text, (9, 0)).registers == (registers or 4)
+    assert registers_at_entry(text, "passes", 40) == 40
+    if registers == 168:
+        assert occupancy(find("H100"), 384, registers, 0).active_blocks == 1
+
+
+def test_a_single_warp_may_say_what_it_has_already():
+    """As in kernels of Triton whose roles take one warp."""
+    lead = "setp.lt.u32 %p2, %tid, 32; @!%p2 bra REST;\n" + change("inc", 24) + "\nREST:"
+    assert (run(roles(change("dec", 24) + lead, change("inc", 240)), allotted=168) == 1).all()
 
 
 def test_nobody_counts_registers_whose_number_is_not_known():

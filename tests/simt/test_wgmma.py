@@ -249,6 +249,24 @@ def test_products_of_one_group_add_to_each_other():
     assert (run(F16, ONES, WORDS, C, middle=middle) == 2 + 4 * 16).all()
 
 
+@each_schedule
+def test_a_copy_of_an_accumulator_on_its_way_gets_the_product_too(schedule):
+    """As compilers copy registers between two products: the second one adds to the copy."""
+    again = F16.text().replace("%d", "%e")
+    middle = " ".join(f"mov.f32 %e{i}, %d{i}; mov.b32 %g{i}, %e{i};" for i in range(8))
+    middle += f"\n{again.replace('%e', '%g')}\nwgmma.commit_group.sync.aligned;"
+    back = "wgmma.wait_group.sync.aligned 0;" + " ".join(f"mov.b32 %d{i}, %g{i};" for i in range(8))
+    text = kernel(F16, middle, back).replace(".reg .f32 %d<8>;", ".reg .f32 %d<8>, %e<8>; .reg .b32 %g<8>;")
+    found = launch(
+        text,
+        arguments(np.zeros((2, 128, 8), "f4"), 256),
+        block=256,
+        shared_bytes=SHARED_BYTES,
+        schedule=schedule,
+    )["out"]
+    assert (found == 2 + 16 + 16).all()
+
+
 def test_blocks_have_products_of_their_own():
     """Each of three blocks reads its own shared memory, through descriptors that differ."""
     text = kernel(F16).replace(

@@ -26,6 +26,7 @@ from gpulab.simulator.hardware import pipelines
 from gpulab.simulator.hardware.gpu import GPU
 from gpulab.simulator.hardware.occupancy import Occupancy
 from gpulab.simulator.observe import Counts
+from gpulab.simulator.simt.warpgroup_matrices import ROW_BYTES, ROWS
 
 from .caches import Caches
 from .executed import Executed, added_up, machine_code, of_kernel
@@ -194,7 +195,7 @@ def _launch(gpu: GPU, launch: devices.Launch, held: Occupancy, counts: Counts, t
         code.instructions,
         code.warps,
         blocks * warps_per_block,
-        latency_of(*_latencies(gpu, traffic), warps=warps_per_block),
+        latency_of(*_latencies(gpu, traffic), warps=warps_per_block, column=_column(gpu)),
     )
     turns = -(-waves.busiest // waves.resident)  # of blocks on the busiest SM
     most = max(term.cycles for term in terms)
@@ -289,6 +290,13 @@ def _tensor(gpu: GPU, counts: Counts) -> float:
             share = float(pipelines.MMA_SHARE) if old else 1.0
             total += float(flops) / 2 / (share * rate * (1.0 if dtype == "float64" else slower))
     return total
+
+
+def _column(gpu: GPU) -> float:
+    """Cycles for each column of a warpgroup's product, whose rows of A have 32 bytes, whatever the type."""
+    slower = min(1.0, float(gpu.tensor_clock) / float(gpu.boost_clock))
+    rate = gpu.tensor_fma.get("float16")
+    return ROWS * ROW_BYTES // 2 / (float(rate) * slower) if rate else 0.0
 
 
 def _latencies(gpu: GPU, traffic: Traffic) -> tuple[float, float]:

@@ -75,11 +75,12 @@ def pipe_of(opcode: str) -> str:
 _OF_PTX = {
     name: pipe
     for pipe, names in {
-        "tensor": "mma wgmma tcgen05",
+        "tensor": "mma tcgen05",
         "xu": "ex2 lg2 sin cos tanh rcp rsqrt sqrt div popc clz brev bfind",
         "lsu": "ld ldu st atom red shfl ldmatrix stmatrix cp tensormap prefetch prefetchu membar fence",
         "adu": "bar barrier",
-        "control": "bra brx ret exit call mbarrier nanosleep trap brkpt elect griddepcontrol",
+        "control": "bra brx ret exit call mbarrier nanosleep trap brkpt elect griddepcontrol wgmma "
+        "setmaxnreg",
     }.items()
     for name in names.split()
 }

@@ -405,6 +405,24 @@ _TABLE: tuple[Metric, ...] = (
         ("hand_overs", "warps"),
     ),
     _sum(
+        "warpgroup_products",
+        "warp instructions",
+        "wgmma: products of matrices that warpgroups ask for, once for each of their four warps",
+        Term("warps", "matrix"),
+    ),
+    _sum(
+        "warpgroup_waits",
+        "warp instructions",
+        "wgmma: waits for such products",
+        Term("warps", "matrix_wait"),
+    ),
+    _sum(
+        "warpgroup_bytes",
+        "bytes",
+        "wgmma: bytes of shared memory that the tensor cores read by themselves",
+        Term("bytes", "matrix", "shared"),
+    ),
+    _sum(
         "warp_syncs",
         "warp instructions",
         "shuffles, votes, matches and warp barriers",

@@ -16,6 +16,7 @@ from gpulab.simulator.observe.proxies import Proxies
 from gpulab.simulator.observe.synchronisation import Synchronisation
 from gpulab.simulator.observe.uninitialised import Uninitialised
 from gpulab.simulator.observe.warp_results import WarpResults
+from gpulab.simulator.observe.warpgroup_hazards import WarpgroupHazards
 from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt.opcodes import is_volatile
 
@@ -44,6 +45,7 @@ class Tools:
             lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
             lambda _: Synchronisation(),
             lambda _: EarlyTouches(),
+            lambda _: WarpgroupHazards(),
             lambda _: Proxies(),
             lambda _: WarpResults(),
             lambda _: OrderedAtomics(),
@@ -71,11 +73,15 @@ class Tools:
         return [found for made in self._made if isinstance(made, tool) for found in made.findings]
 
     def findings(self) -> list[Finding]:
+        hazards = [Finding("barrier", str(h), lines_of(h.first, h.second)) for h in self.of(WarpgroupHazards)]
+        told = {frozenset(hazard.lines) for hazard in hazards}  # better than as races
         races = [Finding("race", str(r), (r.first.line, r.second.line), r.sighting) for r in self.of(Races)]
+        races = [race for race in races if frozenset(race.lines) not in told]
         explained = {line for race in races for line in race.lines}  # races may read too early, too
         reads = [Finding("uninitialised", str(u), lines_of(u.location)) for u in self.of(Uninitialised)]
         missed = [Finding("barrier", str(m), lines_of(m.location)) for m in self.of(Synchronisation)]
         early = [Finding("barrier", str(e), lines_of(e.copied, e.location)) for e in self.of(EarlyTouches)]
+        early += hazards
         unseen = [Finding("proxy", str(u), lines_of(u.written, u.location)) for u in self.of(Proxies)]
         return [
             *races,

@@ -20,7 +20,7 @@ from .arguments import Argument, describe, pack, transfers
 POINTER = (
     8  # bytes; Triton's last two parameters are pointers to scratch memory, of the kernel and a profiler
 )
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl")
 
 
 class Kernel(JITFunction):
@@ -40,7 +40,9 @@ class Kernel(JITFunction):
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> TritonKernel:
         """Compile for the arguments and, unless only to warm up, launch."""
-        options = {name: kwargs.pop(name) for name in OPTIONS if name in kwargs}
+        options = {name: kwargs[name] for name in OPTIONS if name in kwargs}
+        for name in options.keys() - self.signature.parameters.keys():  # a kernel may have one as a constexpr
+            del kwargs[name]
         bound = self._bind(args, kwargs)
         device = devices.current()
         try:
@@ -104,7 +106,8 @@ class Kernel(JITFunction):
         grid: tuple[Any, ...],
     ) -> None:
         passed = {name: argument for name, argument in given.items() if argument.type != "constexpr"}
-        buffer, pointers = pack(passed, device.program(made.kernel).parameter_bytes)
+        room = device.program(made.kernel).parameter_bytes
+        buffer, pointers = pack(self.__name__, passed, room, made.boxes)
         blocks = (grid[0] * made.blocks, *grid[1:])
         device.launch(
             made.kernel,
@@ -159,7 +162,12 @@ def _grid(grid: Any, bound: dict[str, Any], kernel: str) -> tuple[Any, ...]:
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """`triton.jit`, with or without parentheses."""
+    return jit_with(Kernel, fn, options)
+
+
+def jit_with(kind: type[Kernel], fn: Callable[..., Any] | None, options: dict[str, Any]) -> Any:
+    """A kernel of a language, or what makes one of a function."""
     keep = {k: v for k, v in options.items() if k not in ("launch_metadata",)}
     if fn is None:
-        return lambda function: Kernel(function, **keep)
-    return Kernel(fn, **keep)
+        return lambda function: kind(function, **keep)
+    return kind(fn, **keep)

@@ -7,6 +7,7 @@ PTX of unknown origin is linked in another process, and its results are looked u
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ class Resources:
 # From 9.0 on the linker's figure for shared memory includes what the system takes of every block.
 RESERVED_SHARED_BYTES = 1024
 RESERVED_SINCE: Capability = (9, 0)
+
+REGISTERS_OF_SM, MOST_REGISTERS = 65536, 255  # and of a thread
 
 # The figures in the linker's log, behind the kernel's name.
 FIGURES = {
@@ -101,8 +104,35 @@ def resources(
         raise CompileError(entry, f"ptxas did not say what the kernel takes:\n{log.strip()}")
     if cc >= RESERVED_SINCE and figures["shared_bytes"]:
         figures["shared_bytes"] -= RESERVED_SHARED_BYTES
+    # Linked like this, ptxas ignores setmaxnreg, for which it would allot all that the kernel may have.
+    figures["registers"] = registers_at_entry(ptx, entry, max_registers) or figures["registers"]
     spilled = re.search(SPILLS, _section(log, f"Function properties for {entry}\n"))
     return Resources(**figures, spill_bytes=int(spilled[1]) + int(spilled[2]) if spilled else 0)
+
+
+def registers_at_entry(ptx: str, entry: str, max_registers: int | None = None) -> int | None:
+    """The registers of each thread with which a kernel that has ``setmaxnreg`` starts: all that it may have.
+
+    None for all other kernels, and where neither the kernel nor the compiler's options limit them: then ptxas
+    ignores ``setmaxnreg``.
+
+    >>> kernel = ".visible .entry k() .reqntid 384 .minnctapersm 1 { setmaxnreg.dec.sync.aligned.u32 24; }"
+    >>> registers_at_entry(kernel, "k")
+    168
+    """
+    kernel = ptx[ptx.index(f".entry {entry}") :].partition("\n}")[0]
+    head, _, body = kernel.partition("{")
+    if "setmaxnreg" not in body:
+        return None
+    asked = [int(n) for n in re.findall(r"\.maxnreg\s+(\d+)", head)] + [max_registers or 0]
+    if limit := min(filter(None, asked), default=None):
+        return limit
+    threads = re.search(r"\.(?:req|max)ntid\s+(\d+(?:\s*,\s*\d+)*)", head)
+    blocks = re.search(r"\.minnctapersm\s+(\d+)", head)
+    if threads is None or blocks is None:
+        return None
+    block = math.prod(int(n) for n in threads[1].split(","))
+    return min(REGISTERS_OF_SM // (block * int(blocks[1])) // 8 * 8, MOST_REGISTERS)
 
 
 def _result(kind: type[Wanted], key: str, entry: str) -> Wanted:

@@ -56,7 +56,7 @@ class Simulator:
                 # Only blocks that wait for each other can tell how many of them are there at once.
                 **(
                     {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
-                    | {"allotted": device.resources(kernel).registers if program.reallocates else None}
+                    | {"allotted": device.registers_at_entry(launch) if program.reallocates else None}
                     | device.options
                 ),
             )
@@ -179,6 +179,11 @@ class SimulatedDevice:
     def resources(self, kernel: compile.CompiledKernel) -> compile.Resources:
         """What ptxas makes of the kernel: registers, shared memory, spills."""
         return compile.resources(kernel.ptx, kernel.cc, kernel.entry, kernel.max_registers)
+
+    def registers_at_entry(self, launch: Launch) -> int | None:
+        """The registers with which each thread of a kernel with ``setmaxnreg`` starts; None if unknown."""
+        kernel = launch.kernel
+        return compile.registers_at_entry(kernel.ptx, kernel.entry, kernel.max_registers)
 
     def resident_blocks(self, launch: Launch) -> int:
         """How many blocks of a launch the GPU holds at once."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Vector
 from gpulab.simulator.simt import Access, Chunk, Observer, Program, Transfer
+from gpulab.simulator.simt.warpgroup_matrices import THREADS, bytes_read
 
 from . import patterns
 from .counts import COLUMNS, Counts
@@ -50,6 +51,7 @@ KINDS = {
 }
 
 
+WGMMA = {"mma_async": ("matrix", "shared"), "wait_group": ("matrix_wait", "")}
 # Bulk copies by what they do, as their events call it; `space` is where they were sent from or to.
 BULK = {
     "load": ("bulk_load", "global"),
@@ -74,6 +76,8 @@ def classify(instruction: Instruction) -> tuple[str, str]:
         return BULK[bulk]
     if is_copy(instruction):
         return "load", "global"
+    if name == "wgmma":
+        return WGMMA.get(instruction.parts[1], ("other", ""))
     kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""
@@ -112,6 +116,11 @@ def is_copy(instruction: Instruction) -> bool:
     return instruction.parts[0] == "cp" and "global" in instruction.parts
 
 
+def is_product(instruction: Instruction) -> bool:
+    """Whether a warpgroup asks for a product by it: ``wgmma.mma_async``."""
+    return instruction.parts[:2] == ("wgmma", "mma_async")
+
+
 def is_fragment(instruction: Instruction) -> bool:
     """Whether a warp loads or stores a matrix by it: ``wmma.load`` and ``wmma.store``."""
     return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
@@ -124,6 +133,7 @@ class Counters(Observer):
     memory, the load is counted. One with a generic address has a row more for each other space: what is
     counted is where the access went, not what the opcode says. So does one that reaches the shared memory of
     another block of the cluster. A bulk copy is one request, sent by one lane; a multicast is counted once.
+    ``wgmma`` reads its operands by itself: their bytes count once for a warpgroup, in passes of all banks.
     """
 
     def __init__(self) -> None:
@@ -178,7 +188,7 @@ class Counters(Observer):
         if is_fragment(access.instruction):
             self._element(access)
             return
-        if access.space == "shared" and is_copy(access.instruction):
+        if access.space == "shared" and (is_copy(access.instruction) or is_product(access.instruction)):
             return
         warps, threads = self._size(access.lanes, access.chunk)
         table["requests"][index] += warps
@@ -289,6 +299,12 @@ class Counters(Observer):
             table["active"][index] = lanes
         instructions = self._program.instructions
         own = len(instructions)
+        for index, instruction in enumerate(instructions):
+            if is_product(instruction):
+                warpgroups = int(table["active"][index]) // THREADS
+                read = warpgroups * bytes_read(instruction)
+                table["bytes"][index] = read
+                table["wavefronts"][index] = table["ideal_wavefronts"][index] = read // patterns.LINE
         table["flops"][:own] = np.array(self._program.flops) * table["active"][:own]
         kinds = [classify(i) for i in instructions]
         self.counts = Counts(

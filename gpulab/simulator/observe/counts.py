@@ -17,7 +17,7 @@ COLUMNS = (
     "sectors",  # global and local memory: distinct 32-byte sectors, summed over requests
     # … had the same lanes asked for the same number of bytes without gaps, overlaps counted once
     "ideal_sectors",
-    "wavefronts",  # shared memory: passes that the banks need
+    "wavefronts",  # shared memory: passes that the banks need; operands of wgmma need as few as can be
     "ideal_wavefronts",  # … without bank conflicts
     "flops",  # floating-point operations (an fma is two), by lanes whose guard held
     "uniform",  # conditional branches: warps whose lanes all went one way
@@ -32,7 +32,8 @@ class Counts:
     `table[column][i]` belongs to `instructions[i]`. At the end stand once more those with generic addresses,
     for what they did in shared and in local memory, and those that reached other blocks of a cluster.
     `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch, barrier, warp_sync, special (one
-    instruction of the special function unit), arithmetic or other, and of bulk copies bulk_load, bulk_store,
+    instruction of the special function unit), matrix (a warpgroup's product, which reads shared memory by
+    itself), matrix_wait, arithmetic or other, and of bulk copies bulk_load, bulk_store,
     bulk_reduction, bulk_prefetch or bulk_exchange. A space is global, shared, cluster (shared memory of other
     blocks), local, const, param or "".
     """

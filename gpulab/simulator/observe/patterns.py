@@ -13,6 +13,7 @@ import numpy as np
 SECTOR = 32  # bytes
 BANKS = 32
 WORD = 4  # bytes that one bank delivers a wavefront
+LINE = BANKS * WORD  # bytes of a wavefront
 LANES = np.arange(32)
 
 Array = np.ndarray

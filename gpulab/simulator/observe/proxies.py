@@ -66,6 +66,7 @@ class Proxies(Observer):
         self.findings: list[UnseenWrite] = []
         self._seen: set[object] = set()
         self._words: dict[int, _Words] = {}  # by the first block of a chunk
+        self._made = False  # whether what wgmma reads next is of a product that is made
 
     def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program, self._grid, self._block = program, grid, block
@@ -118,9 +119,14 @@ class Proxies(Observer):
         self._fenced[threads] = self._now
         np.maximum.at(self._covered, threads // self._lanes, self._met[threads])
 
+    def product(self, index: int, warpgroups: Array, made: bool, chunk: Chunk) -> None:
+        self._made = made
+
     def access(self, access: Access) -> None:
         if not self._active or access.space != "shared" or access.instruction.parts[0] == "mbarrier":
             return
+        if access.instruction.parts[0] == "wgmma" and self._made:
+            return  # what a product reads when it is made it could have read when it was asked for
         chunk = access.chunk
         shape = (chunk.blocks.size, chunk.lanes_per_block)
         row, lane = np.nonzero(np.broadcast_to(True if access.lanes is None else access.lanes, shape))

@@ -244,7 +244,8 @@ def _live(
         used = killed = 0
         for index in range(piece.first, piece.stop):
             instruction = instructions[index]
-            for name in reads(instruction):
+            waits = instruction.parts[:2] == ("wgmma", "wait_group")  # until then accumulators are in use
+            for name in decoder.accumulators if waits else reads(instruction):
                 bit = 1 << decoder.slot(name)
                 if not killed & bit:
                     used |= bit

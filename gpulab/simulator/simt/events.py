@@ -174,6 +174,10 @@ class Observer:
     ) -> None:
         """`lanes` saw that the phase of parity `phase` of the mbarriers at `address` is over."""
 
+    def product(self, index: int, warpgroups: np.ndarray, made: bool, chunk: Chunk) -> None:
+        """`warpgroups` (B, G) asked for the product of the ``wgmma.mma_async`` at `index`, or it is `made`.
+        What they read of shared memory follows, both times, as accesses of 16 bytes a thread."""
+
     def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Threads passed a memory fence."""
 

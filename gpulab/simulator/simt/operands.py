@@ -60,6 +60,7 @@ class Decoder:
         for register, type_ in self.body.registers.items():
             self.slots[register] = self._new_slot(REGISTER_DTYPES.get(type_, I64))
         self.computed = _computed_floats(self.body)
+        self.accumulators = _accumulators(self.body)
         self.read = {
             name for block in self.body.blocks for instruction in block for name in reads(instruction)
         }
@@ -206,6 +207,19 @@ def _viewed(x: Array, dtype: np.dtype) -> Array:
     if dtype.kind == "f":  # a 16-bit float in a wider register
         return x.astype(UNSIGNED[dtype.itemsize]).view(dtype)
     return x.astype(dtype)
+
+
+def _accumulators(body: Body) -> frozenset[str]:
+    """Registers to which ``wgmma`` adds, and those to which a compiler copies them before they are there."""
+    instructions = [instruction for block in body.blocks for instruction in block]
+    found = {name for i in instructions if i.opcode.startswith("wgmma.mma_async") for name in writes(i)}
+    copies = [(writes(i), reads(i)) for i in instructions if found and i.parts[0] == "mov"]
+    grown = bool(found)
+    while grown:
+        more = {name for written, read in copies if not found.isdisjoint(read) for name in written} - found
+        grown = bool(more)
+        found |= more
+    return frozenset(found)
 
 
 def _computed_floats(body: Body) -> set[str]:

@@ -13,11 +13,13 @@ Array = np.ndarray
 @dataclass
 class Product:
     """What ``wgmma.mma_async`` at `index` asked for. `waiting` (B, G) are the warpgroups whose product has
-    not been made yet; `group` (B, G) is the warpgroup's own count; `finish` makes it for some of them."""
+    not been made yet; `group` (B, G) is the warpgroup's own count; `finish` makes it for some of them, and
+    writes it to the register `slots`."""
 
     index: int
     waiting: Array
     group: Array
+    slots: frozenset[int | None]
     finish: Callable[[Array], None]
 
 

@@ -190,6 +190,7 @@ class Run:
         self.on_pass = listeners("passed")
         self.on_stray = listeners("stray")
         self.on_early = listeners("early")
+        self.on_product = listeners("product")
         self.on_bulk = listeners("bulk")
         self.on_short = listeners("short")
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gpulab.simulator.ptx import reads
+
 from . import (
     async_copies,
     bulk_copies,
@@ -75,6 +77,8 @@ def check(decoder: Decoder, op: Opcode) -> None:
 def make_step(decoder: Decoder, op: Opcode, index: int) -> Step | None:
     """The step of one instruction; None for hints, which need none."""
     step = BUILDERS.get(op.name, steps.arithmetic)(decoder, op, index)
+    if step is not None and op.name == "mov" and not decoder.accumulators.isdisjoint(reads(op.instruction)):
+        step = warpgroup_steps.carry(decoder, op, step)
     if step is None or op.instruction.guard is None:
         return step
     return steps.guarded(decoder, op.instruction, index, step)

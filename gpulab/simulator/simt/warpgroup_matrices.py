@@ -10,8 +10,11 @@ from functools import cache
 
 import numpy as np
 
+from gpulab.simulator.ptx import Instruction, Vector
+
 from .floats import canonical, round_toward
 from .matrix import ELEMENTS, Places
+from .opcodes import matrix_shape
 
 Array = np.ndarray
 
@@ -61,6 +64,15 @@ def check(m: int, n: int, k: int, d: str, a: str, b: str, sparse: bool = False) 
 def columns_of_a(type_: str) -> int:
     """How many elements a row of A has as it is stored: k, and half of it if A is sparse."""
     return ROW_BYTES * 8 // ELEMENTS[type_].bits
+
+
+def bytes_read(instruction: Instruction) -> int:
+    """Bytes of shared memory that a ``wgmma.mma_async`` of one warpgroup reads: all of B, and of A as it is
+    stored, unless that is in registers."""
+    shape = matrix_shape(instruction)
+    assert shape is not None, "Every wgmma has a shape."
+    rows = shape.n * (2 if "sp" in instruction.parts else 1)
+    return ROW_BYTES * (rows if isinstance(instruction.operands[1], Vector) else rows + ROWS)
 
 
 # ---- who holds what ------------------------------------------------------------------------------

@@ -7,14 +7,15 @@ before. Both go wrong here every time, and not only now and then. An A in regist
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from gpulab.simulator.ptx import Immediate, Operand, Vector
+from gpulab.simulator.ptx import Immediate, Operand, Register, Vector
 
 from . import accesses
 from .errors import OutOfBounds, WrongMatrix
@@ -234,7 +235,7 @@ def _capture(run: Run, registers: tuple[Source, ...]) -> Array:
 def _finish(run: Run, multiply: Multiply, given: Given, chosen: Array) -> None:
     """Make the product of the chosen warpgroups (B, G), and write it to the accumulators."""
     d_type, a_type, b_type = multiply.types
-    _tell(run, multiply, given, chosen)
+    _tell(run, multiply, given, chosen, made=True)
     if isinstance(multiply.a, Shared):
         a = _read_shared(run, multiply, multiply.a, given.a, chosen)
     else:
@@ -272,27 +273,72 @@ def _hand_out(run: Run, multiply: Multiply, result: Array, chosen: Array) -> Non
     if multiply.types[0] == "f16":
         contents = contents.view(I32)
     lanes = lanes_of(run, chosen)
-    before, protected = run.lanes, run.protected
-    if (run.mask() & ~lanes).any():
-        run.protected |= sum(1 << slot for slot in multiply.slots if slot is not None)
-    run.lanes = lanes if before is not None or run.protected else None
     whole = chosen.all() and chosen.shape[1] * THREADS == run.shape[1]
     by_register = np.ascontiguousarray(np.moveaxis(contents, -1, 0))
-    for slot, values in zip(multiply.slots, by_register, strict=True):
-        if slot is None:
-            continue
-        if whole:
-            wide = values.reshape(run.shape)
-        else:
-            wide = np.zeros(run.shape, values.dtype)
-            wide[lanes] = values.reshape(-1)
-        dtype = run.program.dtypes[slot]
-        run.put(slot, wide if wide.dtype == dtype else wide.view(dtype))
+    with _writing(run, chosen, multiply.slots):
+        for slot, values in zip(multiply.slots, by_register, strict=True):
+            if slot is None:
+                continue
+            if whole:
+                wide = values.reshape(run.shape)
+            else:
+                wide = np.zeros(run.shape, values.dtype)
+                wide[lanes] = values.reshape(-1)
+            dtype = run.program.dtypes[slot]
+            run.put(slot, wide if wide.dtype == dtype else wide.view(dtype))
+
+
+@contextmanager
+def _writing(run: Run, chosen: Array, slots: Iterable[int | None]) -> Iterator[None]:
+    """For a while the group is the chosen warpgroups (B, G), and others keep what `slots` hold for them."""
+    lanes = lanes_of(run, chosen)
+    before, protected = run.lanes, run.protected
+    if (run.mask() & ~lanes).any():
+        run.protected |= sum(1 << slot for slot in slots if slot is not None)
+    run.lanes = lanes if before is not None or run.protected else None
+    yield
     run.lanes, run.protected = before, protected
 
 
-def _tell(run: Run, multiply: Multiply, given: Given, chosen: Array) -> None:
-    """Tell observers what the chosen warpgroups read from shared memory: each thread some chunks of it."""
+def carry(decoder: Decoder, op: Opcode, move: Step) -> Step:
+    """A ``mov`` of an accumulator: what a compiler copies before it is there is copied again when it is."""
+    target, source = op.instruction.operands
+    if not isinstance(source, Register) or (to := decoder.destination(target)) is None:
+        return move
+    of = decoder.slot(source.name)
+
+    def copy(run: Run, chosen: Array) -> None:
+        with _writing(run, chosen, (to,)):
+            run.hand_out((to,), (run.registers[of],))
+
+    def step(run: Run) -> None:
+        move(run)
+        if run.products is None or not run.products.pending:
+            return
+        here = _warpgroups(run)
+        latest = next(
+            (p for p in reversed(run.products.pending) if of in p.slots and (p.waiting & here).any()), None
+        )
+        if latest is not None:
+            again = Product(
+                latest.index,
+                latest.waiting & here,
+                latest.group,
+                frozenset({to}),
+                lambda chosen: copy(run, chosen),
+            )
+            run.products.pending.append(again)
+
+    return step
+
+
+def _tell(run: Run, multiply: Multiply, given: Given, chosen: Array, made: bool) -> None:
+    """Tell observers what the chosen warpgroups read from shared memory: each thread some chunks of it.
+
+    They are told when the product is asked for and when it is `made`: it may be read at any time between.
+    """
+    for hear in run.on_product:
+        hear(multiply.index, chosen, made, run.chunk)
     if not run.on_access:
         return
     operands = [(multiply.b, given.b)]
@@ -323,6 +369,8 @@ def _tell(run: Run, multiply: Multiply, given: Given, chosen: Array) -> None:
 def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
     multiply = _read_multiply(decoder, op, index)
 
+    slots = frozenset(multiply.slots)
+
     def step(run: Run) -> None:
         here = _warpgroups(run)
         if isinstance(multiply.a, Shared):
@@ -335,10 +383,16 @@ def _multiply(decoder: Decoder, op: Opcode, index: int) -> Step:
             _word(run, multiply, multiply.adds, "a scale of D"),
             None if multiply.metadata is None else _capture(run, (multiply.metadata,))[..., 0],
         )
-        _tell(run, multiply, given, here)
+        _tell(run, multiply, given, here, made=False)
         products = _products_of(run)
         products.pending.append(
-            Product(index, here, products.group, lambda chosen: _finish(run, multiply, given, chosen))
+            Product(
+                index,
+                here,
+                products.group,
+                slots,
+                lambda chosen: _finish(run, multiply, given, chosen),
+            )
         )
 
     return step
