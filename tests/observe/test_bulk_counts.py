@@ -106,6 +106,15 @@ def test_accesses_of_other_blocks_have_rows_of_their_own(access, kind, moved) ->
     assert counts.total("bytes", kind, "shared") == (8 * 32 * 4 if kind == "store" else 0)
 
 
+def test_waits_for_the_cluster_are_no_barriers_of_the_block() -> None:
+    watcher = Counters()
+    out = {"out": np.zeros(256, np.int32)}
+    text = kernel(NEXT + SYNC + "bar.sync 0;" + SYNC, declarations=SHARED)
+    launch(text, out, 8, 64, cluster=(4, 1, 1), observers=[watcher])
+    assert watcher.counts.total("warps", "cluster_barrier") == 2 * 16
+    assert watcher.counts.total("warps", "barrier") == 16
+
+
 def test_what_blocks_send_each_other_is_counted_as_bytes_between_them() -> None:
     send = "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r8], %r9, [%r15];"
     body = NEXT + BAR + INIT.format(1) + EXPECT.format(128) + SYNC + "mov.u32 %r9, 1;" + send + WAIT + SYNC

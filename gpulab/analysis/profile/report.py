@@ -27,7 +27,7 @@ MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
     ),
     "arithmetic": ("arithmetic", "other"),
     "special functions": ("special",),
-    "branches, waiting, shuffles": ("branch", "jump", "barrier", "warp_sync"),
+    "branches, waiting, shuffles": ("branch", "jump", "barrier", "cluster_barrier", "warp_sync"),
 }
 
 

@@ -68,6 +68,8 @@ SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 def classify(instruction: Instruction) -> tuple[str, str]:
     """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space."""
     name = instruction.parts[0]
+    if instruction.parts[:2] == ("barrier", "cluster"):
+        return ("cluster_barrier" if "wait" in instruction.parts else "other"), ""
     if name in ("bar", "barrier"):
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
     if name in SPECIAL and "approx" in instruction.parts:
