@@ -193,6 +193,7 @@ class Run:
         self.on_product = listeners("product")
         self.on_bulk = listeners("bulk")
         self.on_short = listeners("short")
+        self.on_left = listeners("left")
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
