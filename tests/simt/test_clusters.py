@@ -326,6 +326,19 @@ def test_what_is_sent_to_another_block_is_there_when_its_barrier_says_so(schedul
 
 
 @schedules
+def test_vectors_are_sent_to_another_block(schedule) -> None:
+    send = """
+    shl.b32 %r6, %tid, 4; add.u32 %r8, %r5, %r6;
+    mov.u32 %r9, %tid; mul.lo.u32 %r10, %r0, 100;
+    st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r8], {%r9, %r10, %r9, %r10}, [%r15];
+    """
+    body = NEXT + BAR + INIT.format(1) + EXPECT.format(512) + SYNC + send + WAIT
+    read = "add.u32 %r7, %r4, %r6; ld.shared.v4.u32 {%r16, %r17, %r18, %r2}, [%r7]; add.u32 %r2, %r2, %r18;"
+    found = run(body + read + PUT + SYNC, schedule=schedule).reshape(8, -1)
+    assert np.array_equal(found, ((np.arange(8) % 4 + 3) % 4 * 100)[:, None] + np.arange(32))
+
+
+@schedules
 def test_a_block_copies_its_shared_memory_to_another_one(schedule) -> None:
     send = """
     @%p0 bra SENT;
