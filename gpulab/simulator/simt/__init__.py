@@ -4,12 +4,13 @@ The modules, each group built on those above it:
 
 - records and names: `types`, `errors`, `program`, `opcodes`, `events`;
 - meanings, functions of whole arrays that know no registers: `integers`, `floats`, `conversions`, `packed`,
-  `warps`, `matrix`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic;
+  `warps`, `matrix`, `sparse`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic;
 - memory (`memory`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks (`run`), and
-  what changes it: `accesses`, `atomics`, `branching`, `block_meetings`, `warp_meetings`;
+  what changes it: `accesses`, `atomics`, `branching`, `block_meetings`, `warp_meetings`,
+  `warpgroup_meetings`;
 - decoding, once per kernel: `inline`, `layouts` and `operands`, then the builders of steps (`steps`,
-  `matrix_steps`, `async_copies`, `mbarriers`, `meetings`), `table`, which picks the builder for each
-  instruction, and `decoding`, which makes an `Executable` of a parsed kernel;
+  `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`, `meetings` and others), `table`, which picks
+  the builder for each instruction, and `decoding`, which makes an `Executable` of a parsed kernel;
 - running, once per launch: `engine` and `scheduling`.
 """
 

@@ -108,7 +108,7 @@ class Tile(NamedTuple):
     k_major: bool
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _chunks(word: int, tile: Tile) -> Array:
     """Which chunks of 16 bytes of shared memory a descriptor names: (height, chunks of k), or transposed.
 
