@@ -62,7 +62,7 @@ def _products_of(run: Run) -> Products:
 
 def _warpgroups(run: Run) -> Array:
     """The warpgroups of the group's lanes, (B, G)."""
-    return by_warpgroup(run, run.mask()).any(axis=-1)
+    return np.asarray(by_warpgroup(run, run.mask()).any(axis=-1))
 
 
 def _commit(decoder: Decoder, op: Opcode, index: int) -> Step:
