@@ -8,6 +8,7 @@ race to go wrong: it remembers who touched each word last, and what has happened
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -23,7 +24,7 @@ from .counters import bulk_kind
 from .flow import Flow
 from .granules import WIDEST, Pages, finest, granule_of
 from .order import Order
-from .race import ATOMIC, BLOCK_ATOMIC, BULK, READ, STRONG, WRITE, Race
+from .race import ATOMIC, BLOCK_ATOMIC, BULK, BULK_ATOMIC, READ, STRONG, WRITE, Race
 from .shadow import (
     NOBODY,
     OTHER_READER,
@@ -72,10 +73,10 @@ class Races(Observer):
 
     def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program = program
-        self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
+        self._lanes = (math.prod(block) + 31) // 32 * 32
         self._groups = Groups(self._lanes)
         self._copied = any(bulk_kind(i) in ("load", "exchange") for i in program.instructions)
-        self._order = Order(program, grid[0] * grid[1] * grid[2], self._lanes, self._copied)
+        self._order = Order(program, math.prod(grid), self._lanes, self._copied)
         self._flow = Flow(program)
         self._sightings = Sightings(program, self._flow, grid, block, self._lanes, self._arrays, self._find)
         self._finest = finest(program, "global")
@@ -213,6 +214,7 @@ class Races(Observer):
         sender, chunk = copy[number], transfer.chunk
         block = chunk.blocks[transfer.row[sender]]
         who = Who(block * self._lanes + transfer.lane[sender], block, self._order.now)
+        combines = kind == WRITE and {"red", "reduce"} & set(transfer.instruction.parts[:2]) != set()
         does = {READ: "load", WRITE: "store"}.get(kind, "reduction")
         access = Access(transfer.index, transfer.instruction, space, does, flat, transfer.size, None, chunk)
         row = transfer.row[sender] if rows is None else rows[number]
@@ -220,9 +222,9 @@ class Races(Observer):
             part = who if chosen is None else who.only(chosen)
             places = flat if chosen is None else flat[chosen]
             for i in range(max(access.size // shadow.granule, 1)):
-                self._touch(access, shadow, part, start + i, kind, None, places)
+                self._touch(access, shadow, part, start + i, kind, None, places, combines)
                 if kind == WRITE and space == "shared":
-                    shadow.kind[start + i] = BULK
+                    shadow.kind[start + i] = BULK_ATOMIC if combines else BULK
 
     # ---- accesses --------------------------------------------------------------------------------------
 
@@ -430,10 +432,14 @@ class Races(Observer):
         kind: int,
         value: Array | None,
         where: Array | None = None,
+        combines: bool = False,
     ) -> None:
-        """`where` are the addresses of a bulk copy's elements, whose sender is not at one of them."""
+        """`where` are the addresses of a bulk copy's elements, whose sender is not at one of them. A bulk
+        reduction `combines` what comes with what is there, in any order."""
         for role in filter(s.waits, (WRITER,) if kind == READ else range(ROLES)):
             unordered = self._unordered(s, role, who, place, kind)
+            if combines and role == WRITER:
+                unordered &= s.kind[place] != BULK_ATOMIC
             if role == WRITER and kind == WRITE and value is not None and unordered.any():
                 again = self._order.index_of(s.touch[WRITER][place]) == access.index
                 unordered &= ~(again & (s.value[place] == value))
@@ -456,7 +462,7 @@ class Races(Observer):
         touch = s.touch[role][place]
         other = thread_of(touch)
         unordered: Array = (touch != NOBODY) & (other != who.thread)
-        copied = (touch != NOBODY) & (s.kind[place] == BULK) if self._copied and role == WRITER else None
+        copied = (touch != NOBODY) & (s.kind[place] < READ) if self._copied and role == WRITER else None
         if copied is not None and copied.any():
             normal = self._unordered_threads(s, role, who, place, kind, touch, unordered & ~copied)
             return normal | copied & ~self._order.is_there(touch, who)

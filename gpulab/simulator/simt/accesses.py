@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from gpulab.simulator.ptx import Instruction
 from . import atomics
 from .clusters import Part, locate, split
 from .copies import Pending
-from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names, indexes_axes
+from .errors import ArrayLabel, Misaligned, OutOfBounds, Outside, indexed_names, indexes_axes
 from .events import Access
-from .flights import covered
+from .flights import unread
 from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .run import Run
 from .types import SIGNED
@@ -47,6 +47,7 @@ class Told(TypedDict):
 
     what: str
     advice: str
+    outside: NotRequired[Outside]
 
 
 def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
@@ -97,9 +98,14 @@ def _store(
         targets = _window_target(run, index, space, address, dtype, count, rows)
     if run.on_access:  # before the write: an observer may want to see what was there
         tell(run, index, space, "store", address, dtype.itemsize * count, values, rows)
-    run.changed()
-    for target in targets:
-        _scatter(target.view, target.places, values, _both(run.lanes, target.lanes))
+    lanes = [_both(run.lanes, target.lanes) for target in targets]
+    # Where somebody waits for memory to change, storing what is there already is no change.
+    if not run.idle or any(
+        _differs(t.view, t.places, values, w) for t, w in zip(targets, lanes, strict=True)
+    ):
+        run.changed()
+    for target, who in zip(targets, lanes, strict=True):
+        _scatter(target.view, target.places, values, who)
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
@@ -292,6 +298,15 @@ def _scatter(view: Array, places: Array, values: list[Array], lanes: Array | Non
             view[np.broadcast_to(where, shape)[chosen]] = np.broadcast_to(value, shape)[chosen]
 
 
+def _differs(view: Array, places: Array, values: list[Array], lanes: Array | None) -> bool:
+    """Whether `_scatter` would change anything."""
+    for i, value in enumerate(values):
+        different = view[places + i] != value
+        if (different if lanes is None else different & lanes).any():
+            return True
+    return False
+
+
 def _both(lanes: Array | None, part: Array | None) -> Array | None:
     if lanes is None or part is None:
         return part if lanes is None else lanes
@@ -382,7 +397,8 @@ def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Ar
             if limit == 0:
                 advice = "The launch gave the block no dynamic shared memory."
             what = _shared_element(run, index, offset, limit, size)
-        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice)
+        found = _outside_shared(run, index, offset, limit, size, did) if space == "shared" and limit else None
+        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice, outside=found)
     return address
 
 
@@ -391,6 +407,16 @@ def _shared_element(run: Run, index: int, offset: int, limit: int, size: int) ->
     places = run.program.shared_variables.values()
     start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
     return _element(run, index, "shared", offset - start, nbytes or limit - start, size)
+
+
+def _outside_shared(run: Run, index: int, offset: int, limit: int, size: int, did: str) -> Outside | None:
+    """The same as data, where the source line names the array."""
+    names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
+    places = run.program.shared_variables.values()
+    start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
+    if len(names) != 1:
+        return None
+    return Outside(names.pop(), ((nbytes or limit - start) // size,), ((offset - start) // size,), did)
 
 
 def _element(run: Run, index: int, kind: str, offset: int, nbytes: int, size: int) -> str:
@@ -472,12 +498,12 @@ def _tell_early(
     touched = np.broadcast_to(address, run.shape)[rows, lanes, None] + np.arange(size)
     touched = touched.clip(0, run.shared.shape[1] - 1)  # bounds are checked elsewhere
     there = rows if owner is None else np.broadcast_to(owner, run.shape)[rows, lanes]
-    for flight in run.flights.going if run.flights is not None else ():
-        coming = covered(run.shared, flight, kind != "load")
-        if coming is None:
+    for flight in run.flights.going if run.flights is not None and kind != "load" else ():
+        leaving = unread(run.shared, flight)
+        if leaving is None:
             continue
         early = np.zeros(run.shape, bool)
-        early[rows, lanes] = coming[there[:, None], touched].any(axis=1)
+        early[rows, lanes] = leaving[there[:, None], touched].any(axis=1)
         if early.any():
             for hear in run.on_early:
                 hear(index, flight.index, early, run.chunk)
@@ -554,7 +580,11 @@ def _describe(run: Run, index: int, address: int, size: int, did: str) -> Told:
         )
         by_axes = indexes_axes(run.program.instructions[index].location)
         advice += ", or by a\nnegative index, which counts from the end." if by_axes else "."
-    return {"what": f"{did} {what}; {has}", "advice": advice}
+    told: Told = {"what": f"{did} {what}; {has}", "advice": advice}
+    index_there = label.index_of(address)
+    if any(not 0 <= i < n for i, n in zip(index_there, label.shape, strict=True)):
+        told["outside"] = Outside(label.name, label.shape, index_there, did)
+    return told
 
 
 def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> Told:

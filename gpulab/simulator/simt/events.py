@@ -140,7 +140,11 @@ class Observer:
 
     def early(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
         """Instruction `index` touched, for `lanes`, shared memory that the ``cp.async`` of instruction
-        `copied` has not reached yet."""
+        `copied` has not reached yet, or wrote what a bulk copy sent by `copied` has not read yet."""
+
+    def short(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        """Instruction `index` saw, for `lanes`, the end of a phase of an mbarrier, although a bulk copy that
+        instruction `copied` sent to complete in it has not come: too few bytes were announced."""
 
     def bulk(self, transfer: Transfer) -> None:
         """Threads sent bulk copies, which will happen between now and the end of the wait for them."""

@@ -47,7 +47,7 @@ class Flight:
     barrier_row: Array | None = None
     waiting: Array = field(init=False)
     unread: Array = field(init=False)
-    cover: tuple[bytes, Array] | None = None  # of shared memory, see `covered`
+    cover: tuple[bytes, Array] | None = None  # of shared memory, see `unread`
 
     def __post_init__(self) -> None:
         self.waiting = np.ones(self.row.size, bool)
@@ -64,20 +64,13 @@ class Flights:
     going: list[Flight] = field(default_factory=list)
 
 
-def covered(shared: Array, flight: Flight, writes: bool) -> Array | None:
-    """The bytes of shared memory (B, bytes) that nobody may touch while copies are on their way: where they
-    will be written and, for who `writes`, what they have still to read. None if there are none."""
-    target = flight.target.allocation is None
-    if target:
-        chosen, reach = flight.waiting, flight.target
-    elif flight.source is not None and writes:
-        chosen, reach = flight.unread, flight.source
-    else:
+def unread(shared: Array, flight: Flight) -> Array | None:
+    """The bytes of shared memory (B, bytes) that a store has still to read; None if there are none."""
+    if flight.source is None or flight.target.allocation is None or not flight.unread.any():
         return None
-    key = chosen.tobytes()
+    key = flight.unread.tobytes()
     if flight.cover is None or flight.cover[0] != key:
-        size = reach.view.itemsize
         found = np.zeros(shared.size, bool)
-        found.reshape(-1, size)[reach.places[chosen].reshape(-1)] = True
+        found.reshape(-1, flight.source.view.itemsize)[flight.source.places[flight.unread].reshape(-1)] = True
         flight.cover = key, found.reshape(shared.shape)
-    return flight.cover[1] if chosen.any() else None
+    return flight.cover[1]

@@ -135,13 +135,15 @@ def _wait(decoder: Decoder, op: Opcode, index: int) -> Step:
 
     def step(run: Run) -> None:
         address = place(run)
-        _copies_arrive(run, index, address)
-        word = _read(run, index, address)
-        if run.on_access:
-            accesses.load(run, index, "shared", address, I64, 1)
         given = asked.value(run.registers).astype(np.int64)
         wanted = given & 1 if by_parity else parity(given)
-        over = parity(word) != wanted
+        over = parity(_read(run, index, address)) != wanted
+        # Who sees a phase over, if only by a wrong parity, does not bring copies about.
+        waiting = run.mask() & ~over
+        if waiting.any() and _copies_arrive(run, index, address, waiting):
+            over = parity(_read(run, index, address)) != wanted
+        if run.on_access:
+            accesses.load(run, index, "shared", address, I64, 1)
         vain = ~over & run.mask()
         run.looked(in_vain=bool(vain.any()))
         if vain.any():
@@ -190,16 +192,16 @@ def arrive_with_copies(decoder: Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _copies_arrive(run: Run, index: int, address: Array) -> None:
-    """What was to arrive at the mbarriers that the group looks at is there now."""
+def _copies_arrive(run: Run, index: int, address: Array, lanes: Array) -> bool:
+    """What was to arrive at the mbarriers that `lanes` wait at is there now. False if there was nothing."""
     sent = run.copies is not None and run.copies.arrivals
     if not sent and run.flights is None:
-        return
-    row, lane = np.nonzero(run.mask())
+        return False
+    row, lane = np.nonzero(lanes)
     offset, owner = (np.broadcast_to(x, run.shape)[row, lane] for x in locate(run, index, address))
-    transfers.look(run, owner, offset)
+    transfers.look(run, index, owner, offset)
     if run.copies is None or not sent:
-        return
+        return True
     looked = np.unique(_key(row, np.broadcast_to(address, run.shape)[row, lane]))
     one, none = np.ones((1, 1), np.int64), np.zeros((1, 1), np.int64)
     for arrival in run.copies.arrivals:
@@ -212,6 +214,7 @@ def _copies_arrive(run: Run, index: int, address: Array) -> None:
             _apply(run, arrival.index, arrival.address, one, none, none)
         arrival.lanes = arrival.lanes & ~now
     run.copies.arrivals = [arrival for arrival in run.copies.arrivals if arrival.lanes.any()]
+    return True
 
 
 def _key(row: Array, address: Array) -> Array:

@@ -86,6 +86,7 @@ class Blame(TypedDict):
     block: Index
     thread: Index
     others: int
+    linear: tuple[int, int]
 
 
 def _fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
@@ -192,6 +193,7 @@ class Run:
         self.on_early = listeners("early")
         self.on_product = listeners("product")
         self.on_bulk = listeners("bulk")
+        self.on_short = listeners("short")
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
@@ -391,6 +393,7 @@ class Run:
             block=self.block(int(row)),
             thread=self.thread(int(lane)),
             others=int(lanes.sum()) - 1,
+            linear=(int(self.chunk.blocks[row]), int(lane)),
         )
 
     def changed(self) -> None:

@@ -41,7 +41,7 @@ def send(run: Run, flight: Flight) -> None:
     _forget(flights)
 
 
-def look(run: Run, row: Array, address: Array) -> None:
+def look(run: Run, index: int, row: Array, address: Array) -> None:
     """Somebody looks at the mbarriers at `address` of the blocks in `row`, both (n,): copies that they count
     are done, as many as it takes to end the phase. If that is too few, the others come later."""
     if run.flights is None or not run.flights.going:
@@ -56,6 +56,12 @@ def look(run: Run, row: Array, address: Array) -> None:
             open_ = looked[parity(words[places]) == phase]
             _deliver(run, flight, np.isin(_key(flight.barrier_row, flight.barrier), open_))
     _forget(run.flights)
+    ended = looked[parity(words[places]) != phase]
+    for flight in run.flights.going if run.on_short and ended.size else ():
+        if flight.barrier is not None and flight.barrier_row is not None:
+            late = flight.waiting & np.isin(_key(flight.barrier_row, flight.barrier), ended)
+            for hear in run.on_short if late.any() else ():
+                hear(index, flight.index, run.mask(), run.chunk)
 
 
 def commit(run: Run) -> None:
