@@ -363,9 +363,7 @@ class _Layout:
                 case Table():
                     yield from self._table(piece)
                 case Bar():
-                    yield from self._spread(
-                        [], [Span(f"{piece.line:>4}  "), Span(piece.text, "code")], _bar_text(piece)
-                    )
+                    yield from self._spread([], [Span(f"{piece.line:>4}  "), Span(piece.text, "code")], _bar_text(piece))
 
     def _spread(self, start: list[Span], body: list[Span], right: list[Span]) -> Iterator[list[Span]]:
         """Start, then the body wrapped between it and what stands at the right edge of the first line."""
@@ -391,10 +389,7 @@ class _Layout:
 
 def _bar_text(bar: Bar) -> list[Span]:
     blocks = round(12 * bar.share)
-    return [
-        Span("█" * blocks + " " * (12 - blocks), "bad" if bar.bad else ""),
-        Span(f"  {bar.words:<16}", "dim"),
-    ]
+    return [Span("█" * blocks + " " * (12 - blocks), "bad" if bar.bad else ""), Span(f"  {bar.words:<16}", "dim")]
 
 
 # ---------------------------------------------------------------- HTML

@@ -34,9 +34,7 @@ class Work:
     def __str__(self) -> str:
         if not self.total:
             return self.what
-        return f"{self.what}, {self.part} {min(self.done + 1, self.total):,} of {self.total:,}".replace(
-            ",  ", ", "
-        )
+        return f"{self.what}, {self.part} {min(self.done + 1, self.total):,} of {self.total:,}".replace(",  ", ", ")
 
 
 _stack: list[Work] = []
@@ -89,7 +87,7 @@ def html(said: str, share: float | None) -> str:
     style = "display:flex;flex-wrap:wrap;gap:.3em .8em;align-items:center;font-family:system-ui,sans-serif;font-size:13px"
     return (
         f'<div class="gpulab-underway" role="status" style="{style}"><progress max="1"{bar} style="width:9em"></progress>'
-        f'<span>{escape(said)}</span><span style="opacity:.75">■ stops it; what is done stays</span></div>'
+        f"<span>{escape(said)}</span><span style=\"opacity:.75\">■ stops it; what is done stays</span></div>"
     )
 
 

@@ -21,9 +21,7 @@ READABLE = 4.5  # WCAG 2.2, level AA
 
 def used(folder: Path) -> dict[str, str]:
     """Names and alt texts of the drawings in a lab's sources."""
-    return {
-        name: alt for source in folder.glob("*.py") for alt, name in USED.findall(source.read_text("utf-8"))
-    }
+    return {name: alt for source in folder.glob("*.py") for alt, name in USED.findall(source.read_text("utf-8"))}
 
 
 def test_there_are_as_many_as_the_course_needs_and_no_two_of_one_name():

@@ -31,7 +31,9 @@ def told(report: Report) -> str:
     if (modelled := report.modelled) is None or not modelled.traffic:
         return f"{words} What the caches keep from the L2 and DRAM is not modelled here."
     traffic = modelled.all_traffic
-    return f"{words} Of these {amount(traffic.l2_bytes)} go to the L2 and {amount(traffic.dram_bytes)} to DRAM (modelled)."
+    return (
+        f"{words} Of these {amount(traffic.l2_bytes)} go to the L2 and {amount(traffic.dram_bytes)} to DRAM (modelled)."
+    )
 
 
 def chart(report: Report) -> str:
@@ -40,22 +42,14 @@ def chart(report: Report) -> str:
     tone = "bad" if asked and sectors >= 1.5 * asked else "read"
     parts: list[Part] = [box("SM", sub="threads"), arrow(amount(asked), 86, tone="read"), box("L1", "read")]
     traffic = report.modelled.all_traffic if report.modelled and report.modelled.traffic else None
-    parts += [
-        arrow(f"{amount(sectors)} in sectors", 120, tone=tone),
-        box("L2", "plain" if traffic is None else "read"),
-    ]
+    parts += [arrow(f"{amount(sectors)} in sectors", 120, tone=tone), box("L2", "plain" if traffic is None else "read")]
     far = amount(traffic.dram_bytes) if traffic else "not modelled"
     parts += [arrow(far, 86), box("DRAM", "off" if traffic is None else "plain")]
     below = [row(*parts, gap=4)]
     if traffic:
         below.append(note(f"grey: modelled. Of the sectors, {amount(traffic.l2_bytes)} reach the L2", 520))
     if shared := int(report["shared_wavefronts"] or 0):
-        below.append(
-            note(
-                f"shared memory: {shared:,} wavefronts, {int(report['shared_wavefronts_ideal'] or 0):,} at best",
-                520,
-            )
-        )
+        below.append(note(f"shared memory: {shared:,} wavefronts, {int(report['shared_wavefronts_ideal'] or 0):,} at best", 520))
     if report.roofline:
         below.append(_roof(report.roofline))
     return page(column(*below, gap=12), told(report))

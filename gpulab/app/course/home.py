@@ -27,19 +27,11 @@ HERO = (
 def hero() -> str:
     """The picture on the home page, as SVG."""
     kernel = code(
-        [
-            "@cuda.jit",
-            "def double(a, out):",
-            "    i = cuda.grid(1)",
-            "    if i < a.size:",
-            "        out[i] = 2 * a[i]",
-        ],
+        ["@cuda.jit", "def double(a, out):", "    i = cuda.grid(1)", "    if i < a.size:", "        out[i] = 2 * a[i]"],
         lit=4,
         size=13,
     )
-    access = wires(
-        8, [[0]] * 4 + [[1]] * 4, "rr", width=230, depth=46, above="01234567", below=["32 bytes"] * 2
-    )
+    access = wires(8, [[0]] * 4 + [[1]] * 4, "rr", width=230, depth=46, above="01234567", below=["32 bytes"] * 2)
     strided = wires(8, [[i] for i in range(8)], "xxxxxxxx", width=230, depth=30)
     pictures = column(titled("neighbours: 2 sectors", access), titled("a column: 8 sectors", strided), gap=16)
     return page(flow(kernel, pictures, length=40), HERO)
@@ -81,10 +73,7 @@ class Home(Shown):
             html.element("div", "font-size:30px;line-height:1.15;font-weight:700;margin:0 0 .6rem", PROMISE),
             html.element("p", "font-size:15px;margin:0 0 1rem;max-width:34rem", WORDS),
             html.element(
-                "div",
-                "display:flex;flex-wrap:wrap;gap:1.1rem;align-items:center;margin-bottom:.8rem",
-                first,
-                held,
+                "div", "display:flex;flex-wrap:wrap;gap:1.1rem;align-items:center;margin-bottom:.8rem", first, held
             ),
             html.element("div", "font-size:13px;opacity:.8", numbers),
         )

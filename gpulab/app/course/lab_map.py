@@ -97,15 +97,11 @@ class LabMap(Shown):
             words = f"<b>{lab.key}</b>&ensp;{escape(lab.title)}"
             css = f"display:inline-block;padding:.25rem .6rem;border:1px solid {html.RULE};border-radius:99px;color:inherit;font-size:13px;text-decoration:none"
             where = address(lab.pages[0])
-            chips.append(
-                html.element("a", css, words, href=where) if where else html.element("span", css, words)
-            )
+            chips.append(html.element("a", css, words, href=where) if where else html.element("span", css, words))
         arrow = html.element("span", "opacity:.7;font-size:13px", "→")
         steps = arrow.join(html.element("span", "", chip) for chip in chips)
         head = html.element(
-            "div",
-            "margin-bottom:.5rem;font-size:14px",
-            f"<b>{escape(path.name)}</b> · {path.hours:g} hours. {escape(path.words)}",
+            "div", "margin-bottom:.5rem;font-size:14px", f"<b>{escape(path.name)}</b> · {path.hours:g} hours. {escape(path.words)}"
         )
         row = html.element("div", "display:flex;flex-wrap:wrap;gap:.45rem;align-items:center", steps)
         return html.element("div", "max-width:68rem;margin:.6rem 0", head, row, **{"class": "gpulab-path"})

@@ -29,9 +29,7 @@ def wires(
     svg = ""
     for i, each in enumerate(targets):
         for target in each:
-            svg += marks.line(
-                [((i + 0.5) * room, start), ((target + 0.5) * span, start + depth)], "read-line"
-            )
+            svg += marks.line([((i + 0.5) * room, start), ((target + 0.5) * span, start + depth)], "read-line")
     for i in range(upper):
         x = (i + 0.5) * room
         if upper_cells:
