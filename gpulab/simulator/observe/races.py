@@ -9,7 +9,7 @@ race to go wrong: it remembers who touched each word last, and what has happened
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
