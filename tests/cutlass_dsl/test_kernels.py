@@ -96,7 +96,9 @@ def test_a_jit_function_compiles_when_it_is_called_first_and_not_again(
 
     made: list[int] = []
     init = ExecutionEngine.__init__
-    monkeypatch.setattr(ExecutionEngine, "__init__", lambda self, *a, **o: made.append(1) or init(self, *a, **o))
+    monkeypatch.setattr(
+        ExecutionEngine, "__init__", lambda self, *a, **o: made.append(1) or init(self, *a, **o)
+    )
     a, c = np.arange(96, dtype=np.float32), np.zeros(96, np.float32)
     for _ in range(3):
         c[:] = 0
@@ -148,7 +150,9 @@ def test_a_race_is_found() -> None:
     assert "c[0] = cutlass.Float32" in str(findings)
     assert "race" in str(findings)
     assert "nothing found" in str(
-        sanitize(kernels.reversing, from_dlpack(np.zeros(64, np.float32)), from_dlpack(np.zeros(64, np.float32)))
+        sanitize(
+            kernels.reversing, from_dlpack(np.zeros(64, np.float32)), from_dlpack(np.zeros(64, np.float32))
+        )
     )
 
 
