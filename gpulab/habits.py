@@ -47,9 +47,9 @@ def _redirected(
     package, _, rest = name.partition(".")
     if not level and typed_by_a_learner(globals):
         asked = {name, *(f"{name}.{part}" for part in fromlist or ())}
-        for real, face in TIED.items():
+        for real, tied in TIED.items():
             if any(f"{one}.".startswith(f"{real}.") for one in asked):
-                importlib.import_module(face)
+                importlib.import_module(tied)
     if level or not (package == "numba" or package in FACES) or not typed_by_a_learner(globals):
         return _import(name, globals, locals, fromlist or (), level)
     if package in FACES:

@@ -12,7 +12,7 @@ import torch
 pytest.importorskip("cuda.tile", reason="cuTile is not installed")
 
 from gpulab import cupy as cp
-from gpulab import device, profile, sanitize
+from gpulab import device, machine, profile, sanitize
 from gpulab import tile as ct
 
 from . import kernels
@@ -139,6 +139,11 @@ def test_a_report_has_the_lines_of_python() -> None:
     report = profile(ct.launch, 0, (8,), kernels.add, (a, a, c, TILE))
     assert report["global_load_bytes"] == 2 * a.nbytes
     assert "ct.store(c, index=(i,), tile=x + y)" in str(report.lines)
+
+
+def test_a_time_is_modelled() -> None:
+    a, c = cp.ones(1024, np.float32), cp.zeros(1024, np.float32)
+    assert 0 < machine.modelled(ct.launch, 0, (8,), kernels.add, (a, a, c, TILE)).seconds < 1e-3
 
 
 def test_a_race_of_two_blocks_is_found() -> None:

@@ -296,5 +296,5 @@ def test_places_and_text_of_what_was_compiled_on_the_way_are_passed_over() -> No
 
 
 def test_a_section_of_intermediate_source_without_an_end_is_a_message() -> None:
-    with pytest.raises(ptx.PtxError, match="expected blocks of code that end with `.source_end`"):
+    with pytest.raises(ptx.PtxError, match=r"expected blocks of code that end with `\.source_end`"):
         ptx.parse(".version 9.5\n.target sm_80\n.nv_intermediate_source_section { .code_block {")
