@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import unescape
@@ -33,9 +34,10 @@ IMAGE = re.compile(
     r'<img\b(?P<before>[^>]*?)\ssrc="data:image/(?P<kind>png;base64|svg\+xml;base64|svg\+xml),(?P<data>[^"]+)"(?P<after>[^>]*)>'
 )
 SIZE = re.compile(rb'<svg [^>]*?width="(\d+)[^"]*" height="(\d+)')
+SCRIPT = re.compile(r'<script type="module">(?P<code>.*?)</script>', re.DOTALL)
 NOISE = "stderr"  # of libraries on the machine that built the site
 PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
-LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
 
 
 @dataclass(frozen=True)
@@ -110,12 +112,17 @@ class Site:
             if cell.cell_type == "markdown":
                 cell.source = self.linked(cell.source, f"{notebook.page}.ipynb")
             elif cell.cell_type == "code":
+                if cell.metadata.get("jupyter", {}).get("source_hidden"):
+                    cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
                 shown = [o for o in outputs.get(cell.id, []) if o.get("name") != NOISE]
                 cell.outputs = [self._shown(output, mask, notebook) for output in shown]
         released.cells.insert(1, new_markdown_cell(self._how_to_read(notebook)))
         path = self.folder / f"{notebook.page}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         jupytext.write(released, path)
+        drawings = notebook.source.parent / "drawings"
+        if drawings.is_dir():
+            shutil.copytree(drawings, path.parent / "drawings", dirs_exist_ok=True)
 
     def _shown(self, output: NotebookNode, mask: Mask, notebook: Notebook) -> NotebookNode:
         """An output without secret lines, its images in files of their own."""
@@ -126,6 +133,7 @@ class Site:
             output.evalue = mask.hide(output.evalue)
         elif "text/html" in output.data:
             text = IMAGE.sub(lambda image: self._image(image, notebook), mask.hide(output.data["text/html"]))
+            text = SCRIPT.sub(lambda script: self._script(script, notebook), text)
             output.data = {"text/html": text}
         elif "text/plain" in output.data:
             output.data["text/plain"] = mask.hide(output.data["text/plain"])
@@ -134,18 +142,29 @@ class Site:
     def _image(self, image: re.Match[str], notebook: Notebook) -> str:
         kind, data = image["kind"], image["data"]
         content = base64.b64decode(data) if kind.endswith("base64") else unquote(unescape(data)).encode()
-        name = f"{FIGURES}/{hashlib.sha256(content).hexdigest()[:16]}.{kind[:3]}"
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        if kind.startswith("png"):
-            width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))  # its first chunk
+        png = kind.startswith("png")
+        place = self._file(content, "png" if png else "svg", notebook)
+        if png:  # the size is in its first chunk
+            width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
         else:
             found = SIZE.search(content)
             width, height = (int(found[1]), int(found[2])) if found else (0, 0)
-        place = os.path.relpath(name, Path(notebook.page).parent)
         size = f'width="{width}" height="{height}"' + (' class="wide"' if width > PHONE else "")
         return f'<img{image["before"]} src="{place}" {size} loading="lazy"{image["after"]}>'
+
+    def _script(self, script: re.Match[str], notebook: Notebook) -> str:
+        """A link to the script of a figure that moves, which all figures of its kind share. It is no module:
+        a browser loads those from a server only, and pages may be looked at as files."""
+        content = f"(() => {{\n{script['code']}\n}})();\n".encode()
+        return f'<script defer src="{self._file(content, "js", notebook)}"></script>'
+
+    def _file(self, content: bytes, ending: str, notebook: Notebook) -> str:
+        """Write a file that pages share; its address from a notebook's page."""
+        name = f"{FIGURES}/{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return os.path.relpath(name, Path(notebook.page).parent)
 
     def _how_to_read(self, notebook: Notebook) -> str:
         lab = notebook.lab
