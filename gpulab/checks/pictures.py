@@ -39,7 +39,8 @@ def detail(mismatch: Mismatch, writers: Writers | None = None) -> Detail:
 
 
 def of_fault(fault: KernelFault | None, case: Case) -> tuple[Detail, ...]:
-    """The picture of an access beyond an array, if that stopped the kernel, and who can be watched."""
+    """The picture of an access beyond an array, if that stopped the kernel, and the threads that can be
+    watched."""
     if fault is None or fault.thread is None or fault.block is None or fault.linear is None:
         return ()
     if isinstance(fault, Endless):  # nobody steps through a loop without an end

@@ -401,7 +401,7 @@ def _budgets(
 
 
 def _most(traffic: Traffic, metric: str) -> str:
-    """Who sends or receives most, and over which links."""
+    """The ranks that send or receive most, and over which links."""
     side = {"busiest sender": 0, "busiest receiver": 1}.get(metric)
     if side is None:
         return ""

@@ -76,7 +76,7 @@ class EarlyTouches(Observer):
     def _place(
         self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk
     ) -> tuple[str, Location | None, Location | None, Index, Index] | None:
-        """Kernel, both lines, block and thread; None if the two lines were told already."""
+        """Kernel, both lines, block and thread; None if these two lines have been reported already."""
         start, here = (self._program.instructions[i].location for i in (copied, index))
         if (start, here) in self._seen:
             return None

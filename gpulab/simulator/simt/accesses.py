@@ -101,7 +101,7 @@ def _store(
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
-    """A store to shared or local memory that nobody is told of."""
+    """A store to shared or local memory that no observer is told of."""
     for target in _window_target(run, index, space, address, values[0].dtype, len(values)):
         _scatter(target.view, target.places, values, run.lanes)
 
@@ -309,7 +309,7 @@ def _both(lanes: Array | None, part: Array | None) -> Array | None:
 
 
 def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
-    """A load from shared memory that nobody is told of."""
+    """A load from shared memory that no observer is told of."""
     size = dtype.itemsize * count
     address = in_window(run, index, "shared", address, size)
     view = run.shared.view(dtype)  # (B, elements)
@@ -323,7 +323,7 @@ def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: in
 
 
 def peek_shared(run: Run, index: int, address: Array, dtype: np.dtype) -> Array:
-    """An element of shared memory, of any block of the cluster, that nobody is told of."""
+    """An element of shared memory of any block of the cluster, read without telling any observer."""
     offset, rows = locate(run, index, address)
     (target,) = _window_target(run, index, "cluster", offset, dtype, 1, rows)
     return target.view.take(target.places, mode=ANY)

@@ -325,7 +325,7 @@ def _copy_map(decoder: Decoder, op: Opcode, index: int) -> Step:
 
 
 def _load_map(run: Run, index: int, space: str, address: Array) -> list[Array]:
-    """The 16 words of a map, which nobody is told of."""
+    """The 16 words of a map, read without telling any observer."""
     with run.unheard():
         halves = [accesses.load(run, index, space, address + at, I64, WORDS) for at in (0, 8 * WORDS)]
     return halves[0] + halves[1]
