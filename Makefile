@@ -5,7 +5,7 @@ JOBS   ?= 2
 ARGS   ?=
 LABS   ?=
 # Choices of the set-up; see the README.
-#   EXTRAS=none         no PyTorch, CuPy, Triton, instructor's or developer's tools
+#   EXTRAS=none         no PyTorch, CuPy, Triton, CuTe DSL, cuTile, instructor's or developer's tools
 #   CUDA=12 or CUDA=13  not what the driver says
 #   TORCH_INDEX=URL     another index for PyTorch's wheels, such as PyTorch's own for builds without CUDA
 EXTRAS      ?= all
@@ -14,7 +14,8 @@ TORCH_INDEX ?=
 
 BIN  := .venv/bin
 # Whole files to a process, or all tests of one lab (tests/conftest.py): what they prepare is prepared once.
-TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+# Bytecode is kept even where the environment says otherwise: the tests start hundreds of Pythons.
+TEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: help lab test test-fast test-all compilers site check format bench validate setup clean
 

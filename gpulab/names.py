@@ -38,6 +38,8 @@ SHORT = {
     "serving": "subjects.serving",
     "simulated_cuda": "frontends.cuda",
     "simulated_cupy": "frontends.cupy",
+    "simulated_cutlass": "frontends.cutlass",
+    "simulated_tile": "frontends.tile",
     "simulated_triton": "frontends.triton",
 }
 # Modules of labs from which notebooks take a function or a table.
@@ -47,15 +49,27 @@ SHORT |= {
     "exercises.lab_19_kv_cache": "content.lab_19_llm_inference.kv_cache",
 }
 
+# Faces that are the real package: their submodules are the package's own, too.
+REAL = {"cutlass": "cutlass", "tile": "cuda.tile"}
+
 
 def module_of(name: str) -> str | None:
     """The full name of the module that ``gpulab.…`` stands for; None where it is not a short name."""
     package, _, rest = name.partition(".")
     parts = rest.split(".")
+    if len(parts) > 1 and parts[0] in REAL:
+        return ".".join([REAL[parts[0]], *parts[1:]])
     for end in range(len(parts), 0, -1):
         if found := SHORT.get(".".join(parts[:end])):
             return ".".join([package, found, *parts[end:]])
     return None
+
+
+def _within_another(name: str) -> str | None:
+    """The full name of a module whose parent has two names, as `gpulab.triton` has; None for all others."""
+    parent, _, last = name.rpartition(".")
+    known = sys.modules.get(parent)
+    return None if known is None or known.__name__ == parent else f"{known.__name__}.{last}"
 
 
 class Finder(MetaPathFinder):
@@ -67,7 +81,7 @@ class Finder(MetaPathFinder):
         """The specification of a short name's module, or None where another finder is to look."""
         if not fullname.startswith(f"{__package__}."):
             return None
-        meant = module_of(fullname)
+        meant = module_of(fullname) or _within_another(fullname)
         if meant is None or (there := find_spec(meant)) is None:
             return None
         is_package = there.submodule_search_locations is not None

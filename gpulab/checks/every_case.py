@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from gpulab.foundation import underway
 
 from . import messages
-from .parts import Detail, Part
+from .parts import Detail, Part, Unwritten
 from .run import name_of
 from .spec import Case, Exercise
 from .verdict import no_points
@@ -100,5 +100,5 @@ def parts(
     details = found.first.details
     if not found.right and all(failure.silent for failure in found.failures):  # None is never right there
         details = (Detail(messages.returns_nothing(name_of(fn))),)
-    empty = details[0].text == messages.empty(name_of(fn))
-    return no_points(exercise, messages.no_result() if empty else found.summary(what), details)
+    unwritten = isinstance(details[0], Unwritten)
+    return no_points(exercise, messages.no_result() if unwritten else found.summary(what), details)

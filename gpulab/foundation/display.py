@@ -112,6 +112,13 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure, as HTML that was made to be shown. Text leaves it out: the words around it say the same."""
+
+    html: str
+
+
+@dataclass(frozen=True)
 class Table:
     """Columns with names; `left` holds the columns that are text, the others are numbers."""
 
@@ -140,7 +147,7 @@ class Drawn:
     alt: str
 
 
-Piece = Heading | Row | Note | Code | Block | Table | Bar | Drawn
+Piece = Heading | Row | Note | Code | Block | Picture | Table | Bar | Drawn
 
 
 @dataclass(frozen=True)
@@ -352,6 +359,8 @@ class _Layout:
                 case Block():
                     for text in piece.text.splitlines():
                         yield [Span(" " * INDENT), *spans(text)]
+                case Picture():
+                    pass
                 case Table():
                     yield from self._table(piece)
                 case Bar():
@@ -447,6 +456,8 @@ def _html_piece(piece: Piece, label: int, marked: bool) -> str:
         case Block():
             lines = "".join(_html_line(line) for line in piece.text.splitlines())
             return _cell(lines, f"{STYLES['code'].css};overflow-x:auto;{inset}")
+        case Picture():
+            return _cell(piece.html, "white-space:normal")
         case Table():
             return _cell(_html_table(piece), "overflow-x:auto")
         case Bar():

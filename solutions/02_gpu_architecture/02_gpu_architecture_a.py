@@ -776,7 +776,8 @@ for chip in hardware.ACCELERATORS.values():
 #   Cache. It has no CPU; an MI300A has one.
 # - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is no GPU: it has matrix
 #   engines, 64 vector cores and 24 Ethernet ports.
-# - **Google.** A TPU has few very large matrix units (128 × 128) and no warps; a compiler plans every move.
+# - **Google.** A TPU has a few very large matrix units and no warps, and a compiler plans every move. The units are
+#   128 × 128 up to the v5p and 256 × 256 since the v6e (Google Cloud, "TPU v6e").
 #
 # **NVIDIA or AMD**, dense and per GPU. Read row by row: neither wins all.
 
@@ -817,8 +818,9 @@ print(
 #   networks often run on a separate unit (NPU).
 # - **Laptops.** A GPU of Intel's or AMD's on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to
 #   115 W, as its maker likes (NVIDIA, laptop specifications): the name of a card is not its sheet.
-# - **Apple** states neither FLOP/s nor watts, so a GFLOP/s per watt for it is somebody's estimate. An M3
-#   Ultra has 819 GB/s of *unified memory* (Apple, 2025).
+# - **Apple** states FLOP/s for a few of its chips (2.6 TFLOP/s of float32 for the M1's GPU) and for most of them
+#   neither FLOP/s nor watts, so a GFLOP/s per watt for those is an estimate. An M3 Ultra has 819 GB/s of *unified
+#   memory* (Apple, 2020 and 2025).
 # - **Jetson.** The "275 TOPS" of an AGX Orin are int8, sparse, and GPU and DLA together.
 
 # %%

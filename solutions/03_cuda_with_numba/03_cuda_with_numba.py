@@ -690,9 +690,17 @@ np.allclose(sums, values.reshape(8, 256).sum(axis=1))
 gpulab.check("basics.block_sum", suspicious_sum, attempt=False)
 
 # %% [markdown]
+# The check found two threads that touch one element. `gpulab.watch()` runs that case again and lets you step
+# through the code with them. Step into the loop: is there any line at which one of the two must wait for the
+# other?
+
+# %%
+gpulab.watch()
+
+# %% [markdown]
 # **Do.** Mend it and make it cheap: `block_sum(a, sums)` with blocks of 256 threads, for any number of
 # elements, one sum for each block. Budget: each element of `a` loaded once; for each block at most 8
-# divergent branches and 800 warp instructions, which is 256 and 25,600 for the 32 blocks of the last size,
+# divergent branches and 1,000 warp instructions, which is 256 and 32,000 for the 32 blocks of the last size,
 # and 8 branches more where the last block is not full; no bank conflicts. (Shared memory has 32 **banks**;
 # threads of a warp that want different words of one bank are served one after the other, in as many
 # **wavefronts** as there are **ways**. Neighbouring words lie in neighbouring banks.) About 13 lines.
@@ -724,6 +732,13 @@ gpulab.check("basics.block_sum", block_sum)
 # %%
 gpulab.need(block_sum)
 gpulab.profile(suspicious_sum[8, 256], values, sums).compare(gpulab.profile(block_sum[8, 256], values, sums))
+
+# %% [markdown]
+# **Watch it run.** Threads 0 and 64 of your own kernel, which means warps 0 and 2 side by side. Squares are
+# lanes that wait at a barrier. From which round on does warp 2 have nothing left to add?
+
+# %%
+gpulab.trace(block_sum[8, 256], values, sums, threads=[0, 64])
 
 # %% [markdown]
 # **Why.** `t % (2 * stride) == 0` picks every second thread, then every fourth: all eight warps stay in the

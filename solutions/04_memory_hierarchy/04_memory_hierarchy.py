@@ -39,7 +39,9 @@ gpulab.start("04")
 # %% [markdown]
 # ## 1 · Where bytes live
 #
-# A kernel meets these memories. From top to bottom they get slower and larger, and more threads see them.
+# A kernel meets these memories. From top to bottom they get slower, and more threads see them. They do not simply get
+# larger: one thread's registers are the smallest store in the table, but all registers of a GPU together hold more than
+# its shared memory and L1.
 #
 # | memory | who sees it | until | where it is |
 # |---|---|---|---|
@@ -254,6 +256,15 @@ plot.picture(
 # Each step in stride costs four sectors more until every lane has its own, from 8 on; a shift costs one
 # sector, and none at a multiple of 8.
 #
+# **Try it.** Drag the sliders. Can a shift make a load with stride 2 more expensive? What does an element of 16
+# bytes change?
+
+# %%
+from gpulab.plot.moving import Pattern, WarpAccess
+
+WarpAccess([Pattern(stride=2)])
+
+# %% [markdown]
 # Hold your own function against the counts. The cell lists where they disagree.
 
 # %%
@@ -417,6 +428,14 @@ gpulab.check("memory.transpose", transpose)
 # %%
 gpulab.need(transpose)
 plain.compare(gpulab.profile(transpose[(4, 3), (32, 32)], matrix, turned))
+
+# %% [markdown]
+# **Watch it run.** Two warps of one block of your kernel, each with one row of the tile. Compare the cells of the
+# tile that a warp writes before the barrier with those that it reads after it.
+
+# %%
+one_tile = cuda.to_device(np.arange(32 * 32, dtype=np.float32).reshape(32, 32))
+gpulab.trace(transpose[(1, 1), (32, 32)], one_tile, cuda.device_array((32, 32), np.float32), threads=[0, 32])
 
 # %% [markdown]
 # **Why.** The walk along a column has moved from global to shared memory, where any word is as near as any
@@ -651,6 +670,16 @@ gpulab.check("memory.padded", padded)
 gpulab.need(transpose, padded)
 gpulab.show("memory.transpose", transpose, view="banks")
 gpulab.show("memory.padded", padded, view="banks")
+
+# %% [markdown]
+# **Try it.** The same two reads on one scale: 32 lanes above, 32 banks below, and a row for each wavefront. Try
+# other strides and paddings. Which strides have no conflict without any padding?
+
+# %%
+WarpAccess(
+    [Pattern(stride=32, title="rows of 32 words"), Pattern(stride=32, padding=1, title="rows of 33 words")],
+    banks=True,
+)
 
 # %% [markdown]
 # **Why.** With rows of 33 words a step down a column is a step of one bank. The 33rd column holds nothing. It

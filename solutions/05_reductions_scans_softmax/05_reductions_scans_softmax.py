@@ -158,6 +158,16 @@ for name, report in ladder.items():
     )
 
 # %% [markdown]
+# **Watch it run.** The first two rungs with 64 threads, two warps side by side. In each round, look at which lanes
+# are full: the additions are the same, but the lanes that do them are not.
+
+# %%
+gpulab.trace(interleaved[1, 64], a, cuda.device_array(1, np.float32), threads=[0, 32])
+
+# %%
+gpulab.trace(sequential[1, 64], a, cuda.device_array(1, np.float32), threads=[0, 32])
+
+# %% [markdown]
 # **Why.** The number of additions is the same on every rung: 65,535 for one sum, less the few that the host
 # still has to do. What falls is everything around them: tests, barriers, trips to shared memory, threads that
 # run with nothing to add.
@@ -526,7 +536,7 @@ lines(
 #
 # Last comes the **instruction mix**: which pipelines a kernel keeps busy. Beside the ordinary lanes an SM has 16
 # lanes for **special functions** (2ˣ, log₂, sine, reciprocal, 1/√x), a quarter of the float32 lanes of an A100
-# (CUDA Programming Guide, "Arithmetic Instructions"). Other special instructions do much at once: FMA, shuffles,
+# (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions"). Other special instructions do much at once: FMA, shuffles,
 # votes, `popc`, and in lab 06 tensor cores.
 
 
@@ -728,6 +738,15 @@ for report in scans.values():
 
 # %%
 gpulab.show(scans[blelloch], view="banks")
+
+# %% [markdown]
+# **Try it.** In each round of the way up the lanes are twice as far apart as in the round before. Drag the second
+# stride through 4, 8, 16 and 32. What would a padding of one word do?
+
+# %%
+from gpulab.plot.moving import Pattern, WarpAccess
+
+WarpAccess([Pattern(stride=2, title="first round"), Pattern(stride=4, title="second round")], banks=True)
 
 # %% [markdown]
 # A warp has no use for "less work" if the lanes that save it stand idle beside those that do not. So inside a
@@ -1131,7 +1150,7 @@ three_passes.compare(one_pass)
 # The exponentials are next. Special functions have 16 lanes in an SM:
 
 # %%
-exponentials = 16 * int(a100.sms) * float(a100.boost_clock)  # per second; CUDA Programming Guide: 16 lanes
+exponentials = 16 * int(a100.sms) * float(a100.boost_clock)  # per second; Best Practices Guide: 16 lanes
 elements = float(a100.dram_bandwidth) / 8  # per second: 4 bytes in, 4 bytes out
 print(
     f"A100: {exponentials / 1e12:.1f} · 10¹² exponentials a second, {elements / 1e12:.2f} · 10¹² elements through DRAM"

@@ -229,6 +229,15 @@ step("tiled", tiled, (8, 8), (32, 32))
 steps["naive"].compare(steps["tiled"])
 
 # %% [markdown]
+# **Walk along k.** One block with tiles of 16. Press play and watch what lies in shared memory, which numbers of it
+# a thread reads for each multiply-add, and when the bytes loaded from global memory grow.
+
+# %%
+from gpulab.plot.moving import ProductWalk
+
+ProductWalk(64, 64, 64, tile=(16, 16, 16))
+
+# %% [markdown]
 # **Why.** Global sectors fall by twenty, and each byte loaded serves 32 times as much arithmetic (30 in the table, which
 # counts the stores of C). Yet each multiply-add still reads two words, now from shared memory: one wavefront a cycle. An
 # A100's SM could do two warp multiply-adds in it, and wants four wavefronts for them: a tile alone can reach a quarter of
@@ -578,6 +587,21 @@ for name in ("tiled", "staged"):
 #
 # ## 8 · The ladder
 #
+# First the roofline, counted on the bytes that your kernels ask of global memory. The numbers are your attempts, in
+# the order in which you wrote them. Choose another GPU or another format. Which attempts change sides?
+
+# %%
+from gpulab.plot.moving import RoofTrail
+
+RoofTrail(
+    [
+        Point(name, steps[name]["arithmetic_intensity"])
+        for name in ("naive", "tiled", "column", "blocked", "wide")
+        if name in steps
+    ]
+)
+
+# %% [markdown]
 # Four units of an SM work side by side on a product: lanes do the arithmetic, schedulers issue
 # instructions, shared memory serves wavefronts, the L2 sends sectors. Each needs some cycles for the work
 # of 32 multiply-adds, one of each lane of a warp. The slowest sets the pace. The counts are yours, the

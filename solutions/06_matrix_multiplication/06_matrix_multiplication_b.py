@@ -100,8 +100,9 @@ roofline(
 # %% [markdown]
 # **Why.** The higher the roof, the further right its ridge: what arithmetic limits on the lanes, memory
 # limits on the tensor cores. float16 halves the bytes as well. TF32 reads float32 and keeps 10 bits of
-# fraction, so it saves none. It is not on by itself: PyTorch has it off for products until you ask
-# (`torch.backends.cuda.matmul.allow_tf32`; PyTorch documentation, "CUDA semantics").
+# fraction, so it saves no bytes. PyTorch leaves it off for matrix products until you ask for it with
+# `torch.backends.cuda.matmul.fp32_precision = "tf32"` (PyTorch documentation, "CUDA semantics"; before version 2.9
+# the switch was called `allow_tf32`).
 #
 # ## 2 · Fragments
 #
@@ -669,7 +670,7 @@ for name in ("A100", "H100"):
 # ### References
 #
 # 1. NVIDIA, *CUDA Programming Guide*, "Warp Matrix Functions".
-#    https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+#    https://docs.nvidia.com/cuda/cuda-programming-guide/
 # 2. NVIDIA, *PTX ISA*, "Warp-Level Matrix Instructions".
 #    https://docs.nvidia.com/cuda/parallel-thread-execution/
 # 3. M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, "Numerical Behavior of NVIDIA Tensor Cores", PeerJ

@@ -749,7 +749,7 @@ gpulab.recap("07")
 #
 # ### References
 #
-# 1. NVIDIA, *CUDA C++ Programming Guide*. https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# 1. NVIDIA, *CUDA Programming Guide*. https://docs.nvidia.com/cuda/cuda-programming-guide/
 # 2. NVIDIA, *Parallel Thread Execution ISA*. https://docs.nvidia.com/cuda/parallel-thread-execution/
 # 3. NVIDIA, *CUDA Binary Utilities* (cuobjdump, nvdisasm, the opcodes of SASS).
 #    https://docs.nvidia.com/cuda/cuda-binary-utilities/

@@ -395,8 +395,8 @@ for way in calls:
 #
 # ## 6 · Memory that is kept
 #
-# `cudaMalloc` waits for the GPU and takes long. So CuPy, like PyTorch, has a **memory pool**: freed memory
-# stays with the pool and serves the next array that fits. Sizes are rounded up to 512 bytes.
+# `cudaMalloc` is a slow call into the driver, and `cudaFree` waits until the GPU has finished its work. So CuPy, like
+# PyTorch, has a **memory pool**: freed memory stays with the pool and serves the next array that fits. Sizes are rounded up to 512 bytes.
 #
 # ![A pool keeps freed blocks. A new array takes a kept block that is large enough; only when there is none is the device asked.](drawings/pool.svg)
 #
@@ -733,8 +733,8 @@ gpulab.recap("07")
 #
 # 1. CuPy, *User Guide*: User-Defined Kernels, Memory Management, Accessing CUDA Functionalities.
 #    https://docs.cupy.dev/en/stable/user_guide/
-# 2. NVIDIA, *CUDA C++ Programming Guide*: Asynchronous Concurrent Execution, CUDA Graphs, Unified Memory.
-#    https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# 2. NVIDIA, *CUDA Programming Guide*: Asynchronous Concurrent Execution, CUDA Graphs, Unified Memory.
+#    https://docs.nvidia.com/cuda/cuda-programming-guide/
 # 3. M. Harris, "How to Overlap Data Transfers in CUDA C/C++", NVIDIA Technical Blog, 2012.
 # 4. S. Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014.
 #    https://arxiv.org/abs/1410.0759

@@ -572,7 +572,7 @@ print(f"at most {alive / 2**20:.1f} MiB are alive at once")
 # %% [markdown]
 # After the first step the allocator asks for nothing new. Between allocated and reserved lies what was cut off
 # and what lies in gaps that are too small: **fragmentation**. If shapes change from step to step the gaps stop
-# fitting; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets one segment grow instead.
+# fitting; `PYTORCH_ALLOC_CONF=expandable_segments:True` lets one segment grow instead.
 #
 # An eager allocator decides without knowing what comes. A graph knows when every tensor will die.
 #

@@ -267,7 +267,9 @@ plot.number_line(
 
 # %% [markdown]
 # **Why.** E4M3 has twice as many numbers per power of two, E5M2 twice as many powers. Weights and activations
-# are kept in E4M3, gradients, which spread further, in E5M2 (lab 10).
+# are kept in E4M3. Gradients spread further, so the first recipe for FP8 training, Hopper's, kept them in E5M2
+# (lab 10). Recipes with a scale for each small block keep them in E4M3, too, because a block spreads less than a
+# whole tensor (DeepSeek-V3, 2024; Mishra et al., 2025).
 #
 # ## 5 · Sums
 #

@@ -583,7 +583,9 @@ for name in ("V100", "A100", "H100"):
     )
 
 # %% [markdown]
-# AMP makes *weights and optimizer* larger, not smaller. What it halves are activations, most of the memory
+# AMP makes *weights and optimizer* larger, not smaller. Its 18 bytes are 4 + 4 + 8 in FP32 for the weight, its gradient
+# and Adam's two moments, and 2 for the 16-bit copy of the weight. The 16 bytes of mixed precision in lab 16 are another
+# set-up: its gradients are kept in 16 bits, so 2 + 2 + 12. What it halves are activations, most of the memory
 # when batches are large, and the bytes that layers move. And matrix products run on tensor cores. The factor
 # above is that of the peaks; a whole training step gains less, often two to three times, because layers that
 # move bytes gain at most two.
@@ -632,8 +634,9 @@ print(f"with 448 / amax: {wrong_by(activations, 448 / np.abs(activations).max())
 # %% [markdown]
 # To know amax, the whole tensor must have been computed, and then it must be read again to be scaled.
 # **Delayed scaling** avoids that: it takes the largest amax of the last few steps. NVIDIA's **Transformer
-# Engine** offers it on Hopper, with E4M3 for weights and activations, E5M2 for gradients, and a history per
-# tensor ("FP8 Primer", Transformer Engine documentation).
+# Engine** has it as the recipe that came with Hopper: E4M3 for weights and activations, E5M2 for gradients, one
+# scale and one history per tensor ("FP8 Primer", Transformer Engine documentation). It is not the only one. Blackwell's
+# MXFP8 has a scale for each 32 values and uses E4M3 everywhere.
 #
 # **Do.** Write `delayed(amaxes, length, largest)`. `amaxes[k]` is the amax of step k. Return the scale that
 # each step uses: `largest` over the largest amax in its window, the up to `length` steps *before* it. The
@@ -734,7 +737,7 @@ gpulab.recap("10")
 # | dynamic scale | overflow: × 0.5, skip; 2,000 good steps: × 2 |
 # | autocast | products in 16 bits; exponentials, norms, losses and sums in FP32 |
 # | bytes per parameter, AdamW | FP32 16, AMP 18, pure BF16 8 |
-# | FP8 | E4M3 forward, E5M2 gradients, a scale per tensor = largest / amax |
+# | FP8, Hopper's recipe | E4M3 forward, E5M2 gradients, a scale per tensor = largest / amax |
 # | sizes | rows of a multiple of 16 bytes, better 128 |
 #
 # ### Claims you will meet, and what is right

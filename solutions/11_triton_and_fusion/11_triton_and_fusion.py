@@ -1057,7 +1057,7 @@ for fn in (softmax_by_operators, dense, block):
 # | SYCL [8] | C++ standard for all accelerators; DPC++ and AdaptiveCpp implement it | Khronos, not Intel |
 # | OpenMP `target` [9] | directives on loops in C, C++, Fortran | a board of vendors and laboratories |
 # | Kokkos, RAJA [10] | C++ libraries of loops and arrays over CUDA, HIP, SYCL, OpenMP | US national laboratories |
-# | Triton | the same kernel source for NVIDIA and AMD | OpenAI and others |
+# | Triton | the same kernel source for NVIDIA, AMD and Intel | OpenAI and others; Intel's back end is a repository of Intel's |
 #
 # Portable means that it runs; to run *fast* elsewhere is tuning again. AMD's data-centre GPUs have 64 lanes in a
 # wavefront, other sizes of shared memory, other matrix instructions.

@@ -446,6 +446,15 @@ for points in counted.values():
 at_lengths(picture, sizes)
 
 # %% [markdown]
+# **Walk over the tiles.** 512 queries and 512 keys, tiles of 64. Watch what stays on the chip for a whole row of
+# tiles and what comes anew with every tile.
+
+# %%
+from gpulab.plot.moving import AttentionWalk
+
+AttentionWalk(queries=512, keys=512, width=64, tile=(64, 64))
+
+# %% [markdown]
 # **Why.** The traffic is quadratic, too, but divided by R, and R is limited by the chip: R rows of q and of the output
 # and two tiles of keys fit into M numbers, so R grows like M / d and the traffic like **n²·d² / M** (Dao et al.,
 # 2022, theorem 2). In three operations it is 4·n². With d = 64 blocks of 32 queries would save nothing: 2·d/R = 4.

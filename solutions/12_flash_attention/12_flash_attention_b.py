@@ -637,8 +637,8 @@ plot.lines(
 
 # %% [markdown]
 # **FlashAttention-3 (2024)** is for the H100. An SM's tensor cores are twice as fast, 2,048 float16 multiply-adds in a
-# clock where an A100's make 1,024 (`gpulab.hardware`), and its exponentials are not: 16 in a clock on both (CUDA
-# Programming Guide, "Arithmetic Instructions").
+# clock where an A100's make 1,024 (`gpulab.hardware`), and its exponentials are not: 16 in a clock on both
+# (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions").
 #
 # **Predict.** Heads of 128 numbers, float16, H100: how long does a score's exponential take, in percent of the time of
 # its 256 multiply-adds?

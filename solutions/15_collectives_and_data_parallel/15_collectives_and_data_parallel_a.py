@@ -251,8 +251,15 @@ steps = [[(call.rank, call.peer, call.bytes // 4) for call in step] for step in 
 plot.messages(steps, 4, "numbers")
 
 # %% [markdown]
-# The messages of your own run, each rank's first ones in the first column: to the neighbour, a share at a time.
-#
+# The messages of your own run, each rank's first ones in the first column: to the neighbour, a share at a time. Here
+# they are once more, to step through.
+
+# %%
+from gpulab.plot.moving import MessageRounds
+
+MessageRounds(steps, 4, "numbers")
+
+# %% [markdown]
 # **Why.** A share needs p − 1 additions of numbers from other ranks, so p − 1 shares must arrive somewhere for
 # each of p shares: (p − 1) · S numbers in all, (p − 1) / p · S from each rank. The ring is as good as that.
 #
@@ -378,6 +385,14 @@ gpulab.predict("collective.in_a_row", ...)
 # | ring | 2 (p − 1) | 2 (p − 1) / p · S |
 # | tree, up and down | 2 ⌈log2 p⌉ | 2 ⌈log2 p⌉ · S |
 # | halving and doubling | 2 log2 p | 2 (p − 1) / p · S |
+#
+# The tree among 8 ranks, to step through: the sums go up to rank 0 in three rounds, and the result comes down in
+# three more. How many ranks are idle in the third round?
+
+# %%
+up = [[(rank + far, rank, 1) for rank in range(0, 8, 2 * far)] for far in (1, 2, 4)]
+down = [[(rank, rank + far, 1) for rank in range(0, 8, 2 * far)] for far in (4, 2, 1)]
+MessageRounds(up + down, 8, "arrays")
 
 # %%
 from gpulab import hardware

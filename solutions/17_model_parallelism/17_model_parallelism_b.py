@@ -91,6 +91,15 @@ gpulab.predict("parallel.idle", measured=100 * theirs.bubble)
 gpulab.plot.schedule(theirs.slots, peaks=theirs.peak)
 
 # %% [markdown]
+# **Step through it.** Drag the slider to see who works on what, who waits, and how many micro-batches' activations
+# each device holds at that moment.
+
+# %%
+from gpulab.plot.moving import PipelineSteps
+
+PipelineSteps(theirs.slots)
+
+# %% [markdown]
 # **See.** The gaps are the **bubble**. The pipeline fills at the left and drains at the right. In the middle
 # forwards drain and backwards fill: device 0 waits there for its first gradient, its only idle time.
 #
@@ -146,6 +155,9 @@ gpulab.check("parallel.schedule", schedule)
 gpulab.need(schedule)
 mine = run(schedule(4, 8))
 gpulab.plot.schedule(mine.slots, peaks=mine.peak)
+
+# %%
+PipelineSteps(mine.slots)
 
 # %% [markdown]
 # **Why.** Device d must have p − d micro-batches under way before its first gradient is back. More do not

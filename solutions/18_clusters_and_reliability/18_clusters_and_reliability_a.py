@@ -228,7 +228,7 @@ gpulab.plot.network(
 # | **HGX H100** | eight GPUs on a board with NVSwitch | together 8 × 900 GB/s = 7.2 TB/s of links, both directions; the bisection is 4 × 450 = 1.8 TB/s each way. The 16 PFLOP/s that go with it are float16 with sparsity; half of that is dense |
 # | **DGX SuperPOD** (H100) | nodes of eight, a network card for each GPU | NDR InfiniBand between nodes in the pods that shipped; a 256-GPU NVLink network was announced (NVIDIA's reference architecture) |
 # | **NVL72** | 72 Blackwell GPUs in a rack on one NVLink network: the fast domain grew from 8 to 72 | 72 × 1.8 = 130 TB/s, both ways; above it the same hierarchy starts |
-# | **Switch chips** | a total rate, split into ports | 51.2 Tbit/s (Broadcom Tomahawk 5) are 64 ports of 800 Gbit/s, or 128 of 400 |
+# | **Switch chips** | a total rate, split into ports | 102.4 Tbit/s (Broadcom Tomahawk 6, 2025) are 64 ports of 1.6 Tbit/s, 128 of 800 Gbit/s or 512 of 200; Tomahawk 5 has half |
 #
 # Tomahawk has *shallow* buffers and low latency; Jericho of the same maker has deep buffers. InfiniBand is an open
 # standard of the IBTA, of which NVIDIA, through Mellanox, makes most switches.

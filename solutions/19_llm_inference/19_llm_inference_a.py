@@ -196,8 +196,9 @@ plot.lines(
 # sequence brings a cache of its own, and no batch makes that cheaper.
 #
 # Three common claims are wrong. *"A token costs O(S²·H)"*: that is a whole prefill of S tokens; a token
-# costs O(S·H) for attention and O(H²) for matrices, in each layer. *"Decode is dominated by latency"*: it
-# is bandwidth. *"Prefill is compute-bound"*: only when enough tokens are in the pass. The cell has a 70B
+# costs O(S·H) for attention and O(H²) for matrices, in each layer. *"Decode is dominated by latency"*: with one GPU and a
+# large model it is bandwidth, but small models, and many GPUs that wait for each other in every layer, do meet
+# latencies. *"Prefill is compute-bound"*: only when enough tokens are in the pass. The cell has a 70B
 # model in 16 bits:
 
 # %%
@@ -611,10 +612,12 @@ for parts in (1, 4, 16, 64):
 plot.panels(
     {
         "blocks, both kernels": {name: r["blocks"] for name, r in reports.items()},
-        "KB that a block loads": {name: r["block_load_bytes"] / 1e3 for name, r in reports.items()},
+        "KB that a block loads, one in each kernel": {
+            name: r["block_load_bytes"] / 1e3 for name, r in reports.items()
+        },
         "KB loaded and stored": {name: r["global_bytes"] / 1e3 for name, r in reports.items()},
     },
-    "A block loads less in more parts, until those of the merge load most: each part leaves 16 outputs to read again.",
+    "A block loads less in more parts, until the merge loads more than they save: each part leaves 16 outputs to read again.",
 )
 
 # %% [markdown]
@@ -1030,7 +1033,8 @@ gpulab.recap("19")
 #
 # - *The KV cache has 2 · layers · heads · head_dim · tokens …* Heads of keys, and times bytes.
 # - *Attention costs O(S²·H) for each token.* O(S·H); S²·H is the whole prefill.
-# - *Decode is dominated by latency.* By bandwidth: weights and cache over B/s.
+# - *Decode is dominated by latency.* On one GPU a large model is limited by bandwidth: weights and cache over
+#   B/s. Latency of launches and of all-reduces counts when the model is small or spread over many GPUs.
 # - *One length counter in the cache is enough, each layer adds to it.* Counted once a pass, not once a
 #   layer.
 # - *Rows beyond a shorter sequence are zero, so they do no harm.* A score of 0 has weight; they must be

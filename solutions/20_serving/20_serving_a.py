@@ -376,6 +376,18 @@ gpulab.plot.timeline(
 )
 
 # %% [markdown]
+# **Step through it.** A smaller machine with four slots and 48 blocks of cache, served by your `admit`. A dashed
+# block is reserved and still empty. Find a step in which a slot is free and somebody waits all the same. Why?
+
+# %%
+from gpulab.plot.moving import Batching
+
+small = Machine(slots=4, blocks=24, reserve=True)
+few = [Request(i, 0.0, prompt=16 * (1 + i % 3), output=(20, 70, 35, 90)[i % 4], most=96) for i in range(10)]
+served = serving.run(small, few, admit.decide)
+Batching(served, serving.stays(served))
+
+# %% [markdown]
 # **Why.** 8,704 tokens in 8 slots are 1,088 steps at least. First come, first served gets to within 6 % of that
 # without knowing a length; the rest is the end, when the last long requests run alone. Who knew the lengths would
 # start the long ones first.

@@ -627,8 +627,9 @@ spec:
 # What a service with GPUs needs, and the schema does not know:
 #
 # - GPUs stand in `limits` as `nvidia.com/gpu`, whole. A limit alone is the request as well.
-# - Nodes with GPUs are **tainted** `nvidia.com/gpu=present:NoSchedule`, and labelled with `nvidia.com/gpu.product`:
-#   tolerate the one, select the other.
+# - Kubernetes itself taints no node for its GPUs. The cloud or the cluster's administrator does: here the nodes with
+#   GPUs are **tainted** `nvidia.com/gpu=present:NoSchedule`, as on Google's. NVIDIA's GPU operator labels them
+#   with `nvidia.com/gpu.product`. A pod tolerates the taint and selects the label.
 # - Processes exchange tensors through `/dev/shm`, a folder in memory of 64 MB by default. A volume `emptyDir` with
 #   `medium: Memory` is larger, and counts as memory of the container.
 # - A `startupProbe` holds the others back while weights load, for failureThreshold × periodSeconds; then the

@@ -92,7 +92,7 @@ print(f"\nAGX Orin, its GPU alone: {orin.peak('int8', tensor=True)} int8, dense"
 # | Vulkan | Khronos | desktops, Android | SPIR-V, from GLSL and others |
 # | Metal | Apple | Apple | Metal C++; MLX and PyTorch's `mps` use it |
 # | WebGPU | W3C | browsers, through Vulkan, Metal or Direct3D 12 | WGSL |
-# | Triton | OpenAI, open source | NVIDIA, AMD, Intel | Python, blocks (lab 11) |
+# | Triton | OpenAI, open source | NVIDIA, AMD; Intel with its own back end | Python, blocks (lab 11) |
 #
 # Core ML, LiteRT (once TensorFlow Lite), OpenVINO, TensorRT, ExecuTorch, Windows ML and ONNX Runtime take a *graph* and
 # bring kernels along: most models on small devices run through one of them. The same things have other names:

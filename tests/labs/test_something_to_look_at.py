@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from gpulab import plot
+from gpulab.plot import moving
 from tests.labs.test_reading import NOTEBOOKS, words
 
 WORDS = 400
 DRAWING = re.compile(r"!\[[^\]]{40,}\]\([^)\s]+\.svg\)")
 # Calls whose result is a picture: the figures of gpulab.plot, what a run did, what moves.
 FIGURES = "|".join(sorted(name for name in plot.__all__ if name.islower() and name != "axes"))
+MOVING = "|".join(sorted(name for name in moving.__all__ if not name.isupper()))
 SHOWS = re.compile(
-    rf"\bgpulab\.(show|trace|watch)\(|\bplt\.show\(|\blab_map\(|\bmoving\.|(?<![\w.])(?:gpulab\.)?(?:plot\.)?({FIGURES})\("
+    rf"\bgpulab\.(show|trace|watch)\(|\bplt\.show\(|\blab_map\(|\b({MOVING})\(|(?<![\w.])(?:gpulab\.)?(?:plot\.)?({FIGURES})\("
 )
 
 

@@ -4,7 +4,11 @@ project = "gpulab"
 author = "the gpulab authors"
 language = "en"
 
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
+default_role = "code"  # `name` in a docstring is code
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+maximum_signature_line_length = 60  # beyond it, a line for each parameter: phones are narrow
 exclude_patterns = ["_static"]
 nb_execution_mode = "off"  # what is shown was run before: see runs.py
 nb_merge_streams = True
@@ -26,7 +30,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False
 html_context = {"default_mode": "auto"}  # light or dark as the reader's system is, until they choose
-html_sidebars = {page: [] for page in ("index", "glossary", "grading/README", "CONTRIBUTING", "ARCHITECTURE")}
+html_sidebars = {page: [] for page in ("index", "glossary", "CONTRIBUTING", "ARCHITECTURE")}
 html_theme_options = {
     "logo": {"text": "gpulab"},
     "navbar_end": ["theme-switcher"],

@@ -75,7 +75,8 @@ def report_card(report: Report) -> Card:
     """What the launches asked for, what that cost, and what it would have cost at best."""
     pieces: list[Piece] = [_heading(report), *_shapes(report), _asked(report)]
     pieces += [_traffic(report, "load"), _traffic(report, "store"), _shared(report)]
-    pieces += [row for row in (_local(report), _atomics(report), _barriers(report)) if row]
+    sometimes = (_bulk, _cluster, _local, _atomics, _barriers)
+    pieces += [row for make in sometimes if (row := make(report))]
     pieces += [_instructions(report), _branches(report)]
     pieces += [row for row in (_occupancy(report), _roofline(report)) if row]
     pieces += _costliest(report)
@@ -174,6 +175,24 @@ def _shared(report: Report) -> Row:
             )
         )
     return Row("shared", tuple(words), right)
+
+
+def _bulk(report: Report) -> Row | None:
+    m = report.metrics
+    parts = [
+        f"{number(m[f'bulk_{kind}_bytes'], 'B')} {does} in {number(m[f'bulk_{kind}_requests'])} copies"
+        for kind, does in (("load", "loaded"), ("store", "stored"), ("reduction", "reduced"))
+        if m[f"bulk_{kind}_requests"]
+    ]
+    return Row("bulk copies", "   ".join(parts), _way("bulk_bytes")) if parts else None
+
+
+def _cluster(report: Report) -> Row | None:
+    moved = report.metrics["cluster_bytes"]
+    if not moved:
+        return None
+    words = f"{number(moved, 'B')} between the shared memories of its blocks"
+    return Row("cluster", words, _way("cluster_bytes"))
 
 
 def _local(report: Report) -> Row | None:

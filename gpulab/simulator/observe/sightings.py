@@ -79,7 +79,7 @@ class Sightings:
         fields = access.space == "shared" and any(self._has_fields(label, index) for index, *_ in sides)
         race = Race(
             self._program.display_name,
-            access.space,
+            "shared" if access.space == "cluster" else access.space,
             earlier,
             later,
             element,
@@ -189,6 +189,7 @@ class Sightings:
             kind,
             value,
             verb,
+            block,
         )
 
 

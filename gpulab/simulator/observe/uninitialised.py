@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpulab.simulator.ptx import Location
-from gpulab.simulator.simt import Access, ArrayLabel, Observer, Program
+from gpulab.simulator.simt import Access, ArrayLabel, Observer, Program, Transfer
 from gpulab.simulator.simt.errors import Index, source_text, thread_words
 
 from .granules import WIDEST, Granules, Pages, granule_of
@@ -67,16 +67,49 @@ class Uninitialised(Observer):
         self._program, self._grid, self._block = program, grid, block
 
     def access(self, access: Access) -> None:
-        if access.space in ("shared", "local"):
+        if access.space in ("shared", "local", "cluster"):
             if not self._is_alike(access):
                 self._look(access)
         elif access.space == "global" and self._fresh:
             self._look(access)
 
+    def bulk(self, transfer: Transfer) -> None:
+        """Bulk copies read one memory and write another; a reduction reads both."""
+        sends = transfer.kind in ("store", "reduction")
+        if transfer.address is not None and self._fresh:
+            self._bulk_side(transfer, "global", transfer.address, None, transfer.kind)
+        if transfer.origin is not None and transfer.origin_rows is not None:
+            self._bulk_side(transfer, "shared", transfer.origin, transfer.origin_rows, "store")
+        if transfer.offset is not None and transfer.rows is not None:
+            self._bulk_side(transfer, "shared", transfer.offset, transfer.rows, "store" if sends else "load")
+
+    def _bulk_side(
+        self, transfer: Transfer, space: str, address: Array, owner: Array | None, kind: str
+    ) -> None:
+        """One end of bulk copies: global memory, or shared memory of the blocks in the rows `owner`."""
+        reads = kind in (("load", "reduction") if space == "global" else ("store",))
+        writes = kind in (("store", "reduction") if space == "global" else ("load",))
+        several = transfer.copy is not None and address is transfer.offset  # a multicast has more ends
+        copy = transfer.copy if several and transfer.copy is not None else np.arange(len(address))
+        where = np.ones(address.shape, bool)
+        if space == "global" and transfer.inside is not None:
+            where = transfer.inside
+        number = np.broadcast_to(np.arange(len(address))[:, None], address.shape)[where]
+        flat, who = address[where], copy[number]
+        if not flat.size:
+            return
+        row, lane, chunk = transfer.row[who], transfer.lane[who], transfer.chunk
+        access = Access(
+            transfer.index, transfer.instruction, space, "load" if reads else "store", flat, transfer.size,
+            None, chunk,
+        )  # fmt: skip
+        owners = row if owner is None else owner[number]
+        self._examine(access, flat, row, lane, owners, reads, writes)
+
     def _window(self, access: Access) -> _Written:
         """What has been written of the shared or local memory of the blocks that run together."""
         chunk = access.chunk
-        key = (access.space, int(chunk.blocks[0]))
+        key = ("local" if access.space == "local" else "shared", int(chunk.blocks[0]))
         if key not in self._written:
             rows = chunk.blocks.size * (chunk.lanes_per_block if access.space == "local" else 1)
             self._written[key] = _Written(WIDEST, 1, rows)
@@ -87,6 +120,8 @@ class Uninitialised(Observer):
     def _is_alike(self, access: Access) -> bool:
         """Look at one row for all, if each does the same and reads what all have written."""
         address, lanes = access.address, access.lanes
+        if access.space == "cluster":
+            return False
         if access.space == "shared":
             if address.shape[0] > 1 or (lanes is not None and lanes.shape[0] > 1):
                 return False
@@ -109,25 +144,35 @@ class Uninitialised(Observer):
         shape = (chunk.blocks.size, chunk.lanes_per_block)
         row, lane = np.nonzero(np.broadcast_to(True if access.lanes is None else access.lanes, shape))
         address = np.broadcast_to(access.address, shape)[row, lane]
-        for written, owner, first, chosen, label in self._places(access, address, row, lane):
+        owner = row if access.space != "local" else row * chunk.lanes_per_block + lane
+        if access.rows is not None:
+            owner = np.broadcast_to(access.rows, shape)[row, lane]
+        self._examine(access, address, row, lane, owner, _reads(access), access.kind != "load")
+
+    def _examine(
+        self, access: Access, address: Array, row: Array, lane: Array, owner: Array, reads: bool, writes: bool
+    ) -> None:
+        """Elements at `address`, of the shared or local memory numbered `owner`, that the threads at `row`
+        and `lane` read and write; all have the shape (n,)."""
+        chunk = access.chunk
+        for written, whose, first, chosen, label in self._places(access, address, owner):
             missing = np.zeros(len(first), bool)
             for i in range(max(access.size // written.granule, 1)):
                 place = first + i
-                spot = owner * written.width + place
-                if _reads(access):
+                spot = whose * written.width + place
+                if reads:
                     missing |= ~(written.alone[spot] | written.common[place])
-                if access.kind != "load":
+                if writes:
                     written.alone[spot] = True
             if missing.any():
                 at = int(np.flatnonzero(chosen)[int(missing.argmax())])
                 block = int(chunk.blocks[row[at]])
                 self._report(access, block, int(lane[at]), int(address[at]), label, int(missing.sum()))
 
-    def _places(self, access: Access, address: Array, row: Array, lane: Array) -> list[tuple[Any, ...]]:
-        """(what has been written, row and first granule of each lane in it, lanes concerned, array) for each
-        stretch of memory."""
+    def _places(self, access: Access, address: Array, owner: Array) -> list[tuple[Any, ...]]:
+        """(what has been written, row and first granule of each element in it, elements concerned, array) for
+        each stretch of memory."""
         if access.space != "global":
-            owner = row if access.space == "shared" else row * access.chunk.lanes_per_block + lane
             written = self._window(access)
             return [(written, owner, address // written.granule, np.ones(len(address), bool), None)]
         found = []

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction
 
 from . import atomics
+from .clusters import Part, locate, split
 from .copies import Pending
-from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names, indexes_axes
+from .errors import ArrayLabel, Misaligned, OutOfBounds, Outside, indexed_names, indexes_axes
 from .events import Access
+from .flights import unread
 from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .run import Run
 from .types import SIGNED
@@ -26,6 +28,7 @@ Array = np.ndarray
 
 # All places were checked, so none is out of range: this is the fastest of NumPy's ways to be told so.
 ANY: Literal["wrap"] = "wrap"
+WINDOWS = ("shared", "cluster", "local")  # spaces of a block, of several and of a thread
 READ_ONLY = {"const": "constants", "param": "parameters"}  # spaces whose instructions reach nothing else
 
 
@@ -39,58 +42,70 @@ class Reached:
     lanes: Array | None = None
 
 
-@dataclass(slots=True)
-class Part:
-    """The lanes of a group whose generic addresses are in one space, whose window begins at `start`."""
-
-    space: str
-    lanes: Array
-    start: int
-
-
 class Told(TypedDict):
     """The words of a fault."""
 
     what: str
     advice: str
+    outside: NotRequired[Outside]
 
 
 def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     """`count` neighbouring elements of `dtype` for each lane; lanes outside the group get some value."""
-    if space == "generic":
-        return _load_generic(run, index, address, dtype, count)
+    if space == "generic" or (space == "shared" and run.cluster_size > 1):
+        return _load_parts(run, index, _parts(run, index, space, address), dtype, count)
+    return _load(run, index, space, address, dtype, count)
+
+
+def _load(
+    run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int, rows: Array | None = None
+) -> list[Array]:
     size = dtype.itemsize * count
     if space == "local":
         values = _load_local(run, index, address, dtype, count)
     elif space == "shared":
         values = load_shared(run, index, address, dtype, count)
+    elif rows is not None:
+        (target,) = _window_target(run, index, space, address, dtype, count, rows)
+        values = [target.view.take(target.places + i, mode=ANY) for i in range(count)]
     else:
         values = _load_global(run, index, address, dtype, count)
         if space in READ_ONLY:
             _check_read_only(run, index, address, space, size)
     if run.on_access:
-        tell(run, index, "global" if space == "param" else space, "load", address, size, values)
+        tell(run, index, "global" if space == "param" else space, "load", address, size, values, rows)
     return values
 
 
 def store(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
     """Write `values` (one array per vector element, of the memory's element type) for the lanes of the
     group."""
-    if space == "generic":
-        for part in _spaces(run, address):
+    if space == "generic" or (space == "shared" and run.cluster_size > 1):
+        for part in _parts(run, index, space, address):
             with run.only(part.lanes):
-                store(run, index, part.space, address - part.start, values)
+                _store(run, index, part.space, part.address, values, part.rows)
         return
+    _store(run, index, space, address, values)
+
+
+def _store(
+    run: Run, index: int, space: str, address: Array, values: list[Array], rows: Array | None = None
+) -> None:
     dtype, count = values[0].dtype, len(values)
     if space == "global" or space == "const":
         targets = _global_places(run, index, address, dtype, count, writing=True)
     else:
-        targets = _window_target(run, index, space, address, dtype, count)
+        targets = _window_target(run, index, space, address, dtype, count, rows)
     if run.on_access:  # before the write: an observer may want to see what was there
-        tell(run, index, space, "store", address, dtype.itemsize * count, values)
-    run.changed()
-    for target in targets:
-        _scatter(target.view, target.places, values, _both(run.lanes, target.lanes))
+        tell(run, index, space, "store", address, dtype.itemsize * count, values, rows)
+    lanes = [_both(run.lanes, target.lanes) for target in targets]
+    # Where somebody waits for memory to change, storing what is there already is no change.
+    if not run.idle or any(
+        _differs(t.view, t.places, values, w) for t, w in zip(targets, lanes, strict=True)
+    ):
+        run.changed()
+    for target, who in zip(targets, lanes, strict=True):
+        _scatter(target.view, target.places, values, who)
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
@@ -111,20 +126,37 @@ def atomic(
 ) -> Array | None:
     """Apply an atomic, `function` of (old, operands…); returns the old values (B, T) when `keep`, garbage
     outside the group."""
-    if space == "generic":
+    if space == "generic" or (space == "shared" and run.cluster_size > 1):
         result = None
-        for part in _spaces(run, address):
+        for part in _parts(run, index, space, address):
             with run.only(part.lanes):
-                found = atomic(run, index, part.space, address - part.start, function, dtype, operands, keep)
+                found = _atomic(
+                    run, index, part.space, part.address, function, dtype, operands, keep, part.rows
+                )
             if found is not None:
                 result = found if result is None else np.where(part.lanes, found, result)
         return result
-    if space == "shared" or space == "local":
-        targets = _window_target(run, index, space, address, dtype, 1)
+    return _atomic(run, index, space, address, function, dtype, operands, keep)
+
+
+def _atomic(
+    run: Run,
+    index: int,
+    space: str,
+    address: Array,
+    function: Callable[..., Array],
+    dtype: np.dtype,
+    operands: tuple[Array, ...],
+    keep: bool,
+    rows: Array | None = None,
+) -> Array | None:
+    if space in WINDOWS:
+        targets = _window_target(run, index, space, address, dtype, 1, rows)
     else:
         targets = _global_places(run, index, address, dtype, 1, writing=True)
     if run.on_access:
-        tell(run, index, space, "atomic" if keep else "reduction", address, dtype.itemsize, list(operands))
+        kind = "atomic" if keep else "reduction"
+        tell(run, index, space, kind, address, dtype.itemsize, list(operands), rows)
     shape = (run.chunk.blocks.size, run.chunk.lanes_per_block)
     old = np.zeros(shape, dtype)
     lanes = run.lanes
@@ -266,6 +298,15 @@ def _scatter(view: Array, places: Array, values: list[Array], lanes: Array | Non
             view[np.broadcast_to(where, shape)[chosen]] = np.broadcast_to(value, shape)[chosen]
 
 
+def _differs(view: Array, places: Array, values: list[Array], lanes: Array | None) -> bool:
+    """Whether `_scatter` would change anything."""
+    for i, value in enumerate(values):
+        different = view[places + i] != value
+        if (different if lanes is None else different & lanes).any():
+            return True
+    return False
+
+
 def _both(lanes: Array | None, part: Array | None) -> Array | None:
     if lanes is None or part is None:
         return part if lanes is None else lanes
@@ -289,6 +330,13 @@ def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: in
     return [flat.take(places + i if i else places, mode=ANY) for i in range(count)]
 
 
+def peek_shared(run: Run, index: int, address: Array, dtype: np.dtype) -> Array:
+    """An element of shared memory, of any block of the cluster, that nobody is told of."""
+    offset, rows = locate(run, index, address)
+    (target,) = _window_target(run, index, "cluster", offset, dtype, 1, rows)
+    return target.view.take(target.places, mode=ANY)
+
+
 def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     size = dtype.itemsize * count
     address = in_window(run, index, "local", address, size)
@@ -300,28 +348,37 @@ def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: in
     return [flat.take(places + i, mode=ANY) for i in range(count)]
 
 
-def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tuple[Array, Array]:
+def _window_places(
+    run: Run, space: str, address: Array, dtype: np.dtype, rows: Array | None = None
+) -> tuple[Array, Array]:
     """(all elements of the chunk's windows as one row, each lane's place in it)."""
     shift = dtype.itemsize.bit_length() - 1
-    if space == "shared":
+    if space != "local":
         view = run.shared.view(dtype)
-        return view.reshape(-1), (address >> shift) + run.block_rows * view.shape[1]
+        rows = run.block_rows if rows is None else rows
+        return view.reshape(-1), (address >> shift) + rows * view.shape[1]
     own = run.local.view(dtype)
     return own.reshape(-1), (address >> shift) + run.lane_rows * own.shape[2]
 
 
 def _window_target(
-    run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int
+    run: Run,
+    index: int,
+    space: str,
+    address: Array,
+    dtype: np.dtype,
+    count: int,
+    rows: Array | None = None,
 ) -> list[Reached]:
     """As `_global_places`, for shared and local memory, where all lanes hit one array."""
     address = in_window(run, index, space, address, dtype.itemsize * count)
-    return [Reached(*_window_places(run, space, address, dtype))]
+    return [Reached(*_window_places(run, space, address, dtype, rows))]
 
 
 def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
     """The addresses, checked, with those of lanes outside the group replaced by one of a lane inside it."""
     address = _inside(run, address)
-    limit = run.shared_bytes if space == "shared" else run.program.local_bytes
+    limit = run.program.local_bytes if space == "local" else run.shared_bytes
     reach = _reach(address)
     if reach & (size - 1):
         _fault_misaligned(run, index, space, address, size)
@@ -340,7 +397,8 @@ def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Ar
             if limit == 0:
                 advice = "The launch gave the block no dynamic shared memory."
             what = _shared_element(run, index, offset, limit, size)
-        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice)
+        found = _outside_shared(run, index, offset, limit, size, did) if space == "shared" and limit else None
+        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice, outside=found)
     return address
 
 
@@ -349,6 +407,16 @@ def _shared_element(run: Run, index: int, offset: int, limit: int, size: int) ->
     places = run.program.shared_variables.values()
     start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
     return _element(run, index, "shared", offset - start, nbytes or limit - start, size)
+
+
+def _outside_shared(run: Run, index: int, offset: int, limit: int, size: int, did: str) -> Outside | None:
+    """The same as data, where the source line names the array."""
+    names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
+    places = run.program.shared_variables.values()
+    start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
+    if len(names) != 1:
+        return None
+    return Outside(names.pop(), ((nbytes or limit - start) // size,), ((offset - start) // size,), did)
 
 
 def _element(run: Run, index: int, kind: str, offset: int, nbytes: int, size: int) -> str:
@@ -365,24 +433,29 @@ def _elements(count: int) -> str:
 # ---- generic addresses ---------------------------------------------------------------------------
 
 
-def _spaces(run: Run, address: Array) -> list[Part]:
-    """The lanes of the group by the spaces of their addresses."""
+def _parts(run: Run, index: int, space: str, address: Array) -> list[Part]:
+    """The lanes of the group by the memories that their addresses, generic or of shared memory, are in."""
+    if space == "shared":
+        return split(run, index, address)
     lanes = np.broadcast_to(True if run.lanes is None else run.lanes, run.shape)
     shared = address >= SHARED_WINDOW
     local = (address >= LOCAL_WINDOW) & (address < LOCAL_WINDOW + WINDOW)
-    parts = [
-        Part("shared", lanes & shared, SHARED_WINDOW),
-        Part("local", lanes & local, LOCAL_WINDOW),
-        Part("global", lanes & ~(shared | local), 0),
-    ]
-    return [part for part in parts if part.lanes.any()]
+    parts = []
+    if (inside := lanes & shared).any():
+        with run.only(inside):
+            parts += split(run, index, address - SHARED_WINDOW)
+    if (inside := lanes & local).any():
+        parts.append(Part("local", inside, address - LOCAL_WINDOW))
+    if (inside := lanes & ~(shared | local)).any():
+        parts.append(Part("global", inside, address))
+    return parts
 
 
-def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+def _load_parts(run: Run, index: int, parts: list[Part], dtype: np.dtype, count: int) -> list[Array]:
     values: list[Array] = []
-    for part in _spaces(run, address):
+    for part in parts:
         with run.only(part.lanes):
-            found = load(run, index, part.space, address - part.start, dtype, count)
+            found = _load(run, index, part.space, part.address, dtype, count, part.rows)
         values = (
             [np.where(part.lanes, new, old) for new, old in zip(found, values, strict=True)]
             if values
@@ -394,21 +467,46 @@ def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: 
 # ---- telling -------------------------------------------------------------------------------------
 
 
-def tell(run: Run, index: int, space: str, kind: str, address: Array, size: int, values: list[Array]) -> None:
+def tell(
+    run: Run,
+    index: int,
+    space: str,
+    kind: str,
+    address: Array,
+    size: int,
+    values: list[Array],
+    rows: Array | None = None,
+) -> None:
     """An access happened: pass it to those who listen."""
     instruction: Instruction = run.program.instructions[index]
-    access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values)
+    access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values, rows)
     for hear in run.on_access:
         hear(access)
-    if space == "shared" and run.on_early and run.copies is not None:
-        _tell_early(run, run.copies.pending, index, address, size)
+    if not run.on_early or space not in ("shared", "cluster"):
+        return
+    pending = run.copies.pending if run.copies is not None and space == "shared" else []
+    if pending or (run.flights is not None and run.flights.going):
+        _tell_early(run, pending, index, kind, address, size, rows)
 
 
-def _tell_early(run: Run, pending: list[Pending], index: int, address: Array, size: int) -> None:
-    """Tell observers of lanes that touch shared memory to which a copy is still on its way."""
+def _tell_early(
+    run: Run, pending: list[Pending], index: int, kind: str, address: Array, size: int, owner: Array | None
+) -> None:
+    """Tell observers of lanes that touch shared memory to which a copy is still on its way, or that write
+    what a bulk copy has still to read."""
     rows, lanes = np.nonzero(run.mask())
     touched = np.broadcast_to(address, run.shape)[rows, lanes, None] + np.arange(size)
     touched = touched.clip(0, run.shared.shape[1] - 1)  # bounds are checked elsewhere
+    there = rows if owner is None else np.broadcast_to(owner, run.shape)[rows, lanes]
+    for flight in run.flights.going if run.flights is not None and kind != "load" else ():
+        leaving = unread(run.shared, flight)
+        if leaving is None:
+            continue
+        early = np.zeros(run.shape, bool)
+        early[rows, lanes] = leaving[there[:, None], touched].any(axis=1)
+        if early.any():
+            for hear in run.on_early:
+                hear(index, flight.index, early, run.chunk)
     for copy in pending:
         coming = np.zeros(run.shared.shape, bool)
         row, lane = np.nonzero(copy.lanes)
@@ -482,7 +580,11 @@ def _describe(run: Run, index: int, address: int, size: int, did: str) -> Told:
         )
         by_axes = indexes_axes(run.program.instructions[index].location)
         advice += ", or by a\nnegative index, which counts from the end." if by_axes else "."
-    return {"what": f"{did} {what}; {has}", "advice": advice}
+    told: Told = {"what": f"{did} {what}; {has}", "advice": advice}
+    index_there = label.index_of(address)
+    if any(not 0 <= i < n for i, n in zip(index_there, label.shape, strict=True)):
+        told["outside"] = Outside(label.name, label.shape, index_there, did)
+    return told
 
 
 def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> Told:

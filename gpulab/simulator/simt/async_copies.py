@@ -81,8 +81,8 @@ def _commit(run: Run) -> None:
 
 def copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``cp.async``: a copy, the end of a group of them, or a wait."""
-    if "async" not in op.modifiers or "bulk" in op.modifiers:
-        raise decoder.unsupported(op, "Compile for a capability from 8.0 to 8.9, which has no bulk copies.")
+    if "async" not in op.modifiers:
+        raise decoder.unsupported(op)
     if "commit_group" in op.modifiers:
         return _commit
     if "wait_all" in op.modifiers:

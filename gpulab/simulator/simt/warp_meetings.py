@@ -16,7 +16,8 @@ EVERY = 0xFFFFFFFF  # the mask of all lanes of a warp
 
 def release(run: Run, key: str) -> None:
     """Let those lanes go on whose partners have all come to an operation of the same kind."""
-    numbers = [n for n in run.at_warp if run.program.segments[n].meeting.key == key]
+    meets = {n: run.program.segments[n].meets for n in run.at_warp}
+    numbers = [n for n, meeting in meets.items() if meeting is not None and meeting.key == key]
     if not numbers:
         return
     if run.alone():
