@@ -7,7 +7,8 @@ The modules, each group built on those above it:
   `warps`, `matrix`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic;
 - memory (`memory`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks (`run`), and
   what changes it: `clusters` (whose shared memory an address means), `accesses`, `atomics`, `transfers` (the
-  engine that moves bulk copies), `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`; in words,
+  engine that moves bulk copies), `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`; in
+  words,
   should it never end, `waits`;
 - decoding, once per kernel: `inline`, `layouts` and `operands`, then the builders of steps (`steps`,
   `matrix_steps`, `async_copies`, `mbarriers`, `meetings`), `table`, which picks the builder for each
