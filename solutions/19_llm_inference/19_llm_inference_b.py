@@ -702,8 +702,6 @@ print(
 )
 
 # %% [markdown]
-# ![What a user notices: the time to the first token, then the time from token to token. The whole answer takes both.](drawings/measures.svg)
-#
 # Lab 20 builds the scheduler. What a service is measured by:
 #
 # | name | what |
@@ -714,6 +712,8 @@ print(
 # | **goodput** | requests per second that keep all their limits |
 # | percentiles | p50, p99: what half, and all but 1 in 100, get at most |
 # | cost | GPU-seconds × price ÷ tokens, and memory in use ÷ memory there |
+#
+# ![What a user notices: the time to the first token, then the time from token to token. The whole answer takes both.](drawings/measures.svg)
 #
 # A mean hides the slow ones. Here are 40 real requests on this CPU.
 
