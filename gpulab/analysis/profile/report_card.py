@@ -136,7 +136,10 @@ def _way(metric: str) -> Span:
 
 def _asked(report: Report) -> Row:
     m = report.metrics
-    read, written = number(m["global_load_bytes"], "B"), number(m["global_store_bytes"], "B")
+    read, written = (
+        number(int(m[f"global_{kind}_bytes"] or 0) + int(m[f"bulk_{kind}_bytes"] or 0), "B")
+        for kind in ("load", "store")
+    )
     intensity = m["arithmetic_intensity"]
     ai = f"   AI {intensity:.2f} FLOP/B" if intensity is not None else ""
     return Row("what it asked", f"{read} read + {written} written{ai}", _way("global_bytes"))

@@ -108,7 +108,8 @@ class Kernel(JITFunction):
         grid: tuple[Any, ...],
     ) -> None:
         passed = {name: argument for name, argument in given.items() if argument.type != "constexpr"}
-        buffer, pointers = pack(passed, device.program(made.kernel).parameter_bytes)
+        room = device.program(made.kernel).parameter_bytes
+        buffer, pointers = pack(self.__name__, passed, room, made.boxes)
         blocks = (grid[0] * made.blocks, *grid[1:])
         device.launch(
             made.kernel,

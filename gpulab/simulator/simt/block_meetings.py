@@ -182,8 +182,13 @@ def _let_go(run: Run, where: int, part: Array) -> None:
 
 
 def _refuse_mixed(run: Run, parts: dict[int, Array]) -> None:
-    """Threads of one block at two different barriers: the hardware would let them pass by accident."""
-    there = [(n, part.any(axis=1)) for n, part in parts.items()]
+    """Threads of one block at two different barriers: the hardware would let them pass by accident.
+
+    Not so at ``barrier`` without ``.aligned``, which says that threads come to it from different places.
+    """
+    there = [(n, part.any(axis=1)) for n, part in parts.items() if _is_aligned(run, n)]
+    if len(there) < 2:
+        return
     if not (there[0][1] & there[1][1]).any():
         return
     first, second = there[0][0], there[1][0]
@@ -197,6 +202,12 @@ def _refuse_mixed(run: Run, parts: dict[int, Array]) -> None:
         + (f" (line {other.line})." if other else "."),
         advice="All threads of a block must reach the same barrier: move it out of the branch.",
     )
+
+
+def _is_aligned(run: Run, number: int) -> bool:
+    """Whether all threads must run the very instruction of a segment: ``bar`` is short for that."""
+    parts = run.program.instructions[run.program.segments[number].first].parts
+    return parts[0] == "bar" or "aligned" in parts
 
 
 def _pass(run: Run, segment: Segment, lanes: Array | None) -> None:
