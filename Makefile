@@ -5,7 +5,7 @@ JOBS   ?= 2
 ARGS   ?=
 LABS   ?=
 # Choices of the set-up; see the README.
-#   EXTRAS=none         no PyTorch, CuPy, Triton, instructor's or developer's tools
+#   EXTRAS=none         no PyTorch, CuPy, Triton, CuTe DSL, cuTile, instructor's or developer's tools
 #   CUDA=12 or CUDA=13  not what the driver says
 #   TORCH_INDEX=URL     another index for PyTorch's wheels, such as PyTorch's own for builds without CUDA
 EXTRAS      ?= all

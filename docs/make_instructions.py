@@ -143,7 +143,7 @@ FAMILIES = (
     Family(
         ("wmma",),
         "f16, bf16, tf32, s8, u8, f64",
-        "as mma; the layout of a fragment is open: its load or store counts as one request. "
+        "as mma; the layout of a fragment is open: its load or store counts as the fewest requests. "
         "A matrix of f16, bf16, tf32 or f32 that is not at 32 bytes, or has rows not at 16, is a fault",
         "tests/cupy",
     ),

@@ -38,6 +38,8 @@ SHORT = {
     "serving": "subjects.serving",
     "simulated_cuda": "frontends.cuda",
     "simulated_cupy": "frontends.cupy",
+    "simulated_cutlass": "frontends.cutlass",
+    "simulated_tile": "frontends.tile",
     "simulated_triton": "frontends.triton",
 }
 # Modules of labs from which notebooks take a function or a table.
@@ -47,11 +49,16 @@ SHORT |= {
     "exercises.lab_19_kv_cache": "content.lab_19_llm_inference.kv_cache",
 }
 
+# Faces that are the real package: their submodules are the package's own, too.
+REAL = {"cutlass": "cutlass", "tile": "cuda.tile"}
+
 
 def module_of(name: str) -> str | None:
     """The full name of the module that ``gpulab.…`` stands for; None where it is not a short name."""
     package, _, rest = name.partition(".")
     parts = rest.split(".")
+    if len(parts) > 1 and parts[0] in REAL:
+        return ".".join([REAL[parts[0]], *parts[1:]])
     for end in range(len(parts), 0, -1):
         if found := SHORT.get(".".join(parts[:end])):
             return ".".join([package, found, *parts[end:]])

@@ -29,7 +29,7 @@ CURES = [
     (
         r"No space left on device",
         "the disk is full",
-        "free some space (everything takes about 4 GB without CUDA builds, 10 GB with), then run this again;"
+        "free some space (everything takes about 4.5 GB without CUDA builds, 10.5 GB with), then run this again;"
         " `make setup EXTRAS=none` needs about 1.5 GB",
     ),
     (
@@ -41,6 +41,11 @@ CURES = [
         r"name resolution|Max retries exceeded|NewConnectionError|ConnectTimeout|ReadTimeout",
         "the package index cannot be reached",
         "check the network; behind a proxy export HTTPS_PROXY, for a mirror export PIP_INDEX_URL",
+    ),
+    (
+        r"No matching distribution found for (nvidia-cutlass-dsl|cuda-tile|nvidia-cuda-tileiras)",
+        "CuTe DSL or cuTile has no wheel for this machine ({machine})",
+        "`make setup EXTRAS=none` goes without them, and without PyTorch; only their labs need them",
     ),
     (
         r"No matching distribution found for (nvidia-|cuda-|numba)",
@@ -223,7 +228,9 @@ def install(python: str, extras: str, cuda: str, torch_index: str, driver: bool)
     pip(python, "install", "--upgrade", *constraints, "pip")
     if extras == "all":
         # A learners' repository has no extras for instructors and developers.
-        everything = ["cupy" + cuda, "torch", "triton", "serving", "onnx", "grading", "site", "dev"]
+        # cuTile's compiler is of CUDA 13 only.
+        tiles = ["cute", "tile"] if cuda == "13" else ["cute"]
+        everything = ["cupy" + cuda, "torch", "triton", *tiles, "serving", "onnx", "grading", "site", "dev"]
         wanted += [extra for extra in everything if extra in optional_dependencies()]
         torch_cuda = cuda_of_torch(python, index)
         if torch_cuda not in (None, cuda):

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
+    from gpulab.simulator.compile.packages import Internals
+
 OLDEST_PYTHON = (3, 11)
 ENOUGH_MEMORY = 1.5e9  # bytes: what a check of an exercise may take, as on Binder
 ENOUGH_DISK = 1e9
@@ -219,6 +221,30 @@ def _triton() -> Result:
     return ("ok", version, "") if version else ("no", "", absent)
 
 
+def _cute() -> Result:
+    from gpulab.simulator.compile import cute_dsl
+
+    return _language(cute_dsl.PACKAGE)
+
+
+def _cutile() -> Result:
+    from gpulab.simulator.compile import cutile
+
+    version = _version(cutile.TILEIRAS)
+    if _version(cutile.PACKAGE.distribution) and not version:
+        return "no", "", f"its compiler is not installed. Run: pip install {cutile.TILEIRAS}"
+    return _language(cutile.PACKAGE)
+
+
+def _language(package: Internals) -> Result:
+    """Whether a kernel language is here, and one that was tested."""
+    if not package.version:
+        return "none", "", f"not needed by most labs. To get it: pip install 'gpulab[{package.extra}]'"
+    if package.version not in package.tested:
+        return "none", package.version, f"not tested; tested: {', '.join(package.tested)}"
+    return "ok", package.version, ""
+
+
 def _jupyterlab() -> Result:
     version = _version("jupyterlab")
     return (
@@ -276,6 +302,8 @@ CHECKS = (
     Check("PyTorch", _pytorch),
     Check("CuPy", _cupy),
     Check("Triton", _triton),
+    Check("CuTe DSL", _cute),
+    Check("cuTile", _cutile),
     Check("JupyterLab", _jupyterlab, needed=True),
     Check("sandbox (instructors)", _sandbox),
     Check("memory", _memory),

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from gpulab.foundation.display import notebook
 from gpulab.foundation.errors import Message
 from gpulab.simulator import compile
 
-from . import launching, messages, progress, registry
+from . import launching, messages, progress, registry, watching
 from .parts import Detail, Part, Unwritten
 from .run import GPU, name_of
 from .spec import Answer, Exercise
@@ -21,14 +22,22 @@ class Stopped(Message):
 
 
 def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True) -> Verdict:
-    """Check a learner's function against an exercise: ``gpulab.check("basics.saxpy", saxpy)``.
+    """Check a learner's function against an exercise and return the verdict. `gpulab.check` also shows it.
 
-    ``attempt=False`` is for a function that the lab gives: nothing is recorded. Nor is a check of one that is
-    still as the lab left it.
+    `exercise` is an exercise or its name, `fn` the kernel or function. With ``attempt=False``, which suits
+    functions that the lab hands out, nothing is recorded. Nor is anything recorded while `fn` is still as the
+    lab left it. Whatever `fn` does wrong, raises or breaks is part of the verdict.
 
-    Returns a verdict that shows itself. Whatever the function does wrong, raises or breaks is said in the
-    verdict. Raises UnknownExercise for a name that does not exist, NoReference where the expected results
-    are not installed, Stopped on Ctrl-C; then nothing is recorded.
+    Raises UnknownExercise for a name that does not exist, NoReference where the expected results are not
+    installed, and Stopped on Ctrl-C; nothing is recorded then.
+
+    >>> @cuda.jit
+    ... def double(a, out):
+    ...     i = cuda.grid(1)
+    ...     if i < a.size:
+    ...         out[i] = a[i]  # not doubled
+    >>> check("start.double", double, attempt=False).parts[0].state
+    'fail'
     """
     exercise = exercise if isinstance(exercise, Exercise) else registry.find(exercise)
     reference = registry.reference(exercise.name)
@@ -36,6 +45,7 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
         parts = examine(Answer(exercise, fn, reference))
     except KeyboardInterrupt:
         raise Stopped(messages.interrupted(exercise.name)) from None
+    watching.remember(Answer(exercise, fn, reference), parts)
     compiler = exercise.evidence.counted_with() or compile.compiler_version()
     verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=compiler)
     if any(isinstance(detail, Unwritten) for detail in parts[0].details[:1]):
@@ -74,8 +84,10 @@ def record(exercise: Exercise, verdict: Verdict) -> Verdict:
         mine["best"] = max(mine["best"], verdict.points)
         mine["last"] = verdict.to_dict()
         attempt, hints_shown = verdict.attempt, mine["hints"]
+    lab = registry.of_lab(exercise.lab)
+    if notebook() is not None:
+        progress.remember(registry.lab_number(exercise.lab), tuple(e.name for e in lab))
     if verdict.passed:
-        lab = registry.of_lab(exercise.lab)
         done = progress.done(tuple(e.name for e in lab))
         notes = [messages.passed(attempt, registry.lab_number(exercise.lab), done, len(lab))]
     else:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from gpulab.foundation import underway
+
 from . import messages
 from .parts import Detail, Part, Unwritten
 from .run import name_of
@@ -53,14 +55,16 @@ def walk(exercise: Exercise, at: Callable[[Case], F | None]) -> Walk[F]:
     """Tries the cases in order with `at`, which says what is wrong at one."""
     right = 0
     failures: list[F] = []
-    for case in exercise.cases:
-        found = at(case)
-        if found is None:
-            right += 1
-            continue
-        failures.append(found)
-        if found.stopped:
-            break
+    with underway.work(f"checking {exercise.name}", len(exercise.cases), "case") as work:
+        for case in exercise.cases:
+            found = at(case)
+            work.done += 1
+            if found is None:
+                right += 1
+                continue
+            failures.append(found)
+            if found.stopped:
+                break
     return Walk(right, tuple(failures), len(exercise.cases))
 
 

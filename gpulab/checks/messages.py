@@ -272,6 +272,18 @@ def written_by(thread: str, line: int) -> str:
     return f"{thread} wrote it" + (f" in line {line}" if line else "")
 
 
+def watch(threads: Sequence[str]) -> str:
+    return f"`gpulab.watch()` steps through {' and '.join(threads)}"
+
+
+def nothing_to_watch() -> str:
+    return (
+        "watch: there is no thread to watch. It steps through the thread at which the last check of this "
+        "notebook failed, and the last check found no such thread. gpulab.trace(kernel[grid, block], …, "
+        "threads=[0, 33]) steps through any kernel."
+    )
+
+
 def nobody_wrote(many: bool, why: str) -> str:
     return f"no thread wrote {'them' if many else 'it'}" + (f": {why}" if why else "")
 

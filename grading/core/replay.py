@@ -233,7 +233,8 @@ def stand_in(question: Question) -> Callable[[], None]:
 
 def _line(part: Part) -> Line:
     """A part of a check's verdict as a line of ours."""
-    details = "\n".join(f"line {d.line}: {d.text}" if d.line else d.text for d in part.details)
+    said = (d for d in part.details if d.lasts)
+    details = "\n".join(f"line {d.line}: {d.text}" if d.line else d.text for d in said)
     short = ""
     if part.points < part.of and part.state != "wait":
         if part.metric:

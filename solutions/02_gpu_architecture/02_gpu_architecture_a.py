@@ -43,6 +43,8 @@ gpulab.start("02")
 #
 # A processor multiplies in 4 cycles and waits hundreds for DRAM. There are two answers.
 #
+# ![A CPU core gives most of its room to caches and to guessing what comes next, so that one thread waits little. A GPU's SM gives it to lanes and registers, so that another warp runs while one waits.](drawings/two_answers.svg)
+#
 # A **CPU** shortens the wait. Large caches keep data close and **prefetchers** fill them ahead. Branches are
 # predicted. **Out-of-order execution** looks ahead in a thread for instructions that can run already. A
 # **superscalar** core starts several per cycle, on vectors of 256 bits (AVX2) or 512 (AVX-512).
@@ -78,6 +80,9 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 # ### What becomes of an instruction
 #
 # | step | a CPU core | an SM |
+#
+# ![An instruction of a warp: a scheduler picks a warp whose operands are ready, issues one instruction a cycle for its 32 lanes, and the lanes of a pipe carry it out.](drawings/instruction.svg)
+#
 # |---|---|---|
 # | fetch, decode | several per cycle, of one or two threads | one per cycle and scheduler, of one warp |
 # | find work | rename registers, look ahead in a window | pick another warp whose operands are there |
@@ -123,6 +128,8 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 # ### Peak, dense and sparse
 #
 # Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations:
+#
+# ![Structured sparsity keeps two of every four weights. What is stored is half as many values, and two bits for each that say where it stood.](drawings/two_of_four.svg)
 #
 # **peak = SMs × FMA per SM and cycle × 2 × clock**
 #
@@ -370,6 +377,8 @@ gpulab.plot.roofline(between, here)
 # how many: **what is under way = rate × time**. A road that passes one car a second and takes 60 seconds to
 # drive holds 60 cars, if it is full.
 #
+# ![Little's law as a pipe: the bytes that are under way are the bandwidth, its width, times the latency, its length.](drawings/little.svg)
+#
 # **Predict.** An H100 has 3,350 GB/s and a DRAM latency of 688 cycles at 1.98 GHz. How many kilobytes must be
 # under way in the whole GPU?
 
@@ -427,6 +436,8 @@ for gpu in hardware.ALL:
 # times, one after the other, the mean time is service time / (1 − **utilisation**), waiting included (the
 # M/M/1 queue; L. Kleinrock, *Queueing Systems*, 1975). A **percentile** tells more than a mean: 99 % of
 # requests are done within the 99th.
+#
+# ![Waiting time over utilisation: flat for a long time, then steep. At 50 % nobody waits long, and near 100 % the line grows without end.](drawings/queue.svg)
 
 # %%
 print("busy    mean    half of them   99 %    (in service times)")
@@ -669,6 +680,8 @@ gpulab.predict("arch.weights", ...)
 # and activations come on top (labs 16 to 19). Serving one token after the other reads all weights for every
 # step, whatever the batch. So the least time of a step for g GPUs that share the weights is
 #
+# ![What a parameter takes in training with Adam in mixed precision: 2 bytes of weight, 2 of gradient, and 12 of the optimizer: a float32 weight and two averages. Activations come on top and depend on the batch.](drawings/training_memory.svg)
+#
 # **max( weights / (g · bandwidth), 2 · parameters · batch / (g · peak) )**
 #
 # **Do.** Write `cheapest(model, offers)`. A model has `parameters`, `bytes_per_parameter` and `batch`. An
@@ -735,6 +748,9 @@ for billions in (7, 70):
 # ### Which GPU for which work
 #
 # | work | what decides | look at |
+#
+# ![The same parts under two names: a streaming multiprocessor is AMD's compute unit, a warp of 32 is a wavefront of 64 or 32, shared memory is the local data share, and CUDA is HIP.](drawings/other_names.svg)
+#
 # |---|---|---|
 # | serving a small model | memory, price, power | T4, L4, L40S |
 # | serving a large one | bandwidth, memory, GPU links | H100, H200, B200 |
@@ -795,6 +811,8 @@ print(
 #
 # Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and tens to hundreds of GB/s have
 # to do for everything together.
+#
+# ![Three places for a GPU: a card with memory of its own behind PCIe, a laptop's chip that shares memory with the CPU, and a phone's with a few watts.](drawings/pocket.svg)
 #
 # - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural
 #   networks often run on a separate unit (NPU).

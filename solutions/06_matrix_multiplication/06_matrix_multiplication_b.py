@@ -85,7 +85,7 @@ for name in ("A100", "H100"):
 # %% [markdown]
 # **See.** One roof for each format, and a product of two 192 × 192 matrices in three of them.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab.plot import Point, roofline
 
 roofline(
@@ -108,6 +108,8 @@ roofline(
 #
 # `wmma` (warp matrix multiply-accumulate) is CUDA C++'s portable way. A **fragment** is a small matrix
 # spread over the registers of a warp; who holds which element is not said. All 32 lanes call together:
+#
+# ![mma.m16n8k16: a warp multiplies a 16 × 16 piece of A by a 16 × 8 piece of B. Each of the 32 lanes holds 8 numbers of A, 4 of B and 4 of the result.](drawings/fragments.svg)
 #
 #     wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;   // or matrix_b
 #     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
@@ -473,7 +475,7 @@ gpulab.check("gemm.steady", steady)
 # %% [markdown]
 # **See.** The error of both over k, with positive factors (uniform, 0 to 1). Both axes are logarithmic.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(steady)
 depths = [16, 64, 256, 1024]
 ax = plot.axes(7, 3.2)
@@ -567,7 +569,7 @@ plot.picture(ax, "Each time one tile too many begins a round, the share falls; t
 # `mma.sync` runs on an H100 as well, but not at its peak; that takes `wgmma` (NVIDIA H100 whitepaper, 2022;
 # PTX ISA). On a GPU the next cell measures your kernels against cuBLAS in float16.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab import device
 
 if not device.uses_gpu():

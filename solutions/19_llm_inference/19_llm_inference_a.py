@@ -50,6 +50,8 @@ gpulab.start("19")
 # A language model gives the probability of the next token, given all before. The probability of a text is
 # the product of these:
 #
+# ![An answer has two phases. Prefill reads the whole prompt in one pass and is bound by arithmetic. Decoding makes a token in each pass, reads all weights for it, and is bound by memory.](drawings/two_phases.svg)
+#
 # > P(x₁ … xₙ) = P(x₁) · P(x₂ | x₁) · … · P(xₙ | x₁ … xₙ₋₁)
 #
 # In training all tokens are there, and one pass computes all factors (lab 01). When a model writes, token n
@@ -211,6 +213,8 @@ for gpus in (1, 8):
 #
 # For each layer, each head *of keys*, each token: a key and a value.
 #
+# ![With a cache, a new token computes its own key and value only, writes them behind those of earlier tokens, and its query looks at all of them.](drawings/cache.svg)
+#
 # > bytes = 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number
 #
 # Guides often write *heads* for kv_heads and forget the last factor. Llama 2 7B (32 key heads) has 2.0 GiB
@@ -223,6 +227,8 @@ gpulab.predict("kv.token", ...)
 
 # %% [markdown]
 # What else must be right:
+#
+# ![The order in a step: compute the new token's key and value, write them into the cache behind the others, and only then let the query look at all that is there, itself included.](drawings/write_then_read.svg)
 #
 # - **Order.** A new token's key and value are written first, then read: it sees itself.
 # - **Positions.** With **rotary positions** queries and keys are turned by an angle that grows with the
@@ -286,6 +292,8 @@ gpulab.check("kv.step", step)
 # A model has many layers. In `gpt.Cache` each layer calls `extend(layer, keys, values)` with its new rows
 # and gets all of its own back; `length` says how many tokens are there. A published cache has one counter
 # for this, and `extend` writes behind it and moves it on.
+#
+# ![Every layer of the model has keys and values of its own: a cache is as many pairs of arrays as the model has layers, and all grow by one token in each step.](drawings/layers_of_cache.svg)
 #
 # **Predict.** Six tokens go, one by one, through a model of two layers. What does the counter say?
 
@@ -351,6 +359,8 @@ for layers in (1, 2):
 # **activations** of the tokens in the pass, which are thrown away after each layer. There are no gradients
 # and no optimizer (lab 16).
 #
+# ![The bytes of a cache: 2, for keys and values, × layers × key heads × head size × bytes a number, for every token of every user.](drawings/cache_bytes.svg)
+#
 # **Predict.** Llama 3 8B in 16 bits: at how many tokens does one sequence's cache outgrow the 16.1 GB of
 # weights?
 
@@ -390,6 +400,8 @@ plot.stacked(
 # activations stay small. Beside these three a server needs room for what it can't use: tails of blocks and
 # pools (section 7), buffers of libraries. Engines take a share of the memory, such as 90 %. Divided among
 # users:
+#
+# ![A GPU of 80 GB with weights of 16 GB: what is left, less a reserve, is shared by the caches of all users.](drawings/left_over.svg)
 
 # %%
 for name in ("L4", "A100", "H200"):
@@ -505,6 +517,8 @@ plot.panels(
 # In decode each head has one query. Lab 12's kernel gives a block a tile of queries; here that makes a
 # block for each head of keys.
 #
+# ![Weights that do not fit are fetched layer by layer. While layer 1 computes, layer 2 travels; the link decides how long a step takes.](drawings/streamed_layers.svg)
+#
 # **Predict.** One sequence, 8 heads of keys, a block for each. How many of an A100's SMs work, in percent?
 
 # %%
@@ -598,10 +612,12 @@ for parts in (1, 4, 16, 64):
 plot.panels(
     {
         "blocks, both kernels": {name: r["blocks"] for name, r in reports.items()},
-        "KB that a block loads": {name: r["block_load_bytes"] / 1e3 for name, r in reports.items()},
+        "KB that a block loads, one in each kernel": {
+            name: r["block_load_bytes"] / 1e3 for name, r in reports.items()
+        },
         "KB loaded and stored": {name: r["global_bytes"] / 1e3 for name, r in reports.items()},
     },
-    "A block loads less in more parts, until those of the merge load most: each part leaves 16 outputs to read again.",
+    "A block loads less in more parts, until the merge loads more than they save: each part leaves 16 outputs to read again.",
 )
 
 # %% [markdown]
@@ -755,6 +771,8 @@ plot.bars(
 # Keys of a sequence are no longer one array. The kernel loads a number from the table (`tl.load` of one
 # address gives one number), and then 16 keys from there. Nothing is gathered first: that would move the
 # cache three times.
+#
+# ![A kernel behind a table: the positions of a sequence are cut into blocks of 16, and a table says where in the pool each block lies. Neighbouring positions may lie far apart.](drawings/page_table.svg)
 #
 # **Do.** Write `paged(q, k, v, tables, lengths, out)` with one Triton kernel. q is (sequences, 16, 64)
 # float16, scaled; k and v are the pool, (blocks, 16, 64) float16, one head of keys for all 16 query
@@ -920,7 +938,7 @@ gpulab.check("kv.rolled", rolled)
 #
 # **0 points:** Old tokens are lost. Or: rotary positions do not work beyond the trained length.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(rolled)
 plot.lines(
     {

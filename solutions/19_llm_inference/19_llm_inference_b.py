@@ -52,6 +52,8 @@ gpulab.start("19")
 # attention it computes a key and a value for each token. They depend on that token and those before it alone, so
 # they can be kept, in a **key-value cache**, and only new tokens need to be computed.
 #
+# ![Generating: the model gives a probability for each word, one is chosen and appended, and the model is asked again, until the end token comes.](drawings/generate.svg)
+#
 # The first pass takes the whole prompt: **prefill**. Each further pass takes one token: **decode**. An engine gives a
 # sequence its place in the cache once, and writes by place. That is the interface here:
 #
@@ -258,6 +260,8 @@ plot.panels(
 # decoding** uses that. A cheap **draft** model guesses k tokens, one after the other. The **target** then judges all of
 # them in one pass. With q(x) the draft's probability for the token x that it drew, and p(x) the target's:
 #
+# ![A draft guesses four tokens one after the other. The target checks all four in one pass, keeps those up to the first that it would not have chosen, and puts its own token there.](drawings/guess_ahead.svg)
+#
 # - keep x with probability min(1, p(x)/q(x));
 # - at the first one not kept, draw from max(0, p − q), normalised, and end the round;
 # - all kept: draw one more from the target's last row.
@@ -423,7 +427,7 @@ def draft_length(acceptance, draft, batch, ridge, most):
 # %% nbgrader={"grade": true, "grade_id": "draft_length-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("decode.draft_length", draft_length)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(draft_length)
 ridge = hardware.roofline("H100", "bfloat16").ridge
 batches = [2**i for i in range(10)]
@@ -662,6 +666,8 @@ for name in ("A100", "H100"):
 #
 # One pass over the weights serves a whole batch. How requests come together is the **scheduler**'s choice:
 #
+# ![Continuous batching: when a sequence ends its place is given to the next request at once. In a fixed batch the place stays empty until the longest is through.](drawings/continuous.svg)
+#
 # - **static**: a batch starts together and ends with its longest request;
 # - **dynamic**: a static one that waits for requests, but not longer than a limit;
 # - **continuous**, or in-flight: after every step finished requests leave and waiting ones enter;
@@ -695,6 +701,8 @@ print(
 
 # %% [markdown]
 # Lab 20 builds the scheduler. What a service is measured by:
+#
+# ![What a user notices: the time to the first token, then the time from token to token. The whole answer takes both.](drawings/measures.svg)
 #
 # | name | what |
 # |---|---|

@@ -240,6 +240,6 @@ def test_in_a_container_doctor_says_what_bubblewrap_lacks_and_the_guides_options
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     assert "/proc has masks" in reason("--security-opt=seccomp=unconfined")
-    guide = " ".join((ROOT / "grading" / "README.md").read_text(encoding="utf-8").split())
+    guide = " ".join((ROOT / "docs" / "instructors" / "scaling.md").read_text(encoding="utf-8").split())
     options = guide.partition("with podman `")[2].partition("`")[0]
     assert reason(*options.split()) == ""

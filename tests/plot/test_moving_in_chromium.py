@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gpulab.plot.moving import Moving, WarpSectors, bundle
+from gpulab.plot.moving import Moving, Pattern, RoofTrail, WarpAccess, bundle
+from gpulab.plot.records import Point
 from gpulab.simulator.observe import patterns
 from tests.conftest import find_browser
 from tests.plot.moving_samples import long_run, neighbours
@@ -166,7 +168,7 @@ def test_playing_runs_to_the_end_and_slower_for_who_wants_less_motion(
 def test_figures_fit_the_page_and_can_be_read(
     show: Opener, record_property: Callable[[str, object], None], scheme: Any, width: int
 ) -> None:
-    figures = neighbours().figure(), WarpSectors(stride=3, shift=1).figure()
+    figures = neighbours().figure(), WarpAccess([Pattern(stride=3, shift=1)]).figure()
     page = show(*figures, viewport={"width": width, "height": 900}, color_scheme=scheme)
     slider(page).fill("7")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -217,7 +219,7 @@ def test_without_javascript_the_first_frame_is_there(show: Opener) -> None:
 
 
 def test_a_figure_whose_record_is_broken_keeps_its_picture(show: Opener) -> None:
-    tag = bundle.tag()
+    tag = bundle.tag("kernel steps")
     broken = f'<{tag} data-scene="kernel steps"><img alt="first frame" src="data:,"></{tag}>'
     page = show(neighbours().figure(), html=f"<script>addEventListener('unhandledrejection', e => e.preventDefault())</script>{broken}")  # fmt: skip
     assert page.get_by_alt_text("first frame").is_visible()
@@ -241,7 +243,7 @@ def test_in_high_contrast_read_and_written_differ_by_their_frames(show: Opener) 
 
 
 def test_figures_of_one_page_share_one_element_and_step_apart(show: Opener) -> None:
-    page = show(neighbours().figure(), neighbours().figure(), WarpSectors().figure())
+    page = show(neighbours().figure(), neighbours().figure(), WarpAccess().figure())
     slider(page).fill("3")
     assert [place.inner_text() for place in page.locator(".place").all()] == [
         "step 4 of 10",
@@ -254,7 +256,7 @@ def test_a_figure_that_is_taken_out_and_put_back_stays_on_its_step(show: Opener)
     page = show(neighbours().figure())
     slider(page).fill("3")
     page.get_by_label("play").click()
-    page.evaluate("tag => document.body.append(document.querySelector(tag))", bundle.tag())
+    page.evaluate("tag => document.body.append(document.querySelector(tag))", bundle.tag("kernel steps"))
     assert page.get_by_label("pause").count() == 0  # nothing plays out of sight
     assert page.locator(".place").inner_text() == "step 4 of 10"
     page.get_by_label("one step forward").click()
@@ -281,34 +283,60 @@ def test_a_step_of_a_long_run_changes_only_the_cells_that_it_must(show: Opener) 
 # ---- lanes to sectors ----------------------------------------------------------------------------
 
 
-def test_the_script_counts_sectors_as_the_simulator_does(show: Opener) -> None:
+GRID = [
+    Pattern(stride, shift, size, padding)
+    for stride in (*range(34), 48, 63, 64)
+    for shift, padding in ((0, 0), (1, 0), (3, 2), (8, 1), (31, 4))
+    for size in (1, 2, 4, 8, 16)
+]
+
+
+def test_the_script_counts_sectors_and_wavefronts_as_the_simulator_does(show: Opener) -> None:
     page = show(drawn=False)
-    grid = [
-        (stride, shift, size)
-        for stride in range(33)
-        for shift in (0, 1, 3, 8, 31)
-        for size in (1, 2, 4, 8, 16)
-    ]
-    source = bundle.source("elements.js") + "\n" + bundle.source("warp_sectors.js").partition("\n")[2]
+    source = bundle.source("elements.js") + "\n" + bundle.source("warp_access.js").partition("\n")[2]
     found = page.evaluate(
         """async ([code, grid]) => {
-            const {sectorsOf, toldOfSectors} = await import("data:text/javascript;base64," + code)
-            return grid.map(([stride, shift, size]) => {
-                const {sectors, used} = sectorsOf(stride, shift, size)
-                return [sectors.length, used, toldOfSectors(stride, shift, size)]
+            const {sectorsOf, banksOf, toldOf} = await import("data:text/javascript;base64," + code)
+            return grid.map(pattern => {
+                const {sectors, used} = sectorsOf(pattern)
+                return [sectors.length, used, banksOf(pattern).wavefronts, toldOf(pattern, false), toldOf(pattern, true)]
             })
         }""",
-        [base64.b64encode(source.encode()).decode(), grid],
+        [base64.b64encode(source.encode()).decode(), [asdict(pattern) for pattern in GRID]],
     )
-    for (stride, shift, size), (sectors, used, told) in zip(grid, found, strict=True):
-        address = ((shift + stride * np.arange(32)) * size)[None].astype(np.int64)
-        assert sectors == patterns.sectors(address, size, None)[0][0]
-        assert used == patterns.distinct(address, None)[0] * size
-        assert told == WarpSectors(stride, shift, size).told()
+    for pattern, (sectors, used, wavefronts, moved, passed) in zip(GRID, found, strict=True):
+        address = np.asarray(pattern.request().addresses)[None]
+        assert sectors == patterns.sectors(address, pattern.size, None)[0][0]
+        assert used == patterns.distinct(address, None)[0] * pattern.size
+        assert wavefronts == patterns.wavefronts(address, pattern.size, None)[0][0]
+        assert moved == pattern.told(banks=False)
+        assert passed == pattern.told(banks=True)
+
+
+def test_padding_takes_the_conflicts_away(show: Opener) -> None:
+    page = show(WarpAccess([Pattern(32, title="plain"), Pattern(32, title="mine")], banks=True).figure())
+    counts = page.locator(".counts strong")
+    assert counts.all_inner_texts() == ["32", "32"]
+    page.get_by_label("padding").nth(1).fill("1")
+    assert counts.all_inner_texts() == ["32", "1"]
+    assert (
+        "mine: 32 lanes read 4 bytes each, every 33rd element: 1 wavefront"
+        in page.locator(".caption").inner_text()
+    )
+
+
+def test_two_patterns_stand_on_one_scale(show: Opener) -> None:
+    page = show(WarpAccess([Pattern(1), Pattern(8)]).figure())
+    few, many = (page.locator(".pattern").nth(i).locator("rect.cell") for i in range(2))
+    assert (few.count(), many.count()) == (4, 32)
+    widths = [cells.first.evaluate("cell => cell.width.baseVal.value") for cells in (few, many)]
+    assert widths[0] == widths[1]
+    bars = [bar.bounding_box()["width"] for bar in page.locator(".gauge i").all()]
+    assert bars[1] == pytest.approx(8 * bars[0], abs=2)
 
 
 def test_sliders_of_stride_shift_and_size_move_the_counts(show: Opener) -> None:
-    page = show(WarpSectors().figure())
+    page = show(WarpAccess().figure())
     count, part = (page.locator(".counts strong").nth(i) for i in range(2))
     assert (count.inner_text(), part.inner_text()) == ("4", "100 %")
     page.get_by_label("shift").fill("1")
@@ -318,13 +346,49 @@ def test_sliders_of_stride_shift_and_size_move_the_counts(show: Opener) -> None:
     assert (count.inner_text(), part.inner_text()) == ("9", "89 %")
     page.get_by_label("stride").fill("32")
     assert (count.inner_text(), part.inner_text()) == ("32", "25 %")
-    assert page.locator(".caption").inner_text() == WarpSectors(32, 1, 8).told()
+    assert page.locator(".caption").inner_text() == Pattern(32, 1, 8).told(banks=False)
 
 
 def test_the_player_adds_one_lane_after_the_other(show: Opener) -> None:
-    page = show(WarpSectors(stride=8).figure())
+    page = show(WarpAccess([Pattern(stride=8)]).figure())
     page.locator(".controls input").fill("0")
     assert page.locator(".caption").inner_text() == "1 lane reads 4 bytes: 1 sector of 32 bytes moves, 4 of its 32 bytes are used."  # fmt: skip
     page.get_by_label("one lane forward").click()
     assert page.locator(".counts strong").first.inner_text() == "2"
     assert page.locator(".wire").count() == 2
+
+
+# ---- the roofline --------------------------------------------------------------------------------
+
+TRAIL = RoofTrail([Point("naive", 0.25), Point("tiled", 8), Point("blocked", 32, 9e12)])
+
+
+def test_the_script_words_every_roof_as_python_does(show: Opener) -> None:
+    page = show(drawn=False)
+    source = bundle.source("elements.js") + "\n" + bundle.source("roof_trail.js").partition("\n")[2]
+    chosen = [
+        (gpu, dtype, i) for gpu, formats in TRAIL.roofs().items() for dtype in formats for i in range(3)
+    ]
+    found = page.evaluate(
+        """async ([code, record, chosen]) => {
+            const {toldOfRoof} = await import("data:text/javascript;base64," + code)
+            return chosen.map(([gpu, dtype, i]) => toldOfRoof(record, gpu, dtype, i))
+        }""",
+        [base64.b64encode(source.encode()).decode(), TRAIL.record(), chosen],
+    )
+    assert found == [replace(TRAIL, gpu=gpu, dtype=dtype).told(i) for gpu, dtype, i in chosen]
+
+
+def test_another_gpu_and_another_format_move_the_roof_and_not_the_scale(show: Opener) -> None:
+    page = show(TRAIL.figure())
+    caption, tried = page.locator(".caption"), page.locator("circle.tried")
+    before = [dot.get_attribute("cx") for dot in tried.all()]
+    page.get_by_label("GPU").select_option("H100")
+    page.get_by_label("format").select_option("float16")
+    assert caption.inner_text() == replace(TRAIL, gpu="H100", dtype="float16").told(2)
+    assert [dot.get_attribute("cx") for dot in tried.all()] == before
+    page.get_by_label("GPU").select_option("T4")
+    page.get_by_label("GPU").select_option("V100")
+    assert "bfloat16" not in page.get_by_label("format").locator("option").all_inner_texts()
+    page.get_by_label("one attempt back").click()
+    assert caption.inner_text().startswith("2, tiled: 8 FLOP/B. There the roof of V100 for float16")

@@ -95,13 +95,13 @@ def test_metrics_of_several_launches_are_those_of_the_sums_and_not_means() -> No
     assert several["registers"] == 16
 
 
-def test_bytes_that_a_block_loads_are_those_of_the_launch_where_they_are_most() -> None:
-    """Blocks that load 32 · 32 floats each; then one block that loads all, in a launch beside it."""
+def test_bytes_that_a_block_loads_add_up_over_launches_that_follow_one_another() -> None:
+    """Blocks that load 32 · 32 floats each; then one block that loads all, in the next launch."""
     from dataclasses import replace
 
     assert report()["block_load_bytes"] == 32 * 32 * 4
     both = report(launch(), replace(launch(), grid=(1, 1, 1), most_loaded=96 * 128 * 4))
-    assert both["block_load_bytes"] == 96 * 128 * 4
+    assert both["block_load_bytes"] == (32 * 32 + 96 * 128) * 4
 
 
 def test_blocks_that_load_nothing_make_the_busiest_one_no_less_busy() -> None:
@@ -206,7 +206,7 @@ def test_instructions_without_a_source_line_stand_under_line_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("launches", 10), ("block_load_bytes", 7), ("registers", 7), ("occupancy", 3)]
+    ("name", "expected"), [("launches", 10), ("block_load_bytes", 10), ("registers", 7), ("occupancy", 3)]
 )
 def test_a_fact_of_several_launches_is_their_sum_or_the_worst(name, expected):
     assert combine(name, [3, 7]) == combine(name, [7, 3]) == expected

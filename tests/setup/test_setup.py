@@ -179,7 +179,7 @@ def test_the_compiler_is_pinned_unless_pytorch_brings_its_own(clone: Path) -> No
         assert make(clone, "setup", "CUDA=13").returncode == 0
         installed = (clone / ".venv" / "gpulab-setup.log").read_text().splitlines()[-1]
         assert ("constraints-compiler.txt" in installed) is pinned
-        assert ".[cu13,cupy13,torch,triton,serving,onnx,grading,site,dev]" in installed
+        assert ".[cu13,cupy13,torch,triton,cute,tile,serving,onnx,grading,site,dev]" in installed
 
 
 def test_a_second_set_up_does_nothing_until_a_pin_changes(clone: Path) -> None:
@@ -213,6 +213,12 @@ def test_every_pin_is_exact_and_triton_is_not_pinned_beside_a_cuda_pytorch() -> 
     assert "torch" in everywhere and "numba-cuda" in everywhere
     assert not {name for name in everywhere if name.startswith(("nvidia-", "cuda-", "triton"))}
     assert {"triton", "nvidia-nvvm"} <= set(compiler)
+
+
+def test_the_compilers_that_share_cudas_libraries_are_pinned_to_one_version() -> None:
+    """cuTile looks for its compiler beside another version no further."""
+    compiler = pins(ROOT / "constraints-compiler.txt")
+    assert len({compiler[f"nvidia-{name}"] for name in ("cuda-tileiras", "cuda-nvcc", "nvvm")}) == 1
 
 
 def test_every_pin_can_be_had_for_the_first_python_311() -> None:

@@ -21,6 +21,7 @@ from bs4 import BeautifulSoup
 from matplotlib.text import Text
 from nbformat.v4 import new_code_cell, new_notebook
 
+from gpulab.plot.moving import KernelSteps, Moving, Step, Warp
 from tests.browser.driving import ROOT, contrasts
 from tests.conftest import find_browser
 from tools.site import figures, masks, runs
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 PHONE = {"width": 390, "height": 844}
 READABLE = 4.5  # WCAG 2.2, level AA
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.DOTALL)
-OWN_PAGES = ("index", "labs/index", "glossary", "docs/index", "docs/topics", "grading/README", "CONTRIBUTING")
+OWN_PAGES = (
+    "index", "labs/index", "glossary", "docs/index", "docs/topics", "grading/README", "docs/instructors/quick-start",
+    "docs/instructors/threat-model", "CONTRIBUTING",
+)  # fmt: skip
 
 
 class Built:
@@ -194,6 +198,17 @@ def test_figures_draw_no_secret_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Text, "set_text", Text.set_text)  # and back again
     figures.hide(["out[i] = a[i] * 2.5"])
     assert Text(0, 0, "load of a · out[i] = a[i] * 2.5").get_text() == f"load of a · {masks.HIDDEN}"
+
+
+def test_figures_that_move_hold_no_secret_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Text, "set_text", Text.set_text)
+    monkeypatch.setattr(Moving, "__init__", Moving.__init__)
+    figures.hide(["out[i] = a[i] * 2.875 if a[i] < 3 else 0"])
+    source = [(1, "def f(a, out):"), (2, "    out[i] = a[i] * 2.875 if a[i] < 3 else 0")]
+    steps = KernelSteps("f", source, [Warp("warp 0")], [], [Step(2, [True] * 32)])
+    figure = steps.figure()
+    assert figure.record["source"] == [[1, "def f(a, out):"], [2, f"    {masks.HIDDEN}"]]
+    assert masks.HIDDEN in figure.picture and "2.875" not in figure.picture
 
 
 def test_the_alt_text_of_a_figure_tells_no_secret_line_either(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 from triton.experimental.gluon.language.nvidia import hopper  # noqa: E402
 
+from gpulab.analysis.sanitizer import sanitize  # noqa: E402
 from gpulab.simulator import device  # noqa: E402
 from gpulab.triton.experimental import gluon  # noqa: E402
 from gpulab.triton.experimental.gluon import language as gl  # noqa: E402
@@ -174,6 +175,8 @@ def test_tiles_come_by_tma_and_are_multiplied_beyond_the_edges_too(held, transpo
     assert "wgmma.mma_async" in made.kernel.ptx and "cp.async.bulk.tensor.2d" in made.kernel.ptx
     right = b.double().numpy().T if transposed else b.double().numpy()
     assert np.array_equal(c.numpy(), a.double().numpy() @ right)
+    tiles = described(a, [rows, 64]), described(b, [64, 64]), described(c, [rows, 64])
+    assert not sanitize(product_of_tiles[2, 2], *tiles, held, transposed, num_warps=warps)
 
 
 @gluon.jit
@@ -221,3 +224,4 @@ def test_warps_with_different_roles_pass_tiles_and_registers_to_each_other():
     made = sum_of_tiles[1,](described(a, [32, 32]), out, num_warps=4, maxnreg=128)
     assert "setmaxnreg.dec" in made.kernel.ptx and made.threads == 256
     assert np.array_equal(out.numpy(), a.numpy().reshape(32, 5, 32).sum(axis=1))
+    assert not sanitize(sum_of_tiles[1,], described(a, [32, 32]), out, num_warps=4, maxnreg=128)

@@ -400,8 +400,10 @@ _TABLE: tuple[Metric, ...] = (
     _sum(
         "hand_overs",
         "warp instructions",
-        "block barriers and atomics, by which warps can wait for one another",
+        "block barriers, mbarriers, atomics and strong loads, by which warps can wait for one another",
         Term("warps", "barrier"),
+        Term("warps", "mbarrier"),
+        Term("strong", "load"),
         Term("warps", "atomic"),
     ),
     _ratio(
@@ -432,6 +434,7 @@ _TABLE: tuple[Metric, ...] = (
         "warp_syncs",
         "warp instructions",
         "shuffles, votes, matches and warp barriers",
+        Term("warps", "shuffle"),
         Term("warps", "warp_sync"),
     ),
     _sum(
@@ -504,9 +507,8 @@ _TABLE: tuple[Metric, ...] = (
     Metric(
         "block_load_bytes",
         "B",
-        "bytes of global loads of the block that has most; of the launch where they are most",
+        "bytes of global loads of the block that has most; summed over launches, which run one after another",
         fact="block_load_bytes",
-        combine="max",
     ),
     Metric(
         "registers",

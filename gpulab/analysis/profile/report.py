@@ -6,6 +6,7 @@ A report holds numbers only; `report_card` says how they are shown.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,7 +28,9 @@ MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
     ),
     "arithmetic": ("arithmetic", "other"),
     "special functions": ("special",),
-    "branches, waiting, shuffles": ("branch", "jump", "barrier", "cluster_barrier", "warp_sync"),
+    "branches, waiting, shuffles": (
+        *("branch", "jump", "barrier", "mbarrier", "cluster_barrier", "shuffle", "warp_sync"),
+    ),
 }
 
 
@@ -87,8 +90,8 @@ class Launch:
     @property
     def facts(self) -> dict[str, Value]:
         """What the metrics call facts of a launch."""
-        blocks = self.grid[0] * self.grid[1] * self.grid[2]
-        threads = self.block[0] * self.block[1] * self.block[2]
+        blocks = math.prod(self.grid)
+        threads = math.prod(self.block)
         return {
             "launches": 1,
             "blocks": blocks,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks import budgets, cases, messages
+from gpulab.checks import budgets, cases, messages, pictures
 from gpulab.checks.cases import Argument
 from gpulab.checks.compare import index_words, mismatch, value_words, where
 from gpulab.checks.every_case import Failure, parts
@@ -345,6 +345,7 @@ def _wrong(
         details = [Detail(messages.on_rank(rank, sentence))]
         if len(got) > 1:
             details.append(Detail(messages.wrong_on(list(wrong), len(got))))
+        details.append(pictures.detail(first))
         return tuple(details)
     return ()
 

@@ -20,4 +20,8 @@ def __getattr__(name: str) -> Any:
     import triton
     import triton.language
 
+    if name == "runtime":
+        from .driver import install
+
+        install()
     return getattr(triton, name)

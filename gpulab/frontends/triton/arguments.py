@@ -121,7 +121,7 @@ def _pointer(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
     if interface is not None:
         dtype = np.dtype(interface["typestr"])
         address, shape = interface["data"][0], tuple(interface["shape"])
-        strides = interface.get("strides") or _contiguous(shape, dtype.itemsize)
+        strides = interface.get("strides") or devices.contiguous_strides(shape, dtype.itemsize)
         label = ArrayLabel(name, address, shape, tuple(strides), dtype.name, dtype.itemsize)
         return Argument(f"*{_element(name, kernel, dtype.name)}", address, address % ALIGNMENT == 0, label)
     if hasattr(value, "untyped_storage"):
@@ -138,14 +138,6 @@ def _pointer(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
     raise LaunchError(
         f"{kernel}: {name} is a {type(value).__name__}, which a Triton kernel cannot take. {hint}"
     )
-
-
-def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    strides, step = [], itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
 
 
 def _element(name: str, kernel: str, dtype: str) -> str:

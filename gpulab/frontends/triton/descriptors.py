@@ -52,8 +52,8 @@ def described(name: str, kernel: str, value: Any, address: int, element: str) ->
     """A descriptor as data. Raises LaunchError for one of images, which are not simulated here."""
     if getattr(value, "mode", "tiled") != "tiled":
         raise LaunchError(f"{kernel}: {name} is a descriptor of an image (im2col); pass a tiled one.")
-    numbers = (tuple(int(n) for n in values) for values in (value.shape, value.strides))
-    return Described(address, element, *numbers, value.padding == "nan", bool(value.round_f32_to_tf32))
+    shape, strides = (tuple(int(n) for n in values) for values in (value.shape, value.strides))
+    return Described(address, element, shape, strides, value.padding == "nan", bool(value.round_f32_to_tf32))
 
 
 def pieces(name: str, kernel: str, given: Described, box: Mapping[str, Any] | None) -> list[Piece]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from triton.runtime import _allocation
@@ -38,7 +40,7 @@ class Kernel(JITFunction):
         name = self.__name__
         raise LaunchError(f"{name} is a kernel: say how many programs, as in {name}[grid](…).")
 
-    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> TritonKernel:
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Compiled:
         """Compile for the arguments and, unless only to warm up, launch."""
         options = {name: kwargs[name] for name in OPTIONS if name in kwargs}
         for name in options.keys() - self.signature.parameters.keys():  # a kernel may have one as a constexpr
@@ -53,7 +55,7 @@ class Kernel(JITFunction):
                     self._launch(device, made, given, _grid(grid, bound, self.__name__))
         except (Message, SimulationError) as error:
             raise shorten(error) from None
-        return made
+        return Compiled(self, made, bound, options)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -120,6 +122,61 @@ class Kernel(JITFunction):
             cluster=(made.blocks,) if made.blocks > 1 else None,
             scratch=_scratch(self.__name__, made, blocks, len(buffer)),
         )
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a launch returns, and `warmup` without launching: the kernel as compiled for certain arguments.
+
+    ``compiled[grid](*arguments)`` launches it with other arguments; constants that are left out are those
+    that it was compiled for.
+    """
+
+    function: Kernel
+    made: TritonKernel
+    bound: dict[str, Any] = field(repr=False)
+    options: dict[str, Any] = field(repr=False)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Compiled]:
+        def launch(*args: Any, **kwargs: Any) -> Compiled:
+            parameters = self.function.params
+            given = {p.name for p, _ in zip(parameters, args, strict=False)} | set(kwargs)
+            constants = {
+                p.name: self.bound[p.name] for p in parameters if p.is_constexpr and p.name not in given
+            }
+            return self.function.run(*args, grid=grid, **constants, **kwargs, **self.options)
+
+        return launch
+
+    def _init_handles(self) -> None:
+        """Triton loads the machine code here."""
+
+    @property
+    def asm(self) -> dict[str, str]:
+        """What the compiler made, by its name; only PTX is kept."""
+        return {"ptx": self.made.kernel.ptx}
+
+    @property
+    def metadata(self) -> SimpleNamespace:
+        """`shared` in bytes a block, `num_warps`, and the kernel's `name`."""
+        made = self.made
+        return SimpleNamespace(
+            shared=made.shared_bytes,
+            num_warps=made.threads // 32,
+            name=made.kernel.entry,
+            num_ctas=self.options.get("num_ctas", 1),
+            num_stages=self.options.get("num_stages", 3),
+        )
+
+    @property
+    def n_regs(self) -> int:
+        """Registers of a thread, as ptxas allocates them."""
+        return devices.current().resources(self.made.kernel).registers
+
+    @property
+    def n_spills(self) -> int:
+        """Bytes that a thread spills into local memory."""
+        return devices.current().resources(self.made.kernel).spill_bytes
 
 
 class Launcher:

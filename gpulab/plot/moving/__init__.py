@@ -18,20 +18,36 @@ and its first frame, so it works in JupyterLab, VS Code, Colab and on the site, 
 What has to talk back to Python is no figure of this kind; anywidget is for that.
 """
 
+from .batching import Batching
 from .figure import Moving
+from .frames import Drawing, Frame, Frames
 from .kernel_steps import Array, CannotDraw, KernelSteps, Step, Touch, Warp
 from .meanings import MEANINGS, Meaning
-from .warp_sectors import WarpSectors
+from .message_rounds import MessageRounds
+from .pipeline_steps import PipelineSteps
+from .roof_trail import RoofTrail
+from .tile_walk import AttentionWalk, ProductWalk
+from .warp_access import Pattern, WarpAccess
 
 __all__ = [
     "MEANINGS",
     "Array",
+    "AttentionWalk",
+    "Batching",
     "CannotDraw",
+    "Drawing",
+    "Frame",
+    "Frames",
     "KernelSteps",
     "Meaning",
+    "MessageRounds",
     "Moving",
+    "Pattern",
+    "PipelineSteps",
+    "ProductWalk",
+    "RoofTrail",
     "Step",
     "Touch",
     "Warp",
-    "WarpSectors",
+    "WarpAccess",
 ]

@@ -17,14 +17,14 @@ class Meaning:
 
 
 MEANINGS = {
-    "read": Meaning(style.DEEP, "read in this step", "dashed frame"),
+    "read": Meaning(style.DEEP, "read in this step", "line below"),
     "write": Meaning(style.AMBER, "written in this step", "thick frame"),
     "earlier": Meaning(style.INK, "touched earlier", "grey"),
     "active": Meaning(style.INK, "active lane", "full circle"),
     "inactive": Meaning(style.INK, "inactive lane", "hollow circle"),
     "barrier": Meaning(style.ROSE, "waits at a barrier", "square"),
     "finished": Meaning(style.INK, "finished", "short line"),
-    "wrong": Meaning(style.ALARM, "wrong", "hatched"),
+    "wrong": Meaning(style.ALARM, "wrong", "marked corner"),
     "right": Meaning(style.LEAF, "right", "tick"),
 }
 

@@ -11,6 +11,12 @@ from typing import Any
 from gpulab.foundation.errors import Message
 
 Capability = tuple[int, int]
+OF_A_TILE = "___NV_TILE_LAUNCH_META_DATA___"  # a variable in the PTX of cuTile, and in no other
+
+
+def extends_shared(ptx: str) -> bool:
+    """Whether static shared memory may be as large as dynamic: cuTile asks ptxas for that."""
+    return OF_A_TILE in ptx
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class CompiledKernel:
     `max_registers` is the limit per thread that the learner asked for; it binds ptxas, not the PTX.
     `with_variables` compiles the same kernel, for the same arguments, so that its PTX says where each named
     variable is (`ptx.source_variables`): slowly, and with other instructions; None where no compiler can.
+    `numbers` gives what names outside of the source stand for, such as the size of a tile.
     `exceptions` are those that the kernel may raise, (class, arguments, place) by the number that it leaves
     in memory; only numba's ``debug=True`` makes a kernel raise.
     """
@@ -33,6 +40,7 @@ class CompiledKernel:
     max_registers: int | None = None
     with_variables: Callable[[], CompiledKernel] | None = field(default=None, compare=False, repr=False)
     exceptions: Mapping[int, Any] = field(default_factory=dict, compare=False, repr=False)
+    numbers: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def cooperative(self) -> bool:
@@ -43,7 +51,12 @@ class CompiledKernel:
     def replicates(self) -> bool:
         """Whether the compiler may hold a number in several lanes and let all of them store it, as Triton
         does with sums; their last bits may differ."""
-        return self.compiler.startswith("Triton")
+        return self.compiler.startswith(("Triton", "cuTile"))
+
+    @property
+    def extends_shared(self) -> bool:
+        """Whether its static shared memory may be as large as dynamic."""
+        return extends_shared(self.ptx)
 
     @property
     def guard(self) -> str:

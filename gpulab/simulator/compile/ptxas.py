@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from .kernel import Capability, CompileError
+from .kernel import Capability, CompileError, extends_shared
 from .versions import architecture, no_code_for, supported_capabilities
 
 
@@ -90,9 +90,15 @@ def linked_elsewhere(results: Mapping[str, Result]) -> Iterator[None]:
 def resources(
     ptx: str, cc: Capability = (8, 0), entry: str | None = None, max_registers: int | None = None
 ) -> Resources:
-    """What the kernel `entry` (the only one by default) of `ptx` takes on a GPU of compute capability `cc`.
+    """What ptxas reports for a kernel: registers, shared memory, local memory and spills.
 
-    Raises CompileError when ptxas refuses the PTX.
+    `ptx` is the text, `cc` the compute capability of the GPU, `entry` the name of the kernel (which may be
+    left out if there is only one), `max_registers` a limit on registers per thread. Raises CompileError when
+    ptxas refuses the PTX.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
+    >>> resources(text).spill_bytes
+    0
     """
     entry = entry or _only_entry(ptx)
     if _elsewhere is not None:
@@ -170,6 +176,8 @@ def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[st
     options = [f"-arch=sm_{architecture(cc)}", "-verbose", "-lineinfo"]
     if max_registers:
         options.append(f"-maxrregcount={max_registers}")
+    if extends_shared(ptx):
+        options.append("-Xptxas=--enable-extended-smem=true")
     code = ptx.encode()
     linker = nvjitlink.create(len(options), options)
     try:

@@ -23,9 +23,21 @@ def version_in(ptx: str) -> str:
     return f"NVVM {release[1]}" if release else "NVVM"
 
 
+def target_of(ptx: str) -> Capability:
+    """The compute capability that `ptx` is for, by its own ``.target``."""
+    target = re.search(r"^\s*\.target\s+sm_(\d+)(\d)", ptx, re.MULTILINE)
+    if target is None:
+        raise ValueError("this PTX has no .target")
+    return int(target[1]), int(target[2])
+
+
 @cache
 def compiler_version() -> str:
-    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none."""
+    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none.
+
+    >>> compiler_version().split()[0]
+    'NVVM'
+    """
     for wheel in NVVM_WHEELS:
         try:
             return "NVVM " + ".".join(metadata.version(wheel).split(".")[:2])
@@ -56,7 +68,11 @@ def architecture(cc: Capability) -> str:
 
 @cache
 def supported_capabilities() -> tuple[Capability, ...]:
-    """The compute capabilities that the installed compiler makes code for, in rising order."""
+    """The compute capabilities that the installed compiler makes code for, in rising order.
+
+    >>> (8, 0) in supported_capabilities()
+    True
+    """
     from cuda.bindings import nvrtc
 
     error, architectures = nvrtc.nvrtcGetSupportedArchs()

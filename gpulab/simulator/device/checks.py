@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,13 @@ class LaunchTypeError(LaunchError, TypeError):
 
 
 def dimensions(size: Any, what: str, kernel: str) -> Dim3:
-    """`size`, one to three integers, as (x, y, z); `what` is ``grid`` or ``block``. Raises LaunchError."""
+    """`size`, one to three integers, as (x, y, z).
+
+    `what` is ``grid`` or ``block`` and `kernel` the kernel's name, for the message. Raises LaunchError.
+
+    >>> dimensions((4, 2), "grid", "my_kernel")
+    (4, 2, 1)
+    """
     items = tuple(size) if isinstance(size, tuple | list) else (size,)
     if not 1 <= len(items) <= 3:
         raise LaunchError(
@@ -51,7 +58,7 @@ def check_shape(kernel: str, grid: Dim3, block: Dim3, gpu: GPU) -> None:
                 f"{kernel}: the {what} {_shape(size)} is empty, so there is nothing to launch; "
                 "every size must be at least 1."
             )
-    threads = block[0] * block[1] * block[2]
+    threads = math.prod(block)
     if threads > limits.max_threads_per_block:
         raise LaunchError(
             f"{kernel}: blocks of {threads:,} threads ({_shape(block)}) are too large; a block has at most "
@@ -87,7 +94,7 @@ def check_cluster(kernel: str, grid: Dim3, asked: Dim3 | None, compiled: Dim3 | 
         )
     if min(cluster) < 1:
         raise LaunchError(f"{kernel}: a cluster of {_shape(cluster)} blocks; every size must be at least 1.")
-    blocks = cluster[0] * cluster[1] * cluster[2]
+    blocks = math.prod(cluster)
     if blocks > 1 and gpu.cc < FIRST_WITH_CLUSTERS:
         raise LaunchError(
             f"{kernel}: clusters of {blocks} blocks need a GPU of compute capability 9.0 or later; "
@@ -106,8 +113,11 @@ def check_cluster(kernel: str, grid: Dim3, asked: Dim3 | None, compiled: Dim3 | 
             )
 
 
-def check_shared(kernel: str, static: int, dynamic: Any, gpu: GPU) -> None:
-    """Raises LaunchError for more shared memory per block than `gpu` has. Sizes in bytes."""
+def check_shared(kernel: str, static: int, dynamic: Any, gpu: GPU, extended: bool = False) -> None:
+    """Raises LaunchError for more shared memory per block than `gpu` has. Sizes in bytes.
+
+    `extended`: static memory, too, may go beyond the 48 KiB that every GPU gives.
+    """
     limits = gpu.capability
     if not _is_integer(dynamic):
         raise LaunchError(
@@ -117,7 +127,7 @@ def check_shared(kernel: str, static: int, dynamic: Any, gpu: GPU) -> None:
         raise LaunchError(
             f"{kernel}: {dynamic:,} bytes of dynamic shared memory; the size cannot be negative."
         )
-    if static > limits.shared_per_block_static:
+    if static > limits.shared_per_block_static and not extended:
         raise LaunchError(
             f"{kernel}: {static:,} bytes of cuda.shared.array; a block has at most "
             f"{limits.shared_per_block_static:,}. Take a smaller tile, or dynamic shared memory "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gpulab.simulator.compile import CompiledKernel
@@ -29,3 +30,13 @@ class Launch:
     arrays: tuple[ArrayLabel, ...] = ()
     cluster: Dim3 | None = None
     scratch: tuple[int, int] | None = None
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the grid has."""
+        return math.prod(self.grid)
+
+    @property
+    def threads_per_block(self) -> int:
+        """How many threads each block has."""
+        return math.prod(self.block)

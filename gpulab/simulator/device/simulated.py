@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gpulab.foundation import underway
 from gpulab.foundation.errors import shorten
 from gpulab.simulator import compile, ptx, simt
 from gpulab.simulator.hardware import GPU, occupancy
@@ -34,6 +35,17 @@ class Executor(Protocol):
         """The host is about to read (or write) this memory: raise to refuse."""
 
 
+class _Blocks(simt.Observer):
+    """Counts the blocks that began before the newest chunk."""
+
+    def __init__(self, work: underway.Work) -> None:
+        self.work, self.begun = work, 0
+
+    def begin(self, state: simt.State) -> None:
+        self.work.done = self.begun
+        self.begun += len(state.chunk.blocks)
+
+
 class Simulator:
     """Carries out launches with `simt`. The host may touch any memory at any time."""
 
@@ -41,7 +53,11 @@ class Simulator:
         kernel = launch.kernel
         observers = [observer for make in device.observer_factories if (observer := make(launch)) is not None]
         program = device.program(kernel)
-        with scratch(device, launch) as arguments:
+        blocks = math.prod(launch.grid)
+        with (
+            scratch(device, launch) as arguments,
+            underway.work(f"simulating {kernel.name}", blocks, "block") as work,
+        ):
             simt.launch(
                 program,
                 launch.grid,
@@ -49,7 +65,7 @@ class Simulator:
                 arguments,
                 device.memory,
                 shared_bytes=launch.shared_bytes,
-                observers=tuple(observers),
+                observers=(*observers, *([_Blocks(work)] if underway.watched() else [])),
                 arrays=launch.arrays,
                 guard=kernel.guard,
                 cluster=launch.cluster,
@@ -155,9 +171,11 @@ class SimulatedDevice:
         kernel = launch.kernel
         check_shape(kernel.name, launch.grid, launch.block, self.gpu)
         program = self.program(kernel)
-        check_shared(kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu)
+        check_shared(
+            kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu, extended=kernel.extends_shared
+        )
         check_cluster(kernel.name, launch.grid, launch.cluster, program.cluster, self.gpu)
-        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        threads = launch.threads_per_block
         if bounds := program.module.functions[kernel.entry].directives.get("maxntid"):
             check_bounds(kernel.name, threads, math.prod(bounds))
         if threads > ALWAYS_ENOUGH_REGISTERS:
@@ -190,7 +208,7 @@ class SimulatedDevice:
         used = self.resources(launch.kernel)
         held = occupancy(
             self.gpu,
-            launch.block[0] * launch.block[1] * launch.block[2],
+            launch.threads_per_block,
             used.registers,
             used.shared_bytes + launch.shared_bytes,
         )

@@ -220,7 +220,11 @@ ACCELERATORS: dict[str, Accelerator] = {
 
 
 def accelerator(name: str) -> Accelerator:
-    """The accelerator of that name. Raises LookupError, in one line that lists the known ones."""
+    """The accelerator of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> accelerator("MI300X").name
+    'MI300X'
+    """
     if name not in ACCELERATORS:
         raise LookupError(f"no accelerator is named {name!r}; known are {', '.join(ACCELERATORS)}")
     return ACCELERATORS[name]

@@ -96,7 +96,11 @@ CPUS: dict[str, CPU] = {
 
 
 def cpu(name: str) -> CPU:
-    """The CPU of that name. Raises LookupError, in one line that lists the known ones."""
+    """The CPU of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> int(cpu("EPYC 7742").cores)
+    64
+    """
     if name not in CPUS:
         raise LookupError(f"no CPU is named {name!r}; known are {', '.join(CPUS)}")
     return CPUS[name]

@@ -119,14 +119,22 @@ SWITCHES: dict[str, Link] = {
 
 
 def link(name: str) -> Link:
-    """The link of that name. Raises LookupError, in one line that lists the known ones."""
+    """The link of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> link("PCIe 4.0 ×16").name
+    'PCIe 4.0 ×16'
+    """
     if name not in LINKS:
         raise LookupError(f"no link is named {name!r}; known are {', '.join(LINKS)}")
     return LINKS[name]
 
 
 def switch(name: str) -> Link:
-    """The switch of that name. Raises LookupError, in one line that lists the known ones."""
+    """The switch of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> switch("NVSwitch 1").name
+    'NVSwitch 1'
+    """
     if name not in SWITCHES:
         raise LookupError(f"no switch is named {name!r}; known are {', '.join(SWITCHES)}")
     return SWITCHES[name]

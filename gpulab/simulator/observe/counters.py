@@ -23,6 +23,8 @@ ANALYSES = {
 }
 REMEMBERED = 1024  # patterns of accesses whose cost is kept …
 REMEMBERED_LANES = 1024  # … of so many lanes: those of one block, or alike in all blocks
+STRONG = frozenset({"acquire", "relaxed", "volatile"})  # what other threads store may be seen by it
+WIDEST = 512  # bytes of one request: 16 of each lane
 SPACES = ("global", "shared", "local", "const", "param")
 ELSEWHERE = ("shared", "local")  # where a generic address may lead beside global memory
 KINDS = {
@@ -35,7 +37,7 @@ KINDS = {
     "red": "atomic",
     "bra": "branch",
     "brx": "branch",
-    "shfl": "warp_sync",
+    "shfl": "shuffle",
     "vote": "warp_sync",
     "match": "warp_sync",
     "redux": "warp_sync",
@@ -47,7 +49,7 @@ KINDS = {
     "trap": "other",
     "call": "other",
     "nanosleep": "other",
-    "mbarrier": "other",
+    "mbarrier": "mbarrier",
 }
 
 
@@ -66,7 +68,13 @@ SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
 def classify(instruction: Instruction) -> tuple[str, str]:
-    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space."""
+    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<2>; "
+    >>> text += "st.shared.u32 [0], %r1; ret; }"
+    >>> classify(gpulab.simulator.ptx.parse(text).functions["k"].blocks[0].instructions[0])
+    ('store', 'shared')
+    """
     name = instruction.parts[0]
     if instruction.parts[:2] == ("barrier", "cluster"):
         return ("cluster_barrier" if "wait" in instruction.parts else "other"), ""
@@ -97,6 +105,11 @@ def is_generic(instruction: Instruction) -> bool:
     return classify(instruction)[0] in ("load", "store", "atomic") and not named_space(instruction)
 
 
+def elsewhere(instruction: Instruction) -> tuple[str, ...]:
+    """The spaces in which an instruction has a row more."""
+    return ELSEWHERE if is_generic(instruction) else ("shared",) if is_copy(instruction) else ()
+
+
 def bulk_kind(instruction: Instruction) -> str | None:
     """What a bulk copy does, as `simt.events.Transfer` calls it; None for all else."""
     parts = instruction.parts
@@ -115,7 +128,8 @@ def bulk_kind(instruction: Instruction) -> str | None:
 
 def is_copy(instruction: Instruction) -> bool:
     """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
-    return instruction.parts[0] == "cp" and "global" in instruction.parts
+    parts = instruction.parts
+    return parts[0] == "cp" and "global" in parts and "bulk" not in parts
 
 
 def is_product(instruction: Instruction) -> bool:
@@ -131,10 +145,10 @@ def is_fragment(instruction: Instruction) -> bool:
 class Counters(Observer):
     """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch.
 
-    An instruction has one row, so of ``cp.async``, which loads from global memory and stores to shared
-    memory, the load is counted. One with a generic address has a row more for each other space: what is
-    counted is where the access went, not what the opcode says. So does one that reaches the shared memory of
-    another block of the cluster. A bulk copy is one request, sent by one lane; a multicast is counted once.
+    An instruction has one row. ``cp.async`` has two, because it loads from global memory and stores to shared
+    memory. One with a generic address has a row more for each other space: what is counted is where the
+    access went, not what the opcode says. So does one that reaches the shared memory of another block of the
+    cluster. A bulk copy is one request, sent by one lane; a multicast is counted once.
     ``wgmma`` reads its operands by itself: their bytes count once for a warpgroup, in passes of all banks.
     """
 
@@ -143,7 +157,7 @@ class Counters(Observer):
         self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self._guarded: dict[int, int] = defaultdict(int)
         self._table: dict[str, Array] = {}
-        self._rows: dict[tuple[int, str], int] = {}  # of generic accesses, by instruction and space
+        self._rows: dict[tuple[int, str], int] = {}  # beyond the first, by instruction and space
         self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
         self._fragment: list[Array] = []  # the addresses of a matrix, as far as they have come
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
@@ -152,8 +166,7 @@ class Counters(Observer):
 
     def start(self, program: Program, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         self._program, self._grid, self._block = program, grid, block
-        generic = [i for i, instruction in enumerate(program.instructions) if is_generic(instruction)]
-        places = [(i, space) for i in generic for space in ELSEWHERE]
+        places = [(i, space) for i, each in enumerate(program.instructions) for space in elsewhere(each)]
         self._rows = {place: row for row, place in enumerate(places, len(program.instructions))}
         self._table = {
             column: np.zeros(len(program.instructions) + len(places), np.int64) for column in COLUMNS
@@ -190,7 +203,7 @@ class Counters(Observer):
         if is_fragment(access.instruction):
             self._element(access)
             return
-        if access.space == "shared" and (is_copy(access.instruction) or is_product(access.instruction)):
+        if access.space == "shared" and is_product(access.instruction):
             return
         warps, threads = self._size(access.lanes, access.chunk)
         table["requests"][index] += warps
@@ -234,8 +247,8 @@ class Counters(Observer):
     def _element(self, access: Access) -> None:
         """An element that each lane moves of a matrix; they come one after the other.
 
-        PTX leaves open which lane moves which element. So the matrix counts as one request of all its bytes,
-        in the order that suits memory best.
+        PTX leaves open which lane moves which element. So the matrix counts as the fewest requests, in the
+        order that suits memory best.
         """
         rows, lanes = _together(access.address, access.lanes, access.chunk)
         self._fragment.append(rows)
@@ -251,7 +264,7 @@ class Counters(Observer):
         what = "wavefronts" if access.space == "shared" else "sectors"
         times = _times(len(rows), access.chunk)
         for column, amount in (
-            ("requests", len(moved)),
+            ("requests", int((-(-size // WIDEST)).sum())),
             ("bytes", int(size.sum())),
             (what, int(count.sum())),
             (
@@ -309,10 +322,15 @@ class Counters(Observer):
                 table["wavefronts"][index] = table["ideal_wavefronts"][index] = read // patterns.LINE
         table["flops"][:own] = np.array(self._program.flops) * table["active"][:own]
         kinds = [classify(i) for i in instructions]
+        strong = [
+            k == "load" and not STRONG.isdisjoint(i.parts)
+            for i, (k, _) in zip(instructions, kinds, strict=True)
+        ]
+        table["strong"][:own] = np.array(strong, bool) * table["warps"][:own]
         self.counts = Counts(
             self._program.display_name,
             (*instructions, *(instructions[index] for index, _ in self._rows)),
-            (*kinds, *((kinds[index][0], space) for index, space in self._rows)),
+            (*kinds, *(("store" if is_copy(instructions[i]) else kinds[i][0], s) for i, s in self._rows)),
             table,
             self._grid,
             self._block,

@@ -21,6 +21,7 @@ COLUMNS = (
     "ideal_wavefronts",  # … without bank conflicts
     "flops",  # floating-point operations (an fma is two), by lanes whose guard held
     "uniform",  # conditional branches: warps whose lanes all went one way
+    "strong",  # loads by which a warp can wait for another (acquire, relaxed, volatile): warps
     "conflicts",  # atomics: lanes beyond the first on the same address in one warp
 )
 
@@ -30,12 +31,13 @@ class Counts:
     """Counts of one launch, int64.
 
     `table[column][i]` belongs to `instructions[i]`. At the end stand once more those with generic addresses,
-    for what they did in shared and in local memory, and those that reached other blocks of a cluster.
-    `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch, barrier, cluster_barrier (a wait),
-    warp_sync, special (one instruction of the special function unit), matrix (a warpgroup's product, which
-    reads shared memory by itself), matrix_wait, arithmetic or other, and of bulk copies bulk_load,
-    bulk_store, bulk_reduction, bulk_prefetch or bulk_exchange. A space is global, shared, cluster (shared
-    memory of other blocks), local, const, param or "".
+    for what they did in shared and in local memory, those that reached other blocks of a cluster, and
+    ``cp.async``, for what it stored. `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch,
+    barrier, mbarrier, cluster_barrier (a wait), shuffle, warp_sync (what else a warp does together), special
+    (one instruction of the special function unit), matrix (a warpgroup's product, which reads shared memory by itself), matrix_wait,
+    arithmetic or other, and of bulk copies bulk_load, bulk_store, bulk_reduction, bulk_prefetch or
+    bulk_exchange. A space is global, shared, cluster (shared memory of other blocks), local, const, param
+    or "".
     """
 
     kernel: str

@@ -6,6 +6,7 @@ that of a thread of its block that has met the writer since then.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,12 +71,12 @@ class Proxies(Observer):
 
     def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program, self._grid, self._block = program, grid, block
-        self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
+        self._lanes = (math.prod(block) + 31) // 32 * 32
         self._active = any(
             bulk_kind(i) in ("store", "reduction", "exchange") or i.parts[0] == "wgmma"
             for i in program.instructions
         )
-        count = grid[0] * grid[1] * grid[2] * self._lanes if self._active else 0
+        count = math.prod(grid) * self._lanes if self._active else 0
         self._now = 0
         self._fenced = np.full(count, NEVER, np.int64)  # when each thread fenced last …
         self._met = self._fenced.copy()  # … and met others

@@ -29,8 +29,8 @@ CUDA_C = (".cu", ".cuh", ".h", ".hpp")  # how files of CUDA C++ end
 class Touch:
     """One side of a race: a thread's access at a source line, of kind READ, WRITE and so on.
 
-    `linear_thread` counts within the block; `value` is what was read or written, empty where it is not known.
-    `verb` says what it does where VERBS would not do.
+    `linear_thread` counts within the block, `linear_block` within the grid; `value` is what was read or
+    written, empty where it is not known. `verb` says what it does where VERBS would not do.
     """
 
     location: Location | None
@@ -40,6 +40,7 @@ class Touch:
     kind: int
     value: str = ""
     verb: str = ""
+    linear_block: int = 0
 
     @property
     def line(self) -> int:

@@ -8,6 +8,7 @@ race to go wrong: it remembers who touched each word last, and what has happened
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -73,10 +74,10 @@ class Races(Observer):
 
     def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program = program
-        self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
+        self._lanes = (math.prod(block) + 31) // 32 * 32
         self._groups = Groups(self._lanes)
         self._copied = any(bulk_kind(i) in ("load", "exchange") for i in program.instructions)
-        self._order = Order(program, grid[0] * grid[1] * grid[2], self._lanes, self._copied)
+        self._order = Order(program, math.prod(grid), self._lanes, self._copied)
         self._flow = Flow(program)
         self._sightings = Sightings(program, self._flow, grid, block, self._lanes, self._arrays, self._find)
         self._finest = finest(program, "global")

@@ -189,6 +189,7 @@ class Sightings:
             kind,
             value,
             verb,
+            block,
         )
 
 

@@ -146,6 +146,8 @@ def _directive_rule(source: str, position: int, body: _Body, scope: Scope) -> in
         return position
     if word == "pragma":
         return skip_past(source, position, ";")
+    if word == "loc_intermediate":  # the place in what cuTile compiled on the way; `.loc` has the learner's
+        return len(source) if (end := source.find("\n", position)) < 0 else end
     raise error_at(source, start, f"`.{word}` is not known inside a function")
 
 

@@ -25,6 +25,8 @@ _VERSION = re.compile(r"(\d[\d.]*)", re.ASCII)
 _TARGET = re.compile(r"(\w+)(?:\s*,\s*\w+)*", re.ASCII)
 _REST_OF_LINE = re.compile(r"([^\n]*)")
 _SECTION = re.compile(r"\.section\s+[.\w]+\s*\{[^}]*\}", re.ASCII)
+# What cuTile compiled on the way, as text, which may hold braces and anything else.
+_INTERMEDIATE = re.compile(r"\{(?:[^{}]*\{.*?\.source_end\s*\})*\s*\}", re.DOTALL)
 _LINKAGES = frozenset({"visible", "weak", "extern", "common"})
 _SKIPPED_TO_SEMICOLON = frozenset({"pragma", "alias"})
 
@@ -42,9 +44,13 @@ class _Parts:
 
 
 def parse(text: str) -> Module:
-    """Read a module as numba, NVRTC and Triton emit it.
+    """Read the PTX in `text` as a module, as numba, NVRTC and Triton emit it.
 
-    The ``.version`` is taken as it is. Raises PtxError, with the line, for anything that cannot be read.
+    Any ``.version`` is accepted. Raises PtxError, with the line, for anything that cannot be read.
+
+    >>> module = parse(".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }")
+    >>> module.functions["stop"].blocks[0].instructions[0].opcode
+    'ret'
     """
     source = blank_comments(blank_locations_of_assembly(text))
     # A compiler may put `.file` after the functions that name it, so these come first.
@@ -82,6 +88,11 @@ def _directive_rule(source: str, position: int, parts: _Parts) -> int:
         position = _match_rule(_REST_OF_LINE, source, position)[0]
     elif word in _SKIPPED_TO_SEMICOLON:
         position = skip_past(source, position, ";")
+    elif word == "nv_intermediate_source_section":
+        match = _INTERMEDIATE.match(source, position)
+        if match is None:
+            raise error_at(source, start, "expected blocks of code that end with `.source_end`")
+        position = match.end()
     elif word == "section":
         match = _SECTION.match(source, start)
         if match is None:

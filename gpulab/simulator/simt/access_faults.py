@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
-from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names, indexes_axes
+from .errors import ArrayLabel, Misaligned, OutOfBounds, Outside, indexed_names, indexes_axes
 from .memory import GUARD
 from .run import Run
 
@@ -18,6 +18,7 @@ class Told(TypedDict):
 
     what: str
     advice: str
+    outside: NotRequired[Outside]
 
 
 def first(run: Run, bad: Array) -> tuple[int, int]:
@@ -81,7 +82,11 @@ def _describe(run: Run, index: int, address: int, size: int, did: str) -> Told:
         )
         by_axes = indexes_axes(run.program.instructions[index].location)
         advice += ", or by a\nnegative index, which counts from the end." if by_axes else "."
-    return {"what": f"{did} {what}; {has}", "advice": advice}
+    told: Told = {"what": f"{did} {what}; {has}", "advice": advice}
+    index_there = label.index_of(address)
+    if any(not 0 <= i < n for i, n in zip(index_there, label.shape, strict=True)):
+        told["outside"] = Outside(label.name, label.shape, index_there, did)
+    return told
 
 
 def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> Told:
@@ -118,6 +123,16 @@ def shared_element(run: Run, index: int, offset: int, limit: int, size: int) -> 
     places = run.program.shared_variables.values()
     start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
     return _element(run, index, "shared", offset - start, nbytes or limit - start, size)
+
+
+def outside_shared(run: Run, index: int, offset: int, limit: int, size: int, did: str) -> Outside | None:
+    """The same as data, where the source line names the array."""
+    names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
+    places = run.program.shared_variables.values()
+    start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
+    if len(names) != 1:
+        return None
+    return Outside(names.pop(), ((nbytes or limit - start) // size,), ((offset - start) // size,), did)
 
 
 def _element(run: Run, index: int, kind: str, offset: int, nbytes: int, size: int) -> str:

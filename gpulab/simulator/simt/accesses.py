@@ -90,9 +90,14 @@ def _store(
         targets = _window_target(run, index, space, address, dtype, count, rows)
     if run.on_access:  # before the write: an observer may want to see what was there
         tell(run, index, space, "store", address, dtype.itemsize * count, values, rows)
-    run.changed()
-    for target in targets:
-        _scatter(target.view, target.places, values, _both(run.lanes, target.lanes))
+    lanes = [_both(run.lanes, target.lanes) for target in targets]
+    # Where somebody waits for memory to change, storing what is there already is no change.
+    if not run.idle or any(
+        _differs(t.view, t.places, values, w) for t, w in zip(targets, lanes, strict=True)
+    ):
+        run.changed()
+    for target, who in zip(targets, lanes, strict=True):
+        _scatter(target.view, target.places, values, who)
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
@@ -285,6 +290,15 @@ def _scatter(view: Array, places: Array, values: list[Array], lanes: Array | Non
             view[np.broadcast_to(where, shape)[chosen]] = np.broadcast_to(value, shape)[chosen]
 
 
+def _differs(view: Array, places: Array, values: list[Array], lanes: Array | None) -> bool:
+    """Whether `_scatter` would change anything."""
+    for i, value in enumerate(values):
+        different = view[places + i] != value
+        if (different if lanes is None else different & lanes).any():
+            return True
+    return False
+
+
 def _both(lanes: Array | None, part: Array | None) -> Array | None:
     if lanes is None or part is None:
         return part if lanes is None else lanes
@@ -375,7 +389,10 @@ def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Ar
             if limit == 0:
                 advice = "The launch gave the block no dynamic shared memory."
             what = access_faults.shared_element(run, index, offset, limit, size)
-        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice)
+        found = None
+        if space == "shared" and limit:
+            found = access_faults.outside_shared(run, index, offset, limit, size, did)
+        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice, outside=found)
     return address
 
 

@@ -49,12 +49,19 @@ def load(
     display_name: str = "",
     stops: Collection[int] | None = None,
 ) -> Executable:
-    """Make kernel `entry` of `module` ready (the only kernel by default).
+    """Decode kernel `entry` of `module` into an executable; `entry` may be left out if there is only one
+    kernel.
 
-    With `stops` a segment begins at the instructions on these lines of the PTX text, and no register is ever
-    left with garbage, so that an observer can look there at a thread's registers. Raises
-    `UnsupportedInstruction` for an instruction that the simulator does not know, KeyError for an unknown
-    entry.
+    `display_name` is the name that messages use. With `stops`, a segment begins at the instructions on these
+    lines of the PTX text, and no register is ever left with garbage, so that an observer can look at a
+    thread's registers there. Raises `UnsupportedInstruction` for an instruction that the simulator does not
+    know, KeyError for an unknown entry.
+
+    >>> module = gpulab.simulator.ptx.parse(
+    ...     ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
+    ... )
+    >>> load(module).name
+    'stop'
     """
     name = entry or module.entries[0]
     decoder = Decoder(module, name, display_name or name)

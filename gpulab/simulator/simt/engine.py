@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -52,18 +53,26 @@ def launch(
     cluster: Index | None = None,
     allotted: int | None = None,
 ) -> None:
-    """Run a kernel to its end; what it leaves behind is in `memory`.
+    """Run the kernel `program` to its end; what it leaves behind is in `memory`.
 
-    `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer; `shared_bytes` the dynamic
-    shared memory; `resident_blocks` how many blocks the device could hold at once; `limit` the instructions
-    after which a chunk of blocks counts as endless; `write` gets what the kernel prints; `undefined` is what
-    a shuffle fetches where its result is undefined (None: what the register happens to hold); `blocks` are
-    the linear indices of those blocks that run, in order (None: all); `guard` is what keeps an index inside
-    an array, in the words of the kernel's language; `garbage` draws what stands in shared and local memory
-    before anything is written there (None: `memory.FRESH`, everywhere); `cluster` is the shape of the
-    clusters of blocks, which divides the grid (None: as the kernel was compiled). With clusters, those run of
-    which `blocks` has a block. `allotted` is how many registers each thread has until ``setmaxnreg`` changes
-    it (None: nobody counts them). Raises `KernelFault`.
+    `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer, whose arrays `arrays`
+    describe; `shared_bytes` is the dynamic shared memory. `observers` are told what happens. `schedule` is
+    the order in which warps run, and `resident_blocks` how many blocks the device could hold at once. A chunk
+    of blocks counts as endless after `limit` instructions. `write` gets what the kernel prints.
+
+    `undefined` is what a shuffle fetches where its result is undefined (None: what the register happens to
+    hold). `blocks` are the linear indices of the blocks that run, in order (None: all). `guard` is what keeps
+    an index inside an array, in the words of the kernel's language. `garbage` draws what shared and local
+    memory hold before anything is written there (None: `memory.FRESH`, everywhere).
+
+    `cluster` is the shape of the clusters of blocks, which divides the grid (None: as the kernel was
+    compiled). With clusters, every cluster runs of which `blocks` has a block. `allotted` is how many
+    registers each thread has until ``setmaxnreg`` changes it (None: registers are not counted). Raises
+    `KernelFault`.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
+    >>> stop = load(gpulab.simulator.ptx.parse(text))
+    >>> launch(stop, grid=(2, 1, 1), block=(32, 1, 1), arguments=b"", memory=Memory())
     """
     on_loan: list[Allocation] = []  # what lies in memory for the time of the launch
     registers = _registers(program, arguments, memory, on_loan)
@@ -146,7 +155,13 @@ def _place_variables(
 
 
 def variables_of(module: Module, memory: Memory) -> dict[str, int]:
-    """Addresses of a module's global and constant variables, which `memory` makes once and keeps."""
+    """Addresses of a module's global and constant variables, which `memory` makes once and keeps.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .global .u32 total; "
+    >>> text += ".visible .entry stop() { ret; }"
+    >>> list(variables_of(gpulab.simulator.ptx.parse(text), Memory()))
+    ['total']
+    """
     places = memory.modules.get(id(module))
     if places is None:
         wanted = [v for v in module.variables.values() if v.space in ("global", "const")]
@@ -191,7 +206,7 @@ class Order:
 
 def _order(frame: Frame, blocks: Array | None) -> Order:
     grid, schedule = frame.grid, frame.schedule
-    whole = grid[0] * grid[1] * grid[2]
+    whole = math.prod(grid)
     if frame.cluster_size > 1:
         clusters = _clusters(grid, frame.cluster)
         if blocks is not None:
@@ -209,11 +224,9 @@ def _order(frame: Frame, blocks: Array | None) -> Order:
 
 def _clusters(grid: Index, cluster: Index) -> Array:
     """Linear indices of the blocks of each cluster, a row a cluster, in the order of their ranks."""
-    linear = np.arange(grid[0] * grid[1] * grid[2]).reshape(grid[::-1])
+    linear = np.arange(math.prod(grid)).reshape(grid[::-1])
     pieces = [part for size, by in zip(grid[::-1], cluster[::-1], strict=True) for part in (size // by, by)]
-    return (
-        linear.reshape(pieces).transpose(0, 2, 4, 1, 3, 5).reshape(-1, cluster[0] * cluster[1] * cluster[2])
-    )
+    return linear.reshape(pieces).transpose(0, 2, 4, 1, 3, 5).reshape(-1, math.prod(cluster))
 
 
 def _chunk_size(frame: Frame) -> int:

@@ -86,6 +86,7 @@ class Blame(TypedDict):
     block: Index
     thread: Index
     others: int
+    linear: tuple[int, int]
 
 
 def _fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
@@ -393,6 +394,7 @@ class Run:
             block=self.block(int(row)),
             thread=self.thread(int(lane)),
             others=int(lanes.sum()) - 1,
+            linear=(int(self.chunk.blocks[row]), int(lane)),
         )
 
     def changed(self) -> None:

@@ -41,7 +41,7 @@ def come(run: Run, number: int, lanes: Array | None) -> bool:
     if passes_registers:
         complete = affordable(run, instruction, here)
     else:
-        complete = lanes_of(run, by_warpgroup(run, here).all(axis=-1))
+        complete = lanes_of(run, np.asarray(by_warpgroup(run, here).all(axis=-1)))
     if not complete.any():
         return False
     rest = here & ~complete

@@ -90,12 +90,17 @@ def encode_blocks(
     *,
     generator: np.random.Generator | None = None,
 ) -> Blocks:
-    """A tensor (…, n) of float32 in a block format; elements beyond the largest saturate.
+    """The tensor `values` (…, n), float32, in the block format `format`; elements beyond the largest
+    saturate.
 
-    MX: the block's scale is 2^(⌊log2 max|v|⌋ − emax), emax the largest exponent of the element format.
-    NVFP4: the tensor's scale brings the largest block scale to 448, a block's scale its largest element
-    to 6. A block of zeros gets the smallest scale (MX) or 0 (NVFP4). Raises UnknownFormat, and ValueError
-    for infinities and NaN.
+    `rounding` and `generator` are those of `encode`. MX formats: a block's scale is 2^(⌊log2 max|v|⌋ − emax),
+    where emax is the largest exponent of the element format. NVFP4: the tensor's scale brings the largest
+    block scale to 448, and a block's scale brings its largest element to 6. A block of zeros gets the
+    smallest scale (MX) or 0 (NVFP4). Raises UnknownFormat, and ValueError for infinities and NaN.
+
+    >>> blocks = encode_blocks(np.ones(32, np.float32), "MXFP4")
+    >>> blocks.nbytes, float(blocks.decode().max())
+    (17, 1.0)
     """
     form = _find(format)
     numbers = np.asarray(values, dtype=np.float32)

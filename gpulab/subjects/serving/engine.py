@@ -432,7 +432,15 @@ def run(
     execute: Executor | None = None,
     limit: int = 200_000,
 ) -> Run:
-    """Serve all requests on a virtual clock. Raises InvalidDecision, also after `limit` decisions."""
+    """Serve all `requests` on `machine` as `policy` decides, on a virtual clock.
+
+    With `execute`, a real model computes the tokens. Raises InvalidDecision for a decision that cannot be
+    carried out, and after `limit` decisions.
+
+    >>> finished = run(Machine(slots=8, blocks=1000), traces.alternating(4), policies.static)
+    >>> len(finished.lives)
+    4
+    """
     service = Service(machine, requests, execute, limit)
     while service.due():
         service.decide(policy(service.engine.state()))

@@ -1,0 +1,141 @@
+"""cuTile, NVIDIA's package: made to hand over PTX where it would hand over machine code.
+
+cuTile writes Tile IR, which NVIDIA's `tileiras` compiles to PTX and gives to the ptxas beside it. It finds
+that ptxas by its own real path. So tileiras gets one more name, in a folder of its own, with a ptxas beside
+it that passes its input on: what comes back to cuTile is the PTX. Neither needs a driver.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from .kernel import CompiledKernel
+from .packages import Internals, MissingCompiler
+from .versions import target_of
+
+PACKAGE = Internals(
+    name="cuTile",
+    distribution="cuda-tile",
+    tested=("1.7.0",),
+    extra="tile",
+    used=(
+        "cuda.tile._compile:_find_compiler_bin.cache_clear",
+        "cuda.tile._compile:_CompilerBinary",
+        "cuda.tile._compile:compile_tile",
+        "cuda.tile._compile:format_sm_arch",
+        "cuda.tile._cext:default_tile_context.config",
+        "cuda.tile._cext:launch",
+        "cuda.tile._execution:kernel._compile",
+    ),
+)
+TILEIRAS = "nvidia-cuda-tileiras"
+BESIDE = ("nvvm", "lib", "include")  # what tileiras looks for in the folder above its own
+PTXAS = """\
+#!/bin/sh
+# Stands beside tileiras in ptxas's place: its output is its input, the PTX.
+for word; do
+  case "$last" in -o) to=$word ;; esac
+  case "$word" in *.ptx) from=$word ;; esac
+  last=$word
+done
+exec cp "$from" "$to"
+"""
+
+
+@cache
+def _toolchain() -> Path:
+    """The tileiras whose machine code is PTX; its folder is made once for each version."""
+    try:
+        version = metadata.version(TILEIRAS)
+        found = next(
+            Path(str(f.locate())).resolve() for f in metadata.files(TILEIRAS) or () if f.name == "tileiras"
+        )
+    except (metadata.PackageNotFoundError, StopIteration):
+        raise MissingCompiler(
+            f"cuTile's compiler is not installed here. Install it with: pip install {TILEIRAS}"
+        ) from None
+    for root in _roots():
+        folder = root / f"tileiras-{version}"
+        try:
+            if not _complete(folder, found):
+                _make(folder, found)
+            return folder / "bin" / "tileiras"
+        except OSError:
+            continue  # read-only, full, or nothing may be executed there
+    raise MissingCompiler(
+        f"cuTile's compiler needs a folder for {found.stat().st_size // 10**6} MB, and found none to write "
+        "to: set XDG_CACHE_HOME to one."
+    )
+
+
+def _roots() -> tuple[Path, ...]:
+    """Where the folder may be: the user's cache, else a folder of this process."""
+    cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(cache_home) / "gpulab", Path(tempfile.mkdtemp(prefix="gpulab-tile-"))
+
+
+def _complete(folder: Path, found: Path) -> bool:
+    made, ptxas = folder / "bin" / "tileiras", folder / "bin" / "ptxas"
+    return (
+        made.is_file()
+        and made.stat().st_size == found.stat().st_size
+        and ptxas.is_file()
+        and ptxas.read_text() == PTXAS
+        and all((folder / name).resolve() == (found.parents[1] / name).resolve() for name in BESIDE)
+    )
+
+
+def _make(folder: Path, found: Path) -> None:
+    """Made beside its place and then renamed, so that two processes may do it at once."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=folder.parent))
+    (made / "bin").mkdir()
+    try:
+        os.link(found, made / "bin" / "tileiras")  # no room taken, on the same file system
+    except OSError:
+        shutil.copy2(found, made / "bin" / "tileiras")
+    ptxas = made / "bin" / "ptxas"
+    ptxas.write_text(PTXAS)
+    ptxas.chmod(ptxas.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    for name in BESIDE:
+        (made / name).symlink_to(found.parents[1] / name)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        made.rename(folder)
+    except OSError:
+        shutil.rmtree(made)
+        if not _complete(folder, found):
+            raise
+
+
+def prepare() -> None:
+    """Make the installed package hand over PTX, in this process.
+
+    Raises MissingCompiler where it is absent or built otherwise than those that were tested.
+    """
+    PACKAGE.check()
+    from cuda.tile import _compile
+    from cuda.tile._cext import default_tile_context
+
+    default_tile_context.config.cache_dir = None  # others take what is kept there for machine code
+    tileiras = str(_toolchain())
+
+    def _find_compiler_bin() -> Any:
+        return _compile._CompilerBinary(
+            tileiras, os.environ.get("PATH", ""), os.environ.get("LD_LIBRARY_PATH", ""), False
+        )
+
+    _find_compiler_bin.cache_clear = lambda: None  # type: ignore[attr-defined]
+    _compile._find_compiler_bin = _find_compiler_bin
+
+
+def tile_kernel(ptx: str, entry: str, name: str) -> CompiledKernel:
+    """A kernel of the PTX that cuTile made, under the name that the learner gave it."""
+    return CompiledKernel(name, entry, ptx, target_of(ptx), f"cuTile {PACKAGE.version}")

@@ -1,0 +1,223 @@
+"""CuTe DSL's own compiler and launcher on the simulated device: arrays, faults, prints, counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("nvidia_cutlass_dsl", reason="CuTe DSL is not installed")
+
+from gpulab import cupy as cp
+from gpulab import cutlass, device, profile, sanitize
+from gpulab.cutlass import cute
+from gpulab.cutlass.cute.runtime import from_dlpack
+from gpulab.simulator import simt
+from gpulab.simulator.device import LaunchError
+
+from . import kernels
+
+N = 1000  # no multiple of a block
+
+
+def dynamic(array: Any) -> Any:
+    return from_dlpack(array).mark_layout_dynamic()
+
+
+@pytest.fixture(scope="module")
+def add() -> Any:
+    """Compiled once, for arrays of any size."""
+    a = np.zeros(N, np.float32)
+    return cute.compile(kernels.add, dynamic(a), dynamic(a), dynamic(a))
+
+
+@pytest.fixture(scope="module")
+def double() -> Any:
+    a = np.zeros(N, np.float32)
+    return cute.compile(kernels.double_without_guard, dynamic(a), dynamic(a), 1)
+
+
+@pytest.fixture
+def gpus() -> Iterator[Callable[[str], None]]:
+    """Simulates other GPUs, and the one before at the end."""
+    before = device.current().gpu.name
+    yield lambda name: device.simulate(name) and None
+    device.simulate(before)
+
+
+def test_the_face_is_the_real_package_with_all_that_is_in_it() -> None:
+    import cutlass as real
+    from cutlass.cute.runtime import from_dlpack as real_from_dlpack
+
+    assert cutlass is real
+    assert from_dlpack is real_from_dlpack
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda values: values.copy(),
+        lambda values: torch.from_numpy(values.copy()),
+        lambda values: cp.asarray(values),
+        lambda values: from_dlpack(values.copy()).mark_layout_dynamic(),
+    ],
+    ids=["NumPy", "PyTorch", "gpulab.cupy", "a CuTe tensor"],
+)
+def test_a_kernel_adds_arrays_of_every_kind(add: Any, made: Callable[..., Any]) -> None:
+    values = np.arange(N, dtype=np.float32)
+    result = np.zeros(N, np.float32)
+    out = made(result)
+    add(made(values), made(values), out)
+    found = out if not hasattr(out, "_gpulab_array") else out._gpulab_array
+    np.testing.assert_array_equal(cp.asnumpy(found) if isinstance(found, cp.ndarray) else found, 2 * values)
+
+
+def test_a_compiled_function_takes_arrays_of_other_sizes(add: Any) -> None:
+    a, c = np.full(300, 3, np.float32), np.zeros(300, np.float32)
+    add(a, a, c)
+    assert (c == 6).all()
+
+
+def test_views_of_one_array_stay_views(add: Any) -> None:
+    """Read and written through two views, it is copied to the device once."""
+    memory = np.arange(2 * N, dtype=np.float32)
+    add(memory[:N], memory[:N], memory[N:])
+    np.testing.assert_array_equal(memory[N:], 2 * memory[:N])
+
+
+def test_a_jit_function_compiles_when_it_is_called_first_and_not_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from cutlass._mlir.execution_engine import ExecutionEngine
+
+    made: list[int] = []
+    init = ExecutionEngine.__init__
+    monkeypatch.setattr(
+        ExecutionEngine, "__init__", lambda self, *a, **o: made.append(1) or init(self, *a, **o)
+    )
+    a, c = np.arange(96, dtype=np.float32), np.zeros(96, np.float32)
+    for _ in range(3):
+        c[:] = 0
+        kernels.add(from_dlpack(a), from_dlpack(a), from_dlpack(c))
+        np.testing.assert_array_equal(c, 2 * a)
+    assert len(made) == 1
+
+
+def test_the_ptx_is_what_a_gpu_would_get(add: Any) -> None:
+    """Arrays of the host count as arrays on a CUDA device: the compiler knows that they are in global memory."""
+    assert ".target sm_80" in add.artifacts.PTX
+    assert "gmem" in add.artifacts.PTX
+
+
+def test_two_gpus_in_one_process_get_a_kernel_each(gpus: Callable[[str], None]) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def watch(launch: Any) -> None:
+        seen.append(launch.kernel.cc)
+
+    a, c = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    with device.current().observed(watch):
+        for name in ("A100", "L4", "A100"):
+            gpus(name)
+            kernels.reversing(from_dlpack(a), from_dlpack(c))
+            np.testing.assert_array_equal(c, a[::-1])
+    assert seen == [(8, 0), (8, 9), (8, 0)]
+
+
+def test_a_fault_names_the_line_of_python_and_the_array(double: Any) -> None:
+    a, c = np.zeros(N, np.float32), np.zeros(1024, np.float32)
+    with pytest.raises(simt.OutOfBounds) as fault:
+        double(a, c, 8)
+    says = str(fault.value)
+    assert "in kernel double_kernel" in says
+    assert re.search(r"\d+ │ c\[i\] = a\[i\] \* 2\.0", says)
+    assert "read a[1000]; a has 1000 elements" in says
+
+
+def test_a_report_has_the_lines_of_python(double: Any) -> None:
+    a, c = np.zeros(1024, np.float32), np.zeros(1024, np.float32)
+    report = profile(double, a, c, 8)
+    assert report["global_load_bytes"] == a.nbytes
+    assert "c[i] = a[i] * 2.0" in str(report.lines)
+
+
+def test_a_race_is_found() -> None:
+    findings = sanitize(kernels.racing, from_dlpack(np.zeros(1, np.float32)))
+    assert "c[0] = cutlass.Float32" in str(findings)
+    assert "race" in str(findings)
+    assert "nothing found" in str(
+        sanitize(
+            kernels.reversing, from_dlpack(np.zeros(64, np.float32)), from_dlpack(np.zeros(64, np.float32))
+        )
+    )
+
+
+def test_a_kernel_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    kernels.printing(from_dlpack(np.arange(4, dtype=np.float32)))
+    assert "element 2 is 2.0" in capsys.readouterr().out
+
+
+def test_a_learners_mistake_comes_back_in_the_languages_own_words() -> None:
+    with pytest.raises(TypeError, match="unsupported operand type") as error:
+        kernels.wrong(from_dlpack(np.zeros(2, np.float32)))
+    assert "gpulab" not in str(error.value)
+
+
+def test_what_is_no_array_is_refused_in_one_line() -> None:
+    with pytest.raises(LaunchError, match="a list is no array that a kernel can take"):
+        from_dlpack([1.0, 2.0])
+
+
+def test_host_code_shows_elements_of_a_host_array(capfd: pytest.CaptureFixture[str]) -> None:
+    kernels.show_on_host(from_dlpack(np.array([1.5, 2.5], np.float32)))
+    assert "1.500000" in capfd.readouterr().out
+
+
+def test_host_code_cannot_show_elements_that_are_on_the_device() -> None:
+    with pytest.raises(Exception, match="host"):
+        kernels.show_on_host(from_dlpack(cp.zeros(2, np.float32)))
+
+
+def test_clusters_are_refused_where_there_are_none() -> None:
+    with pytest.raises(Exception, match=r"(?i)cluster"):
+        kernels.clustered(from_dlpack(np.zeros(2, np.float32)))
+
+
+def test_without_a_clock_a_benchmark_counts(add: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    from gpulab.cutlass import testing
+
+    a = np.zeros(N, np.float32)
+    assert np.isnan(testing.benchmark(add, kernel_arguments=testing.JitArguments(a, a, a)))
+    assert "12,000 bytes of global memory" in capsys.readouterr().out
+
+
+def test_tuning_takes_what_moves_the_least_memory(double: Any) -> None:
+    from gpulab.cutlass import testing
+
+    a = np.zeros(1024, np.float32)
+    best = testing.tune(
+        lambda a, blocks: lambda: double(a, a, blocks),
+        params_dict={"blocks": [8, 2, 4]},
+        kernel_arguments=testing.JitArguments(a),
+    )
+    assert best == {"blocks": 2}
+
+
+def test_a_pointer_made_of_an_address_leads_to_its_tensor() -> None:
+    values = torch.arange(64, dtype=torch.float32)
+    result = torch.zeros(64)
+
+    @cute.jit
+    def through_pointers(a: cute.Pointer, c: cute.Pointer):
+        kernels.reversing_kernel(
+            cute.make_tensor(a, cute.make_layout(64)), cute.make_tensor(c, cute.make_layout(64))
+        ).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    gmem = cute.AddressSpace.gmem
+    pointers = [cute.runtime.make_ptr(cutlass.Float32, t.data_ptr(), gmem) for t in (values, result)]
+    through_pointers(*pointers)
+    assert torch.equal(result, values.flip(0))
