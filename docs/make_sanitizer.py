@@ -81,10 +81,12 @@ mended twin.
 SEEING = """
 ## Seeing it
 
-`gpulab.trace(kernel[grid, block], …, threads=[0, 33])` steps through threads: a row for each source line
-that they execute, with the mask of the warp and the values of the named variables. The kernel is compiled
-again without optimisation, as for a debugger, and the values are where the compiler's debug information
-says. Arrays and pointers are not shown; nor is a value that the compiler did not keep.
+`gpulab.trace(kernel[grid, block], …, threads=[0, 33])` steps through threads. A notebook shows a figure with
+the source, the lanes of one or two warps, the named variables, and the elements of arrays as they are read
+and written. A terminal shows a table with a row for each source line, the mask of the warp and the variables.
+The kernel is compiled again without optimisation, as for a debugger, and the values are where the compiler's
+debug information says; a value that the compiler did not keep is not shown. After a failed check
+`gpulab.watch()` does the same for the thread at which it failed.
 
 `gpulab.show(kernel[grid, block], …, line=12)` draws the accesses of one line; `view=` chooses `accesses`
 (sectors), `banks`, `lanes` (of one warp over time), `divergence` (of all warps of a block) or `threads`. Both

@@ -99,7 +99,7 @@ def wrong(mismatch: Mismatch, writers: Writers | None) -> Moving | None:
 
     across = part[1].stop - part[1].start if len(part) == 2 else min(part[0].stop - part[0].start, COLUMNS)
     drawing = Drawing(across * CELL + MARGIN + 4)
-    grids = []
+    grids: list[dict[tuple[int, ...], int]] = []
     for title, values in (("expected", expected), ("got", got)):
         if grids:
             drawing.panel(across * CELL + MARGIN + 4)
@@ -162,7 +162,12 @@ def _grid(
         if wrong_here and said:
             drawing.path(f"M{x + CELL - 11:.1f} {y:.1f}h9v9z", "corner")
         text = _short(values[index])
-        drawing.text(x + CELL / 2 - 1, y + 16, text, "mono small middle" + (" strong" if wrong_here else ""))
+        drawing.text(
+            x + CELL / 2 - 1,
+            y + 16,
+            text,
+            f"mono {'tiny' if len(text) > 5 else 'small'} middle{' strong' if wrong_here else ''}",
+        )
         if index in steps:
             outlines.append((index, x, y))
     return {index: drawing.box(x - 1.5, y - 1.5, CELL + 1, TALL + 1, "hidden") for index, x, y in outlines}

@@ -8,7 +8,7 @@ Ranks of one exercise are refused more, because two sandboxes could talk through
 processes and networks, but the same read-only files are in all sandboxes: locks, watches, who wakes whom at
 a word of theirs, and the question which of their pages are in memory carry information. So do keys of the
 session and what is counted for a user or for the machine as a whole: locked memory, queues, pending signals,
-buffers of pipes, free space.
+buffers of pipes, descriptors under way, watches of epoll, free space.
 
 Not covered: how long things take. Two ranks on one machine can slow each other down and measure that, with
 a few bits a second and many errors.
@@ -60,7 +60,8 @@ MACHINES = {
             "finit_module": 313, "kexec_file_load": 320, "userfaultfd": 323, "open_tree": 428,
             "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
             "mount_setattr": 442,
-            "statfs": 137, "fstatfs": 138, "mincore": 27,
+            "statfs": 137, "fstatfs": 138, "mincore": 27, "pipe": 22, "pipe2": 293, "socketpair": 53,
+            "epoll_create": 213, "epoll_create1": 291,
             "flock": 73, "sysinfo": 99, "rt_sigqueueinfo": 129, "mlock": 149, "mlockall": 151,
             "fadvise64": 221, "timer_create": 222, "mq_open": 240, "add_key": 248, "request_key": 249,
             "keyctl": 250, "inotify_init": 253, "inotify_add_watch": 254, "inotify_init1": 294,
@@ -83,7 +84,8 @@ MACHINES = {
             "finit_module": 273, "userfaultfd": 282, "kexec_file_load": 294, "open_tree": 428,
             "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
             "mount_setattr": 442,
-            "statfs": 43, "fstatfs": 44, "inotify_init1": 26, "inotify_add_watch": 27,
+            "statfs": 43, "fstatfs": 44, "pipe2": 59, "socketpair": 199, "epoll_create1": 20,
+            "inotify_init1": 26, "inotify_add_watch": 27,
             "flock": 32, "timer_create": 107,
             "rt_sigqueueinfo": 138, "sysinfo": 179, "mq_open": 180, "add_key": 217, "request_key": 218,
             "keyctl": 219, "fadvise64": 223, "mlock": 228, "mlockall": 230, "mincore": 232,
@@ -96,7 +98,10 @@ MACHINES = {
 # fcntl's F_GETLK, F_SETLK, F_SETLKW, the same of open files, F_SETLEASE, F_GETLEASE, F_NOTIFY, F_SETPIPE_SZ.
 COMMANDS = (5, 6, 7, 36, 37, 38, 1024, 1025, 1026, 1031)
 PRIVATE = 128  # FUTEX_PRIVATE_FLAG
-FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: each has a namespace
+# AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: each has a namespace. How many descriptors are under way in sockets
+# of the first kind is counted for a user.
+FAMILIES = (1, 2, 10, 16)
+FAMILIES_OF_RANKS = (2, 10, 16)
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 # SECCOMP_RET_ALLOW, and SECCOMP_RET_ERRNO with EPERM and with EAGAIN
@@ -134,7 +139,8 @@ def program(machine: str | None = None, *, rank: bool) -> bytes:
         steps += _where(calls.fcntl, SECOND, commands, ALLOW)
         # Who joins a thread waits without the flag, and looks again where it is told to.
         steps += _where(calls.futex, SECOND, [(ANY_BIT, 0, 1, PRIVATE), (RETURN, 0, 0, ALLOW)], AGAIN)
-    families = [step for family in FAMILIES for step in _answer(family, ALLOW)]
+    allowed = FAMILIES_OF_RANKS if rank else FAMILIES
+    families = [step for family in allowed for step in _answer(family, ALLOW)]
     steps += _where(calls.socket, FIRST, families, REFUSE)
     steps.append((RETURN, 0, 0, ALLOW))
     return b"".join(struct.pack("=HBBI", *step) for step in steps)

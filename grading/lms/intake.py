@@ -159,7 +159,7 @@ def _doubts_of_time(
         ]:
             yield (
                 f"nobody has this id, so nobody gets what [{table}] gives it: {texts.some(strangers)}. "
-                f"Mend it in {course.settings.name}"
+                f"Correct it in {course.settings.name}"
             )
 
 

@@ -1041,8 +1041,8 @@ gpulab.predict("parallel.merge", ...)
 # **Do.** Write `logsumexp(x, out)`: `out[row] = m + log(s)`, the logarithm of Σ exp(x). A warp for each row, in
 # blocks of 256; rows of any length. Logits lie between −1,000 and 1,000, and some are −∞ (masked); a row of
 # nothing but −∞ has −∞. **Budget:** each logit loaded once; the operations of one exponential in float32 for each
-# (13 with the step around it) and of 320 for merging 32 lanes, plus 20 %. In float64 an exponential costs three
-# times as many. About 22 lines. Sizes include 3 × 1, 10 × 33 and no rows.
+# (13 with the step around it) and of 320 for merging 32 lanes, plus 20 %; at the last size at most 72
+# instructions of a thread for each logit. In float64 an exponential costs three times as much. About 22 lines. Sizes include 3 × 1, 10 × 33 and no rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}

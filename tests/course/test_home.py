@@ -65,7 +65,9 @@ def test_a_ring_shows_what_has_been_passed() -> None:
 def test_the_page_goes_on_where_somebody_was(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     assert "Continue" not in soup(home()).get_text() and "Start with" in str(home())
     names = tuple(e.name for e in registry.of_lab("06"))
-    monkeypatch.setenv("JPY_SESSION_NAME", "/home/me/labs/06_matrix_multiplication/06_matrix_multiplication_b.ipynb")
+    monkeypatch.setenv(
+        "JPY_SESSION_NAME", "/home/me/labs/06_matrix_multiplication/06_matrix_multiplication_b.ipynb"
+    )
     progress.remember("06", names)
     link = soup(home()).select_one(".gpulab-continue a")
     assert link and link["href"] == "06_matrix_multiplication/06_matrix_multiplication_b.ipynb"

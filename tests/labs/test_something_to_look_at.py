@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from gpulab import plot
-
 from tests.labs.test_reading import NOTEBOOKS, words
 
 WORDS = 400
@@ -52,7 +51,10 @@ def test_a_stretch_ends_at_a_drawing_and_at_a_cell_that_draws_and_at_no_other() 
     cells = [
         {"cell_type": "markdown", "source": ["one two"]},
         {"cell_type": "code", "source": ["gpulab.profile(k)"]},
-        {"cell_type": "markdown", "source": [f"three ![{'words that say what to see ' * 2}](drawings/a.svg) four"]},
+        {
+            "cell_type": "markdown",
+            "source": [f"three ![{'words that say what to see ' * 2}](drawings/a.svg) four"],
+        },
         {"cell_type": "code", "source": ["gpulab.show(report)"]},
         {"cell_type": "markdown", "source": ["![too short](drawings/a.svg) five"]},
     ]

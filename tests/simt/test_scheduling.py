@@ -187,6 +187,35 @@ def test_more_waiting_blocks_than_the_device_holds_is_a_message():
     ]
 
 
+# A block's first thread takes a lock for all of it, as cuTile does: it tells the others what it found through
+# shared memory, so each round of waiting stores the same value there once more.
+LOCK_OF_A_BLOCK = """
+    .shared .align 4 .b8 found[4];
+    setp.ne.u32 %p1, %tid, 0;
+    WAIT:
+    @%p1 bra LOOK;
+    atom.global.acq_rel.exch.b32 %r1, [%lock], 1; st.shared.b32 [found], %r1;
+    LOOK:
+    bar.sync 0; ld.shared.b32 %r2, [found]; bar.sync 0;
+    setp.ne.u32 %p2, %r2, 0;
+    @%p2 bra WAIT;
+    @%p1 bra DONE;
+    ld.global.u32 %r3, [%sum]; add.u32 %r3, %r3, 1; st.global.u32 [%sum], %r3;
+    DONE:
+    bar.sync 0;
+    @%p1 bra OUT;
+    atom.global.acq_rel.exch.b32 %r4, [%lock], 0;
+    OUT:
+"""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+def test_a_lock_that_blocks_take_in_turn_is_given_to_each(schedule):
+    arrays = {"lock": word(), "sum": word()}
+    found = launch(kernel(LOCK_OF_A_BLOCK, "lock sum"), arrays, 5, 64, schedule=schedule, limit=20_000)
+    assert found["sum"] == 5
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
 def test_waiting_for_a_flag_that_nobody_sets_is_a_message(schedule):
     body = "WAIT: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra WAIT;"

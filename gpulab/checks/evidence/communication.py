@@ -196,9 +196,12 @@ def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
 
     def at(case: Case, made: Sequence[Argument]) -> Outcome:
         ranks = ranks_of(case)
-        with joined(on_ranks.main, ranks, job) as network:
+        with joined(on_ranks.main, ranks, job) as (network, clock):
             return network.run(
-                task(exercise, made, ranks), SECONDS, lambda rank, text: print(f"[rank {rank}] {text}")
+                task(exercise, made, ranks),
+                SECONDS,
+                lambda rank, text: print(f"[rank {rank}] {text}"),
+                clock,
             )
 
     return at

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
+from .extended import link_extended
 from .kernel import Capability, CompileError, extends_shared
 from .versions import architecture, no_code_for, supported_capabilities
 
@@ -174,11 +175,14 @@ def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[st
 
     if cc not in supported_capabilities():
         raise CompileError(_first_entry(ptx), no_code_for(cc))
+    if extends_shared(ptx):
+        made = link_extended(ptx, cc, max_registers)
+        if isinstance(made, str):
+            raise CompileError(_first_entry(ptx), REFUSED.format(reason=made))
+        return made
     options = [f"-arch=sm_{architecture(cc)}", "-verbose", "-lineinfo"]
     if max_registers:
         options.append(f"-maxrregcount={max_registers}")
-    if extends_shared(ptx):
-        options.append("-Xptxas=--enable-extended-smem=true")
     code = ptx.encode()
     linker = nvjitlink.create(len(options), options)
     try:

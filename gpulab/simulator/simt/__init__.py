@@ -10,8 +10,9 @@ The modules, each group built on those above it:
   engine that moves bulk copies), `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`,
   `warpgroup_meetings`; in words, should it never end, `waits`;
 - decoding, once per kernel: `inline`, `layouts` and `operands`, then the builders of steps (`steps`,
-  `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`, `meetings` and others), `table`, which picks
-  the builder for each instruction, and `decoding`, which makes an `Executable` of a parsed kernel;
+  `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`, `bulk_copies`, `tensor_copies`,
+  `cluster_steps`, `meetings` and others), `table`, which picks the builder for each instruction, and
+  `decoding`, which makes an `Executable` of a parsed kernel;
 - running, once per launch: `engine` and `scheduling`.
 """
 

@@ -194,6 +194,7 @@ class Run:
         self.on_product = listeners("product")
         self.on_bulk = listeners("bulk")
         self.on_short = listeners("short")
+        self.on_left = listeners("left")
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
@@ -312,7 +313,7 @@ class Run:
         return lanes.reshape(lanes.shape[0], -1, WARP)
 
     @contextmanager
-    def only(self, lanes: Array) -> Iterator[None]:
+    def only(self, lanes: Array | None) -> Iterator[None]:
         """For a while the group is these lanes."""
         before = self.lanes
         self.lanes = lanes

@@ -38,7 +38,7 @@ class RawOnHopper(Raw):
 
     def __init__(self, file: str, name: str, mended: bool):
         options = ("-DMENDED",) if mended else ()
-        self.kernel = cp.RawKernel(_text(file), name, options)
+        self.kernel, self.gpu = cp.RawKernel(_text(file), name, options), GPU
 
 
 def _pair(
@@ -98,6 +98,9 @@ PAIRS = [
     _pair("a_bulk_store_lacks_a_proxy_fence", "proxy", _x, "fence.proxy.async"),
     _pair("one_thread_fences_for_all_before_they_meet", "proxy", _x, "every thread that wrote"),
     _pair("a_source_changes_before_it_is_read", "barrier", _rounds, "overwrites what it has still to read"),
+    _pair(
+        "a_block_returns_before_its_copy_was_read", "barrier", _x, "its block's shared memory goes with it"
+    ),
     _pair("a_bulk_copy_has_an_odd_size", "memory", _x, "of 252 bytes; the size must be a multiple of 16"),
     _pair("a_bulk_copy_goes_to_an_odd_place", "memory", _x, "which is no multiple of 16"),
     _pair("a_copy_names_no_mbarrier", "memory", _x, "an mbarrier that is not initialised"),
