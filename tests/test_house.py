@@ -27,12 +27,14 @@ CORE = {
     "ipywidgets",
     "traitlets",
     "packaging",
+    "PIL",  # matplotlib's
     "shtab",
 }
 
 # Rooms that nothing else imports, for those who have an extra: a face may stand on what it is the face of.
 FACES = {
     "gpulab.app.programs.torch_cuda": {"torch"},
+    "gpulab.cutlass": {"cutlass"},
     "gpulab.frontends.triton": {"triton"},
     "gpulab.subjects.models.gpt": {"torch"},
     "gpulab.subjects.models.emulate": {"torch"},
