@@ -158,7 +158,7 @@ FAMILIES = (
     Family(
         ("setmaxnreg",),
         "inc, dec",
-        "a warpgroup waits for registers of its block; more than ptxas allotted to the block are a fault",
+        "a warp waits for registers of its block; more than ptxas allotted to the block are a fault",
         "tests/simt/test_register_pools.py",
     ),
     Family(("ldmatrix", "stmatrix"), "m8n8.b16, x1 x2 x4, trans", BITS, TEST_MATRIX),

@@ -55,8 +55,9 @@ Written by `python docs/make_sanitizer.py` from a run of the corpus in `tests/sa
 The corpus holds {total} wrong kernels, each with a mended twin, and {harmless} that look wrong and
 are right. `gpulab.sanitize` tells {found} of the {total} with the expected class and source lines.
 `tests/sanitizer/` holds that; and that nothing is said of the mended twins, of those that are right, and
-of the solutions of the labs. Wrong kernels with bulk copies, mbarriers and clusters, for a GPU of capability
-9.0, are not in the table: `tests/sanitizer/corpus/on_hopper.py` has them, and a test holds each of them, too.
+of the solutions of the labs. Wrong kernels with bulk copies, mbarriers, clusters and wgmma, for a GPU of
+capability 9.0, are not in the table: `tests/sanitizer/corpus/on_hopper.py` has them, and a test holds
+each of them, too.
 
 **numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the numba half. What it does with a wrong kernel:
 an error, a result that is not the mended twin's, no end within {patience} seconds of the
@@ -80,10 +81,12 @@ mended twin.
 SEEING = """
 ## Seeing it
 
-`gpulab.trace(kernel[grid, block], …, threads=[0, 33])` steps through threads: a row for each source line
-that they execute, with the mask of the warp and the values of the named variables. The kernel is compiled
-again without optimisation, as for a debugger, and the values are where the compiler's debug information
-says. Arrays and pointers are not shown; nor is a value that the compiler did not keep.
+`gpulab.trace(kernel[grid, block], …, threads=[0, 33])` steps through threads. A notebook shows a figure with
+the source, the lanes of one or two warps, the named variables, and the elements of arrays as they are read
+and written. A terminal shows a table with a row for each source line, the mask of the warp and the variables.
+The kernel is compiled again without optimisation, as for a debugger, and the values are where the compiler's
+debug information says; a value that the compiler did not keep is not shown. After a failed check
+`gpulab.watch()` does the same for the thread at which it failed.
 
 `gpulab.show(kernel[grid, block], …, line=12)` draws the accesses of one line; `view=` chooses `accesses`
 (sectors), `banks`, `lanes` (of one warp over time), `divergence` (of all warps of a block) or `threads`. Both

@@ -64,9 +64,9 @@ def _redirected(
     package, _, rest = name.partition(".")
     if not level and _whose(globals):
         asked = {name, *(f"{name}.{part}" for part in fromlist or ())}
-        for real, face in TIED.items():
+        for real, tied in TIED.items():
             if any(f"{one}.".startswith(f"{real}.") for one in asked):
-                importlib.import_module(face)
+                importlib.import_module(tied)
     if level or not (package in ("numba", "cuda") or package in FACES) or not _whose(globals):
         return _import(name, globals, locals, fromlist or (), level)
     if package == "cuda":

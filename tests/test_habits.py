@@ -100,3 +100,24 @@ def test_in_a_notebook_it_works_as_soon_as_gpulab_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", session], capture_output=True, text=True, check=True)
     found, late, module = json.loads(done.stdout.splitlines()[-1])
     assert found == [1] * 32 and late == 3 and module.startswith("gpulab")
+
+
+@pytest.mark.parametrize(
+    ("statement", "face"),
+    [
+        ("import cutlass.cute as found", "cutlass"),
+        ("from cutlass import cute as found", "cutlass"),
+        ("import cuda.tile as found", "tile"),
+        ("from cuda import tile as found", "tile"),
+    ],
+)
+def test_a_real_package_is_tied_to_the_device_before_a_learner_gets_it(statement: str, face: str) -> None:
+    code = (
+        "import sys, gpulab\n"
+        "names = {'__name__': '__main__'}\n"
+        f"exec({statement!r}, names)\n"
+        f"print(names['found'].__name__, 'gpulab.{face}' in sys.modules)"
+    )
+    pytest.importorskip("nvidia_cutlass_dsl" if face == "cutlass" else "cuda.tile")
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["cutlass.cute" if face == "cutlass" else "cuda.tile", "True"]

@@ -325,7 +325,7 @@ COMMANDS: dict[str, Command] = {
         (("names", {"nargs": "*", "metavar": "GPU", "help": "such as A100 H100; all when none is named"}),),
     ),
     "check": Command(
-        "check one exercise of a notebook or script alone, or all of a file",
+        "check an exercise of a notebook or script, or all in it",
         _check,
         (
             (

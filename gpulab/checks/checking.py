@@ -10,7 +10,7 @@ from gpulab.foundation.display import notebook
 from gpulab.foundation.errors import Message
 from gpulab.simulator import compile
 
-from . import launching, messages, progress, registry, watching
+from . import launching, messages, notebook_parts, progress, registry, watching
 from .parts import Detail, Part, Unwritten
 from .run import GPU, name_of
 from .spec import Answer, Exercise
@@ -89,10 +89,32 @@ def record(exercise: Exercise, verdict: Verdict) -> Verdict:
         progress.remember(registry.lab_number(exercise.lab), tuple(e.name for e in lab))
     if verdict.passed:
         done = progress.done(tuple(e.name for e in lab))
-        notes = [messages.passed(attempt, registry.lab_number(exercise.lab), done, len(lab))]
+        notes = [
+            messages.passed(attempt, registry.lab_number(exercise.lab), done, len(lab)),
+            *_part_done(exercise),
+        ]
     else:
         left = any(exercise.hints) and hints_shown < len(exercise.hints)
         notes = [messages.attempt(attempt, exercise.name, left, hints_shown)]
     if not progress.saved():
         notes.append(messages.not_saved(str(progress.place())))
     return replace(verdict, notes=tuple(notes))
+
+
+def _part_done(exercise: Exercise) -> list[str]:
+    """A sentence once all exercises of this notebook are passed: what is done, and what waits in the next."""
+    here = notebook_parts.running()
+    if (
+        here is None
+        or exercise.name not in here.exercises
+        or progress.done(here.exercises) < len(here.exercises)
+    ):
+        return []
+    later = notebook_parts.following(here)
+    waiting = len(later.exercises) - progress.done(later.exercises) if later else 0
+    if later is None or not waiting:
+        return [messages.part_done(len(here.exercises))]
+    return [
+        messages.part_done(len(here.exercises)),
+        messages.part_waits(later.title, later.path.name, waiting),
+    ]

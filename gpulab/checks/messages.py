@@ -805,6 +805,18 @@ def passed(count: int, lab: str, done: int, total: int) -> str:
     return f"passed at attempt {count} · lab {lab}, {done} of {total} done"
 
 
+def part_done(count: int) -> str:
+    return f"You have passed all {some(count, 'exercise')} of this notebook."
+
+
+def part_waits(title: str, file: str, count: int) -> str:
+    return f"Next: {title}, with {some(count, 'exercise')} to do. Open {file}."
+
+
+def last_check(points: str, of: str, failed: str) -> str:
+    return f"Your last check: {points} of {of} points. Not right yet: {failed}"
+
+
 def nothing_to_count(name: str) -> str:
     return f'not counted as an attempt · gpulab.hint("{name}") has a first step'
 

@@ -39,7 +39,8 @@ def detail(mismatch: Mismatch, writers: Writers | None = None) -> Detail:
 
 
 def of_fault(fault: KernelFault | None, case: Case) -> tuple[Detail, ...]:
-    """The picture of an access beyond an array, if that stopped the kernel, and who can be watched."""
+    """The picture of an access beyond an array, if that stopped the kernel, and the threads that can be
+    watched."""
     if fault is None or fault.thread is None or fault.block is None or fault.linear is None:
         return ()
     if isinstance(fault, Endless):  # nobody steps through a loop without an end
@@ -99,7 +100,7 @@ def wrong(mismatch: Mismatch, writers: Writers | None) -> Moving | None:
 
     across = part[1].stop - part[1].start if len(part) == 2 else min(part[0].stop - part[0].start, COLUMNS)
     drawing = Drawing(across * CELL + MARGIN + 4)
-    grids = []
+    grids: list[dict[tuple[int, ...], int]] = []
     for title, values in (("expected", expected), ("got", got)):
         if grids:
             drawing.panel(across * CELL + MARGIN + 4)
@@ -162,7 +163,12 @@ def _grid(
         if wrong_here and said:
             drawing.path(f"M{x + CELL - 11:.1f} {y:.1f}h9v9z", "corner")
         text = _short(values[index])
-        drawing.text(x + CELL / 2 - 1, y + 16, text, "mono small middle" + (" strong" if wrong_here else ""))
+        drawing.text(
+            x + CELL / 2 - 1,
+            y + 16,
+            text,
+            f"mono {'tiny' if len(text) > 5 else 'small'} middle{' strong' if wrong_here else ''}",
+        )
         if index in steps:
             outlines.append((index, x, y))
     return {index: drawing.box(x - 1.5, y - 1.5, CELL + 1, TALL + 1, "hidden") for index, x, y in outlines}

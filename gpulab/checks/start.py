@@ -35,8 +35,8 @@ def start(lab: str = "", *, gpu: str = "") -> Start:
 
     `lab` is its number or folder, ``"04"`` or ``"04_memory_hierarchy"``. Without it the progress is left out.
     `gpu` names the GPU to simulate from now on, for a lab that needs one with instructions of its own, and
-    comes before GPULAB_GPU. From then on figures have alt texts. Raises UnknownLab, and hardware.UnknownGPU in
-    one line that lists the names.
+    comes before GPULAB_GPU. From then on figures have alt texts. Raises UnknownLab, and hardware.UnknownGPU
+    in one line that lists the names.
 
     >>> first_line = gpulab.start("04")
     """

@@ -129,7 +129,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Bar:
-    """A line of the learner's source with a bar: `share` (0 to 1) of all that `words` says, and their number."""
+    """A line of the learner's source with a bar: `share` (0 to 1) of all that `words` says, and their
+    number."""
 
     line: str
     text: str
@@ -363,7 +364,9 @@ class _Layout:
                 case Table():
                     yield from self._table(piece)
                 case Bar():
-                    yield from self._spread([], [Span(f"{piece.line:>4}  "), Span(piece.text, "code")], _bar_text(piece))
+                    yield from self._spread(
+                        [], [Span(f"{piece.line:>4}  "), Span(piece.text, "code")], _bar_text(piece)
+                    )
 
     def _spread(self, start: list[Span], body: list[Span], right: list[Span]) -> Iterator[list[Span]]:
         """Start, then the body wrapped between it and what stands at the right edge of the first line."""
@@ -389,7 +392,10 @@ class _Layout:
 
 def _bar_text(bar: Bar) -> list[Span]:
     blocks = round(12 * bar.share)
-    return [Span("█" * blocks + " " * (12 - blocks), "bad" if bar.bad else ""), Span(f"  {bar.words:<16}", "dim")]
+    return [
+        Span("█" * blocks + " " * (12 - blocks), "bad" if bar.bad else ""),
+        Span(f"  {bar.words:<16}", "dim"),
+    ]
 
 
 # ---------------------------------------------------------------- HTML
@@ -458,7 +464,8 @@ def _html_piece(piece: Piece, label: int, marked: bool) -> str:
             return _html_bar(piece)
         case Drawn():
             data = b64encode(piece.svg.encode()).decode()
-            image = f'<img alt="{escape(piece.alt)}" src="data:image/svg+xml;base64,{data}" style="max-width:100%">'
+            source = f"data:image/svg+xml;base64,{data}"
+            image = f'<img alt="{escape(piece.alt)}" src="{source}" style="max-width:100%">'
             return f'<div style="margin:.4em 0">{image}</div>'
 
 

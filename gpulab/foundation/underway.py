@@ -1,6 +1,8 @@
-"""What takes longer than two seconds says in a notebook what it does, how far it is, and how long it still takes.
+"""What takes longer than two seconds says in a notebook what it does, how far it is, and how long it
+still takes.
 
-Whoever begins something puts it on a stack (`work`) and counts up `done`; a thread of the cell looks at the stack
+Whoever begins something puts it on a stack (`work`) and counts up `done`; a thread of the cell looks at
+the stack
 twice a second and shows it below the cell. Nothing is shown of what is over in time, and nothing outside of
 notebooks. Interrupting is the work's own business: this only reminds that one may.
 """
@@ -34,7 +36,9 @@ class Work:
     def __str__(self) -> str:
         if not self.total:
             return self.what
-        return f"{self.what}, {self.part} {min(self.done + 1, self.total):,} of {self.total:,}".replace(",  ", ", ")
+        return f"{self.what}, {self.part} {min(self.done + 1, self.total):,} of {self.total:,}".replace(
+            ",  ", ", "
+        )
 
 
 _stack: list[Work] = []
@@ -84,10 +88,11 @@ def _clock(seconds: float) -> str:
 def html(said: str, share: float | None) -> str:
     """A line with a bar."""
     bar = "" if share is None else f' value="{share:.3f}"'
-    style = "display:flex;flex-wrap:wrap;gap:.3em .8em;align-items:center;font-family:system-ui,sans-serif;font-size:13px"
+    style = "display:flex;flex-wrap:wrap;gap:.3em .8em;align-items:center;font:13px system-ui,sans-serif"
     return (
-        f'<div class="gpulab-underway" role="status" style="{style}"><progress max="1"{bar} style="width:9em"></progress>'
-        f"<span>{escape(said)}</span><span style=\"opacity:.75\">■ stops it; what is done stays</span></div>"
+        f'<div class="gpulab-underway" role="status" style="{style}"><progress max="1"{bar}'
+        ' style="width:9em"></progress>'
+        f'<span>{escape(said)}</span><span style="opacity:.75">■ stops it; what is done stays</span></div>'
     )
 
 

@@ -99,7 +99,12 @@ def _name_ends(ax: Axes, ends: list[End]) -> None:
     figure.draw_without_rendering()  # the limits of the axes are known once they are laid out
     low, high = ax.transData.transform([(1, ax.get_ylim()[0]), (1, ax.get_ylim()[1])])[:, 1]
     places = [
-        (float(ax.transData.transform((end.x, end.y))[1] - low) / (high - low), end.name, end.colour, end.dash)
+        (
+            float(ax.transData.transform((end.x, end.y))[1] - low) / (high - low),
+            end.name,
+            end.colour,
+            end.dash,
+        )
         for end in ends
     ]
     height = 15 * figure.dpi / 72 / (high - low)

@@ -33,7 +33,8 @@ def svg(png: bytes) -> str:
     height, width = mask.shape
     size = f'width="{width}" height="{height}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}"><style>{STYLE}</style>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width}'
+        f' {height}"><style>{STYLE}</style>'
         f'<mask id="m">{_image(Image.fromarray(mask, "L"), size)}</mask>'
         f'<rect class="paper" {size}/>{_image(Image.fromarray(rest, "RGBA"), size)}'
         f'<rect class="ink" {size} mask="url(#m)"/></svg>'

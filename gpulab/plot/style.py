@@ -1,14 +1,14 @@
 """How all figures look, and how they are shown.
 
 Colours stay apart for colour-blind eyes (from M. Okabe and K. Ito, "Color Universal Design", 2008, with the
-lightness spread further); in grey print a hatch marks what is wrong. No grey reads well on a white and on a dark
+lightness spread further); in grey print a hatch marks what is wrong. No grey reads well on a white and
+on a dark
 page, so a figure in a notebook brings its own paper and its ink is that paper's (`on_paper`); text inside a
 coloured cell is black or white, whichever reads better.
 """
 
 from __future__ import annotations
 
-import base64
 import io
 import sys
 import textwrap
@@ -27,7 +27,7 @@ from matplotlib.patches import Rectangle
 from gpulab.foundation.errors import Message
 
 from . import on_paper
-from .on_paper import INK
+from .on_paper import INK as INK  # by this name for all figures
 
 FAINT = "#9b9b9b55"
 DEEP = "#0064a4"
@@ -86,7 +86,8 @@ class Picture:
         return (
             f'<figure class="gpulab-figure" style="margin:.4em 0;overflow-x:auto"><img alt="{said}"'
             f' src="data:image/svg+xml,{escape(data)}" style="max-width:100%;border-radius:6px"><figcaption'
-            f' aria-hidden="true" style="font-size:13px;max-width:44rem;margin:.3em 0">{said}</figcaption></figure>'
+            ' aria-hidden="true" style="font-size:13px;max-width:44rem;margin:.3em'
+            f' 0">{said}</figcaption></figure>'
         )
 
     def _without_caption(self) -> bytes:

@@ -70,7 +70,10 @@ def _name_colours(ax: Axes, warps: Sequence[Sequence[Pass]]) -> None:
     """A word in each colour that is there, above the first warp."""
     shares = {sum(map(bool, one.lanes)) / LANES == 1 for passes in warps for one in passes}
     at = 0.0
-    for full, words, colour in ((True, "all 32 lanes take part", style.GOOD), (False, "some lanes", style.AMBER)):
+    for full, words, colour in (
+        (True, "all 32 lanes take part", style.GOOD),
+        (False, "some lanes", style.AMBER),
+    ):
         if full in shares:
             ax.annotate(
                 f"■ {words}", (at, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points",

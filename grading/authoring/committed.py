@@ -1,6 +1,7 @@
 """Outputs that are released with a page, so that it can be read before anything runs.
 
-Cells with the tag ``committed`` say the same for everybody: they show the course's own data, and nothing of the
+Cells with the tag ``committed`` say the same for everybody: they show the course's own data, and nothing
+of the
 machine or of a learner. They run here, one after the other, as for somebody who has done nothing yet.
 """
 

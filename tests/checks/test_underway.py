@@ -14,7 +14,10 @@ from gpulab.foundation.underway import Work, told
 
 
 def test_nested_works_are_told_from_the_outside_in_with_what_is_left() -> None:
-    stack = [Work("checking memory.transpose", 6, "case", 2, began=0), Work("simulating transpose", 100, "block", 50, began=20)]
+    stack = [
+        Work("checking memory.transpose", 6, "case", 2, began=0),
+        Work("simulating transpose", 100, "block", 50, began=20),
+    ]
     said, share = told(stack, 25.0)
     assert said == (
         "checking memory.transpose, case 3 of 6 · simulating transpose, block 51 of 100 · 0:25 so far, about 0:35 left"
@@ -50,7 +53,12 @@ a = np.zeros(16384, np.float32)"""
 
 @pytest.mark.timeout(180)
 def test_a_long_simulation_says_in_its_cell_how_far_it_is_and_a_short_one_says_nothing(tmp_path) -> None:
-    cells = [LONG, "count[64, 256](a, 2)", "count[64, 256](a, 60_000)\nlong = 1", "import time; time.sleep(0.5)"]
+    cells = [
+        LONG,
+        "count[64, 256](a, 2)",
+        "count[64, 256](a, 60_000)\nlong = 1",
+        "import time; time.sleep(0.5)",
+    ]
     made = new_notebook(cells=[new_code_cell(source) for source in cells])
     seen: list[str] = []
     client = NotebookClient(made, timeout=120, resources={"metadata": {"path": str(tmp_path)}})

@@ -21,6 +21,7 @@ from gpulab.simulator.compile import (
     supported_capabilities,
 )
 from gpulab.simulator.compile.cuda_c import cuda_c_ptx
+from gpulab.simulator.compile.kernel import OF_A_TILE
 from gpulab.simulator.compile.lines import with_learners_lines
 from gpulab.simulator.compile.linking import join
 
@@ -182,3 +183,25 @@ def test_lines_of_numbas_own_files_become_the_line_that_called_them() -> None:
         ]
     )
     assert with_learners_lines(text).splitlines()[:3] == ["\t.loc\t1 7 1", "\t.loc\t1 8 3", "\t.loc\t1 8 3"]
+
+
+def test_static_memory_beyond_48_kib_is_given_to_cutile_alone() -> None:
+    """cuTile tells ptxas to allow it; the linker that all others go through does not."""
+    if not has_ptxas():
+        pytest.skip("nvidia-cuda-nvcc is not installed")
+    body = ".shared .align 4 .b8 big[65536];\n.reg .b32 %r<2>;\nld.shared.u32 %r1, [big+65532];\nst.shared.u32 [big], %r1;\nret;"
+    text = f".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {{\n{body}\n}}\n"
+    with pytest.raises(CompileError, match="too much shared data"):
+        resources(text, (8, 0), "k")
+    of_cutile = text.replace(
+        ".visible .entry", f".visible .global .align 8 .b8 {OF_A_TILE}[64];\n.visible .entry"
+    )
+    assert resources(of_cutile, (8, 0), "k").shared_bytes == 65536
+    with pytest.raises(CompileError, match="ptxas refuses the PTX"):
+        resources(of_cutile.replace("ld.shared.u32", "ld.shared.u31"), (8, 0), "k")
+
+
+def has_ptxas() -> bool:
+    from gpulab.simulator.compile.extended import _ptxas
+
+    return _ptxas() is not None

@@ -65,7 +65,7 @@ def run(face: str, program: Program, folder: Path) -> Outcome:
         try:
             done = subprocess.run(
                 [*child, *program.arguments.split()],
-                capture_output=True, text=True, timeout=LIMIT, cwd=REPOSITORY,
+                capture_output=True, text=True, timeout=LIMIT, cwd=temporary,
                 env={**os.environ, "GPULAB_GPU": "A100", "PYTHONPATH": os.pathsep.join(paths)},
             )  # fmt: skip
             right, lines = done.returncode == 0, (done.stderr or done.stdout).strip().splitlines()

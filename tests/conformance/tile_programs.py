@@ -25,6 +25,10 @@ class Program:
 ONCE = "--iterations 1 --warmup_iterations 0"
 SMALL = f"--M 64 --N 256 {ONCE}"
 FFI = "needs the library apache-tvm-ffi"
+ROUNDED = (
+    "allows no difference in 2 million results; 0.1 % are rounded otherwise than those of PyTorch on the CPU, "
+    "which does not add as tensor cores do"
+)
 CLUSTERS = "asks for instructions and clusters of Hopper: part of what the simulator gets next"
 
 AMPERE = "cute/ampere/kernel/"
@@ -43,9 +47,12 @@ CUTLASS = (
     ),
     Program("cute/ampere/tutorial/elementwise_add_autotune.py", SMALL),
     Program("cute_ext/ampere/memcpy_simt_universal_copy.py"),
-    Program("dsl_tutorials/call_bypass_dlpack.py"),
-    Program("dsl_tutorials/call_from_jit.py"),
-    Program("dsl_tutorials/cooperative_launch.py"),
+    Program("dsl_tutorials/call_bypass_dlpack.py", fails=ROUNDED),
+    Program("dsl_tutorials/call_from_jit.py", fails=ROUNDED),
+    Program(
+        "dsl_tutorials/cooperative_launch.py",
+        fails="calls CUDA's runtime through cuda-python, which a machine without a driver does not have",
+    ),
     Program("dsl_tutorials/dataclass_immutable.py", left_out=FFI),
     Program("dsl_tutorials/dynamic_smem_size.py"),
     Program("dsl_tutorials/inline_ptx.py"),
@@ -100,7 +107,13 @@ TILE = (
             (r"= 1024\b", "= 128"),
         ),
     ),
-    Program("LayerNorm.py", "--correctness-check", ((r"\(1024, 2048\)", "(64, 256)"),)),
+    Program(
+        "LayerNorm.py",
+        "--correctness-check",
+        ((r"\(1024, 2048\)", "(64, 256)"),),
+        "the sum that it compares with is PyTorch's on the CPU, in bfloat16: off by 0.028 where the kernel's is "
+        "off by 0.005",
+    ),
     Program(
         "MoE.py",
         "--correctness-check",

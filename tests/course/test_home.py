@@ -57,7 +57,7 @@ def test_nothing_of_the_page_needs_a_script_or_a_style_sheet() -> None:
 
 def test_a_ring_shows_what_has_been_passed() -> None:
     half = BeautifulSoup(LabMap({"04": 0.5}).html(), "html.parser").select_one(".gpulab-lab-04 img")
-    none = BeautifulSoup(LabMap({}).html(), "html.parser").select_one(".gpulab-lab-04 img")
+    none = BeautifulSoup(LabMap({"04": 0.0}).html(), "html.parser").select_one(".gpulab-lab-04 img")
     assert half and none and half["src"] != none["src"]
     assert "◐ 04" in LabMap({"04": 0.5}).card().text() and "✔ 04" in LabMap({"04": 1.0}).card().text()
 
@@ -65,7 +65,9 @@ def test_a_ring_shows_what_has_been_passed() -> None:
 def test_the_page_goes_on_where_somebody_was(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     assert "Continue" not in soup(home()).get_text() and "Start with" in str(home())
     names = tuple(e.name for e in registry.of_lab("06"))
-    monkeypatch.setenv("JPY_SESSION_NAME", "/home/me/labs/06_matrix_multiplication/06_matrix_multiplication_b.ipynb")
+    monkeypatch.setenv(
+        "JPY_SESSION_NAME", "/home/me/labs/06_matrix_multiplication/06_matrix_multiplication_b.ipynb"
+    )
     progress.remember("06", names)
     link = soup(home()).select_one(".gpulab-continue a")
     assert link and link["href"] == "06_matrix_multiplication/06_matrix_multiplication_b.ipynb"

@@ -13,7 +13,7 @@ import torch
 pytest.importorskip("nvidia_cutlass_dsl", reason="CuTe DSL is not installed")
 
 from gpulab import cupy as cp
-from gpulab import cutlass, device, profile, sanitize
+from gpulab import cutlass, device, machine, profile, sanitize
 from gpulab.cutlass import cute
 from gpulab.cutlass.cute.runtime import from_dlpack
 from gpulab.simulator import simt
@@ -143,6 +143,11 @@ def test_a_report_has_the_lines_of_python(double: Any) -> None:
     report = profile(double, a, c, 8)
     assert report["global_load_bytes"] == a.nbytes
     assert "c[i] = a[i] * 2.0" in str(report.lines)
+
+
+def test_a_time_is_modelled(add: Any) -> None:
+    a = cp.zeros(N, np.float32)
+    assert 0 < machine.modelled(add, a, a, a).seconds < 1e-3
 
 
 def test_a_race_is_found() -> None:

@@ -17,9 +17,7 @@ def page(*sources: str, tag: str = "committed"):
 
 
 def test_a_marked_cell_has_what_its_last_line_shows_and_others_have_nothing():
-    first, second = page(
-        "from gpulab.app import course\ncourse.quiz()", "course.lab_map()"
-    )
+    first, second = page("from gpulab.app import course\ncourse.quiz()", "course.lab_map()")
     assert "Where to begin" in first.outputs[0].data["text/plain"]
     assert "Start here" in second.outputs[0].data["text/html"]
     assert page("course.quiz()", tag="other")[0].outputs == []

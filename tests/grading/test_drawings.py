@@ -21,7 +21,9 @@ READABLE = 4.5  # WCAG 2.2, level AA
 
 def used(folder: Path) -> dict[str, str]:
     """Names and alt texts of the drawings in a lab's sources."""
-    return {name: alt for source in folder.glob("*.py") for alt, name in USED.findall(source.read_text("utf-8"))}
+    return {
+        name: alt for source in folder.glob("*.py") for alt, name in USED.findall(source.read_text("utf-8"))
+    }
 
 
 def test_there_are_as_many_as_the_course_needs_and_no_two_of_one_name():
@@ -45,7 +47,7 @@ def test_every_drawing_is_in_its_lab_with_the_words_that_it_has_itself(lab):
 @pytest.mark.parametrize("each", ALL, ids=lambda each: f"{each.lab[:2]}-{each.name}")
 def test_a_drawing_is_valid_says_what_to_see_and_stays_on_its_card(each):
     root = ET.fromstring(page(each.part, each.alt))
-    assert root.attrib["aria-label"] == each.alt and 40 < len(each.alt) and each.alt.endswith(".")
+    assert root.attrib["aria-label"] == each.alt and len(each.alt) > 40 and each.alt.endswith(".")
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     assert width == 600 and 60 < height < 620
     assert root.find(f".//{SVG}text") is not None, "a drawing without a word"

@@ -304,7 +304,7 @@ def test_whatever_about_time_does_not_count_is_said(
     assert "Canvas marks these as LATE, but not since when, so nothing is taken off: ann. Write" in said
     assert "cannot be read, so it does not count: bob '17.01.2027 22:10'. Write 2027-01-17 22:10" in said
     assert "no time of handing in is known" not in said  # Canvas says who is late
-    assert f"so nobody gets what [extra.{LAB}] gives it: adda. Mend it in course.toml" in said
+    assert f"so nobody gets what [extra.{LAB}] gives it: adda. Correct it in course.toml" in said
     assert {who: row["late"] for who, row in rows(course).items()} == {
         "ada": "", "ann": "0.0", "bob": "0.0", "late": "-1.1",
     }  # fmt: skip

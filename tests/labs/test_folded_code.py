@@ -31,9 +31,7 @@ def draws(source: str) -> bool:
     def length(statement: ast.stmt) -> int:
         return (statement.end_lineno or statement.lineno) - statement.lineno + 1
 
-    drawing = sum(
-        length(s) for s in body if DRAWING.search("\n".join(lines[s.lineno - 1 : s.end_lineno]))
-    )
+    drawing = sum(length(s) for s in body if DRAWING.search("\n".join(lines[s.lineno - 1 : s.end_lineno])))
     every = sum(length(s) for s in body)
     return every >= LINES and drawing >= SHARE * every
 

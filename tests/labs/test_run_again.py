@@ -33,6 +33,8 @@ def bound_again(path: Path) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.stem.startswith("04")], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in NOTEBOOKS if p.stem.startswith("04")], ids=lambda path: path.stem
+)
 def test_a_comparison_can_be_run_again_after_the_rest_of_the_lab(path: Path) -> None:
     assert bound_again(path) == {}

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from gpulab.simulator import simt
 from gpulab.simulator.observe import Counters
 from gpulab.simulator.observe.patterns import box_sectors
-from gpulab.simulator.simt.tensor_maps import encode
+from gpulab.simulator.simt.tensor_maps import decode, encode, encode_tiled
 
 from ..simt.launching import kernel, launch
 from ..simt.test_clusters import BAR, EXPECT, INIT, NEXT, PUT, SHARED, SYNC, WAIT
-from ..simt.test_tensor_copies import contents, extent, load, program, store
+from ..simt.test_tensor_copies import box_at, contents, extent, load, program, store
 from ..simt.test_tensor_maps import one_by_one, tiled_maps
 
 
@@ -54,6 +54,25 @@ def test_sectors_of_many_copies_are_those_of_each(seed, size, alike, whole) -> N
     nbytes = [int(on.sum()) * size for on in there]
     sectors = [len({int(a) // 32 for a in row[on]}) for row, on in zip(address, there, strict=True)]
     assert box_sectors(address, size, inside) == (sum(nbytes), sum(sectors), sum(-(-n // 32) for n in nbytes))
+
+
+def test_prefetches_are_counted_and_change_nothing() -> None:
+    map_ = decode(encode_tiled("f32", 0, (40, 20), (160,), (32, 8), span=128))
+    tensor, shared = contents(map_, 0)
+    memory, watcher = simt.Memory(), Counters()
+    there = memory.allocate(tensor.nbytes, "tensor")
+    described = np.frombuffer(encode(replace(map_, address=there.address)), np.uint8)
+    arrays = {"map": described, "tensor": there.address, "at_": np.array([16, 2], np.int32), "data": shared}
+    send = f"""
+    cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%map, {box_at(2)}];
+    mov.u32 %r1, 256;
+    cp.async.bulk.prefetch.L2.global [%tensor], %r1;
+    """
+    found = launch(program(map_, send), arrays, 1, 128, memory=memory, observers=[watcher])
+    assert np.array_equal(found["data"], shared)
+    # 8 rows of 24 floats inside, and 256 bytes in a row
+    wanted = {"requests": 2, "bytes": 8 * 96 + 256, "sectors": 8 * 3 + 8, "ideal_sectors": 8 * 3 + 8}
+    assert row(watcher.counts, "bulk_prefetch") == wanted
 
 
 def test_a_multicast_is_read_once() -> None:
@@ -104,6 +123,15 @@ def test_accesses_of_other_blocks_have_rows_of_their_own(access, kind, moved) ->
     assert counts.total("bytes", kind, "cluster") == moved
     assert counts.total("requests", kind, "cluster") == 8
     assert counts.total("bytes", kind, "shared") == (8 * 32 * 4 if kind == "store" else 0)
+
+
+def test_waits_for_the_cluster_are_no_barriers_of_the_block() -> None:
+    watcher = Counters()
+    out = {"out": np.zeros(256, np.int32)}
+    text = kernel(NEXT + SYNC + "bar.sync 0;" + SYNC, declarations=SHARED)
+    launch(text, out, 8, 64, cluster=(4, 1, 1), observers=[watcher])
+    assert watcher.counts.total("warps", "cluster_barrier") == 2 * 16
+    assert watcher.counts.total("warps", "barrier") == 16
 
 
 def test_what_blocks_send_each_other_is_counted_as_bytes_between_them() -> None:

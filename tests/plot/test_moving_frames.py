@@ -79,9 +79,9 @@ def test_every_figure_is_light_and_every_frame_says_something_of_its_own(name: s
 def test_a_moment_of_a_pipeline_says_who_works_on_what_and_holds_how_much() -> None:
     figure = PipelineSteps(gpipe(2, 2).slots).figure()
     captions = [frame["caption"] for frame in figure.record["frames"]]
-    assert captions[0] == "At 0 steps: device 0 forward 0. Device 1 waits."
-    assert captions[1] == "At 1 steps: device 0 forward 1, device 1 forward 0."
-    assert captions[-1] == "At 6 steps: all are through."
+    assert captions[0] == "At time 0 (steps): device 0 forward 0. Device 1 waits."
+    assert captions[1] == "At time 1 (steps): device 0 forward 1, device 1 forward 0."
+    assert captions[-1] == "At time 6 (steps): all are through."
     words = [list(frame.get("words", {}).values()) for frame in figure.record["frames"]]
     assert words[0] == ["1", "0"] and words[2] == ["2", "2"] and words[-1] == ["0", "0"]
 

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from gpulab.checks import pictures
+from gpulab.checks.compare import mismatch
 from gpulab.plot.moving import Moving, Pattern, RoofTrail, WarpAccess, bundle
 from gpulab.plot.records import Point
 from gpulab.simulator.observe import patterns
+from gpulab.simulator.simt.errors import Outside
 from tests.conftest import find_browser
 from tests.plot.moving_samples import long_run, neighbours
+from tests.plot.test_moving_frames import FIGURES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -168,7 +172,13 @@ def test_playing_runs_to_the_end_and_slower_for_who_wants_less_motion(
 def test_figures_fit_the_page_and_can_be_read(
     show: Opener, record_property: Callable[[str, object], None], scheme: Any, width: int
 ) -> None:
-    figures = neighbours().figure(), WarpAccess([Pattern(stride=3, shift=1)]).figure()
+    figures = (
+        neighbours().figure(),
+        WarpAccess([Pattern(stride=3, shift=1)]).figure(),
+        WarpAccess([Pattern(32, title="plain"), Pattern(32, padding=1, title="padded")], banks=True).figure(),
+        TRAIL.figure(),
+        *(make() for make in FIGURES.values()),
+    )
     page = show(*figures, viewport={"width": width, "height": 900}, color_scheme=scheme)
     slider(page).fill("7")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -200,7 +210,8 @@ CONTRASTS = """root => {
     return [...root.querySelectorAll("*")].flatMap(element => {
         const text = [...element.childNodes].filter(n => n.nodeType == 3).map(n => n.textContent).join("").trim()
         if (!text || !element.checkVisibility()) return []
-        const back = behind(element), style = getComputedStyle(element)
+        const style = getComputedStyle(element)
+        const back = element.matches(".onfull") ? numbers(getComputedStyle(element.previousElementSibling).fill) : behind(element)
         const [r, g, b, alpha] = numbers(element instanceof SVGElement ? style.fill : style.color)
         const fore = over([r, g, b, alpha * opacity(element)], back)
         const [dark, bright] = [luminance(fore), luminance(back)].sort((a, b) => a - b)
@@ -392,3 +403,78 @@ def test_another_gpu_and_another_format_move_the_roof_and_not_the_scale(show: Op
     assert "bfloat16" not in page.get_by_label("format").locator("option").all_inner_texts()
     page.get_by_label("one attempt back").click()
     assert caption.inner_text().startswith("2, tiled: 8 FLOP/B. There the roof of V100 for float16")
+
+
+# ---- drawings with frames --------------------------------------------------------------------------
+
+
+def test_a_frame_dresses_its_marks_and_the_next_one_undresses_them(show: Opener) -> None:
+    page = show(FIGURES["pipeline"]())
+    slider(page).fill("0")
+    assert page.locator(".drawing rect.current").count() == 1
+    assert page.locator(".drawing rect.ahead").count() == 1
+    slider(page).fill("5")
+    assert page.locator(".drawing rect.current").count() == 4
+    slider(page).fill("0")
+    assert page.locator(".drawing rect.ahead").count() == 1
+    assert (
+        page.locator(".caption").inner_text()
+        == "At time 0 (steps): device 0 forward 0. Devices 1, 2, 3 wait."
+    )
+
+
+def test_a_wrong_cell_that_is_clicked_is_the_one_the_caption_is_about(show: Opener) -> None:
+    expected = np.arange(64, dtype=np.float32).reshape(8, 8)
+    got = expected.copy()
+    got[2, 3] = got[5, 6] = -1
+    found = mismatch("out", got, expected)
+    assert found
+    figure = pictures.wrong(found, None)
+    assert figure
+    page = show(figure)
+    caption = page.locator(".caption")
+    assert caption.inner_text() == "out[2, 3] is -1.0 and should be 19.0."
+    page.locator(".drawing rect.wrong").nth(1).click()
+    assert caption.inner_text() == "out[5, 6] is -1.0 and should be 46.0."
+    assert page.locator(".drawing rect.frame").count() == 2  # in what was expected and in what came out
+    page.keyboard.press("Tab")
+    page.keyboard.press("Home")
+    assert "out[2, 3]" in caption.inner_text()
+
+
+def test_a_figure_of_one_frame_has_no_buttons(show: Opener) -> None:
+    page = show(pictures.outside(Outside("a", (8,), (8,), "read"), "thread 8 of block 0", 3, "s += a[i]"))
+    assert page.locator(".caption").is_visible()
+    assert not page.get_by_label("play").is_visible()
+
+
+def test_a_figure_of_100000_accesses_opens_quickly_and_steps_smoothly(show: Opener) -> None:
+    """Counted in processor time of the page, which does not depend on what else the machine does."""
+    page = show(drawn=False)
+    counter = page.context.new_cdp_session(page)
+    counter.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy() -> float:
+        found = counter.send("Performance.getMetrics")["metrics"]
+        return float(next(m["value"] for m in found if m["name"] == "TaskDuration"))
+
+    before = busy()
+    page.evaluate("html => { document.body.innerHTML = html }", long_run().figure().html())
+    page.evaluate(
+        """() => { for (const old of document.querySelectorAll("body > script")) {
+            const script = document.createElement("script"); script.type = "module"
+            script.textContent = old.textContent; old.replaceWith(script) } }"""
+    )
+    page.locator(".player").wait_for()
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    opened = busy() - before
+    before = busy()
+    page.evaluate(
+        """async () => {
+            const forward = document.querySelector("[data-scene]").shadowRoot.querySelectorAll("button")[2]
+            for (let i = 0; i < 120; i++) { forward.click(); await new Promise(requestAnimationFrame) }
+        }"""
+    )
+    stepped = (busy() - before) / 120
+    assert opened < 1.0
+    assert stepped < 1 / 30

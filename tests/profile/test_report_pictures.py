@@ -66,7 +66,9 @@ def test_modelled_traffic_is_called_modelled() -> None:
     assert "not modelled" not in memory_chart.chart(report)
 
 
-def test_a_comparison_sets_the_load_of_one_beside_the_load_of_the_other(reports: tuple[Report, Report]) -> None:
+def test_a_comparison_sets_the_load_of_one_beside_the_load_of_the_other(
+    reports: tuple[Report, Report],
+) -> None:
     shown = bars(reports[0].compare(reports[1]).card())
     assert [bar.text for bar in shown] == [
         "rows: value = a[y, x]", "columns: value = a[x, y]", "rows: out[y, x] = value * 2", "columns: out[x, y] = value * 2",

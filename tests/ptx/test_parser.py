@@ -269,3 +269,32 @@ def test_twice_the_lines_take_twice_the_work() -> None:
     small, large = calls(250), calls(2500)
     assert large < 10 * small
     assert large < 12 * 5000
+
+
+INTERMEDIATE = """
+.nv_intermediate_source_section {
+  .code_block {
+    .ir_name: "tile ir"
+    .sourceFileName: 2
+    .source_begin
+entry @k(%arg0: tile<ptr<f32>>) optimization_hints=<default = {}> { if (x) { yield } // .entry
+.source_end
+  }
+}
+"""
+
+
+def test_places_and_text_of_what_was_compiled_on_the_way_are_passed_over() -> None:
+    """cuTile writes both: the learner's places stay, and the text may have braces that do not match."""
+    text = (
+        ".version 9.5\n.target sm_80\n.entry k() {\n.reg .b32 %r<9>;\n.loc 1 7 0\n.loc_intermediate 2 21 4\n"
+    )
+    text += 'neg.s32 %r1, %r2;\n.loc_intermediate 2 22 4\n}\n.file 1 "cell.py"\n.file 2 "./0f"' + INTERMEDIATE
+    module = ptx.parse(text)
+    first = module.functions["k"].blocks[0].instructions[0]
+    assert (first.location.file, first.location.line) == ("cell.py", 7)
+
+
+def test_a_section_of_intermediate_source_without_an_end_is_a_message() -> None:
+    with pytest.raises(ptx.PtxError, match=r"expected blocks of code that end with `\.source_end`"):
+        ptx.parse(".version 9.5\n.target sm_80\n.nv_intermediate_source_section { .code_block {")

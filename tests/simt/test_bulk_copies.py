@@ -230,3 +230,33 @@ def test_too_few_announced_bytes_end_the_phase_before_all_are_there(expects, the
     wanted = IN.reshape(2, 2, 128)
     assert np.array_equal(found[:, 0], wanted[:, 0])
     assert np.array_equal(found[:, 1], wanted[:, 1] if there else np.full((2, 128), -1))
+
+
+@schedules
+def test_a_hang_of_two_roles_tells_who_waits_where_for_what(schedule) -> None:
+    """The first warp waits for bytes of which half never come, the second for an arrival of the first."""
+    body = f"""
+    mov.u64 %rd0, bar; mov.u64 %rd1, tile; mov.u64 %rd6, empty;
+    mov.u32 %r1, 512;
+    {by_first("mbarrier.init.shared.b64 [%rd0], 1; mbarrier.init.shared.b64 [%rd6], 32;", "READY")}
+    setp.ge.u32 %p2, %tid, 32;
+    @%p2 bra SECOND;
+    setp.ne.u32 %p3, %tid, 0;
+    @%p3 bra FIRST;
+    mbarrier.arrive.expect_tx.shared.b64 _, [%rd0], 1024;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd1], [%in], %r1, [%rd0];
+    FIRST:
+    WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%rd0], 0; @!%p1 bra WAIT;
+    mbarrier.arrive.shared.b64 _, [%rd6];
+    bra DONE;
+    SECOND:
+    OTHER: mbarrier.try_wait.parity.shared::cta.b64 %p4, [%rd6], 0; @!%p4 bra OTHER;
+    DONE:
+    """
+    text = kernel(body, "in out", declarations=SHARED + " .shared .align 8 .b64 empty;")
+    with pytest.raises(Endless) as caught:
+        launch(text, {"in": IN, "out": IN}, block=64, schedule=schedule)
+    words = str(caught.value)
+    assert "the mbarrier bar for the end of the phase of parity 0, which lacks 512 bytes that were" in words
+    assert "thread (32, 0, 0) of block (0, 0, 0) (and 31 more) waits at the mbarrier empty" in words
+    assert "which lacks 32 of 32 arrivals" in words

@@ -326,6 +326,19 @@ def test_what_is_sent_to_another_block_is_there_when_its_barrier_says_so(schedul
 
 
 @schedules
+def test_vectors_are_sent_to_another_block(schedule) -> None:
+    send = """
+    shl.b32 %r6, %tid, 4; add.u32 %r8, %r5, %r6;
+    mov.u32 %r9, %tid; mul.lo.u32 %r10, %r0, 100;
+    st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r8], {%r9, %r10, %r9, %r10}, [%r15];
+    """
+    body = NEXT + BAR + INIT.format(1) + EXPECT.format(512) + SYNC + send + WAIT
+    read = "add.u32 %r7, %r4, %r6; ld.shared.v4.u32 {%r16, %r17, %r18, %r2}, [%r7]; add.u32 %r2, %r2, %r18;"
+    found = run(body + read + PUT + SYNC, schedule=schedule).reshape(8, -1)
+    assert np.array_equal(found, ((np.arange(8) % 4 + 3) % 4 * 100)[:, None] + np.arange(32))
+
+
+@schedules
 def test_a_block_copies_its_shared_memory_to_another_one(schedule) -> None:
     send = """
     @%p0 bra SENT;
@@ -440,6 +453,31 @@ def test_what_a_block_knows_goes_on_to_others_through_its_own_barriers(schedule)
     watcher = Races()
     run(body, threads=64, schedule=schedule, observers=[watcher])
     assert not watcher.findings
+
+
+@schedules
+def test_copies_and_matrices_stay_in_their_own_block(schedule) -> None:
+    body = (
+        NEXT
+        + """
+    shl.b32 %r9, %tid, 4;
+    add.u32 %r9, %r9, %r4;
+    mul.lo.u32 %r10, %r30, 512;
+    mad.wide.u32 %rd5, %tid, 16, %in;
+    cvt.u64.u32 %rd6, %r10;
+    add.u64 %rd5, %rd5, %rd6;
+    cp.async.cg.shared.global [%r9], [%rd5], 16;
+    cp.async.wait_all;
+    bar.sync 0;
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r9];
+    """
+        + PUT
+    )
+    text = kernel(body, "in out", declarations=SHARED)
+    given = np.arange(1024, dtype=np.int32)
+    arrays = {"in": given, "out": np.zeros(256, np.int32)}
+    found = launch(text, arrays, 8, 32, cluster=(4, 1, 1), schedule=schedule)["out"]
+    assert np.array_equal(found.reshape(8, 32), given.reshape(8, 128)[:, :32])
 
 
 def test_only_whole_clusters_run() -> None:

@@ -43,6 +43,7 @@ def store(register: str) -> str:
 
 WAIT_STATE = "WAIT: mbarrier.test_wait.shared.b64 %p1, [%rd0], %rd2; @!%p1 bra WAIT;"
 WAIT_PARITY = "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%rd0], 0; @!%p1 bra WAIT;"
+WAIT_TIME = "WAIT: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [%rd0], 0, 1000; @!%p1 bra WAIT;"
 ARRIVE = "mbarrier.arrive.shared.b64 %rd2, [%rd0];"
 WRITE = "mad.wide.s32 %rd3, %tid, 4, %rd1; st.shared.b32 [%rd3], %tid;"
 READ = "sub.s32 %r0, 63, %tid; mad.wide.s32 %rd4, %r0, 4, %rd1; ld.shared.b32 %r1, [%rd4];"
@@ -52,7 +53,9 @@ READ = "sub.s32 %r0, 63, %tid; mad.wide.s32 %rd4, %r0, 4, %rd1; ld.shared.b32 %r
 
 
 @schedules
-@pytest.mark.parametrize("wait", [WAIT_STATE, WAIT_PARITY], ids=["by state", "by parity"])
+@pytest.mark.parametrize(
+    "wait", [WAIT_STATE, WAIT_PARITY, WAIT_TIME], ids=["by state", "by parity", "for a time"]
+)
 def test_who_waits_goes_on_when_all_have_arrived(schedule, wait) -> None:
     text = with_barrier(64, WRITE + ARRIVE + wait + READ + store("%r1"))
     found = launch(text, {"out": OUT}, block=64, schedule=schedule)

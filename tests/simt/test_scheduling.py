@@ -134,6 +134,29 @@ def test_a_lane_that_computes_for_long_is_not_taken_for_one_that_waits():
     assert launch(kernel(body), {"out": word()}, resident_blocks=1)["out"][0] == 20000
 
 
+def test_a_lane_that_counts_its_looks_lets_another_compute_for_long():
+    body = """
+        mov.u32 %r1, 0;
+        setp.ne.u32 %p1, %tid, 0;
+        @%p1 bra WORK;
+    LOOK:
+        add.u32 %r1, %r1, 1;
+        ld.volatile.global.u32 %r2, [%out];
+        setp.eq.u32 %p2, %r2, 0;
+        @%p2 bra LOOK;
+        bra END;
+    WORK:
+        add.u32 %r1, %r1, 1;
+        ld.volatile.global.u32 %r2, [%other];
+        setp.lt.u32 %p3, %r1, 3000;
+        @%p3 bra WORK;
+        st.volatile.global.u32 [%out], %r1;
+    END:
+    """
+    found = launch(kernel(body, "out other"), {"out": word(), "other": word()}, 1, 2)
+    assert found["out"][0] == 3000
+
+
 def test_a_lane_that_looks_often_in_vain_but_comes_to_its_end_is_no_endless_one():
     body = """
         mov.u32 %r1, 0;
@@ -185,6 +208,35 @@ def test_more_waiting_blocks_than_the_device_holds_is_a_message():
         "95 more threads did so.",
         "Blocks may only wait for blocks that are sure to be running.",
     ]
+
+
+# A block's first thread takes a lock for all of it, as cuTile does: it tells the others what it found through
+# shared memory, so each round of waiting stores the same value there once more.
+LOCK_OF_A_BLOCK = """
+    .shared .align 4 .b8 found[4];
+    setp.ne.u32 %p1, %tid, 0;
+    WAIT:
+    @%p1 bra LOOK;
+    atom.global.acq_rel.exch.b32 %r1, [%lock], 1; st.shared.b32 [found], %r1;
+    LOOK:
+    bar.sync 0; ld.shared.b32 %r2, [found]; bar.sync 0;
+    setp.ne.u32 %p2, %r2, 0;
+    @%p2 bra WAIT;
+    @%p1 bra DONE;
+    ld.global.u32 %r3, [%sum]; add.u32 %r3, %r3, 1; st.global.u32 [%sum], %r3;
+    DONE:
+    bar.sync 0;
+    @%p1 bra OUT;
+    atom.global.acq_rel.exch.b32 %r4, [%lock], 0;
+    OUT:
+"""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+def test_a_lock_that_blocks_take_in_turn_is_given_to_each(schedule):
+    arrays = {"lock": word(), "sum": word()}
+    found = launch(kernel(LOCK_OF_A_BLOCK, "lock sum"), arrays, 5, 64, schedule=schedule, limit=20_000)
+    assert found["sum"] == 5
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)

@@ -291,3 +291,29 @@ def test_a_wrong_tensor_copy_is_told(change, what, error, words) -> None:
     with pytest.raises(error) as caught:
         run(program(map_, what), map_, [0, 13], tensor, shared, simt.LOCKSTEP)
     assert words in str(caught.value)
+
+
+def test_a_function_that_is_inlined_keeps_the_coordinates() -> None:
+    """As compilers write it without optimisation, to be stepped through."""
+    copy = (
+        load(GOOD).replace("%r1", "%q1").replace("%map", "%place").replace("%rd0", "%b").replace("%rd1", "%t")
+    )
+    outside = f"""
+    .func send(.param .u64 p_place, .param .u64 p_b, .param .u64 p_t, .param .u32 p_x, .param .u32 p_y) {{
+    .reg .b32 %q<16>; .reg .b64 %place, %b, %t; .reg .pred %p<4>;
+    ld.param.u64 %place, [p_place]; ld.param.u64 %b, [p_b]; ld.param.u64 %t, [p_t];
+    ld.param.u32 %q10, [p_x]; ld.param.u32 %q11, [p_y];
+    {copy}
+    ret;
+    }}"""
+    call = """
+    { .param .u64 a; .param .u64 b; .param .u64 c; .param .u32 d; .param .u32 e;
+    st.param.u64 [a], %map; st.param.u64 [b], %rd0; st.param.u64 [c], %rd1;
+    st.param.u32 [d], %r10; st.param.u32 [e], %r11;
+    call.uni send, (a, b, c, d, e); }"""
+    text = program(GOOD, call).replace(".visible .entry", outside + "\n.visible .entry", 1)
+    tensor, shared = contents(GOOD, 0)
+    found = run(text, GOOD, [8, 3], tensor, shared, simt.LOCKSTEP)
+    assert np.array_equal(
+        found["shared"], run(program(GOOD, load(GOOD)), GOOD, [8, 3], tensor, shared, simt.LOCKSTEP)["shared"]
+    )

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import unescape
@@ -36,7 +37,7 @@ SIZE = re.compile(rb'<svg [^>]*?width="(\d+)[^"]*" height="(\d+)')
 SCRIPT = re.compile(r'<script type="module">(?P<code>.*?)</script>', re.DOTALL)
 NOISE = "stderr"  # of libraries on the machine that built the site
 PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
-LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,17 @@ class Site:
             if cell.cell_type == "markdown":
                 cell.source = self.linked(cell.source, f"{notebook.page}.ipynb")
             elif cell.cell_type == "code":
+                if cell.metadata.get("jupyter", {}).get("source_hidden"):
+                    cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
                 shown = [o for o in outputs.get(cell.id, []) if o.get("name") != NOISE]
                 cell.outputs = [self._shown(output, mask, notebook) for output in shown]
         released.cells.insert(1, new_markdown_cell(self._how_to_read(notebook)))
         path = self.folder / f"{notebook.page}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         jupytext.write(released, path)
+        drawings = notebook.source.parent / "drawings"
+        if drawings.is_dir():
+            shutil.copytree(drawings, path.parent / "drawings", dirs_exist_ok=True)
 
     def _shown(self, output: NotebookNode, mask: Mask, notebook: Notebook) -> NotebookNode:
         """An output without secret lines, its images in files of their own."""

@@ -1,4 +1,4 @@
-"""Basic blocks of a machine-code listing, and which of them a kernel can come to without a call."""
+"""Basic blocks of a machine-code listing, and which of them a kernel can reach without a call."""
 
 from __future__ import annotations
 

@@ -172,6 +172,11 @@ def added_up(listing: Sequence[MachineInstruction]) -> frozenset[int]:
     )
 
 
+# What says of PTX where it comes from.
+PLACES = (".loc ", ".loc\t", ".loc_intermediate", ".file ", ".file\t")
+INTERMEDIATE = ".nv_intermediate_source_section"
+
+
 @lru_cache(maxsize=64)
 def marked(text: str) -> str:
     """The same PTX, each instruction of which says that it comes from its own line of `text`.
@@ -184,7 +189,9 @@ def marked(text: str) -> str:
     for number, line in enumerate(text.splitlines(), 1):
         if number in starts:
             lines.append(f"\t.loc 1 {number} 0")
-        if not line.lstrip().startswith((".loc ", ".loc\t", ".file ", ".file\t")):
+        if line.startswith(INTERMEDIATE):  # cuTile's, at the end of the text
+            break
+        if not line.lstrip().startswith(PLACES):
             lines.append(line)
     return "\n".join([*lines, '\t.file 1 "kernel.ptx"', ""])
 

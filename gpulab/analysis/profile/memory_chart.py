@@ -23,17 +23,18 @@ def amount(count: float) -> str:
 def told(report: Report) -> str:
     """What the chart shows, in words."""
     asked, sectors = _asked(report), _moved(report)
-    words = f"The threads ask the L1 for {amount(asked)} of global memory, which lie in sectors of {amount(sectors)} (counted)."
+    words = f"The threads ask the L1 for {amount(asked)} of global memory,"
+    words += f" which lie in sectors of {amount(sectors)} (counted)."
     shared = int(report["shared_wavefronts"] or 0)
     if (roof := report.roofline) is not None:
-        words += f" At {roof.intensity:.2f} FLOP/B the run is {roof.bound} bound; the ridge is at {roof.ridge:.3g}."
+        words += f" At {roof.intensity:.2f} FLOP/B the run is {roof.bound} bound;"
+        words += f" the ridge is at {roof.ridge:.3g}."
     words += f" Shared memory serves {shared:,} wavefronts." if shared else ""
     if (modelled := report.modelled) is None or not modelled.traffic:
         return f"{words} What the caches keep from the L2 and DRAM is not modelled here."
     traffic = modelled.all_traffic
-    return (
-        f"{words} Of these {amount(traffic.l2_bytes)} go to the L2 and {amount(traffic.dram_bytes)} to DRAM (modelled)."
-    )
+    far = f"{amount(traffic.l2_bytes)} go to the L2 and {amount(traffic.dram_bytes)} to DRAM"
+    return f"{words} Of these {far} (modelled)."
 
 
 def chart(report: Report) -> str:
@@ -42,21 +43,31 @@ def chart(report: Report) -> str:
     tone = "bad" if asked and sectors >= 1.5 * asked else "read"
     parts: list[Part] = [box("SM", sub="threads"), arrow(amount(asked), 86, tone="read"), box("L1", "read")]
     traffic = report.modelled.all_traffic if report.modelled and report.modelled.traffic else None
-    parts += [arrow(f"{amount(sectors)} in sectors", 120, tone=tone), box("L2", "plain" if traffic is None else "read")]
+    parts += [
+        arrow(f"{amount(sectors)} in sectors", 120, tone=tone),
+        box("L2", "plain" if traffic is None else "read"),
+    ]
     far = amount(traffic.dram_bytes) if traffic else "not modelled"
     parts += [arrow(far, 86), box("DRAM", "off" if traffic is None else "plain")]
     below = [row(*parts, gap=4)]
     if traffic:
         below.append(note(f"grey: modelled. Of the sectors, {amount(traffic.l2_bytes)} reach the L2", 520))
     if shared := int(report["shared_wavefronts"] or 0):
-        below.append(note(f"shared memory: {shared:,} wavefronts, {int(report['shared_wavefronts_ideal'] or 0):,} at best", 520))
+        below.append(
+            note(
+                f"shared memory: {shared:,} wavefronts,"
+                f" {int(report['shared_wavefronts_ideal'] or 0):,} at best",
+                520,
+            )
+        )
     if report.roofline:
         below.append(_roof(report.roofline))
     return page(column(*below, gap=12), told(report))
 
 
 def _roof(found: Roofline) -> Part:
-    """The roof over the intensity, both logarithmic from 1/256 of the ridge to 8 times it, and where the run is."""
+    """The roof over the intensity, both logarithmic from 1/256 of the ridge to 8 times it, and where the
+    run is."""
     low, high = -8.0, 3.0
 
     def place(ratio: float) -> tuple[float, float]:

@@ -390,6 +390,12 @@ _TABLE: tuple[Metric, ...] = (
         "block barriers, once for each warp that passes",
         Term("warps", "barrier"),
     ),
+    _sum(
+        "cluster_barriers",
+        "warp instructions",
+        "barriers of clusters, once for each warp that waits",
+        Term("warps", "cluster_barrier"),
+    ),
     _ratio("barriers_per_warp", "barriers", "block barriers that one warp passes", ("barriers", "warps")),
     _sum(
         "hand_overs",

@@ -136,7 +136,10 @@ def _way(metric: str) -> Span:
 
 def _asked(report: Report) -> Row:
     m = report.metrics
-    read, written = number(m["global_load_bytes"], "B"), number(m["global_store_bytes"], "B")
+    read, written = (
+        number(int(m[f"global_{kind}_bytes"] or 0) + int(m[f"bulk_{kind}_bytes"] or 0), "B")
+        for kind in ("load", "store")
+    )
     intensity = m["arithmetic_intensity"]
     ai = f"   AI {intensity:.2f} FLOP/B" if intensity is not None else ""
     return Row("what it asked", f"{read} read + {written} written{ai}", _way("global_bytes"))
@@ -305,7 +308,9 @@ def _bars(report: Report) -> list[Piece]:
     """A bar beside each source line: of the first of `BARS` that there is any of, and of bank conflicts."""
     pieces: list[Piece] = []
     for metric, words, ratio, limit in BARS:
-        lines = sorted((line for line in report.lines if line.metrics[metric] and line.text), key=lambda line: line.line)
+        lines = sorted(
+            (line for line in report.lines if line.metrics[metric] and line.text), key=lambda line: line.line
+        )
         if len(lines) < 2 or (metric == "instructions" and pieces):
             continue
         most = sorted(lines, key=lambda line: -(line.metrics[metric] or 0))[:MOST_BARS]
@@ -419,14 +424,18 @@ def _same_lines(comparison: Comparison, names: tuple[str, str]) -> list[Piece]:
     pieces: list[Piece] = []
     for metric, words in KINDS:
         both = [(report, report.lines.costliest(metric)) for report in (comparison.left, comparison.right)]
-        if comparison.left[metric] == comparison.right[metric] or not any(line and line.text for _, line in both):
+        if comparison.left[metric] == comparison.right[metric] or not any(
+            line and line.text for _, line in both
+        ):
             continue
         counts = [float(line.metrics[metric] or 0) if line else 0.0 for _, line in both]
         pieces.append(Note(Span(f"most {words}", "strong")))
         for name, (_, line), count in zip(names, both, counts, strict=True):
             text = f"{name}: {_clip(line.text.strip(), 44) if line else 'no such line'}"
             worse = count >= WASTE * min(counts) and count == max(counts)
-            pieces.append(Bar(line.where if line else "", text, count / max(counts), number(int(count)), worse))
+            pieces.append(
+                Bar(line.where if line else "", text, count / max(counts), number(int(count)), worse)
+            )
     return pieces
 
 

@@ -41,7 +41,7 @@ class Stopwatch(Observer):
 
 @dataclass(frozen=True)
 class Seen:
-    """One launch at the door, and who looked at it."""
+    """One launch and the observers that watched it."""
 
     launch: devices.Launch
     counters: Counters
@@ -50,7 +50,7 @@ class Seen:
 
     @property
     def counts(self) -> Counts:
-        """What was counted. Only after the launch has come to its end."""
+        """What was counted; available once the launch has ended."""
         assert self.counters.counts is not None, f"{self.launch.kernel.name} did not come to its end"
         return self.counters.counts
 

@@ -80,7 +80,9 @@ class Tools:
         explained = {line for race in races for line in race.lines}  # races may read too early, too
         reads = [Finding("uninitialised", str(u), lines_of(u.location)) for u in self.of(Uninitialised)]
         missed = [Finding("barrier", str(m), lines_of(m.location)) for m in self.of(Synchronisation)]
-        early = [Finding("barrier", str(e), lines_of(e.copied, e.location)) for e in self.of(EarlyTouches)]
+        early = [
+            Finding("barrier", str(e), _once(lines_of(e.copied, e.location))) for e in self.of(EarlyTouches)
+        ]
         early += hazards
         unseen = [Finding("proxy", str(u), lines_of(u.written, u.location)) for u in self.of(Proxies)]
         return [
@@ -130,3 +132,8 @@ class Tools:
 
 def lines_of(*locations: Location | None) -> tuple[int, ...]:
     return tuple(location.line for location in locations if location is not None)
+
+
+def _once(lines: tuple[int, ...]) -> tuple[int, ...]:
+    """The lines without one that is there twice."""
+    return tuple(dict.fromkeys(lines))

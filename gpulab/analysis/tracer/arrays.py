@@ -210,7 +210,7 @@ def _dtype(node: ast.expr | None) -> str:
 
 
 def _shape(node: ast.expr, numbers: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape that an expression says, of numbers and names; () where it cannot be told."""
+    """The shape that an expression says, of numbers and names; () where it cannot be known."""
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     found = []
     for part in parts:

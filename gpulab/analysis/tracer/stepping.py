@@ -87,7 +87,8 @@ def _tells(step: Step) -> bool:
 
 def _kept(steps: Sequence[Step]) -> list[Step]:
     """As many steps as a figure can hold."""
-    found, cells = [], 0
+    found: list[Step] = []
+    cells = 0
     for step in steps[:STEPS]:
         cells += sum(len(touched.cells) for touched in step.touches)
         if cells > CELLS and found:

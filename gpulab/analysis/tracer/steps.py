@@ -147,7 +147,7 @@ class Steps(Observer):
                         self._now[place].touches += touched
 
     def _wait(self, first: int, stop: int, place: tuple[int, int]) -> None:
-        """Mark the step in which a warp comes to a barrier of its block."""
+        """Mark the step in which a warp arrives at a barrier of its block."""
         parts = (self._program.instructions[index].parts for index in range(first, stop))
         if place in self._now and any(p[0] in ("bar", "barrier") and "warp" not in p for p in parts):
             self._now[place].waits = True
@@ -229,7 +229,7 @@ class Steps(Observer):
             followed.step.values[followed.thread] = followed.values()
 
     def _move(self, moves: Sequence[Move], followed: _Followed, prefix: str, row: int, state: State) -> None:
-        """Variables have come to be in other places: look there, once."""
+        """Variables have moved to other places: read them there, once."""
         for variable, where in moves:
             value = self._value(variable, where, followed, prefix, row, state)
             if value is not None:

@@ -93,7 +93,9 @@ def _read(name: str) -> dict[str, Any]:
 def labs() -> dict[str, Lab]:
     """All labs by key, in order."""
     return {
-        key: Lab(key, row["title"], row["notebook"], row["hours"], tuple(row["needs"]), tuple(row.get("parts", ())))
+        key: Lab(
+            key, row["title"], row["notebook"], row["hours"], tuple(row["needs"]), tuple(row.get("parts", ()))
+        )
         for key, row in _read("labs.toml")["labs"].items()
     }
 

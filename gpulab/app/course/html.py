@@ -1,4 +1,5 @@
-"""Elements of the home page: styles stand in each, because notebooks that nobody has run yet lose style sheets."""
+"""Elements of the home page: styles stand in each, because notebooks that nobody has run yet lose style
+sheets."""
 
 from __future__ import annotations
 
@@ -30,11 +31,20 @@ def ring(share: float, words: str) -> str:
     """A circle of which `share` (0 to 1) is done, around a few letters."""
     length = 2 * 3.1416 * 19
     svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="42" height="42" viewBox="0 0 42 42" fill="none" stroke-width="4">'
-        f'<circle cx="21" cy="21" r="19" stroke="#808080" stroke-opacity=".3"/><circle cx="21" cy="21" r="19" stroke="{DONE}"'
+        '<svg xmlns="http://www.w3.org/2000/svg" width="42" height="42" viewBox="0 0 42 42"'
+        ' fill="none" stroke-width="4">'
+        '<circle cx="21" cy="21" r="19" stroke="#808080" stroke-opacity=".3"/><circle cx="21"'
+        f' cy="21" r="19" stroke="{DONE}"'
         f' stroke-dasharray="{share * length:.1f} {length:.1f}" transform="rotate(-90 21 21)"/></svg>'
     )
     cell = "grid-row:1;grid-column:1"
     label = element("span", f"{cell};font-size:13px;font-weight:600", words)
     css = "display:grid;place-items:center;flex:none;width:42px;height:42px"
     return element("span", css, image(svg, "", cell), label)
+
+
+def badge(words: str) -> str:
+    """A few letters in a circle."""
+    css = f"display:grid;place-items:center;flex:none;width:42px;height:42px;border:1px solid {RULE}"
+    css += ";border-radius:50%"
+    return element("span", f"{css};font-size:13px;font-weight:600;box-sizing:border-box", words)

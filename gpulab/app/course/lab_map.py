@@ -22,7 +22,9 @@ def in_jupyter(page: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class LabMap(Shown):
-    """All labs in their stages, or those of one `path` in order. `shares` are what is done, by lab number."""
+    """All labs in their stages, or those of one `path` in order. `shares` are what is done, by lab
+    number; none
+    where nobody's progress is shown."""
 
     shares: dict[str, float]
     path: str = ""
@@ -49,7 +51,8 @@ class LabMap(Shown):
         return {"text/plain": self.card().text(), "text/html": self.html()}
 
     def html(self, address: Address = in_jupyter) -> str:
-        """The map as HTML; `address` turns a notebook's path into a link, or into nothing where there is none."""
+        """The map as HTML; `address` turns a notebook's path into a link, or into nothing where there is
+        none."""
         if self.path:
             return html.element("div", html.FONT, self._path_html(address))
         rows = [self._stage_html(stage, address) for stage in catalogue.stages()]
@@ -86,7 +89,7 @@ class LabMap(Shown):
             f"display:flex;gap:.65rem;align-items:center;min-width:0;padding:.5rem .6rem;border-radius:8px;"
             f"border:1px solid {html.RULE}"
         )
-        ring = html.ring(self.shares.get(lab.number, 0.0), lab.key)
+        ring = html.ring(self.shares.get(lab.number, 0.0), lab.key) if self.shares else html.badge(lab.key)
         return html.element("div", css, ring, words, **{"class": f"gpulab-lab gpulab-lab-{lab.number}"})
 
     def _path_html(self, address: Address) -> str:
@@ -95,13 +98,18 @@ class LabMap(Shown):
         for key in path.labs:
             lab = catalogue.labs()[key]
             words = f"<b>{lab.key}</b>&ensp;{escape(lab.title)}"
-            css = f"display:inline-block;padding:.25rem .6rem;border:1px solid {html.RULE};border-radius:99px;color:inherit;font-size:13px;text-decoration:none"
+            css = f"display:inline-block;padding:.25rem .6rem;border:1px solid {html.RULE};border-radius:99px"
+            css += ";color:inherit;font-size:13px;text-decoration:none"
             where = address(lab.pages[0])
-            chips.append(html.element("a", css, words, href=where) if where else html.element("span", css, words))
+            chips.append(
+                html.element("a", css, words, href=where) if where else html.element("span", css, words)
+            )
         arrow = html.element("span", "opacity:.7;font-size:13px", "→")
         steps = arrow.join(html.element("span", "", chip) for chip in chips)
         head = html.element(
-            "div", "margin-bottom:.5rem;font-size:14px", f"<b>{escape(path.name)}</b> · {path.hours:g} hours. {escape(path.words)}"
+            "div",
+            "margin-bottom:.5rem;font-size:14px",
+            f"<b>{escape(path.name)}</b> · {path.hours:g} hours. {escape(path.words)}",
         )
         row = html.element("div", "display:flex;flex-wrap:wrap;gap:.45rem;align-items:center", steps)
         return html.element("div", "max-width:68rem;margin:.6rem 0", head, row, **{"class": "gpulab-path"})

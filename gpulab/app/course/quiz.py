@@ -92,7 +92,9 @@ class Quiz(Shown):
 
 def _question_html(number: int, q: catalogue.Question) -> str:
     lab = catalogue.labs()[q.lab]
-    link = html.element("a", "color:inherit", f"Lab {lab.key}, {escape(lab.title)}", href=f"{lab.pages[0]}.ipynb")
+    link = html.element(
+        "a", "color:inherit", f"Lab {lab.key}, {escape(lab.title)}", href=f"{lab.pages[0]}.ipynb"
+    )
     box = f"border:1px solid {html.RULE};border-radius:7px;padding:.35rem .7rem;margin:.3rem 0"
     choices = []
     for letter, choice in zip(LETTERS, q.choices, strict=True):
@@ -101,7 +103,9 @@ def _question_html(number: int, q: catalogue.Question) -> str:
         else:
             said = f"<b>✘ Not this one.</b> {link} teaches what is behind it. Try another answer."
         summary = html.element("summary", "cursor:pointer", f"{letter})&ensp;{escape(choice)}")
-        choices.append(html.element("details", box, summary, html.element("div", "margin:.3rem 0 .2rem", said)))
+        choices.append(
+            html.element("details", box, summary, html.element("div", "margin:.3rem 0 .2rem", said))
+        )
     head = html.element("div", "font-weight:600", f"{number}. {escape(q.question)}")
     return html.element("div", "", head, *choices)
 

@@ -196,9 +196,12 @@ def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
 
     def at(case: Case, made: Sequence[Argument]) -> Outcome:
         ranks = ranks_of(case)
-        with joined(on_ranks.main, ranks, job) as network:
+        with joined(on_ranks.main, ranks, job) as (network, clock):
             return network.run(
-                task(exercise, made, ranks), SECONDS, lambda rank, text: print(f"[rank {rank}] {text}")
+                task(exercise, made, ranks),
+                SECONDS,
+                lambda rank, text: print(f"[rank {rank}] {text}"),
+                clock,
             )
 
     return at
@@ -398,7 +401,7 @@ def _budgets(
 
 
 def _most(traffic: Traffic, metric: str) -> str:
-    """Who sends or receives most, and over which links."""
+    """The ranks that send or receive most, and over which links."""
     side = {"busiest sender": 0, "busiest receiver": 1}.get(metric)
     if side is None:
         return ""

@@ -170,9 +170,9 @@ class _Failure:
         The case runs once more, with somebody who notes who writes what.
         """
         if self.stopped:
-            said = self.outcome.trouble
+            trouble = self.outcome.trouble
             drawn = pictures.of_fault(self.outcome.fault, self.case)
-            return (*said, *drawn), isinstance(said[0], Unwritten)
+            return (*trouble, *drawn), isinstance(trouble[0], Unwritten)
         writers = Writers()
         again = answer.run(self.case, writers=writers)
         before = again.before
@@ -192,8 +192,9 @@ class _Failure:
             return (Unwritten(said) if unwritten else Detail(said),), nothing
         source = diagnose.unwritten(answer, self.case, self.wrong)
         wrong = diagnose.wrong_result(self.wrong, watcher, given, source)
-        drawn = pictures.detail(self.wrong, watcher), *pictures.watch_writer(self.wrong, watcher, self.case)
-        return (*wrong, *sanitized.findings(answer, self.case), *drawn), False
+        watch = pictures.watch_writer(self.wrong, watcher, self.case)
+        picture = pictures.detail(self.wrong, watcher)
+        return (*wrong, *sanitized.findings(answer, self.case), picture, *watch), False
 
 
 def _at(answer: Launched, case: Case, reports: dict[str, Report] | None) -> _Failure | None:

@@ -160,7 +160,7 @@ def cuTensorMapReplaceAddress(tensorMap: Any, globalAddress: Any) -> tuple[Any]:
     return (code,)
 
 
-def _in_words(call: str, error: WrongTensorMap) -> CUDADriverError:
+def _in_words(call: str, error: WrongTensorMap) -> BaseException:
     return shorten(CUDADriverError(f"CUDA_ERROR_INVALID_VALUE: {call}: {error}"))
 
 

@@ -7,16 +7,6 @@ of the host (`tensors`), and its clock (`testing`).
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from .launcher import package
 
 __all__ = ["package"]
-
-
-def __getattr__(name: str) -> object:
-    return getattr(_real(), name)
-
-
-def _real() -> ModuleType:
-    return package()

@@ -9,7 +9,3 @@ from __future__ import annotations
 from .launcher import package
 
 __all__ = ["package"]
-
-
-def __getattr__(name: str) -> object:
-    return getattr(package(), name)

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpulab.foundation.errors import shorten
 from gpulab.frontends import driver
+from gpulab.simulator import device as devices
 from gpulab.simulator.compile import cutile
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.simt import ArrayLabel
@@ -33,6 +34,9 @@ def package() -> ModuleType:
     real = importlib.import_module("cuda.tile")
     _compile_here()
     real.launch = launch  # type: ignore[attr-defined]
+    for name in ("_cext", "_compile", "_execution"):
+        module = importlib.import_module(f"cuda.tile.{name}")
+        module.get_compute_capability = lambda device_id=0: devices.current().cc  # type: ignore[attr-defined]
     tuning.install(launch)
     return real
 

@@ -11,9 +11,12 @@ from gpulab.frontends.driver import functions as does
 from gpulab.simulator import device as devices
 from gpulab.simulator.compile import cutile
 from gpulab.simulator.device import LaunchError
+from gpulab.simulator.hardware.catalogue import ALL
 from gpulab.simulator.simt import Allocation
 
 P, I = ctypes.c_void_p, ctypes.c_int
+MAJOR, MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+CAPABILITIES = sorted({gpu.cc for gpu in ALL})
 VERSION = 13000  # the oldest driver that cuTile accepts
 
 _device_memory: dict[int, Allocation] = {}
@@ -33,8 +36,8 @@ def _launch(config: int, kernel: int, arguments: int, _: int) -> None:
     made = driver.named(kernel)
     given = driver.read_config(config)
     directives = devices.current().program(made).module.functions[made.entry].directives
-    block = (*directives["reqntid"], 1, 1)[:3] if given.block == (1, 1, 1) else given.block
-    driver.launch(driver.Config(given.grid, block, given.shared_bytes, given.cluster), made, arguments)
+    x, y, z = (*directives["reqntid"], 1, 1)[:3] if given.block == (1, 1, 1) else given.block
+    driver.launch(driver.Config(given.grid, (x, y, z), given.shared_bytes, given.cluster), made, arguments)
 
 
 def _allocate(where: int, nbytes: int) -> None:
@@ -82,6 +85,18 @@ def _capturing(_: int, status: int) -> None:
     does.put(status, 0, ctypes.c_int)
 
 
+def _device(where: int, *_: Any) -> None:
+    """A device for each compute capability: the launcher asks once for all devices what they are."""
+    does.put(where, CAPABILITIES.index(devices.current().cc), I)
+
+
+def _device_attribute(value: int, which: int, device: int) -> None:
+    if which in (MAJOR, MINOR):
+        does.put(value, CAPABILITIES[device][which - MAJOR], I)
+    else:
+        does.device_attribute(value, which, device)
+
+
 def _pointer(where: int, *_: Any) -> None:
     does.put(where, 1)
 
@@ -101,11 +116,11 @@ ANSWERED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "cuCtxPopCurrent": (_pointer, (P,)),
     "cuCtxGetCurrent": (_pointer, (P,)),
     "cuCtxSetCurrent": (does.nothing, (P,)),
-    "cuCtxGetDevice": (does.zero, (P, P)),
+    "cuCtxGetDevice": (_device, (P, P)),
     "cuCtxGetId": (_context_number, (P, P)),
-    "cuDeviceGet": (does.zero, (P, I)),
-    "cuDeviceGetCount": (does.one, (P,)),
-    "cuDeviceGetAttribute": (does.device_attribute, (P, I, I)),
+    "cuDeviceGet": (lambda where, ordinal: does.put(where, ordinal, I), (P, I)),
+    "cuDeviceGetCount": (lambda where: does.put(where, len(CAPABILITIES), I), (P,)),
+    "cuDeviceGetAttribute": (_device_attribute, (P, I, I)),
     "cuDevicePrimaryCtxRetain": (_pointer, (P, I)),
     "cuEventCreate": (does.new, (P, I)),
     "cuEventDestroy": (does.nothing, (P,)),

@@ -108,7 +108,8 @@ class Kernel(JITFunction):
         grid: tuple[Any, ...],
     ) -> None:
         passed = {name: argument for name, argument in given.items() if argument.type != "constexpr"}
-        buffer, pointers = pack(passed, device.program(made.kernel).parameter_bytes)
+        room = device.program(made.kernel).parameter_bytes
+        buffer, pointers = pack(self.__name__, passed, room, made.boxes)
         blocks = (grid[0] * made.blocks, *grid[1:])
         device.launch(
             made.kernel,
@@ -143,7 +144,7 @@ class Compiled:
             constants = {
                 p.name: self.bound[p.name] for p in parameters if p.is_constexpr and p.name not in given
             }
-            return self.function.run(*args, grid=grid, **constants, **kwargs, **self.options)
+            return self.function.run(*args, grid=grid, **{**self.options, **constants, **kwargs})
 
         return launch
 

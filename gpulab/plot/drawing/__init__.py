@@ -3,8 +3,8 @@
 A drawing is a tree of parts. A `Part` knows its size and its marks; `row` and `column` put parts beside and
 below one another, so that nobody writes coordinates. `page` puts the tree on a card.
 
-- The card has its own background, light or dark as the reader's system is. An image cannot know the colours of
-  the page around it, and on its own paper every text keeps its contrast.
+- The card has its own background, light or dark as the page's colour scheme is: an image cannot know the
+  colours of the page around it, and on its own paper every text keeps its contrast.
 - Colours are worked out here and written as plain numbers, so that every viewer of SVG shows them.
 - A colour has the meaning that it has in figures that move (`gpulab.plot.moving`): blue is read, amber is
   written, green is right, rose waits, orange is wrong. What is wrong is hatched and what is absent is dashed,

@@ -38,7 +38,8 @@ def curve(
 
     svg = marks.line([(left, 6), (left, height + 6), (left + width, height + 6)], "axis")
     svg += marks.text(left + width / 2, height + 26, across, "middle small soft")
-    svg += f'<g transform="rotate(-90 12 {height / 2 + 6:g})">{marks.text(12, height / 2 + 10, up, "middle small soft")}</g>'
+    words = marks.text(12, height / 2 + 10, up, "middle small soft")
+    svg += f'<g transform="rotate(-90 12 {height / 2 + 6:g})">{words}</g>'
     for name, way, tone in lines:
         svg += marks.line([place(x, y) for x, y in way], f"{tone}-line")
         x, y = place(*way[-1])

@@ -28,7 +28,8 @@ def cells(
     named = max((measure(name, 13) for name in left), default=-8.0) + 8
     top = 18.0 if above else 0.0
     svg = "".join(
-        marks.text(named + j * (size + gap) + size / 2, 12, name, "middle small soft") for j, name in enumerate(above)
+        marks.text(named + j * (size + gap) + size / 2, 12, name, "middle small soft")
+        for j, name in enumerate(above)
     )
     for i, codes in enumerate(pattern):
         y = top + i * (tall + gap)
@@ -57,7 +58,14 @@ def strip(words: Sequence[str], tones: str, size: float = 40, height: float = 30
     return cells([tones], [words], size, height)
 
 
-def matrix(name: str, rows: int, columns: int, tone: str = ".", size: float = 16, marked: Mapping[tuple[int, int], str] | None = None) -> Part:
+def matrix(
+    name: str,
+    rows: int,
+    columns: int,
+    tone: str = ".",
+    size: float = 16,
+    marked: Mapping[tuple[int, int], str] | None = None,
+) -> Part:
     """A matrix with its name below; `marked` has letters of `CODES` by (row, column)."""
     marked = marked or {}
     pattern = ["".join(marked.get((i, j), tone) for j in range(columns)) for i in range(rows)]

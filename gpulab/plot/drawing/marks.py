@@ -73,4 +73,6 @@ def arrow(points: Sequence[Place], tone: str = "", dashed: bool = False) -> str:
     left, right = (back[0] + 4 * dy, back[1] - 4 * dx), (back[0] - 4 * dy, back[1] + 4 * dx)
     head = "L".join(f"{number(x)} {number(y)}" for x, y in ((x2, y2), left, right))
     shaft = line([*points[:-1], back], f"{tone}-line" if tone else "line", dashed)
-    return shaft + f'<polygon points="{head.replace("L", " ")}" class="{f"{tone}-head" if tone else "head"}"/>'
+    return (
+        shaft + f'<polygon points="{head.replace("L", " ")}" class="{f"{tone}-head" if tone else "head"}"/>'
+    )

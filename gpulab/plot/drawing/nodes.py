@@ -53,7 +53,9 @@ def note(words: str, width: float = 540, kind: str = "small soft", size: float =
     return lines(wrapped(words, width, size), kind, centred=True, size=size)
 
 
-def arrow(label: str = "", length: float = ARROW, down: bool = False, tone: str = "", both: bool = False) -> Part:
+def arrow(
+    label: str = "", length: float = ARROW, down: bool = False, tone: str = "", both: bool = False
+) -> Part:
     """An arrow to the right, or `down`, with a word at it."""
     if down:
         svg = marks.arrow([(0, 2), (0, length - 2)], tone)
@@ -99,7 +101,11 @@ class Edge:
     plain: bool = False  # without a head
 
 
-def graph(nodes: Mapping[str, tuple[float, float, Part]], edges: Sequence[Edge], step: tuple[float, float] = (120, 74)) -> Part:
+def graph(
+    nodes: Mapping[str, tuple[float, float, Part]],
+    edges: Sequence[Edge],
+    step: tuple[float, float] = (120, 74),
+) -> Part:
     """Nodes with their centres at (column, row) of a lattice of `step` pixels, and edges between them."""
     centres = {name: (x * step[0], y * step[1]) for name, (x, y, _) in nodes.items()}
     parts = {name: part for name, (_, _, part) in nodes.items()}
@@ -120,14 +126,26 @@ def graph(nodes: Mapping[str, tuple[float, float, Part]], edges: Sequence[Edge],
         points = [start, *(marks.curved(start, middle, end) if edge.bend else ()), end]
         if edge.bend:
             top = marks.halfway(start, middle, end)
-            left, right = min(left, top[0]), max(right, top[0] + 8 + measure(edge.label, 13) * bool(edge.bend))
+            left, right = (
+                min(left, top[0]),
+                max(right, top[0] + 8 + measure(edge.label, 13) * bool(edge.bend)),
+            )
             high, low = min(high, top[1] - 20), max(low, top[1] + 6)
         kind = f"{edge.tone}-line" if edge.tone else "line"
-        svg += marks.line(points, kind, edge.dashed) if edge.plain else marks.arrow(points, edge.tone, edge.dashed)
+        svg += (
+            marks.line(points, kind, edge.dashed)
+            if edge.plain
+            else marks.arrow(points, edge.tone, edge.dashed)
+        )
         if edge.label:
             x, y = marks.halfway(start, middle, end) if edge.bend else middle
             upright = abs(end[0] - start[0]) < 12
-            svg += marks.text(x + 7 if upright else x, y + 4 if upright else y - 8, edge.label, "small" if upright else "middle small")
+            svg += marks.text(
+                x + 7 if upright else x,
+                y + 4 if upright else y - 8,
+                edge.label,
+                "small" if upright else "middle small",
+            )
     for name, part in parts.items():
         svg += part.at(centres[name][0] - part.width / 2, centres[name][1] - part.height / 2)
     return Part(right - left, low - high, Part(0, 0, svg).at(-left, -high))

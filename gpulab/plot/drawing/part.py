@@ -102,8 +102,9 @@ def page(part: Part, alt: str) -> str:
     said = escape(alt, quote=True)
     card = marks.rect(0.5, 0.5, WIDTH - 1, height - 1, "card", 8)
     inside = part.at(0, 0) if scale == 1 else f'<g transform="scale({scale:.3f})">{part.svg}</g>'
+    placed = Part(0, 0, inside).at((WIDTH - part.width * scale) / 2, MARGIN)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{marks.number(height)}"'
         f' viewBox="0 0 {WIDTH} {marks.number(height)}" role="img" aria-label="{said}">'
-        f"<style>{palette.css()}</style>{card}{Part(0, 0, inside).at((WIDTH - part.width * scale) / 2, MARGIN)}</svg>\n"
+        f"<style>{palette.css()}</style>{card}{placed}</svg>\n"
     )

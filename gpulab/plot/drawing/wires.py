@@ -19,7 +19,8 @@ def wires(
     below: Sequence[str] = (),
     upper_cells: str = "",
 ) -> Part:
-    """`upper` dots (cells, if `upper_cells` has letters) above, a cell below for each letter of `lower`, and a line from
+    """`upper` dots (cells, if `upper_cells` has letters) above, a cell below for each letter of `lower`,
+    and a line from
     each above to its targets below. `above` and `below` are words at them."""
     head = 18.0 if above and not upper_cells else 0.0
     room, span = width / upper, width / len(lower)
@@ -29,7 +30,9 @@ def wires(
     svg = ""
     for i, each in enumerate(targets):
         for target in each:
-            svg += marks.line([((i + 0.5) * room, start), ((target + 0.5) * span, start + depth)], "read-line")
+            svg += marks.line(
+                [((i + 0.5) * room, start), ((target + 0.5) * span, start + depth)], "read-line"
+            )
     for i in range(upper):
         x = (i + 0.5) * room
         if upper_cells:
@@ -57,7 +60,8 @@ def levels(
     width: float = 420,
     depth: float = 26,
 ) -> Part:
-    """Rows of cells below one another, as letters of `CODES`, and lines (above, below) from each row to the next.
+    """Rows of cells below one another, as letters of `CODES`, and lines (above, below) from each row to
+    the next.
 
     A blank leaves a place empty. `texts` are the words in the cells, `left` the names of the rows.
     """

@@ -39,14 +39,15 @@ class Mark:
 
     def svg(self, kind: str, words: str) -> str:
         """As part of an image."""
-        match self.shape:
-            case "box":
-                return svg.box(*self.at[:4], kind, self.at[4] if len(self.at) > 4 else 3)
-            case "text":
-                return svg.text(*self.at, words, kind)
-            case "dot":
-                return svg.lane(*self.at[:2], kind, self.at[2])
-        return svg.path(self.at[0], kind)
+        if self.shape == "path":
+            return svg.path(self.at[0], kind)
+        x, y, *more = self.at
+        if self.shape == "text":
+            return svg.text(x, y, words, kind)
+        if self.shape == "dot":
+            return svg.lane(x, y, kind, more[0])
+        width, height, radius = (*more, 3)[:3]
+        return svg.box(x, y, width, height, kind, radius)
 
 
 @dataclass(frozen=True)

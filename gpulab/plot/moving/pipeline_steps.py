@@ -99,7 +99,7 @@ class PipelineSteps(Figured):
                     works[slot.device] = f"{WORDS[slot.work.kind]} {name}"
         doing = [f"device {d} {work}" for d, work in enumerate(works) if work]
         waits = [str(d) for d, work in enumerate(works) if not work]
-        said = f"At {now:g} {self.unit}: {', '.join(doing) if doing else 'all are through'}."
+        said = f"At time {now:g} ({self.unit}): {', '.join(doing) if doing else 'all are through'}."
         if doing and waits:
             many = len(waits) > 1
             said += f" {'Devices' if many else 'Device'} {', '.join(waits)} {'wait' if many else 'waits'}."

@@ -154,4 +154,4 @@ def _compile(
 def _numbers_named(fn: FunctionType) -> dict[str, int]:
     """The whole numbers that a function knows by a name from around it."""
     named = inspect.getclosurevars(fn)
-    return {n: v for n, v in (named.globals | named.nonlocals).items() if isinstance(v, int)}
+    return {n: v for n, v in {**named.globals, **named.nonlocals}.items() if isinstance(v, int)}

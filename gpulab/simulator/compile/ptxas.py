@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
+from .extended import link_extended
 from .kernel import Capability, CompileError, extends_shared
 from .versions import architecture, no_code_for, supported_capabilities
 
@@ -119,8 +120,9 @@ def resources(
 def registers_at_entry(ptx: str, entry: str, max_registers: int | None = None) -> int | None:
     """The registers of each thread with which a kernel that has ``setmaxnreg`` starts: all that it may have.
 
-    None for all other kernels, and where neither the kernel nor the compiler's options limit them: then ptxas
-    ignores ``setmaxnreg``.
+    The kernel is `entry` of the text `ptx`; `max_registers` is a limit of the compiler's options. None for
+    all other kernels, and where neither the kernel nor such a limit says how many: then ptxas ignores
+    ``setmaxnreg``.
 
     >>> kernel = ".visible .entry k() .reqntid 384 .minnctapersm 1 { setmaxnreg.dec.sync.aligned.u32 24; }"
     >>> registers_at_entry(kernel, "k")
@@ -173,11 +175,14 @@ def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[st
 
     if cc not in supported_capabilities():
         raise CompileError(_first_entry(ptx), no_code_for(cc))
+    if extends_shared(ptx):
+        made = link_extended(ptx, cc, max_registers)
+        if isinstance(made, str):
+            raise CompileError(_first_entry(ptx), REFUSED.format(reason=made))
+        return made
     options = [f"-arch=sm_{architecture(cc)}", "-verbose", "-lineinfo"]
     if max_registers:
         options.append(f"-maxrregcount={max_registers}")
-    if extends_shared(ptx):
-        options.append("-Xptxas=--enable-extended-smem=true")
     code = ptx.encode()
     linker = nvjitlink.create(len(options), options)
     try:

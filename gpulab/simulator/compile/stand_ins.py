@@ -88,7 +88,7 @@ class _Finder:
         return self.replace(value)
 
     def module(self, module: ModuleType) -> Any:
-        """What stands in place of a module; a helper module that holds something to replace is copied."""
+        """The replacement for a module; a helper module that contains something to replace is copied."""
         if module not in self.modules:
             self.modules[module] = module  # modules may hold each other
             new = self.replace(module)

@@ -21,6 +21,7 @@ class TritonKernel:
     """What Triton made: the kernel, and the dynamic shared memory and the threads that each block wants.
 
     A program is a cluster of `blocks`, and each block wants `scratch_bytes` of global memory for itself.
+    `boxes` are Triton's words for what TMA is to move for each tensor descriptor among the arguments.
     """
 
     kernel: CompiledKernel
@@ -28,6 +29,7 @@ class TritonKernel:
     threads: int
     blocks: int = 1
     scratch_bytes: int = 0
+    boxes: tuple[Mapping[str, Any], ...] = ()
 
 
 def triton_kernel(
@@ -69,7 +71,12 @@ def triton_kernel(
     kernel = CompiledKernel(function.__name__, made.metadata.name, ptx, cc, f"Triton {triton.__version__}")
     about = made.metadata
     return TritonKernel(
-        kernel, about.shared, about.num_warps * 32, about.num_ctas, getattr(about, "global_scratch_size", 0)
+        kernel,
+        about.shared,
+        about.num_warps * 32,
+        about.num_ctas,
+        getattr(about, "global_scratch_size", 0),
+        tuple(getattr(about, "tensordesc_meta", None) or ()),
     )
 
 

@@ -249,5 +249,5 @@ class SimulatedDevice:
             self._executors.remove(executor)
 
     def behind(self, executor: Executor) -> Executor:
-        """Who would carry out launches if this one did not."""
+        """The executor that would carry out launches in place of this one."""
         return self._executors[self._executors.index(executor) - 1]

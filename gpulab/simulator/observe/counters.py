@@ -76,6 +76,8 @@ def classify(instruction: Instruction) -> tuple[str, str]:
     ('store', 'shared')
     """
     name = instruction.parts[0]
+    if instruction.parts[:2] == ("barrier", "cluster"):
+        return ("cluster_barrier" if "wait" in instruction.parts else "other"), ""
     if name in ("bar", "barrier"):
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
     if name in SPECIAL and "approx" in instruction.parts:

@@ -33,11 +33,11 @@ class Counts:
     `table[column][i]` belongs to `instructions[i]`. At the end stand once more those with generic addresses,
     for what they did in shared and in local memory, those that reached other blocks of a cluster, and
     ``cp.async``, for what it stored. `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch,
-    barrier, mbarrier, shuffle, warp_sync (what else a warp does together), special (one instruction of the
-    special function unit), matrix (a warpgroup's product, which reads shared memory by itself), matrix_wait,
-    arithmetic or other, and of bulk copies bulk_load, bulk_store, bulk_reduction, bulk_prefetch or
-    bulk_exchange. A space is global, shared, cluster (shared memory of other blocks), local, const, param
-    or "".
+    barrier, cluster_barrier (a wait), mbarrier, shuffle, warp_sync (what else a warp does together), special
+    (one instruction of the special function unit), matrix (a warpgroup's product, which reads shared memory
+    by itself), matrix_wait, arithmetic or other, and of bulk copies bulk_load, bulk_store, bulk_reduction,
+    bulk_prefetch or bulk_exchange. A space is global, shared, cluster (shared memory of other blocks), local,
+    const, param or "".
     """
 
     kernel: str

@@ -20,6 +20,11 @@ FOR_READS = (
 
 FOR_BYTES = "announce (expect_tx) the bytes of every copy that completes at the mbarrier in this phase."
 OVERWRITES = "overwrites what it has still to read"
+BEFORE_THE_END = (
+    "the thread that sent the copy waits for it (cp.async.bulk.commit_group and wait_group.read) before it "
+    "returns."
+)
+LEFT = "and returns before it has read: its block's shared memory goes with it"
 ENDS = "sees its phase end before it has come: too few bytes were announced"
 
 
@@ -42,11 +47,16 @@ class EarlyTouch:
     def __str__(self) -> str:
         first, second = (place.line if place else 0 for place in (self.copied, self.location))
         width = max(len(source_text(self.copied)), len(source_text(self.location)))
+        rows = [
+            f"    {first:4} │ {source_text(self.copied):<{width}}   starts the copy",
+            f"    {second:4} │ {source_text(self.location):<{width}}   {self.does}",
+        ]
+        if self.does == LEFT:
+            rows = [f"    {first:4} │ {source_text(self.copied)}   starts the copy, {LEFT}"]
         return "\n".join(
             [
                 f"Copy not waited for in kernel {self.kernel}",
-                f"    {first:4} │ {source_text(self.copied):<{width}}   starts the copy",
-                f"    {second:4} │ {source_text(self.location):<{width}}   {self.does}",
+                *rows,
                 f"{thread_words(self.thread, self.block)} did so.",
                 f"Usual cure: {self.cure}",
             ]
@@ -66,7 +76,7 @@ class EarlyTouches(Observer):
     def _place(
         self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk
     ) -> tuple[str, Location | None, Location | None, Index, Index] | None:
-        """Kernel, both lines, block and thread; None if the two lines were told already."""
+        """Kernel, both lines, block and thread; None if these two lines have been reported already."""
         start, here = (self._program.instructions[i].location for i in (copied, index))
         if (start, here) in self._seen:
             return None
@@ -88,6 +98,14 @@ class EarlyTouches(Observer):
             self.findings.append(EarlyTouch(*sent))
         else:
             self.findings.append(EarlyTouch(*sent, cure=FOR_READS, does=OVERWRITES))
+
+    def left(self, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        start = self._program.instructions[copied].location
+        if any(found.copied == start for found in self.findings):
+            return  # that it is not waited for was told already
+        sent = self._place(copied, copied, lanes, chunk)
+        if sent is not None:
+            self.findings.append(EarlyTouch(*sent, cure=BEFORE_THE_END, does=LEFT))
 
     def short(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
         sent = self._place(index, copied, lanes, chunk)

@@ -23,8 +23,9 @@ Counts = dict[int, int]  # how many of its releases are known, by block
 
 @dataclass(frozen=True)
 class _Release:
-    """A thread told others what it had written before its fence at time `fence`, its own block what it had
-    written before `fence_here`, and what its block and its warp had before the barriers at those times."""
+    """A thread released to others what it had written before its fence at time `fence`, to its own block what
+    it had written before `fence_here`, and what its block and its warp had before the barriers at those
+    times."""
 
     thread: int
     barrier: int

@@ -51,7 +51,7 @@ class UnseenWrite:
 
 
 class _Words:
-    """Who wrote each word of the shared memory of a chunk's blocks last, when, and with which instruction."""
+    """For each word of shared memory of a chunk's blocks: the last thread to write it, when, and how."""
 
     def __init__(self, rows: int, nbytes: int) -> None:
         shape = (rows, -(-nbytes // WORD))

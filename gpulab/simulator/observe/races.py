@@ -9,7 +9,7 @@ race to go wrong: it remembers who touched each word last, and what has happened
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from gpulab.simulator.simt.errors import Index
 from gpulab.simulator.simt.events import State
 from gpulab.simulator.simt.opcodes import is_volatile
 
+from .bulk_ends import End, arrivals, at_mbarriers, ends
 from .counters import bulk_kind
 from .flow import Flow
 from .granules import WIDEST, Pages, finest, granule_of
@@ -134,7 +135,7 @@ class Races(Observer):
         rows: Array | None = None,
     ) -> None:
         self._tell_apart(chunk)
-        for block, where, parity, threads in self._apart(address, phase, lanes, chunk, rows):
+        for block, where, parity, threads in at_mbarriers(address, phase, lanes, chunk, rows):
             self._order.arrive(block, where, parity, threads)
 
     def passed(
@@ -147,22 +148,8 @@ class Races(Observer):
         rows: Array | None = None,
     ) -> None:
         self._catch_up(chunk)
-        for block, where, parity, threads in self._apart(address, phase, lanes, chunk, rows):
+        for block, where, parity, threads in at_mbarriers(address, phase, lanes, chunk, rows):
             self._order.passed(block, where, parity, threads)
-
-    @staticmethod
-    def _apart(
-        address: Array, phase: Array, lanes: Array | None, chunk: Chunk, rows: Array | None
-    ) -> Iterator[tuple[int, int, int, Array]]:
-        """(its block, address, parity, threads of the grid) for each mbarrier and phase of a group."""
-        shape = (chunk.blocks.size, chunk.lanes_per_block)
-        row, lane = np.nonzero(np.broadcast_to(True if lanes is None else lanes, shape))
-        threads = chunk.blocks[row] * chunk.lanes_per_block + lane
-        owner = np.arange(shape[0])[:, None] if rows is None else rows
-        keys = np.stack([np.broadcast_to(x, shape)[row, lane] for x in (owner, address, phase)])
-        for key in np.unique(keys, axis=1).T:
-            chosen = (keys == key[:, None]).all(axis=0)
-            yield int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), threads[chosen]
 
     def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         self._order.fence(index, self._groups.of(lanes, chunk.blocks).thread)
@@ -173,58 +160,29 @@ class Races(Observer):
         """A bulk copy is looked at as what its sender does when it sends it; who waits for the mbarrier that
         counts its bytes comes after that."""
         self._order.advance(transfer.index)
-        sends = transfer.kind in ("store", "reduction")
         if "shared" in self._spaces:
             self._tell_apart(transfer.chunk)
-            if transfer.origin is not None and transfer.origin_rows is not None:
-                self._bulk_side(transfer, "shared", transfer.origin, transfer.origin_rows, READ)
-            if transfer.offset is not None and transfer.rows is not None:
-                kind = READ if sends else WRITE
-                self._bulk_side(transfer, "shared", transfer.offset, transfer.rows, kind)
-        if "global" in self._spaces and transfer.address is not None and transfer.kind != "prefetch":
-            kind = {"store": WRITE, "reduction": ATOMIC}.get(transfer.kind, READ)
-            self._bulk_side(transfer, "global", transfer.address, None, kind)
-        if transfer.barrier is not None:
-            self._bulk_arrives(transfer)
+        for end in ends(transfer):
+            if end.space in self._spaces and end.address.size:
+                self._bulk_end(transfer, end)
+        for arrival in arrivals(transfer):
+            self._order.copies_arrive(*arrival)
 
-    def _bulk_arrives(self, transfer: Transfer) -> None:
-        assert transfer.barrier is not None and transfer.barrier_rows is not None
-        assert transfer.phase is not None
-        chunk = transfer.chunk
-        copy = np.arange(len(transfer.row)) if transfer.copy is None else transfer.copy
-        sender = chunk.blocks[transfer.row[copy]]
-        keys = np.stack([transfer.barrier_rows, transfer.barrier, transfer.phase])
-        for key in np.unique(keys, axis=1).T:
-            blocks = sender[(keys == key[:, None]).all(axis=0)]
-            self._order.copies_arrive(int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), blocks)
-
-    def _bulk_side(
-        self, transfer: Transfer, space: str, address: Array, rows: Array | None, kind: int
-    ) -> None:
-        """One end of bulk copies: global memory, or shared memory of the blocks in `rows`."""
-        several = transfer.copy is not None and address is transfer.offset  # a multicast has more ends
-        copy = transfer.copy if several and transfer.copy is not None else np.arange(len(address))
-        where = np.ones(address.shape, bool)
-        if space == "global" and transfer.inside is not None:
-            where = transfer.inside
-        number = np.broadcast_to(np.arange(len(address))[:, None], address.shape)[where]
-        flat = address[where]
-        if not flat.size:
-            return
-        sender, chunk = copy[number], transfer.chunk
-        block = chunk.blocks[transfer.row[sender]]
-        who = Who(block * self._lanes + transfer.lane[sender], block, self._order.now)
-        combines = kind == WRITE and {"red", "reduce"} & set(transfer.instruction.parts[:2]) != set()
-        does = {READ: "load", WRITE: "store"}.get(kind, "reduction")
-        access = Access(transfer.index, transfer.instruction, space, does, flat, transfer.size, None, chunk)
-        row = transfer.row[sender] if rows is None else rows[number]
-        for shadow, start, chosen in self._stretches(access, flat, row):
+    def _bulk_end(self, transfer: Transfer, end: End) -> None:
+        both = end.reads and end.writes
+        kind = WRITE if end.writes else READ
+        if both and end.space == "global":
+            kind = ATOMIC
+        block = transfer.chunk.blocks[end.row]
+        who = Who(block * self._lanes + end.lane, block, self._order.now)
+        access = end.access(transfer)
+        for shadow, start, chosen in self._stretches(access, end.address, end.owner):
             part = who if chosen is None else who.only(chosen)
-            places = flat if chosen is None else flat[chosen]
+            where = end.address if chosen is None else end.address[chosen]
             for i in range(max(access.size // shadow.granule, 1)):
-                self._touch(access, shadow, part, start + i, kind, None, places, combines)
-                if kind == WRITE and space == "shared":
-                    shadow.kind[start + i] = BULK_ATOMIC if combines else BULK
+                self._touch(access, shadow, part, start + i, kind, None, where, both)
+                if end.writes and end.space == "shared":
+                    shadow.kind[start + i] = BULK_ATOMIC if both else BULK
 
     # ---- accesses --------------------------------------------------------------------------------------
 
@@ -250,7 +208,7 @@ class Races(Observer):
             part = who if chosen is None else who.only(chosen)
             for i in range(max(access.size // shadow.granule, 1)):
                 value = None
-                if kind == WRITE:
+                if kind == WRITE and access.values:
                     value = lanes.of(written_bits(access.values, shadow.granule, i))
                     value = value if chosen is None else value[chosen]
                 self._touch(access, shadow, part, start + i, kind, value)
@@ -278,7 +236,7 @@ class Races(Observer):
             return True
         if kind != READ and shadow.has_put_off(access):
             self._catch_up(access.chunk)
-        one = self._as_one(shadow, access, self._order.now)
+        one = self._as_one(shadow, access, self._order.now) if kind == READ or access.values else None
         if one is None or not self._is_clean(shadow, access.size, kind, *one):
             self._tell_apart(access.chunk)
             return False

@@ -1,4 +1,4 @@
-"""What is told of two touches that race: source lines, threads, the element, the values, the cure's place."""
+"""What a race report says of two accesses: source lines, threads, element, values, and where to fix it."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt import Access, ArrayLabel, Observer, Program, Transfer
 from gpulab.simulator.simt.errors import Index, source_text, thread_words
 
+from .bulk_ends import ends
 from .granules import WIDEST, Granules, Pages, granule_of
 
 Array = np.ndarray
@@ -74,37 +75,10 @@ class Uninitialised(Observer):
             self._look(access)
 
     def bulk(self, transfer: Transfer) -> None:
-        """Bulk copies read one memory and write another; a reduction reads both."""
-        sends = transfer.kind in ("store", "reduction")
-        if transfer.address is not None and self._fresh:
-            self._bulk_side(transfer, "global", transfer.address, None, transfer.kind)
-        if transfer.origin is not None and transfer.origin_rows is not None:
-            self._bulk_side(transfer, "shared", transfer.origin, transfer.origin_rows, "store")
-        if transfer.offset is not None and transfer.rows is not None:
-            self._bulk_side(transfer, "shared", transfer.offset, transfer.rows, "store" if sends else "load")
-
-    def _bulk_side(
-        self, transfer: Transfer, space: str, address: Array, owner: Array | None, kind: str
-    ) -> None:
-        """One end of bulk copies: global memory, or shared memory of the blocks in the rows `owner`."""
-        reads = kind in (("load", "reduction") if space == "global" else ("store",))
-        writes = kind in (("store", "reduction") if space == "global" else ("load",))
-        several = transfer.copy is not None and address is transfer.offset  # a multicast has more ends
-        copy = transfer.copy if several and transfer.copy is not None else np.arange(len(address))
-        where = np.ones(address.shape, bool)
-        if space == "global" and transfer.inside is not None:
-            where = transfer.inside
-        number = np.broadcast_to(np.arange(len(address))[:, None], address.shape)[where]
-        flat, who = address[where], copy[number]
-        if not flat.size:
-            return
-        row, lane, chunk = transfer.row[who], transfer.lane[who], transfer.chunk
-        access = Access(
-            transfer.index, transfer.instruction, space, "load" if reads else "store", flat, transfer.size,
-            None, chunk,
-        )  # fmt: skip
-        owners = row if owner is None else owner[number]
-        self._examine(access, flat, row, lane, owners, reads, writes)
+        for end in ends(transfer):
+            if end.address.size and (end.space == "shared" or self._fresh):
+                access, what = end.access(transfer), (end.reads, end.writes)
+                self._examine(access, end.address, end.row, end.lane, end.owner, *what)
 
     def _window(self, access: Access) -> _Written:
         """What has been written of the shared or local memory of the blocks that run together."""

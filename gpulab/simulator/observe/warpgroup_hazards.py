@@ -301,7 +301,8 @@ def _full(lanes: Array | None, chunk: Chunk) -> Array:
 def _warpgroups(lanes: Array | None, chunk: Chunk) -> Array:
     """The warpgroups (B, G) of some lanes."""
     count = chunk.lanes_per_block // WARPGROUP
-    return _full(lanes, chunk)[:, : count * WARPGROUP].reshape(-1, count, WARPGROUP).any(axis=-1)
+    whole = _full(lanes, chunk)[:, : count * WARPGROUP].reshape(-1, count, WARPGROUP)
+    return np.asarray(whole.any(axis=-1))
 
 
 def _lanes(warpgroups: Array, chunk: Chunk) -> Array:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
 
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction
 
-from . import atomics
+from . import access_faults, atomics
 from .clusters import Part, locate, split
 from .copies import Pending
-from .errors import ArrayLabel, Misaligned, OutOfBounds, Outside, indexed_names, indexes_axes
+from .errors import OutOfBounds
 from .events import Access
 from .flights import unread
-from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
+from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .run import Run
 from .types import SIGNED
 
@@ -40,14 +40,6 @@ class Reached:
     view: Array
     places: Array
     lanes: Array | None = None
-
-
-class Told(TypedDict):
-    """The words of a fault."""
-
-    what: str
-    advice: str
-    outside: NotRequired[Outside]
 
 
 def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
@@ -109,7 +101,7 @@ def _store(
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
-    """A store to shared or local memory that nobody is told of."""
+    """A store to shared or local memory that no observer is told of."""
     for target in _window_target(run, index, space, address, values[0].dtype, len(values)):
         _scatter(target.view, target.places, values, run.lanes)
 
@@ -134,7 +126,7 @@ def atomic(
                     run, index, part.space, part.address, function, dtype, operands, keep, part.rows
                 )
             if found is not None:
-                result = found if result is None else np.where(part.lanes, found, result)
+                result = found if result is None else np.where(run.full(part.lanes), found, result)
         return result
     return _atomic(run, index, space, address, function, dtype, operands, keep)
 
@@ -214,14 +206,14 @@ def _global_places(
             return [Reached(found.view(dtype), offset >> shift)]
     low, high = int(address.min()), int(address.max())
     if size > 1 and _reach(address) & (size - 1):
-        _fault_misaligned(run, index, "global", address, size)
+        access_faults.fault_misaligned(run, index, "global", address, size)
     if found is None or low < found.address or high + size > found.address + found.nbytes:
         found = run.memory.find(low)
         if found is None or high + size > found.address + found.nbytes:
             return _several(run, index, address, dtype, size, writing)
         run.nearby[index] = found
     if writing and not found.writable:
-        _fault_outside(run, index, address, size, "wrote")
+        access_faults.fault_outside(run, index, address, size, "wrote")
     offset = address - found.address
     if writing:
         run.memory.writes(found, offset)
@@ -258,7 +250,7 @@ def _several(
         first = int(address[rest][0])
         allocation = run.memory.find(first)
         if allocation is None or (writing and not allocation.writable):
-            _fault_outside(run, index, address, size, "wrote" if writing else "read")
+            access_faults.fault_outside(run, index, address, size, "wrote" if writing else "read")
         assert allocation is not None
         here = (
             rest
@@ -266,7 +258,7 @@ def _several(
             & (address + size <= allocation.address + allocation.nbytes)
         )
         if not here.flat[int(np.flatnonzero(rest)[0])]:
-            _fault_outside(run, index, address, size, "wrote" if writing else "read")
+            access_faults.fault_outside(run, index, address, size, "wrote" if writing else "read")
         offset = np.where(here, address - allocation.address, 0)
         if writing:
             run.memory.writes(allocation, offset[here])
@@ -317,7 +309,7 @@ def _both(lanes: Array | None, part: Array | None) -> Array | None:
 
 
 def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
-    """A load from shared memory that nobody is told of."""
+    """A load from shared memory that no observer is told of."""
     size = dtype.itemsize * count
     address = in_window(run, index, "shared", address, size)
     view = run.shared.view(dtype)  # (B, elements)
@@ -331,7 +323,7 @@ def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: in
 
 
 def peek_shared(run: Run, index: int, address: Array, dtype: np.dtype) -> Array:
-    """An element of shared memory, of any block of the cluster, that nobody is told of."""
+    """An element of shared memory of any block of the cluster, read without telling any observer."""
     offset, rows = locate(run, index, address)
     (target,) = _window_target(run, index, "cluster", offset, dtype, 1, rows)
     return target.view.take(target.places, mode=ANY)
@@ -381,13 +373,13 @@ def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Ar
     limit = run.program.local_bytes if space == "local" else run.shared_bytes
     reach = _reach(address)
     if reach & (size - 1):
-        _fault_misaligned(run, index, space, address, size)
+        access_faults.fault_misaligned(run, index, space, address, size)
     if 0 <= reach <= limit - size:
         return address
     low, high = int(address.min()), int(address.max())
     if low < 0 or high + size > limit:
         bad = (address < 0) | (address + size > limit)
-        place = _first(run, bad)
+        place = access_faults.first(run, bad)
         offset = int(np.broadcast_to(address, run.shape)[place])
         did = "read" if run.program.is_load(index) else "wrote"
         advice = f"Is the index into the {space} array smaller than its size for every thread?"
@@ -396,38 +388,12 @@ def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Ar
         else:
             if limit == 0:
                 advice = "The launch gave the block no dynamic shared memory."
-            what = _shared_element(run, index, offset, limit, size)
-        found = _outside_shared(run, index, offset, limit, size, did) if space == "shared" and limit else None
+            what = access_faults.shared_element(run, index, offset, limit, size)
+        found = None
+        if space == "shared" and limit:
+            found = access_faults.outside_shared(run, index, offset, limit, size, did)
         raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice, outside=found)
     return address
-
-
-def _shared_element(run: Run, index: int, offset: int, limit: int, size: int) -> str:
-    """An element of the shared array before `offset`: whose index ran over, most likely."""
-    places = run.program.shared_variables.values()
-    start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
-    return _element(run, index, "shared", offset - start, nbytes or limit - start, size)
-
-
-def _outside_shared(run: Run, index: int, offset: int, limit: int, size: int, did: str) -> Outside | None:
-    """The same as data, where the source line names the array."""
-    names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
-    places = run.program.shared_variables.values()
-    start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
-    if len(names) != 1:
-        return None
-    return Outside(names.pop(), ((nbytes or limit - start) // size,), ((offset - start) // size,), did)
-
-
-def _element(run: Run, index: int, kind: str, offset: int, nbytes: int, size: int) -> str:
-    """``element 32 of the shared array s, which has 32 elements of 4 bytes.``, by its name in the source."""
-    names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
-    array = f"the {kind} array {names.pop()}" if len(names) == 1 else f"a {kind} array"
-    return f"element {offset // size} of {array}, which has {_elements(nbytes // size)} of {size} bytes."
-
-
-def _elements(count: int) -> str:
-    return f"{count} element{'' if count == 1 else 's'}"
 
 
 # ---- generic addresses ---------------------------------------------------------------------------
@@ -457,7 +423,7 @@ def _load_parts(run: Run, index: int, parts: list[Part], dtype: np.dtype, count:
         with run.only(part.lanes):
             found = _load(run, index, part.space, part.address, dtype, count, part.rows)
         values = (
-            [np.where(part.lanes, new, old) for new, old in zip(found, values, strict=True)]
+            [np.where(run.full(part.lanes), new, old) for new, old in zip(found, values, strict=True)]
             if values
             else found
         )
@@ -517,103 +483,6 @@ def _tell_early(
         if early.any():
             for hear in run.on_early:
                 hear(index, copy.index, early, run.chunk)
-
-
-def _first(run: Run, bad: Array) -> tuple[int, int]:
-    """(block row, lane) of the first lane of the group in `bad`."""
-    chosen = np.broadcast_to(bad, run.shape)
-    if run.lanes is not None:
-        chosen = chosen & run.lanes
-    row, lane = np.unravel_index(int(chosen.argmax()), run.shape)
-    return int(row), int(lane)
-
-
-def _fault_misaligned(run: Run, index: int, space: str, address: Array, size: int) -> None:
-    bad = (address & (size - 1)) != 0
-    place = _first(run, bad)
-    offset = int(np.broadcast_to(address, run.shape)[place])
-    raise Misaligned(
-        **run.blame(index, bad),
-        what=f"used {size} bytes at {space} address {offset:#x}, which is no multiple of {size}.",
-        advice=f"Accesses of {size} bytes must start at a multiple of {size} bytes.",
-    )
-
-
-def _fault_outside(run: Run, index: int, address: Array, size: int, did: str) -> None:
-    wide = np.broadcast_to(address, run.shape)
-    bad = np.array([not _holds(run, int(a), size, did) for a in wide.reshape(-1)]).reshape(run.shape)
-    row, lane = _first(run, bad)
-    raise OutOfBounds(**run.blame(index, bad), **_describe(run, index, int(wide[row, lane]), size, did))
-
-
-def _holds(run: Run, address: int, size: int, did: str) -> bool:
-    allocation = run.memory.find(address)
-    if allocation is None or (did == "wrote" and not allocation.writable):
-        return False
-    return address + size <= allocation.address + allocation.nbytes
-
-
-def _describe(run: Run, index: int, address: int, size: int, did: str) -> Told:
-    """What was touched, in the learner's names: array, index, size."""
-    if abs(address) < GUARD:
-        return {
-            "what": f"{did} address {address:#x}: a null pointer.",
-            "advice": "Did an empty or missing array reach the kernel?",
-        }
-    label = _nearest_label(run.arrays, address)
-    if label is None:
-        return _describe_unlabelled(run, index, address, size, did)
-    what = f"{label.name}[{', '.join(map(str, label.index_of(address)))}]"
-    advice = _kept_inside(run)
-    if address < label.address:
-        advice = "The index is negative. Did a product overflow, or a difference fall below 0?"
-    elif address < label.address + label.extent:
-        what = f"{size} bytes at {what}"
-        advice = f"Do all {size} bytes lie inside the array?"
-    if len(label.shape) == 1:
-        has = f"{label.name} has {_elements(label.shape[0])} ({label.dtype})."
-    else:
-        has = f"{label.name} is {' × '.join(map(str, label.shape))} ({label.dtype})."
-        advice += (
-            "\nThe index is worked out from the address, and behind the end of a row comes the"
-            "\nnext row: your line may have named the place by a column too many"
-        )
-        by_axes = indexes_axes(run.program.instructions[index].location)
-        advice += ", or by a\nnegative index, which counts from the end." if by_axes else "."
-    told: Told = {"what": f"{did} {what}; {has}", "advice": advice}
-    index_there = label.index_of(address)
-    if any(not 0 <= i < n for i, n in zip(index_there, label.shape, strict=True)):
-        told["outside"] = Outside(label.name, label.shape, index_there, did)
-    return told
-
-
-def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> Told:
-    """As `_describe`, for memory that is no argument: constants and variables of the module, or nothing."""
-    nearest = run.memory.nearest(address)
-    offset = address - nearest.address if nearest else 0
-    if nearest is None or not nearest.name or not 0 <= offset < nearest.nbytes + GUARD:
-        return {
-            "what": f"{did} {size} bytes at {address:#x}, which belongs to no array.",
-            "advice": "Was the array freed, does an index run far beyond it, or did a product overflow?",
-        }
-    kind = "global" if nearest.writable else "constant"
-    if did == "wrote" and not nearest.writable and offset < nearest.nbytes:
-        return {"what": "wrote to a constant array.", "advice": "A kernel can only read constant memory."}
-    return {
-        "what": f"{did} {_element(run, index, kind, offset, nearest.nbytes, size)}",
-        "advice": _kept_inside(run),
-    }
-
-
-def _kept_inside(run: Run) -> str:
-    return f"Does a {run.frame.guard} keep every index inside the array?"
-
-
-def _nearest_label(labels: tuple[ArrayLabel, ...], address: int) -> ArrayLabel | None:
-    near = [l for l in labels if l.address - GUARD <= address < l.address + l.extent + GUARD]
-    return min(
-        near, key=lambda l: max(l.address - address, address - (l.address + l.extent), 0), default=None
-    )
 
 
 def memory_dtype(register: np.dtype, size: int) -> np.dtype:

@@ -11,6 +11,7 @@ import numpy as np
 from gpulab.simulator.ptx import Immediate
 
 from . import accesses
+from .clusters import own_offsets
 from .copies import Copies, Pending
 from .executable import Step
 from .opcodes import Opcode
@@ -57,7 +58,7 @@ def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     def step(run: Run) -> None:
         given = taken.value(run.registers) if taken is not None else None
         lanes = run.mask()
-        address = to(run.registers)
+        address = own_offsets(run, index, to(run.registers))
         reading = lanes if given is None else lanes & (given > 0)
         zero = np.zeros((1, 1), U32)
         values = [zero] * (nbytes // 4)

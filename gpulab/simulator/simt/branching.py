@@ -103,7 +103,7 @@ def add(run: Run, number: int, lanes: Array | None) -> None:
 
 
 def join(groups: dict[Key, Array | None], key: Key, lanes: Array | None) -> None:
-    """Lanes come to those that are at a place already."""
+    """Lanes join those that are at a place already."""
     if key in groups:
         there = groups[key]
         groups[key] = None if there is None or lanes is None else there | lanes

@@ -31,7 +31,7 @@ Array = np.ndarray
 
 UNIT = 16  # bytes: what bulk copies count in
 CHUNK = np.dtype("c16")  # 16 bytes that are moved as they are
-ON_BFLOATS = {"add": np.add, "min": minimum, "max": maximum}
+ON_BFLOATS: dict[str, Callable[..., Array]] = {"add": np.add, "min": minimum, "max": maximum}
 
 
 # ---- who sends what, from where to where ---------------------------------------------------------
@@ -119,7 +119,7 @@ def allocations(
     which elements of `size` bytes begin; those not `inside` do not count. Raises OutOfBounds."""
     memory = who.run.memory
     there = np.ones(address.shape, bool) if inside is None else inside
-    used = there.any(axis=1)
+    used = np.asarray(there.any(axis=1))
     if not used.all():
         yield None, ~used
     if not used.any():
@@ -432,15 +432,18 @@ def reduction(
     kind = itemtype or next((part for part in reversed(parts) if part in DTYPES or part == "bf16"), None)
     if name is None or kind is None:
         raise decoder.unsupported(op)
-    if kind == "bf16":
-        known, dtype = ON_BFLOATS.get(name), np.dtype("u2")
-        function = known and (lambda old, new: to_bf16(known(from_bf16(old), from_bf16(new))))
-    else:
-        dtype = DTYPES[kind]
-        function = atomics.function(name, dtype)
+    dtype = np.dtype("u2") if kind == "bf16" else DTYPES[kind]
+    function = _on_bfloats(name) if kind == "bf16" else atomics.function(name, dtype)
     if function is None:
         raise decoder.unsupported(op)
     return dtype, function
+
+
+def _on_bfloats(name: str) -> Callable[..., Array] | None:
+    call = ON_BFLOATS.get(name)
+    if call is None:
+        return None
+    return lambda old, new: to_bf16(call(from_bf16(old), from_bf16(new)))
 
 
 # ---- groups and hints ----------------------------------------------------------------------------

@@ -101,4 +101,4 @@ def _go_on(run: Run, segment: Segment, lanes: Array | None) -> None:
 
 def _by_cluster(run: Run, lanes: Array) -> Array:
     """For each cluster, whether it has one of the lanes (B, T)."""
-    return lanes.reshape(-1, run.cluster_size * run.shape[1]).any(axis=1)
+    return np.asarray(lanes.reshape(-1, run.cluster_size * run.shape[1]).any(axis=1))

@@ -60,6 +60,26 @@ def locate(run: Run, index: int, address: Array) -> tuple[Array, Array]:
     return address & OFFSET, check_rows(run, index, address)
 
 
+def own_offsets(run: Run, index: int, address: Array) -> Array:
+    """Offsets into each lane's own shared memory, for instructions that reach no other."""
+    if run.cluster_size == 1:
+        return address
+    _check_own(run, index, address)
+    return _narrow(address & OFFSET)
+
+
+def _check_own(run: Run, index: int, address: Array) -> None:
+    rank = address >> RANK_BIT
+    outside = run.mask() & (rank != run.ranks)
+    if outside.any():
+        raise OutOfBounds(
+            **run.blame(index, outside),
+            what=f"used an address in shared memory of block {_first(rank, outside)} of its cluster "
+            "with an instruction that reaches its own block's memory only.",
+            advice="Use an instruction for shared::cluster, or a generic address.",
+        )
+
+
 def check_rows(run: Run, index: int, address: Array) -> Array:
     """The rows of the blocks that shared addresses name; lanes outside the group get their own."""
     rank = address >> RANK_BIT
@@ -74,16 +94,12 @@ def check_rows(run: Run, index: int, address: Array) -> Array:
             advice="The rank that is mapped must be smaller than the number of blocks of the cluster.",
         )
     outside = lanes & ~own
-    if outside.any() and _is_for_own(run, index):
-        raise OutOfBounds(
-            **run.blame(index, outside),
-            what=f"used an address in shared memory of block {_first(rank, outside)} of its cluster "
-            "with an instruction that reaches its own block's memory only.",
-            advice="Use an instruction for shared::cluster, or a generic address.",
-        )
+    if _is_for_own(run, index):
+        _check_own(run, index, address)
     rows = np.where(lanes, run.block_rows - run.ranks + rank, run.block_rows)
     if run.alive is not None:
-        gone = outside & ~run.full(run.alive).any(axis=1)[rows]
+        there = np.asarray(run.full(run.alive).any(axis=1))
+        gone = outside & ~there[rows]
         if gone.any():
             raise OutOfBounds(
                 **run.blame(index, gone),

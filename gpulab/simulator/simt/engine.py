@@ -132,7 +132,7 @@ def _registers(
 
 
 def _place_grid_barrier(memory: Memory, on_loan: list[Allocation]) -> int:
-    """Where the blocks of a cooperative launch count who has come: zeros, as the driver makes it."""
+    """The counter of arrived blocks in a cooperative launch: zeros, as the driver makes it."""
     barrier = memory.allocate(GRID_BARRIER_BYTES, "the barrier of the grid", fill=None)
     on_loan.append(barrier)
     return barrier.address

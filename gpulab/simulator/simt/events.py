@@ -149,6 +149,10 @@ class Observer:
     def bulk(self, transfer: Transfer) -> None:
         """Threads sent bulk copies, which will happen between now and the end of the wait for them."""
 
+    def left(self, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        """`lanes` have returned, and bulk copies that they sent with instruction `copied` have not read their
+        block's shared memory yet."""
+
     def arrive(
         self,
         index: int,

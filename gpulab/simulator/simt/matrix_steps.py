@@ -11,6 +11,7 @@ import numpy as np
 from gpulab.simulator.ptx import Immediate, Operand, Vector
 
 from . import accesses
+from .clusters import own_offsets
 from .errors import Misaligned
 from .events import Access
 from .executable import Step
@@ -194,7 +195,7 @@ def _load_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
     count, transposed = _matrix_count(op), "trans" in op.modifiers
 
     def step(run: Run) -> None:
-        given = address(run.registers)
+        given = own_offsets(run, index, address(run.registers))
         _tell_rows(run, index, "load", given, count)
         for matrix, slot in enumerate(slots):
             places = _row_places(run, given, matrix, transposed)
@@ -218,7 +219,7 @@ def _store_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
     count, transposed = _matrix_count(op), "trans" in op.modifiers
 
     def step(run: Run) -> None:
-        given = address(run.registers)
+        given = own_offsets(run, index, address(run.registers))
         _tell_rows(run, index, "store", given, count)
         for matrix, source in enumerate(registers):
             word = source.value(run.registers)

@@ -1,4 +1,4 @@
-"""The registers of each block of a chunk, which its warpgroups give back and take, as a record."""
+"""The registers of each block of a chunk, which its warps give back and take, as a record."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Array = np.ndarray
 
 @dataclass
 class RegisterPool:
-    """`held` (B, G) are the registers of each thread of a warpgroup. `free` (B,) are those that were given
-    back, in registers for each thread of one warpgroup."""
+    """`held` (B, W) are the registers of each thread of a warp. `free` (B,) are those that were given back,
+    in registers for each thread of one warp."""
 
     held: Array
     free: Array

@@ -1,6 +1,6 @@
-"""``setmaxnreg``: a warpgroup gives registers back to its block's pool, or takes more from it.
+"""``setmaxnreg``: a warp gives registers back to its block's pool, or takes more from it.
 
-Nothing that is computed depends on it. But a warpgroup that takes more waits until there are enough, so a
+Nothing that is computed depends on it. But a warp that takes more waits until there are enough, so a
 kernel that asks for more than its block has never ends; the waiting itself is in `warpgroup_meetings`.
 """
 
@@ -13,7 +13,8 @@ from .executable import Step
 from .opcodes import Opcode
 from .operands import Decoder
 from .run import Run
-from .warpgroup_meetings import by_warpgroup, lanes_of, pool_of, takes, wanted
+from .warpgroup_meetings import pool_of, takes, wanted
+from .warps import WARP
 
 FEWEST, MOST, UNIT = 24, 256, 8  # registers of a thread that setmaxnreg can ask for
 
@@ -31,12 +32,12 @@ def change(decoder: Decoder, op: Opcode, index: int) -> Step:
         if run.frame.allotted is None:
             return
         pool = pool_of(run)
-        here = by_warpgroup(run, run.mask()).any(axis=-1)
+        here = run.by_warp(run.mask()).any(axis=-1)
         wrong = here & ((pool.held > count) if grows else (pool.held < count))
         if wrong.any():
             held = int(pool.held[wrong][0])
             raise WrongRegisters(
-                **run.blame(index, lanes_of(run, wrong)),
+                **run.blame(index, wrong.repeat(WARP, axis=1)),
                 what=f"{'takes' if grows else 'gives back'} registers to have {count}, but has {held}.",
                 advice="setmaxnreg.dec must name fewer registers than a thread has, and .inc more. ptxas "
                 "decides how many it has at first; .maxnreg and __launch_bounds__ limit them.",

@@ -79,7 +79,7 @@ class Wait:
 
 
 class Blame(TypedDict):
-    """The fields of a fault that say who did it, and where."""
+    """The fields of a fault that name the thread and the place."""
 
     kernel: str
     location: Location | None
@@ -194,6 +194,7 @@ class Run:
         self.on_product = listeners("product")
         self.on_bulk = listeners("bulk")
         self.on_short = listeners("short")
+        self.on_left = listeners("left")
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
@@ -312,7 +313,7 @@ class Run:
         return lanes.reshape(lanes.shape[0], -1, WARP)
 
     @contextmanager
-    def only(self, lanes: Array) -> Iterator[None]:
+    def only(self, lanes: Array | None) -> Iterator[None]:
         """For a while the group is these lanes."""
         before = self.lanes
         self.lanes = lanes
@@ -323,7 +324,7 @@ class Run:
 
     @contextmanager
     def unheard(self) -> Iterator[None]:
-        """For a while nobody is told of accesses."""
+        """A context in which no observer is told of accesses."""
         before = self.on_access
         self.on_access = []
         try:
@@ -403,7 +404,7 @@ class Run:
         self.forget()
 
     def looked(self, in_vain: bool) -> None:
-        """A group has looked at what only others can change; in vain if it is sure to wait for them."""
+        """A group has polled memory that only others can change, without success if it must wait for them."""
         self.idle += PATIENCE if in_vain else 1
         self.in_vain |= in_vain
 

@@ -18,7 +18,7 @@ from .operands import CARRY, CLOCKS, Decoder, targets_of
 from .operations import operation
 from .program import Source
 from .run import RANK_BIT, Run
-from .types import BOOL, DTYPES, I64, SIGNED, UNSIGNED, size_of
+from .types import BOOL, DTYPES, I32, I64, SIGNED, UNSIGNED, size_of
 
 Array = np.ndarray
 Adapter = Callable[[Array], Array] | None
@@ -197,6 +197,11 @@ def _convert_address(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``cvta``: generic address ↔ offset in a window; global and const addresses are generic already."""
     destination, source = op.instruction.operands
     slot = decoder.destination(destination)
+    if "param" in op.modifiers and decoder.kernel_parameters:
+        # Parameters lie in global memory, near each other; Triton takes 32 bits of their addresses.
+        near = Source(decoder.symbol(next(iter(decoder.kernel_parameters)), 0))
+        given = decoder.source(source, I64)
+        return one_result(lambda x, base: base + (x - base).astype(I32), [given, near], slot, None)
     window = next((WINDOW_OF[m] for m in op.modifiers if m in WINDOW_OF), 0)
     shift = np.int64(-window if "to" in op.modifiers else window)
     if shift == 0:

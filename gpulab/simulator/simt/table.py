@@ -57,7 +57,7 @@ BUILDERS: dict[str, Builder] = {
 
 # What needs a newer machine model, and what to do instead: by the beginning of the opcode.
 ADVICE = {
-    "tcgen05": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
+    "tcgen05": "Compile for a capability from 8.0 to 9.0: it has mma.sync, and 9.0 wgmma, instead.",
     "tex": "Textures are not simulated: read global memory.",
     "multimem": "The simulator knows one GPU and no switch between several: use one.",
 }

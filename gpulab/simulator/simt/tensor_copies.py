@@ -47,7 +47,13 @@ from .types import I32, I64, U32, UNSIGNED
 
 Array = np.ndarray
 
-DTYPES = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}
+DTYPES: dict[int, np.dtype] = {
+    1: np.dtype("u1"),
+    2: np.dtype("u2"),
+    4: np.dtype("u4"),
+    8: np.dtype("u8"),
+    16: np.dtype("c16"),
+}
 # How a reduction of a tensor sees its elements: as its opcode would name them.
 TYPE_NAMES = {"f32.ftz": "f32", "tf32": "f32", "tf32.ftz": "f32"}
 SHARED_ALIGNMENT = 128  # bytes, of a box in shared memory
@@ -319,7 +325,7 @@ def _copy_map(decoder: Decoder, op: Opcode, index: int) -> Step:
 
 
 def _load_map(run: Run, index: int, space: str, address: Array) -> list[Array]:
-    """The 16 words of a map, which nobody is told of."""
+    """The 16 words of a map, read without telling any observer."""
     with run.unheard():
         halves = [accesses.load(run, index, space, address + at, I64, WORDS) for at in (0, 8 * WORDS)]
     return halves[0] + halves[1]

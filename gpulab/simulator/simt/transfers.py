@@ -88,8 +88,14 @@ def wait(run: Run, allowed: int, only_reads: bool) -> None:
 def finish(run: Run) -> None:
     """All threads have returned: what was sent to global memory arrives."""
     for flight in run.flights.going if run.flights is not None else ():
-        if flight.target.allocation is not None:
-            _deliver(run, flight, flight.waiting)
+        if flight.target.allocation is None:
+            continue
+        if run.on_left and flight.unread.any():
+            lanes = np.zeros(run.shape, bool)
+            lanes[flight.row[flight.unread], flight.lane[flight.unread]] = True
+            for hear in run.on_left:
+                hear(flight.index, lanes, run.chunk)
+        _deliver(run, flight, flight.waiting)
 
 
 def _deliver(run: Run, flight: Flight, chosen: Array) -> None:

@@ -32,7 +32,7 @@ def at_mbarriers(run: Run) -> Endless:
 
 
 def _still(run: Run, wait: Wait) -> Array:
-    """The lanes that looked in vain, have not returned, and whose phase is not over yet."""
+    """The lanes that found their phase unfinished, have not returned, and whose phase is still unfinished."""
     word = _words(run, wait)
     return wait.lanes & run.full(run.alive) & (parity(word) == wait.parity)
 

@@ -1,6 +1,7 @@
 """Warpgroups: four warps of a block, whose first has a number divisible by four, run ``wgmma`` together.
 
-So they do ``setmaxnreg``, at which they wait for registers, too.
+Warps also wait here for registers, at ``setmaxnreg``. The manual wants all four warps of a warpgroup to run
+it, but Triton lets a single one run it where it changes nothing, so here each warp does on its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from .program import Segment
 from .register_pools import RegisterPool
 from .run import Run
 from .warpgroup_matrices import THREADS
+from .warps import WARP
 
 Array = np.ndarray
 
@@ -29,13 +31,17 @@ def come(run: Run, number: int, lanes: Array | None) -> bool:
     The group becomes the lanes whose warpgroup is complete; whether there are any.
     """
     instruction = run.program.instructions[run.program.segments[number].first]
-    waits = takes(instruction)
-    if lanes is None and number not in run.at_warp and run.shape[1] % THREADS == 0 and not waits:
+    passes_registers = instruction.parts[0] == "setmaxnreg"
+    whole = run.shape[1] % THREADS == 0 or passes_registers
+    if lanes is None and number not in run.at_warp and whole and not takes(instruction):
         run.lanes = None
         return True
     branching.join(run.at_warp, number, lanes)
     here = run.full(run.at_warp[number])
-    complete = lanes_of(run, affordable(run, instruction, by_warpgroup(run, here).all(axis=-1)))
+    if passes_registers:
+        complete = affordable(run, instruction, here)
+    else:
+        complete = lanes_of(run, np.asarray(by_warpgroup(run, here).all(axis=-1)))
     if not complete.any():
         return False
     rest = here & ~complete
@@ -50,7 +56,7 @@ def come(run: Run, number: int, lanes: Array | None) -> bool:
 
 
 def try_again(run: Run) -> None:
-    """Warpgroups that wait for registers come once more, because some have been given back."""
+    """Warps that wait for registers come once more, because some have been given back."""
     run.freed = False
     for number in [n for n in run.at_warp if run.program.segments[n].kind == "warpgroup"]:
         branching.add(run, number, run.at_warp.pop(number))
@@ -59,15 +65,15 @@ def try_again(run: Run) -> None:
 def missing(run: Run, segment: Segment) -> tuple[str, str]:
     """What the lanes that wait at a segment wait for, and what to do about it."""
     instruction = run.program.instructions[segment.first]
-    whole = by_warpgroup(run, run.mask()).all(axis=-1)
-    if not (takes(instruction) and whole.any()):
+    if not takes(instruction):
         return "threads that never come to it", ADVICE
     pool = pool_of(run)
-    block, _ = np.argwhere(whole)[0]
-    more = wanted(instruction) - int(pool.held[block][whole[block]][0])
+    block, warp = np.argwhere(run.by_warp(run.mask()).any(axis=-1))[0]
+    more = wanted(instruction) - int(pool.held[block, warp])
+    free = int(pool.free[block])
     return (
-        f"{more} more registers for each of its threads, but only {int(pool.free[block])} were given back",
-        "All warpgroups of a block share the registers that ptxas allotted to it: some must give back "
+        f"{more} more registers for each thread of its warp, but of those that came back {free} are left",
+        "All warps of a block share the registers that ptxas allotted to it: some must give back "
         "(setmaxnreg.dec) what others take (setmaxnreg.inc).",
     )
 
@@ -102,18 +108,20 @@ def wanted(instruction: Instruction) -> int:
 
 
 def pool_of(run: Run) -> RegisterPool:
-    """The registers of a chunk's blocks, all with their warpgroups as long as nobody gives any back."""
+    """The registers of a chunk's blocks, all with their warps as long as nobody gives any back."""
     if run.pool is None:
         assert run.frame.allotted is not None
-        shape = run.shape[0], run.shape[1] // THREADS
+        shape = run.shape[0], run.shape[1] // WARP
         run.pool = RegisterPool(np.full(shape, run.frame.allotted), np.zeros(shape[0], np.int64))
     return run.pool
 
 
-def affordable(run: Run, instruction: Instruction, warpgroups: Array) -> Array:
-    """Those of `warpgroups` (B, G) for which there are registers enough, in order of their numbers."""
+def affordable(run: Run, instruction: Instruction, lanes: Array) -> Array:
+    """Those of `lanes` (B, T) for whose warps there are registers enough, in the order of the warps."""
     if run.frame.allotted is None or not takes(instruction):
-        return warpgroups
+        return lanes
     pool = pool_of(run)
-    more = np.where(warpgroups, np.maximum(wanted(instruction) - pool.held, 0), 0)
-    return warpgroups & (np.cumsum(more, axis=1) <= pool.free[:, None])
+    warps = run.by_warp(lanes).any(axis=-1)
+    more = np.where(warps, np.maximum(wanted(instruction) - pool.held, 0), 0)
+    fits = warps & (np.cumsum(more, axis=1) <= pool.free[:, None])
+    return lanes & fits.repeat(WARP, axis=1)

@@ -62,7 +62,7 @@ def _products_of(run: Run) -> Products:
 
 def _warpgroups(run: Run) -> Array:
     """The warpgroups of the group's lanes, (B, G)."""
-    return by_warpgroup(run, run.mask()).any(axis=-1)
+    return np.asarray(by_warpgroup(run, run.mask()).any(axis=-1))
 
 
 def _commit(decoder: Decoder, op: Opcode, index: int) -> Step:
@@ -108,7 +108,7 @@ class Tile(NamedTuple):
     k_major: bool
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _chunks(word: int, tile: Tile) -> Array:
     """Which chunks of 16 bytes of shared memory a descriptor names: (height, chunks of k), or transposed.
 

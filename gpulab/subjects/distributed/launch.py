@@ -21,6 +21,7 @@ import cloudpickle
 from gpulab.foundation import underway
 from gpulab.foundation.errors import Message
 
+from .patience import Patience
 from .records import Call, sent
 
 MOST = 64  # ranks; one machine has no use for more
@@ -84,8 +85,9 @@ def run(
 
     Returns the results by rank; `gpulab.plot.timeline_ranks` draws their calls. Raises RanksStopped if a rank
     fails (with its line and error), if one dies, or after `timeout` seconds (with the line at which each rank
-    waits). All ranks have ended by then; KeyboardInterrupt ends them, too. Raises ValueError for a world size
-    that is not a whole number from 1 to 64.
+    waits). Time in which ranks wait for a processor is not part of the `timeout`. All ranks have ended by
+    then; KeyboardInterrupt ends them, too. Raises ValueError for a world size that is not a whole number from
+    1 to 64.
 
     >>> run(lambda: torch.distributed.get_rank(), 2)  # doctest: +SKIP
     [0, 1]
@@ -98,7 +100,7 @@ def run(
     with underway.work(what), tempfile.TemporaryDirectory(prefix="gpulab-") as folder:
         ranks = _start(world_size, str(Path(folder, "meeting")), job, timeout)
         try:
-            _attend(ranks, began + timeout, timeout, show)
+            _attend(ranks, timeout, show)
         finally:
             _end(ranks)
     values = [cloudpickle.loads(rank.result) for rank in ranks]
@@ -145,10 +147,11 @@ def _start(size: int, place: str, job: bytes, timeout: float) -> list[_Rank]:
     return ranks
 
 
-def _attend(ranks: list[_Rank], until: float, timeout: float, show: Callable[[str], None] | None) -> None:
+def _attend(ranks: list[_Rank], timeout: float, show: Callable[[str], None] | None) -> None:
     """Listen to all ranks until the last has sent its result."""
+    clock = Patience([rank.process.pid for rank in ranks])
     while not all(rank.done for rank in ranks):
-        left = until - time.monotonic()
+        left = timeout - clock()
         if left <= 0:
             raise RanksStopped(_too_long(ranks, timeout))
         waited = [rank.connection for rank in ranks if not rank.done]

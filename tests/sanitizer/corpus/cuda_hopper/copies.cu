@@ -182,6 +182,21 @@ extern "C" __global__ void a_source_changes_before_it_is_read(const float* x, fl
     }
 }
 
+extern "C" __global__ void a_block_returns_before_its_copy_was_read(const float* x, float* y)
+{
+    __shared__ alignas(128) float tile[64];
+    tile[threadIdx.x] = x[threadIdx.x] * 2;
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store(y, tile, 256);  // here
+        ptx::cp_async_bulk_commit_group();
+#ifdef MENDED
+        ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
+#endif
+    }
+}
+
 extern "C" __global__ void a_bulk_copy_has_an_odd_size(const float* x, float* y)
 {
     __shared__ alignas(128) float tile[64];

@@ -24,7 +24,7 @@ for _module in (language, nvidia):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
 
-class GluonKernel(Kernel, GluonJITFunction):  # type: ignore[misc]
+class GluonKernel(Kernel, GluonJITFunction):
     """What `jit` returns: launched as any kernel of Triton."""
 
 

@@ -15,6 +15,8 @@
     .jp-Notebook .jp-MarkdownOutput img { max-width: min(100%, 44rem); }
     /* The home page shows what its cells say, and not the cells. */
     .jp-Notebook .jp-Cell:has(.gpulab-home, .gpulab-map, .gpulab-path, .gpulab-quiz) .jp-Cell-inputWrapper { display: none; }
+    .gpulab-hint { font: inherit; font-weight: 600; padding: .1em .9em; margin-left: .4em; cursor: pointer; border-radius: 6px;
+      border: 1px solid #0064a4; background: #0064a4; color: #fff; }
     /* An image of ours is light or dark as the theme is. */
     body[data-jp-theme-light="false"] { color-scheme: dark; }
     body[data-jp-theme-light="true"] { color-scheme: light; }
@@ -105,6 +107,40 @@
     show();
   }
 
+  /** Runs `source` in a cell of its own below the cell that holds `node`; a second time in the same one. */
+  async function runBelow(app, widget, node, source) {
+    const notebook = widget.content;
+    const here = notebook.widgets.findIndex(cell => cell.node.contains(node));
+    if (here < 0) return;
+    notebook.activeCellIndex = here;
+    if (notebook.widgets[here + 1]?.model.sharedModel.source.trim() === source) notebook.activeCellIndex = here + 1;
+    else {
+      await app.commands.execute("notebook:insert-cell-below");
+      notebook.activeCell.model.sharedModel.setSource(source);
+    }
+    await app.commands.execute("notebook:run-cell");
+  }
+
+  const HINT = /gpulab\.hint\("([\w.]+)"\)/;
+
+  /** A button beside every verdict that speaks of a hint. */
+  function hints(app, widget) {
+    const look = () => {
+      for (const line of widget.node.querySelectorAll(".gpulab-card > div:not([data-hinted])")) {
+        line.dataset.hinted = "";
+        const found = line.textContent.match(HINT);
+        if (!found) continue;
+        const button = document.createElement("button");
+        button.className = "gpulab-hint";
+        button.textContent = "Hint";
+        button.addEventListener("click", () => runBelow(app, widget, button, found[0]));
+        line.append(" ", button);
+      }
+    };
+    new MutationObserver(look).observe(widget.node, { childList: true, subtree: true });
+    look();
+  }
+
   const plugin = {
     id: "gpulab_look:plugin",
     description: "How the labs look, and the home page's rings.",
@@ -114,6 +150,7 @@
       app.restored.then(() =>
         eachNotebook(app.shell, widget => {
           staysSaved(widget);
+          hints(app, widget);
           if (widget.context.path === HOME) home(app, widget);
         }),
       );
