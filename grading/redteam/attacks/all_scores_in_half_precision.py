@@ -1,7 +1,7 @@
 # how: all scores at once, in float16
 # exercise: attention.tiled
-# earns: 3
-# says: peak memory 0
+# earns: 0
+# says: should be
 def tiled(q, k, v, tile):
     if len(k) == 0 or len(q) == 0:
         return torch.zeros(len(q), v.shape[1]), torch.full((len(q),), -math.inf)
