@@ -14,7 +14,8 @@ TORCH_INDEX ?=
 
 BIN  := .venv/bin
 # Whole files to a process, or all tests of one lab (tests/conftest.py): what they prepare is prepared once.
-TEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+# Bytecode is kept even where the environment says otherwise: the tests start hundreds of Pythons.
+TEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: help lab test test-fast test-all compilers site check format bench validate setup clean
 

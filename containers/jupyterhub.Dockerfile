@@ -17,6 +17,9 @@ RUN .venv/bin/python -m pip install --no-cache-dir "jupyterhub==${JUPYTERHUB}"
 
 # Settings for everybody: where the exchange is, and which course it is.
 COPY containers/nbgrader_config.py /etc/jupyter/nbgrader_config.py
+# How the labs look in JupyterLab, as `gpulab lab` shows them.
+COPY gpulab/app/course/jupyter/labconfig/default_setting_overrides.json /etc/jupyter/labconfig/
+COPY gpulab/app/course/jupyter/labextensions /usr/local/share/jupyter/labextensions
 ENV PATH=/opt/gpulab/.venv/bin:$PATH
 
 # nbgrader asks the hub for a student's name only where the system's user is called jovyan.

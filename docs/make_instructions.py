@@ -23,9 +23,13 @@ TEST_INTEGERS = "tests/simt/test_integer_operations.py"
 TEST_FLOATS = "tests/simt/test_float_operations.py"
 TEST_SMALL = "tests/simt/test_small_formats.py"
 TEST_MATRIX = "tests/simt/test_matrix.py"
+TEST_WGMMA = "tests/simt/test_wgmma.py"
 TEST_BARRIERS = "tests/simt/test_barriers.py"
 TEST_WARPS = "tests/simt/test_warp_operations.py"
 TEST_MEMORY = "tests/simt/test_memory.py"
+TEST_BULK = "tests/simt/test_bulk_copies.py"
+TEST_TENSOR = "tests/simt/test_tensor_copies.py"
+TEST_CLUSTERS = "tests/simt/test_clusters.py"
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,10 @@ FAMILIES = (
     ),
     Family(("mov", "cvta", "isspacep"), "all, vectors", BITS, TEST_INTEGERS),
     Family(
-        ("ld", "ldu", "st"), "all, v2 v4 v8; global, shared, local, const, param, generic", BITS, TEST_MEMORY
+        ("ld", "ldu", "st"),
+        "all, v2 v4 v8; global, shared, shared::cluster, local, const, param, generic",
+        BITS,
+        TEST_MEMORY,
     ),
     Family(
         ("atom", "red"),
@@ -117,28 +124,42 @@ FAMILIES = (
     Family(
         ("mbarrier",),
         "init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count",
-        "as a scalar model; within the block, no clusters; the bits of the word are ours",
+        "as a scalar model, and at barriers of other blocks of the cluster; the bits of the word are ours",
         "tests/simt/test_mbarriers.py",
     ),
     Family(
         ("shfl", "vote", "match", "redux", "elect"),
-        "32-bit (match also 64-bit)",
+        "32-bit (match also 64-bit); redux f32 min max, abs, NaN",
         f"{BITS}; lanes meet on (warp, mask, operation)",
         TEST_WARPS,
     ),
     Family(("activemask",), "–", "the lanes of the group", TEST_WARPS),
     Family(
         ("mma",),
-        "f16, bf16, tf32, e4m3, e5m2, s8, u8, f64",
-        "as measured bit for bit for each generation by MMA-Sim",
+        "f16, bf16, tf32, e4m3, e5m2, s8, u8, f64; mma.sp of all but f64",
+        "as measured bit for bit for each generation by MMA-Sim; sparse as if there were no other columns",
         TEST_MATRIX,
     ),
     Family(
         ("wmma",),
         "f16, bf16, tf32, s8, u8, f64",
-        "as mma; the layout of a fragment is open: its load or store counts as one request. "
+        "as mma; the layout of a fragment is open: its load or store counts as the fewest requests. "
         "A matrix of f16, bf16, tf32 or f32 that is not at 32 bytes, or has rows not at 16, is a fault",
         "tests/cupy",
+    ),
+    Family(
+        ("wgmma",),
+        "mma_async f16, bf16, tf32, e4m3, e5m2, s8, u8, every n, both majors, all swizzles, dense and "
+        "sparse; fence, commit_group, wait_group",
+        "as measured bit for bit by MMA-Sim; operands in shared memory are read, and results appear, at the "
+        "wait",
+        TEST_WGMMA,
+    ),
+    Family(
+        ("setmaxnreg",),
+        "inc, dec",
+        "a warp waits for registers of its block; more than ptxas allotted to the block are a fault",
+        "tests/simt/test_register_pools.py",
     ),
     Family(("ldmatrix", "stmatrix"), "m8n8.b16, x1 x2 x4, trans", BITS, TEST_MATRIX),
     Family(
@@ -146,6 +167,44 @@ FAMILIES = (
         "cp.async ca, cg; commit_group, wait_group, wait_all, mbarrier.arrive",
         "data arrives at the wait and not before",
         TEST_MATRIX,
+    ),
+    Family(
+        ("cp.async.bulk", "cp.reduce.async.bulk"),
+        "global ↔ shared, shared → shared of another block, multicast, prefetch; commit_group, wait_group, "
+        "read; add min max inc dec and or xor of 32- and 64-bit integers, f16, bf16, f32, f64",
+        "a copy happens as late as may be, at once or at random, by the schedule",
+        TEST_BULK,
+    ),
+    Family(
+        ("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"),
+        "1d to 5d; tile and im2col; all types of a tensor map; swizzles of 32, 64, 128 bytes and none; "
+        "element strides, zeros or NaN outside; no interleaved layouts",
+        "each element as a scalar model",
+        TEST_TENSOR,
+    ),
+    Family(
+        ("tensormap",),
+        "replace of each field, cp_fenceproxy; maps in parameters, global or constant memory",
+        "the bytes of a map are ours",
+        TEST_TENSOR,
+    ),
+    Family(
+        ("barrier.cluster",),
+        "arrive, wait, relaxed, aligned",
+        "waits for all threads of the cluster that have not exited",
+        TEST_CLUSTERS,
+    ),
+    Family(
+        ("mapa", "getctarank"),
+        "u32, u64; shared::cluster, generic",
+        "bits 24 and up of a shared address are the rank",
+        TEST_CLUSTERS,
+    ),
+    Family(
+        ("st.async", "red.async"),
+        "b32 b64 u32 … f64, v2 v4; add min max inc dec and or xor",
+        "as bulk copies",
+        TEST_CLUSTERS,
     ),
     Family(
         ("call",),
@@ -178,13 +237,13 @@ FAMILIES = (
 
 
 def known() -> set[str]:
-    """The opcodes that the simulator's tables hold."""
+    """The opcodes that the simulator's tables hold, by their first part."""
     return set(operations.ROWS) | set(table.BUILDERS) | set(meetings.WARP) | opcodes.JUMPS
 
 
 def described() -> set[str]:
     """The opcodes that the families above tell of."""
-    return {name for family in FAMILIES for name in family.names}
+    return {name.partition(".")[0] for family in FAMILIES for name in family.names}
 
 
 def page() -> str:

@@ -2,7 +2,7 @@
 
 What a notebook uses, all loaded when first asked for:
 `start`, `check`, `hint`, `show`, `profile`, `predict`, `need`, `recap`, `sanitize`, `sass`, `modelled`,
-`trace`, `appeal`, and the modules
+`trace`, `watch`, `appeal`, and the modules
 `course`, `cuda`, `cupy`, `cupyx`, `triton`, `plot`, `hardware`.
 `profile` is both: a package, and what one calls.
 """
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .analysis.tracer.trace import trace
     from .app import course
     from .app.appeal import appeal
-    from .checks.face import check, hint, predict, show
+    from .checks.face import check, hint, predict, show, watch
+    from .checks.model_answers import model_answer
     from .checks.need import need
     from .checks.predictions import recap
     from .checks.start import start
@@ -37,6 +38,7 @@ _FUNCTIONS = {
     "appeal": "app.appeal",
     "check": "checks.face",
     "hint": "checks.face",
+    "model_answer": "checks.model_answers",
     "modelled": "analysis.machine.modelled",
     "need": "checks.need",
     "predict": "checks.face",
@@ -46,6 +48,7 @@ _FUNCTIONS = {
     "show": "checks.face",
     "start": "checks.start",
     "trace": "analysis.tracer.trace",
+    "watch": "checks.face",
 }
 
 __all__ = [
@@ -57,6 +60,7 @@ __all__ = [
     "cupyx",
     "hardware",
     "hint",
+    "model_answer",
     "modelled",
     "need",
     "plot",
@@ -69,6 +73,7 @@ __all__ = [
     "start",
     "trace",
     "triton",
+    "watch",
 ]
 
 

@@ -1,8 +1,8 @@
 """Imports typed out of habit lead to our faces: ``from numba import cuda`` means ``from gpulab import cuda``.
 
-Only in a notebook, at a prompt and in answers that were handed in. All other code, above all our own, which
-compiles with numba's real compiler, gets what it asks for. On a machine with a GPU the faces are the real
-packages, so nothing changes there.
+Only in a notebook, at a prompt and in answers that were handed in; under ``gpulab run`` in the whole program.
+All other code, above all our own, which compiles with numba's real compiler, gets what it asks for. On a
+machine with a GPU the faces are the real packages, so nothing changes there.
 
 >>> from numba import cuda  # in a notebook, after `import gpulab`
 >>> cuda.jit.__module__
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -28,12 +28,29 @@ def typed_by_a_learner(names: Mapping[str, Any] | None) -> bool:
     return names is not None and names.get("__name__") == "__main__" and "__file__" not in names
 
 
-def install() -> None:
-    """Redirect the imports of learners' code, once."""
+_whose: Callable[[Mapping[str, Any] | None], bool] = typed_by_a_learner
+
+
+def install(whose: Callable[[Mapping[str, Any] | None], bool] = typed_by_a_learner) -> None:
+    """Redirect the imports of that code for whose global names `whose` is true."""
+    global _import, _whose
+    _whose = whose
     if builtins.__import__ is not _redirected:
-        global _import
         _import = builtins.__import__
         builtins.__import__ = _redirected
+
+
+def has_face(name: str) -> bool:
+    """Whether the module of that name, such as ``triton.language``, belongs to a package that has a face."""
+    package, _, rest = name.partition(".")
+    return package in FACES or (package == "numba" and rest.partition(".")[0] in ("", "cuda"))
+
+
+def face_of(name: str) -> Any:
+    """The module that a name with a face leads to. Raises ModuleNotFoundError."""
+    package, _, rest = name.partition(".")
+    face = _numba() if package == "numba" else importlib.import_module(FACES[package])
+    return _inside(face, rest, name)
 
 
 def _redirected(
@@ -45,22 +62,48 @@ def _redirected(
 ) -> Any:
     """What an import statement calls. Raises ImportError, as ever."""
     package, _, rest = name.partition(".")
-    if not level and typed_by_a_learner(globals):
+    if not level and _whose(globals):
         asked = {name, *(f"{name}.{part}" for part in fromlist or ())}
         for real, tied in TIED.items():
             if any(f"{one}.".startswith(f"{real}.") for one in asked):
                 importlib.import_module(tied)
-    if level or not (package == "numba" or package in FACES) or not typed_by_a_learner(globals):
+    if level or not (package in ("numba", "cuda") or package in FACES) or not _whose(globals):
         return _import(name, globals, locals, fromlist or (), level)
-    if package in FACES:
-        face = importlib.import_module(FACES[package])
-        found = _inside(face, rest, name)
-        return found if fromlist else face
-    if rest.partition(".")[0] == "cuda":
-        found = _inside(_numba(), rest, name)
-        return found if fromlist else _numba()
+    if package == "cuda":
+        return _bindings(name, rest, _import(name, globals, locals, fromlist or (), level), fromlist)
+    if package in FACES or rest.partition(".")[0] == "cuda":
+        found = face_of(name)
+        return found if fromlist else face_of(package)
     found = _import(name, globals, locals, fromlist or (), level)
     return _numba() if found.__name__ == "numba" else found
+
+
+def _bindings(name: str, rest: str, found: Any, fromlist: Sequence[str] | None) -> Any:
+    """What an import from the package ``cuda`` gives, `found` by Python: tensor maps are ours to make where
+    there is no driver."""
+    from gpulab.simulator.device import uses_gpu
+
+    if uses_gpu() or rest.partition(".")[0] not in ("bindings", ""):
+        return found
+    ours = importlib.import_module("gpulab.frontends.cupy.tensor_maps")
+    if not fromlist:
+        return _Package(found, bindings=ours.bindings)
+    if rest == "bindings":
+        return ours.bindings
+    if rest == "bindings.driver":
+        return ours.driver
+    return _Package(found, bindings=ours.bindings) if not rest else found
+
+
+class _Package(ModuleType):
+    """A package as a learner's code sees it: some of its modules are ours."""
+
+    def __init__(self, real: Any, **ours: Any) -> None:
+        super().__init__(real.__name__, real.__doc__)
+        self.__dict__.update(ours, _real=real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
 
 
 def _inside(face: ModuleType, path: str, name: str) -> Any:

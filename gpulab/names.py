@@ -65,6 +65,13 @@ def module_of(name: str) -> str | None:
     return None
 
 
+def _within_another(name: str) -> str | None:
+    """The full name of a module whose parent has two names, as `gpulab.triton` has; None for all others."""
+    parent, _, last = name.rpartition(".")
+    known = sys.modules.get(parent)
+    return None if known is None or known.__name__ == parent else f"{known.__name__}.{last}"
+
+
 class Finder(MetaPathFinder):
     """Finds short names for Python's import system."""
 
@@ -74,7 +81,7 @@ class Finder(MetaPathFinder):
         """The specification of a short name's module, or None where another finder is to look."""
         if not fullname.startswith(f"{__package__}."):
             return None
-        meant = module_of(fullname)
+        meant = module_of(fullname) or _within_another(fullname)
         if meant is None or (there := find_spec(meant)) is None:
             return None
         is_package = there.submodule_search_locations is not None

@@ -1,4 +1,4 @@
-"""`python -m grading release | course | grade | similar | regrades | errors | forget | redteam | doctor`"""
+"""`python -m grading release | course | grade | similar | regrades | errors | gradescope | forget | …`"""
 
 from __future__ import annotations
 
@@ -49,6 +49,24 @@ def release(options: argparse.Namespace, course: Course) -> int:
     return 1 if stale else 0
 
 
+def draw(options: argparse.Namespace, course: Course) -> int:
+    """Write the drawings of the labs' texts from their data."""
+    from grading.authoring import drawings
+
+    for path in drawings.draw(course):
+        console.print(str(path.relative_to(course.solutions)), markup=False)
+    return 0
+
+
+def answers(options: argparse.Namespace, course: Course) -> int:
+    """Write the model answers of all written questions into one file."""
+    from grading.authoring import answers as model_answers
+
+    count = model_answers.write(course, options.file)
+    console.print(f"{options.file}: {count} answers, for people who are not graded", markup=False)
+    return 0
+
+
 def _release_pages(course: Course, check: bool, wide: int) -> bool:
     """The notebooks beside the labs; says whether any is stale."""
     from grading.authoring import release as release_module
@@ -84,7 +102,9 @@ def own_course(options: argparse.Namespace, course: Course) -> int:
     from grading.authoring import schedule
 
     labs = schedule.named(course, options.labs) if options.labs is not None else ()
-    made = own_course_module.make(course, options.folder, options.name, options.repository, labs)
+    made = own_course_module.make(
+        course, options.folder, options.name, options.repository, labs, classroom=options.classroom
+    )
     console.print(
         f"{made.folder}: {made.labs} lab{'s' * (made.labs != 1)} for {clean(made.cohort.name)}", markup=False
     )
@@ -257,6 +277,18 @@ def forget(options: argparse.Namespace, course: Course) -> int:
     return 0
 
 
+def gradescope(options: argparse.Namespace, course: Course) -> int:
+    """Write an autograder that Gradescope takes."""
+    from grading.authoring import gradescope as gradescope_module
+
+    path = gradescope_module.pack(course, options.lab, options.file)
+    size = path.stat().st_size / 1e6
+    console.print(
+        f"wrote {path} ({size:.1f} MB): it holds the expected results, so keep it to yourself", markup=False
+    )
+    return 0
+
+
 def redteam(options: argparse.Namespace, course: Course) -> int:
     """Attack this installation: does everybody get what they deserve? Attacks do, and odd honest answers."""
     from grading.redteam import plays
@@ -317,6 +349,11 @@ def parser() -> argparse.ArgumentParser:
         "--prove", action="store_true", help="judge stubs, solutions and wrong/*: all as they should?"
     )
     command.set_defaults(run=release)
+    command = commands.add_parser("answers", help="model answers, for people who study alone")
+    command.add_argument("file", type=Path, metavar="FILE", help="such as model_answers.json")
+    command.set_defaults(run=answers)
+    command = commands.add_parser("draw", help="the drawings of the labs' texts → solutions/*/drawings")
+    command.set_defaults(run=draw)
     command = commands.add_parser(
         "course", help="a repository for learners, with sizes and contents of its own"
     )
@@ -333,6 +370,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--labs", metavar="03,04", help="add these, whatever the dates are; those that the folder has stay "
         "(default: those that [release] in course.toml has released by now; without dates, all)",
+    )  # fmt: skip
+    command.add_argument(
+        "--classroom", action="store_true", help="with an Action that checks each push and reports points "
+        "to GitHub Classroom",
     )  # fmt: skip
     command.set_defaults(run=own_course)
     command = commands.add_parser(
@@ -418,6 +459,10 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
     command.set_defaults(run=errors)
+    command = commands.add_parser("gradescope", help="an autograder for Gradescope, as a zip")
+    command.add_argument("lab", help="the lab, such as 04_memory_hierarchy or 04")
+    command.add_argument("file", type=Path, metavar="FILE.zip", help="where to write it")
+    command.set_defaults(run=gradescope)
     command = commands.add_parser("forget", help="delete student data of before a date")
     command.add_argument(
         "--before",

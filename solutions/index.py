@@ -9,51 +9,19 @@
 # %% [markdown]
 # # gpulab
 #
-# A course on GPU acceleration for deep learning and language models, in labs that you do. You write kernels in Python,
-# CUDA C++ and Triton, train and serve real models, and see what your code does to the machine. You need no GPU: without
-# one, NVIDIA's own compiler makes its instructions of your kernel, and a simulator runs and counts them. With one,
-# the same cells run on it.
-#
-# Run the next cell (`Shift` + `Enter`): it says what runs here. If it fails, type `gpulab doctor` in a terminal.
+# A course on GPU acceleration for deep learning and language models, in labs that you do.
 
-# %%
-import gpulab
+# %% jupyter={"source_hidden": true} tags=["committed"]
 from gpulab import course
 
-gpulab.start()
+course.home()
 
 # %% [markdown]
-# ## The labs
+# ## The map
 #
-# | | what you build | hours |
-# |---|---|---|
-# | [00](00_start_here/00_start_here.ipynb) | **Start here**: a kernel that fails, and its message | 1 |
-# | [01](01_neural_networks/01_neural_networks.ipynb) | **Neural networks** from arrays, up to a small transformer | 3 |
-# | [02](02_gpu_architecture/02_gpu_architecture_a.ipynb) · [B](02_gpu_architecture/02_gpu_architecture_b.ipynb) | **GPU architecture**: what a data sheet says, and what it costs | 4 |
-# | [03](03_cuda_with_numba/03_cuda_with_numba.ipynb) | **CUDA with numba**: grids, guards, streams, graphs | 6 |
-# | [04](04_memory_hierarchy/04_memory_hierarchy.ipynb) | **The memory hierarchy**: a transpose, step by step | 5 |
-# | [05](05_reductions_scans_softmax/05_reductions_scans_softmax.ipynb) | **Reductions, scans, softmax** | 5 |
-# | [06](06_matrix_multiplication/06_matrix_multiplication_a.ipynb) · [B](06_matrix_multiplication/06_matrix_multiplication_b.ipynb) | **Matrix multiplication**, up to tensor cores | 6 |
-# | [07](07_cuda_cpp_and_cupy/07_cuda_cpp_and_cupy_a.ipynb) · [B](07_cuda_cpp_and_cupy/07_cuda_cpp_and_cupy_b.ipynb) | **CUDA C++ and CuPy** | 5 |
-# | [08](08_pytorch_performance/08_pytorch_performance.ipynb) | **PyTorch performance**: a ledger of every operator | 4 |
-# | [09](09_number_formats/09_number_formats.ipynb) | **Number formats**, from float64 to four bits | 3 |
-# | [10](10_mixed_precision/10_mixed_precision.ipynb) | **Mixed precision**: training in short formats | 2 |
-# | [11](11_triton_and_fusion/11_triton_and_fusion.ipynb) | **Triton and fusion** | 5 |
-# | [12](12_flash_attention/12_flash_attention_a.ipynb) · [B](12_flash_attention/12_flash_attention_b.ipynb) | **FlashAttention**, forward and backward | 6 |
-# | [13](13_quantization/13_quantization.ipynb) | **Quantisation**: scales, outliers, kernels | 4 |
-# | [14](14_compression_and_finetuning/14_compression_and_finetuning.ipynb) | **Compression and fine-tuning** | 4 |
-# | [15](15_collectives_and_data_parallel/15_collectives_and_data_parallel_a.ipynb) · [B](15_collectives_and_data_parallel/15_collectives_and_data_parallel_b.ipynb) | **Collectives and data parallelism**, on real processes | 5.5 |
-# | [16](16_sharded_training/16_sharded_training.ipynb) | **Sharded training** | 5 |
-# | [17](17_model_parallelism/17_model_parallelism_a.ipynb) · [B](17_model_parallelism/17_model_parallelism_b.ipynb) | **Model parallelism**: tensors, pipelines, experts | 6 |
-# | [18](18_clusters_and_reliability/18_clusters_and_reliability_a.ipynb) · [B](18_clusters_and_reliability/18_clusters_and_reliability_b.ipynb) | **Clusters and reliability** | 6 |
-# | [19](19_llm_inference/19_llm_inference_a.ipynb) · [B](19_llm_inference/19_llm_inference_b.ipynb) | **LLM inference**: caches, pages, speculation | 6 |
-# | [20](20_serving/20_serving_a.ipynb) · [B](20_serving/20_serving_b.ipynb) | **Serving**: an engine, a service, a cluster | 9 |
-# | [21](21_edge/21_edge.ipynb) | **Edge**: small devices | 2 |
-# | [22](22_capstones/22_capstones_a.ipynb) · [B](22_capstones/22_capstones_b.ipynb) · [C](22_capstones/22_capstones_c.ipynb) | **Capstones**: three projects with a referee, and [the landscape](22_capstones/22_capstones_landscape.ipynb) | 15 |
-#
-# B, C: further notebooks of a lab. Hours are estimates.
+# Labs from top to bottom; each says what to do before it. The ring fills as you pass its exercises.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["committed"]
 course.lab_map()
 
 # %% [markdown]
@@ -61,28 +29,32 @@ course.lab_map()
 #
 # Nobody has to do all of it. The labs of a path need only one another, or tell you what to look up.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["committed"]
 course.lab_map("The short one")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["committed"]
 course.lab_map("Kernel engineer")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["committed"]
 course.lab_map("LLM systems")
 
 # %% [markdown]
 # ## Where do you begin?
 #
-# Ten questions. Each is about something that one of the labs teaches; do not guess, a minus is an answer.
+# Ten questions, each about something that one of the labs teaches. Click an answer. If you do not know it, do that lab.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["committed"]
 course.quiz()
 
 # %% [markdown]
-# Replace the minuses with your answers.
+# ## What runs here
+#
+# Run the next cell (`Shift` + `Enter`). It names the device and the compiler. If it fails, type `gpulab doctor` in a terminal.
 
 # %%
-course.quiz("----------")
+import gpulab
+
+gpulab.start()
 
 # %% [markdown]
 # ## How a lab works
@@ -99,7 +71,8 @@ course.quiz("----------")
 # %% [markdown]
 # ## What you have done
 #
-# Progress lies in one file, `progress.json`, beside this notebook. Copy it to take it to another machine.
+# Your progress is in one file, `progress.json`, beside this notebook. Copy it to take it to another machine. The rings on
+# the map show it as soon as you open this page, and so does the next cell.
 
 # %%
 course.progress()
@@ -131,5 +104,5 @@ course.progress("00")
 # %% [markdown]
 # ## Glossary
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["committed"]
 course.glossary()

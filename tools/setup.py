@@ -29,7 +29,7 @@ CURES = [
     (
         r"No space left on device",
         "the disk is full",
-        "free some space (everything takes 4.5 GB without CUDA builds, 10.5 GB with), then run this again;"
+        "free some space (everything takes about 4.5 GB without CUDA builds, 10.5 GB with) and run it again;"
         " `make setup EXTRAS=none` needs about 1.5 GB",
     ),
     (

@@ -76,7 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--measured", type=Path, help="the JSON of a GPU; all of validation/measured by default")
     one.add_argument("--plot", type=Path, help="write a figure of the times, PNG")
     one = command(
-        "sanitize", _sanitize, "run the doctor's corpus under compute-sanitizer on this machine's GPU"
+        "sanitize",
+        _sanitize,
+        "run the corpus of tests/sanitizer under compute-sanitizer on this machine's GPU",
     )
     one.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels of the corpus")
     _file(one, "validation/sanitized/GPU.json")
@@ -117,17 +119,17 @@ def _inner(commands: Any) -> None:
     inner("_begin", lambda file, result: measure.write(result, measure.begin(file)), "file", "result")
     inner("_time", launched(True), "file", "result", "keys")
     inner("_launch", launched(False), "file", "result", "keys")
-    inner("_doctor", _doctor, "name", "result")
+    inner("_gpulab", _gpulab, "name", "result")
     inner("_corpus", _corpus, "name", "twin", "sheet")
 
 
 # What only some commands need is imported there: a measurement consists of many short processes.
 
 
-def _doctor(name: str, result: str) -> None:
+def _gpulab(name: str, result: str) -> None:
     from . import sanitize
 
-    measure.write(result, sanitize.doctors(name))
+    measure.write(result, sanitize.found_by_gpulab(name))
 
 
 def _corpus(name: str, twin: str, sheet: str) -> None:
@@ -164,7 +166,7 @@ def _sanitize(given: Any) -> None:
     from . import sanitize
 
     path = sanitize.run(given.only, given.out, given.again, minutes=given.minutes)
-    print(f"To keep it: git add {path}, and python docs/make_doctor.py for the page.")
+    print(f"To keep it: git add {path}, and python docs/make_sanitizer.py for the page.")
 
 
 def _launches(variants: list[Variant], sizes: int) -> list[tuple[Variant, int]]:

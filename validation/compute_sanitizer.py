@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import glob
 
-# The tool → the class of the doctor that it looks for.
+# The tool → the kind of finding of gpulab.sanitize that it looks for.
 TOOLS = {"memcheck": "memory", "racecheck": "race", "initcheck": "uninitialised", "synccheck": "barrier"}
 PLACES = ("/usr/local/cuda*/bin/compute-sanitizer", "/usr/local/cuda*/compute-sanitizer/compute-sanitizer")
 
@@ -32,8 +32,10 @@ SUMMARY = re.compile(r"(?:ERROR|RACECHECK|INITCHECK|SYNCCHECK) SUMMARY: (\d+)")
 
 @dataclass(frozen=True)
 class Told:
-    """One report: its class as the doctor calls it (``error``: a call of CUDA's that failed, mostly because
-    of the others), and the source lines that it names."""
+    """One report: the kind of finding that gpulab.sanitize would call it, and the source lines that it names.
+
+    The kind ``error`` is a CUDA call that failed, mostly because of the other findings.
+    """
 
     kind: str
     lines: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The doctor beside compute-sanitizer: the CUDA C half of its corpus under all four tools, on a GPU."""
+"""gpulab.sanitize beside compute-sanitizer: the CUDA C half of its corpus under all four tools, on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gpulab.analysis.sanitizer import sanitize as ask_doctor
+from gpulab.analysis.sanitizer import sanitize as ask_gpulab
 from gpulab.foundation.errors import Message
 from gpulab.simulator import hardware
 from gpulab.simulator.compile import supported_capabilities
@@ -57,13 +57,13 @@ def launch(name: str, twin: str, sheet: str) -> None:
             pair.launch(twin == "mended")(*given)
 
 
-def doctors(name: str) -> dict[str, list[dict[str, Any]]]:
-    """What the doctor finds in both twins of a kernel. Where there is a GPU, in a process that simulates."""
+def found_by_gpulab(name: str) -> dict[str, list[dict[str, Any]]]:
+    """What gpulab.sanitize finds in both twins of a kernel; for a process that simulates."""
     pair = _pair(name)
     return {
         twin: [
             {"kind": f.kind, "lines": list(f.lines)}
-            for f in ask_doctor(pair.launch(mended=twin == "mended"), *pair.arguments())
+            for f in ask_gpulab(pair.launch(mended=twin == "mended"), *pair.arguments())
         ]
         for twin in TWINS
     }
@@ -105,7 +105,7 @@ def run(
             data["kernels"][pair.name] = {
                 "kind": pair.kind,
                 "lines": list(pair.lines),
-                "doctor": _doctors(pair.name),
+                "gpulab": _gpulab(pair.name),
                 "tools": _under_all(tool, pair.name, here["sheet"]),
             }
             data["failed"].pop(pair.name, None)
@@ -129,10 +129,10 @@ def nvrtc(gpu: str, sheet: hardware.GPU) -> str:
     raise CannotMeasure(f"{nvrtc_version()} makes no machine code for {gpu} ({sheet.capability}).")
 
 
-def _doctors(name: str) -> dict[str, Any]:
+def _gpulab(name: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        return read(children.run(child("_doctor", name, str(result)), PATIENCE, CHILD), result)
+        return read(children.run(child("_gpulab", name, str(result)), PATIENCE, CHILD), result)
 
 
 def _under_all(sanitizer: str, name: str, sheet: str) -> dict[str, dict[str, Any]]:
@@ -164,13 +164,17 @@ def _reported(ended: children.Ended, log: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """Of one class: how many wrong kernels there are, how many the doctor and compute-sanitizer tell with
-    that class, how many compute-sanitizer with a line that is expected, too, how many any of its tools
-    complains about, and about how many mended twins."""
+    """One class of wrong kernels, in numbers.
+
+    There are `kernels` of them. `gpulab` and `sanitizer` count those that gpulab.sanitize and
+    compute-sanitizer report with that class, `with_line` those for which compute-sanitizer also names an
+    expected line, `any_tool` those that any of its tools complains about, `alarms` the correct twins that it
+    complains about.
+    """
 
     kind: str
     kernels: int
-    doctor: int
+    gpulab: int
     sanitizer: int
     with_line: int
     any_tool: int
@@ -193,7 +197,7 @@ def _row(kind: str, kernels: list[Mapping[str, Any]]) -> Row:
     return Row(
         kind,
         len(kernels),
-        sum(any(f["kind"] == kind for f in k["doctor"]["wrong"]) for k in kernels),
+        sum(any(f["kind"] == kind for f in k["gpulab"]["wrong"]) for k in kernels),
         sum(bool(same(k)) for k in kernels),
         sum(any(set(t["lines"]) & set(k["lines"]) for t in same(k)) for k in kernels),
         sum(bool(told(k, "wrong")) for k in kernels),

@@ -48,11 +48,12 @@ class Appeal(Shown):
 def appeal(about: str, why: str, student: str = "", folder: Path | str = ".") -> Appeal:
     """Write a request for a second look at a grade into a folder.
 
-    `about` is an exercise, or a lab's number for its written answers, too. `why` says in at most 2,000
-    characters what was judged wrongly. `student` is the name by which the course knows you; on a JupyterHub
-    it may be left out. A request about the same is replaced. Raises UnknownExercise, CannotAppeal, OSError.
+    `about` is an exercise, or the number of a lab, which includes its written answers. `why` says in at most
+    2,000 characters what was judged wrongly. `student` is the name by which the course knows you; on a
+    JupyterHub it may be left out. The request is written into `folder` and replaces an earlier one about the
+    same. Raises UnknownExercise, CannotAppeal, OSError.
 
-    >>> gpulab.appeal("memory.copy", "At 31 elements my kernel writes all of them: see line 4.", "ada")
+    >>> request = gpulab.appeal("start.double", "My kernel writes all 31 elements: see line 4.", "ada")
     """
     labs = {lab.number for lab in catalogue.labs().values()}
     exercise = None if about in labs else registry.find(about)

@@ -76,7 +76,8 @@ def _lab(options: argparse.Namespace, rest: list[str]) -> int:
     # A container's user is often root, whom Jupyter turns away unless told otherwise.
     as_root = ["--allow-root"] if os.geteuid() == 0 else []
     index = "--LabApp.default_url=/lab/tree/index.ipynb"  # what opens first, unless the options say otherwise
-    command = [sys.executable, "-m", "jupyterlab", *as_root, index, *rest, str(folder)]
+    look = f"--LabApp.extra_labextensions_path={LEARNERS_SETTINGS / 'labextensions'}"
+    command = [sys.executable, "-m", "jupyterlab", *as_root, index, look, *rest, str(folder)]
     # Where nbgrader is installed, too, its menus are the instructor's and stay out of a learner's JupyterLab.
     settings = [str(LEARNERS_SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, settings))
@@ -91,6 +92,11 @@ def _check(options: argparse.Namespace, rest: list[str]) -> int:
     from gpulab.checks.face import check
     from gpulab.checks.registry import UnknownExercise, find
 
+    if not all("::" in place for place in options.places):
+        return _check_files(options.places)
+    if len(options.places) > 1:
+        raise WrongCommandLine("check one exercise at a time, or whole files without ::EXERCISE")
+    (options.place,) = options.places
     try:
         path, name = from_file.split(options.place)
         find(name)
@@ -103,6 +109,24 @@ def _check(options: argparse.Namespace, rest: list[str]) -> int:
     verdict = check(name, fn)
     _show(verdict)
     return 0 if verdict.passed else 1
+
+
+def _check_files(names: Sequence[str]) -> int:
+    from gpulab.app import from_file, whole_file
+
+    found = []
+    try:
+        for name in names:
+            if not (path := Path(name)).is_file():
+                raise from_file.NotInFile(f"there is no file {name}")
+            points = list(whole_file.points(path))
+            for line in whole_file.lines(path, points):
+                print(line, flush=True)
+            found += points
+    except from_file.NotInFile as error:
+        raise WrongCommandLine(str(error)) from None
+    whole_file.report(found)
+    return 0 if all(each.points == each.of for each in found) else 1
 
 
 def _profile(options: argparse.Namespace, rest: list[str]) -> int:
@@ -129,6 +153,26 @@ def _profile(options: argparse.Namespace, rest: list[str]) -> int:
         return 1
     _show(watch.report(kernel if len(watch.seen) > 1 else ""))
     return 0
+
+
+def _program(options: argparse.Namespace, rest: list[str]) -> int:
+    from gpulab.app.programs.ledger import WrongBudget
+    from gpulab.app.programs.run import CannotRun, Settings, run
+    from gpulab.simulator.hardware import UnknownGPU
+
+    settings = Settings(
+        gpu=options.gpu,
+        clock=options.clock,
+        limit=options.limit,
+        report=options.report,
+        sanitize=options.sanitize,
+        budget=options.budget,
+        write_budget=options.write_budget,
+    )
+    try:
+        return run(options.program if options.module is None else ["-m", *options.module], settings)
+    except (CannotRun, UnknownGPU, WrongBudget) as error:
+        raise WrongCommandLine(str(error)) from None
 
 
 def _progress(options: argparse.Namespace, rest: list[str]) -> int:
@@ -281,14 +325,51 @@ COMMANDS: dict[str, Command] = {
         (("names", {"nargs": "*", "metavar": "GPU", "help": "such as A100 H100; all when none is named"}),),
     ),
     "check": Command(
-        "check one exercise of a notebook or script alone",
+        "check an exercise of a notebook or script, or all in it",
         _check,
-        (("place", {"metavar": "FILE::EXERCISE", "help": "such as my_lab.ipynb::memory.transpose"}),),
+        (
+            (
+                "places",
+                {
+                    "nargs": "+",
+                    "metavar": "FILE[::EXERCISE]",
+                    "help": "such as my_lab.ipynb::memory.transpose, or my_lab.ipynb for the points of all",
+                },
+            ),
+        ),
     ),
     "profile": Command(
         "the report of a kernel that a notebook or script launches",
         _profile,
         (("place", {"metavar": "FILE::KERNEL", "help": "such as my_kernels.py::transpose"}),),
+    ),
+    "run": Command(
+        "any Python program with CUDA kernels, unchanged, on a simulated GPU",
+        _program,
+        (
+            ("--gpu", {"metavar": "GPU", "default": "", "help": "such as H100; an A100 when none is named"}),
+            (
+                "--clock",
+                {
+                    "choices": ("none", "wall", "modelled"),
+                    "default": "none",
+                    "help": "what benchmarks get: NaN, the simulation's time, or the time model's",
+                },
+            ),
+            (
+                "--limit",
+                {"type": int, "default": 0, "metavar": "N", "help": "stop kernels after N instructions"},
+            ),
+            ("--report", {"action": "store_true", "help": "print launches and counts at the end"}),
+            ("--sanitize", {"action": "store_true", "help": "look for races and bad memory in every launch"}),
+            ("--budget", {"type": Path, "metavar": "FILE", "help": "counts that must not rise"}),
+            ("--write-budget", {"type": Path, "metavar": "FILE", "help": "write this run's counts there"}),
+            (
+                "-m",
+                {"nargs": argparse.REMAINDER, "dest": "module", "metavar": "MODULE", "help": "as python's"},
+            ),
+            ("program", {"nargs": argparse.REMAINDER, "metavar": "PROGRAM", "help": "script.py ARGUMENTS"}),
+        ),
     ),
     "hint": Command(
         "the next hint of an exercise",

@@ -12,7 +12,7 @@ from .evidence.answered_cases import AnsweredCases
 from .spec import Budget, Exercise, Prediction, Sizes
 
 LANES = 32  # of a warp
-SECTOR = 8  # 4-byte elements in a sector
+PER_SECTOR = 8  # 4-byte elements in a sector
 
 
 def answered(
@@ -51,7 +51,7 @@ def sectors_of_rows(rows: int, cols: int) -> int:
     """
     first = np.arange(rows)[:, None] * cols + np.arange(0, cols, LANES)
     last = np.minimum(first + LANES, (np.arange(rows)[:, None] + 1) * cols) - 1
-    return int((last // SECTOR - first // SECTOR + 1).sum())
+    return int((last // PER_SECTOR - first // PER_SECTOR + 1).sum())
 
 
 def sectors_of_neighbours(n: int, blocks: int, lanes: int = LANES) -> int:
@@ -61,8 +61,8 @@ def sectors_of_neighbours(n: int, blocks: int, lanes: int = LANES) -> int:
     within a sector.
     """
     if n % 1024 == 0 and lanes == LANES:
-        return n // SECTOR
-    return (1 + -(-(lanes - 1) // SECTOR)) * (-(-n // lanes) + blocks) if n else 0
+        return n // PER_SECTOR
+    return (1 + -(-(lanes - 1) // PER_SECTOR)) * (-(-n // lanes) + blocks) if n else 0
 
 
 def prediction(

@@ -59,7 +59,7 @@ def function(name: str) -> FunctionType:
 
 
 def called(name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """Stands in for a refused function."""
+    """A placeholder for a refused function."""
     caller = str(sys._getframe(2).f_globals.get("__name__"))
     if caller.startswith("gpulab.") and caller != ASKS:
         return _exchanged(name)[1](*arguments, **named)

@@ -92,7 +92,7 @@ def seed_of(contents: Contents, case: Case) -> int:
 
 
 def of(answer: Answer, case: Case) -> tuple[Argument, ...]:
-    """What the function gets at a case, filled anew; see `arguments`."""
+    """What the function gets at a case, freshly filled; see `arguments`."""
     garbage = garbage_of(answer.contents, case)
     return arguments(answer.exercise, case, seed_of(answer.contents, case), garbage)
 

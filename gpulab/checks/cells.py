@@ -175,7 +175,7 @@ def _has(module: Any, name: str) -> bool:
 
 
 class _AbsentModule(ModuleType):
-    """Stands in for a module that is not here: one may take names from it, and use none of them."""
+    """A placeholder for a missing module: names may be imported from it, and none of them may be used."""
 
     __all__: tuple[str, ...] = ()
 
@@ -190,7 +190,7 @@ def _refuse(self: _Absent, *given: Any, **named: Any) -> Any:
 
 
 class _Absent:
-    """Stands in for something that could not be imported: whatever is done with it raises `Absent`."""
+    """A placeholder for something that could not be imported: using it in any way raises `Absent`."""
 
     def __init__(self, name: str):
         self.__dict__["_name"] = name

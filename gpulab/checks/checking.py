@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from gpulab.foundation.display import notebook
 from gpulab.foundation.errors import Message
 from gpulab.simulator import compile
 
-from . import launching, messages, progress, registry
-from .need import is_empty
-from .parts import Detail, Part
+from . import launching, messages, notebook_parts, progress, registry, watching
+from .parts import Detail, Part, Unwritten
 from .run import GPU, name_of
 from .spec import Answer, Exercise
 from .verdict import Verdict, no_points
@@ -22,14 +22,22 @@ class Stopped(Message):
 
 
 def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True) -> Verdict:
-    """Check a learner's function against an exercise: ``gpulab.check("basics.saxpy", saxpy)``.
+    """Check a learner's function against an exercise and return the verdict. `gpulab.check` also shows it.
 
-    ``attempt=False`` is for a function that the lab gives: nothing is recorded. Nor is a check of one that is
-    still as the lab left it.
+    `exercise` is an exercise or its name, `fn` the kernel or function. With ``attempt=False``, which suits
+    functions that the lab hands out, nothing is recorded. Nor is anything recorded while `fn` is still as the
+    lab left it. Whatever `fn` does wrong, raises or breaks is part of the verdict.
 
-    Returns a verdict that shows itself. Whatever the function does wrong, raises or breaks is said in the
-    verdict. Raises UnknownExercise for a name that does not exist, NoReference where the expected results
-    are not installed, Stopped on Ctrl-C; then nothing is recorded.
+    Raises UnknownExercise for a name that does not exist, NoReference where the expected results are not
+    installed, and Stopped on Ctrl-C; nothing is recorded then.
+
+    >>> @cuda.jit
+    ... def double(a, out):
+    ...     i = cuda.grid(1)
+    ...     if i < a.size:
+    ...         out[i] = a[i]  # not doubled
+    >>> check("start.double", double, attempt=False).parts[0].state
+    'fail'
     """
     exercise = exercise if isinstance(exercise, Exercise) else registry.find(exercise)
     reference = registry.reference(exercise.name)
@@ -37,10 +45,10 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
         parts = examine(Answer(exercise, fn, reference))
     except KeyboardInterrupt:
         raise Stopped(messages.interrupted(exercise.name)) from None
+    watching.remember(Answer(exercise, fn, reference), parts)
     compiler = exercise.evidence.counted_with() or compile.compiler_version()
     verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=compiler)
-    said = parts[0].details[0].text if parts[0].details else ""
-    if said == messages.empty(name_of(fn)) or (said == messages.not_written(name_of(fn)) and is_empty(fn)):
+    if any(isinstance(detail, Unwritten) for detail in parts[0].details[:1]):
         return replace(verdict, notes=(messages.nothing_to_count(exercise.name),))
     return record(exercise, verdict) if attempt else replace(verdict, notes=(messages.not_counted(),))
 
@@ -76,13 +84,37 @@ def record(exercise: Exercise, verdict: Verdict) -> Verdict:
         mine["best"] = max(mine["best"], verdict.points)
         mine["last"] = verdict.to_dict()
         attempt, hints_shown = verdict.attempt, mine["hints"]
+    lab = registry.of_lab(exercise.lab)
+    if notebook() is not None:
+        progress.remember(registry.lab_number(exercise.lab), tuple(e.name for e in lab))
     if verdict.passed:
-        lab = registry.of_lab(exercise.lab)
         done = progress.done(tuple(e.name for e in lab))
-        notes = [messages.passed(attempt, registry.lab_number(exercise.lab), done, len(lab))]
+        notes = [
+            messages.passed(attempt, registry.lab_number(exercise.lab), done, len(lab)),
+            *_part_done(exercise),
+        ]
     else:
         left = any(exercise.hints) and hints_shown < len(exercise.hints)
         notes = [messages.attempt(attempt, exercise.name, left, hints_shown)]
     if not progress.saved():
         notes.append(messages.not_saved(str(progress.place())))
     return replace(verdict, notes=tuple(notes))
+
+
+def _part_done(exercise: Exercise) -> list[str]:
+    """A sentence once all exercises of this notebook are passed: what is done, and what waits in the next."""
+    here = notebook_parts.running()
+    if (
+        here is None
+        or exercise.name not in here.exercises
+        or progress.done(here.exercises) < len(here.exercises)
+    ):
+        return []
+    later = notebook_parts.following(here)
+    waiting = len(later.exercises) - progress.done(later.exercises) if later else 0
+    if later is None or not waiting:
+        return [messages.part_done(len(here.exercises))]
+    return [
+        messages.part_done(len(here.exercises)),
+        messages.part_waits(later.title, later.path.name, waiting),
+    ]

@@ -1,4 +1,4 @@
-"""Why is a result wrong: which elements, who wrote them and where, or why nobody did."""
+"""Why a result is wrong: which elements, which thread and line wrote them, or why none did."""
 
 from __future__ import annotations
 

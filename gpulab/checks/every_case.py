@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from gpulab.foundation import underway
+
 from . import messages
-from .parts import Detail, Part
+from .parts import Detail, Part, Unwritten
 from .run import name_of
 from .spec import Case, Exercise
 from .verdict import no_points
@@ -53,14 +55,16 @@ def walk(exercise: Exercise, at: Callable[[Case], F | None]) -> Walk[F]:
     """Tries the cases in order with `at`, which says what is wrong at one."""
     right = 0
     failures: list[F] = []
-    for case in exercise.cases:
-        found = at(case)
-        if found is None:
-            right += 1
-            continue
-        failures.append(found)
-        if found.stopped:
-            break
+    with underway.work(f"checking {exercise.name}", len(exercise.cases), "case") as work:
+        for case in exercise.cases:
+            found = at(case)
+            work.done += 1
+            if found is None:
+                right += 1
+                continue
+            failures.append(found)
+            if found.stopped:
+                break
     return Walk(right, tuple(failures), len(exercise.cases))
 
 
@@ -96,5 +100,5 @@ def parts(
     details = found.first.details
     if not found.right and all(failure.silent for failure in found.failures):  # None is never right there
         details = (Detail(messages.returns_nothing(name_of(fn))),)
-    empty = details[0].text == messages.empty(name_of(fn))
-    return no_points(exercise, messages.no_result() if empty else found.summary(what), details)
+    unwritten = isinstance(details[0], Unwritten)
+    return no_points(exercise, messages.no_result() if unwritten else found.summary(what), details)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from gpulab.foundation.display import Card, Heading, Note, Piece, Row, Shown, Span
+from gpulab.foundation.display import Card, Heading, Note, Piece, Row, Shown, Span, points
 
 from . import messages, progress, registry
 from .spec import Exercise
@@ -19,10 +21,12 @@ class Hint(Shown):
     total: int
     next: str
     note: str = ""
+    last: str = ""
 
     def card(self) -> Card:
         right = messages.hint_heading(len(self.steps), self.total) if self.total else ""
         pieces: list[Piece] = [Heading(Span(self.exercise, "strong"), right)]
+        pieces += [Note(self.last)] if self.last else []
         pieces += [Row(f"{i}", step) for i, step in enumerate(self.steps, 1)]
         pieces += [Note(Span(line, "dim")) for line in (self.next, self.note) if line]
         return Card(tuple(pieces))
@@ -47,7 +51,19 @@ def hint(name: str) -> Hint:
             mine["hints"] = asked = asked + 1
             mine["failed_at_hint"] = mine["failed"]
     note = "" if progress.saved() else messages.not_saved(str(progress.place()))
-    return Hint(name, steps[:asked], len(steps), _next(exercise, steps, may, over), note)
+    return Hint(name, steps[:asked], len(steps), _next(exercise, steps, may, over), note, _last(mine))
+
+
+def _last(mine: Mapping[str, Any]) -> str:
+    """What the last check found wrong, in half a line; empty where there was none, or all was right."""
+    last = mine.get("last") or {}
+    failed = [part for part in last.get("parts", ()) if part.get("state") in ("fail", "part")]
+    if mine["passed"] or not failed:
+        return ""
+    said = "; ".join(
+        f"{part['label']} ({part['summary']})" if part.get("summary") else part["label"] for part in failed
+    )
+    return messages.last_check(points(last["points"]), points(last["of"]), said)
 
 
 def _next(exercise: Exercise, steps: tuple[str, ...], may: bool, over: bool) -> str:

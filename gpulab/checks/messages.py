@@ -272,6 +272,18 @@ def written_by(thread: str, line: int) -> str:
     return f"{thread} wrote it" + (f" in line {line}" if line else "")
 
 
+def watch(threads: Sequence[str]) -> str:
+    return f"`gpulab.watch()` steps through {' and '.join(threads)}"
+
+
+def nothing_to_watch() -> str:
+    return (
+        "watch: there is no thread to watch. It steps through the thread at which the last check of this "
+        "notebook failed, and the last check found no such thread. gpulab.trace(kernel[grid, block], …, "
+        "threads=[0, 33]) steps through any kernel."
+    )
+
+
 def nobody_wrote(many: bool, why: str) -> str:
     return f"no thread wrote {'them' if many else 'it'}" + (f": {why}" if why else "")
 
@@ -791,6 +803,18 @@ def attempt(count: int, name: str, hint_left: bool, hints_shown: int) -> str:
 
 def passed(count: int, lab: str, done: int, total: int) -> str:
     return f"passed at attempt {count} · lab {lab}, {done} of {total} done"
+
+
+def part_done(count: int) -> str:
+    return f"You have passed all {some(count, 'exercise')} of this notebook."
+
+
+def part_waits(title: str, file: str, count: int) -> str:
+    return f"Next: {title}, with {some(count, 'exercise')} to do. Open {file}."
+
+
+def last_check(points: str, of: str, failed: str) -> str:
+    return f"Your last check: {points} of {of} points. Not right yet: {failed}"
 
 
 def nothing_to_count(name: str) -> str:

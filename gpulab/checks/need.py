@@ -18,11 +18,18 @@ class NotSolvedYet(Message):
 
 
 def need(*functions: Callable[..., Any]) -> None:
-    """Stop the cell unless these functions are written: ``gpulab.need(saxpy)``.
+    """Stop the cell unless all of `functions` have been written.
 
-    A function counts as empty while it holds the ``raise NotImplementedError()`` that it was handed out with,
-    a kernel in CUDA C++ while its text holds the comment in its place.
-    Raises NotSolvedYet.
+    A function counts as unwritten while it contains the ``raise NotImplementedError()`` that the lab put
+    there, and a kernel in CUDA C++ while its text contains the comment that marks the gap. Raises
+    NotSolvedYet.
+
+    >>> @cuda.jit
+    ... def double(a, out):
+    ...     i = cuda.grid(1)
+    ...     if i < a.size:
+    ...         out[i] = a[i]  # not doubled
+    >>> gpulab.need(double)
     """
     for fn in functions:
         if is_empty(fn):

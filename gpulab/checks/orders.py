@@ -8,7 +8,7 @@ from gpulab.simulator import simt
 from gpulab.simulator.observe import Race, Races
 from gpulab.simulator.observe.synchronisation import MissedBarrier, Synchronisation
 
-from . import messages
+from . import messages, pictures
 from .compare import index_words, pair_words
 from .diagnose import source
 from .launched import Launched
@@ -33,12 +33,15 @@ def examine(answer: Launched) -> tuple[tuple[Detail, ...], tuple[Detail, ...]]:
     other, said = _other_order(answer, case)
     race, missed = _watched(answer, case)
     if race is None and (last := answer.exercise.cases[-1]).name != case.name:
-        race, missed_there = _watched(answer, last)
+        case = last
+        race, missed_there = _watched(answer, case)
         missed = missed or missed_there
     remarks = (Detail(_missed_words(missed)), *source(missed.location)) if missed else ()
     if race is None:
         return other, remarks
-    return (Detail(race_words(race, answer.exercise.detective)), *((Detail(said),) if said else ())), remarks
+    drawn = Detail("", picture=lambda: pictures.raced(race))
+    words = Detail(race_words(race, answer.exercise.detective))
+    return (words, *((Detail(said),) if said else ()), drawn, *pictures.watch_race(race, case)), remarks
 
 
 def race_words(race: Race, detective: bool) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from gpulab.simulator.observe.patterns import SECTOR
 from gpulab.simulator.observe.recorder import WARP, Index, Request
 
 from . import messages
 
-SECTOR = 32  # bytes
 BANKS, WORD = 32, 4  # of shared memory
 MOSTLY = 0.75  # of the neighbours at one distance make it the pattern
 

@@ -123,7 +123,12 @@ class Recap(Shown):
 
 
 def recap(lab: str) -> Recap:
-    """What you wrote down in a lab (``"03"``) or on a topic (``"memory"``) beside what the runs said."""
+    """Your predictions in one lab, beside what the runs said.
+
+    `lab` is the number of a lab (``"03"``) or the first part of the predictions' names (``"memory"``).
+
+    >>> comparison = gpulab.recap("03")
+    """
     records: dict[str, Any] = progress.load()["predictions"]
     known = registry.predictions()
     names = [p.name for p in known.values() if registry.lab_number(p.lab) == registry.lab_number(lab)]

@@ -128,6 +128,23 @@ def of_exercise(data: dict[str, Any], name: str) -> dict[str, Any]:
     return record
 
 
+def remember(lab: str, names: tuple[str, ...]) -> None:
+    """That somebody works in `lab` now, how many of its exercises (`names`) are passed, and in which notebook
+    where Jupyter says so. The home page in JupyterLab reads this part of the file, without a kernel."""
+    path = Path(os.environ.get("JPY_SESSION_NAME", ""))
+    name = f"{path.parent.name}/{path.name}" if path.suffix == ".ipynb" else ""
+    with change() as data:
+        passed = sum(bool(data["exercises"].get(each, {}).get("passed")) for each in names)
+        data["recent"] = {"notebook": {"lab": lab, "name": name}}
+        data.setdefault("labs", {})[lab] = {"passed": passed, "of": len(names)}
+
+
+def recent() -> tuple[str, str]:
+    """The lab that was worked in last, by its number, and its notebook, below ``labs/``; empty if unknown."""
+    last = load().get("recent", {}).get("notebook", {})
+    return str(last.get("lab", "")), str(last.get("name", ""))
+
+
 def done(names: tuple[str, ...]) -> int:
     """How many of the exercises have been passed."""
     records = load()["exercises"]

@@ -93,7 +93,11 @@ def lab_number(lab: str) -> str:
 
 
 def find(name: str) -> Exercise:
-    """The exercise of that name. Raises UnknownExercise, which names the closest."""
+    """The exercise of that name. Raises UnknownExercise, which names the closest.
+
+    >>> find("start.double").points
+    2.0
+    """
     if not isinstance(name, str):  # the function before the name, most often
         raise UnknownExercise(messages.no_exercise_name(name))
     if name in _added:

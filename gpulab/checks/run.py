@@ -23,12 +23,12 @@ from gpulab.simulator.device.simulated import Simulator
 from gpulab.simulator.hardware import find as find_gpu
 from gpulab.simulator.observe.writers import Range, Writers
 from gpulab.simulator.simt import Allocation, SimulationError
-from gpulab.simulator.simt.errors import Endless
+from gpulab.simulator.simt.errors import Endless, KernelFault
 
 from . import launching, messages
 from .cases import Argument
 from .on_host import Rules
-from .parts import Detail
+from .parts import Detail, Unwritten
 from .spec import Face, Shape
 
 GPU = "A100"  # what counts are taken on everywhere, so that a budget means the same on every machine
@@ -41,13 +41,15 @@ Arrays = Mapping[str, DeviceArray]
 class Outcome:
     """One run. `after` holds the arrays as they were left, by name; `launches` is how many kernels ran.
 
-    `trouble` says why the run stopped early, in sentences and source lines; empty when it did not.
+    `trouble` says why the run stopped early, in sentences and source lines; empty when it did not. `fault` is
+    what the kernel did, if that was the reason.
     """
 
     before: tuple[Argument, ...]
     after: dict[str, np.ndarray] = field(default_factory=dict)
     launches: int = 0
     trouble: tuple[Detail, ...] = ()
+    fault: KernelFault | None = None
 
 
 @contextlib.contextmanager
@@ -101,7 +103,8 @@ def run(
             elif 0 not in shape.grid:  # a grid of nothing is nothing to do
                 launching.launch(fn, shape.grid, shape.block, shape.shared_bytes, given)
     except Exception as error:
-        return Outcome(before, launches=count.launches, trouble=explain(error, fn))
+        fault = error if isinstance(error, KernelFault) else None
+        return Outcome(before, launches=count.launches, trouble=explain(error, fn), fault=fault)
     after = {name: array.copy_to_host() for name, array in arrays.items()}
     return Outcome(before, after, count.launches)
 
@@ -147,11 +150,13 @@ def explain(error: Exception, fn: Callable[..., Any]) -> tuple[Detail, ...]:
     if isinstance(error, Endless):
         return Detail(str(error)), Detail(messages.or_everything())
     if isinstance(error, CompileError) and error.text.startswith("raise NotImplementedError"):
-        return (Detail(messages.empty(error.kernel)),)  # host code is there, and its kernel of Triton is not
+        # The function itself, or a Triton kernel that it launches.
+        kind = Unwritten if error.kernel == name_of(fn) else Detail
+        return (kind(messages.empty(error.kernel)),)
     if isinstance(error, Message | SimulationError):
         return (Detail(str(error)),)
     if isinstance(error, NotImplementedError):
-        return (Detail(messages.empty(name_of(fn))),)
+        return (Unwritten(messages.empty(name_of(fn))),)
     if isinstance(error, TypeError) and _is_ours(error) and f"{name_of(fn)}() " in str(error):
         return (Detail(messages.other_parameters(str(error))),)
     file, line = _last_line(error, fn)

@@ -96,7 +96,7 @@ class Wish:
 
 
 def _of_exercise(name: str, args: tuple[Any, ...], wish: Wish) -> Iterator[Picture]:
-    """Who wrote what at the largest size that can still be drawn; all else at the size that is counted."""
+    """The writers of each element at the largest size that can be drawn; all else at the counted size."""
     exercise = registry.find(name)
     evidence = exercise.evidence
     if not isinstance(evidence, LaunchTrace) or len(args) != 1 or not callable(args[0]):
@@ -120,7 +120,7 @@ def _titled(case: Case, pictures: Iterator[Picture]) -> Iterator[Picture]:
 def _of_case(
     exercise: Exercise, evidence: LaunchTrace, case: Case, fn: Callable[..., Any], wish: Wish
 ) -> Iterator[Picture]:
-    """An exercise at a case: who wrote what, or what the report draws."""
+    """The pictures of an exercise at one case: which thread wrote what, or what its report draws."""
     with reference_device() as device:
         watch, writers, passes = Watch(device), Writers(line=wish.line), _Passes()
         with device.observed(passes.of):

@@ -30,20 +30,29 @@ class Start(Shown):
         return Card((Note(self.line),))
 
 
-def start(lab: str = "") -> Start:
-    """The first line of a lab: version, device, compiler, how many exercises are done. Figures get alt texts.
+def start(lab: str = "", *, gpu: str = "") -> Start:
+    """Show the first line of a lab: version, device, compiler, and how many exercises are done.
 
-    `lab` is its number or folder, ``"04"`` or ``"04_memory_hierarchy"``; without it the progress is left out.
-    Raises UnknownLab.
+    `lab` is its number or folder, ``"04"`` or ``"04_memory_hierarchy"``. Without it the progress is left out.
+    `gpu` names the GPU to simulate from now on, for a lab that needs one with instructions of its own, and
+    comes before GPULAB_GPU. From then on figures have alt texts. Raises UnknownLab, and hardware.UnknownGPU
+    in one line that lists the names.
+
+    >>> first_line = gpulab.start("04")
     """
     number = registry.lab_number(lab) if lab else ""
     of_lab = registry.of_lab(lab) if lab else ()
     if lab and not of_lab:
         numbers = sorted({registry.lab_number(e.lab) for e in registry.exercises()})
         raise UnknownLab(messages.unknown_lab(lab, numbers))
+    if gpu:
+        devices.simulate(gpu)
     _figures_have_words()
     unread.watch()
-    done = progress.done(tuple(e.name for e in of_lab))
+    names = tuple(e.name for e in of_lab)
+    if lab and notebook() is not None:
+        progress.remember(number, names)
+    done = progress.done(names)
     return Start(
         messages.start(
             VERSION.removesuffix(".0"), _device(), compile.compiler_version(), number, done, len(of_lab)

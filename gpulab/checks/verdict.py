@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from gpulab.foundation.display import Card, Heading, Note, Piece, Row, Shown, Span, points
@@ -50,8 +50,13 @@ class Verdict(Shown):
         return self.parts[0].state == "pass"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able; `from_dict` makes an equal verdict of it."""
-        parts = [asdict(part) | {"details": [asdict(d) for d in part.details]} for part in self.parts]
+        """JSON-able; `from_dict` makes an equal verdict of it, without what
+        only its notebook can show."""
+        parts = [
+            {f.name: getattr(part, f.name) for f in fields(part)}
+            | {"details": [{"text": d.text, "line": d.line} for d in part.details if d.lasts]}
+            for part in self.parts
+        ]
         return {
             "format": FORMAT,
             "exercise": self.exercise,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
@@ -111,6 +112,13 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure, as HTML that was made to be shown. Text leaves it out: the words around it say the same."""
+
+    html: str
+
+
+@dataclass(frozen=True)
 class Table:
     """Columns with names; `left` holds the columns that are text, the others are numbers."""
 
@@ -119,7 +127,27 @@ class Table:
     left: frozenset[int] = frozenset({0})
 
 
-Piece = Heading | Row | Note | Code | Block | Table
+@dataclass(frozen=True)
+class Bar:
+    """A line of the learner's source with a bar: `share` (0 to 1) of all that `words` says, and their
+    number."""
+
+    line: str
+    text: str
+    share: float
+    words: str
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An SVG image in the HTML layout, and in the text layout nothing: what it shows, other pieces say."""
+
+    svg: str
+    alt: str
+
+
+Piece = Heading | Row | Note | Code | Block | Picture | Table | Bar | Drawn
 
 
 @dataclass(frozen=True)
@@ -138,10 +166,11 @@ class Card:
 
     def html(self) -> str:
         """HTML that inherits the notebook's colours; every string is escaped."""
-        has_marks = any(isinstance(p, Row) and p.mark for p in self.pieces)
-        cells = "".join(_html_piece(piece, has_marks) for piece in self.pieces)
-        columns = ("max-content " if has_marks else "") + "max-content minmax(0,1fr) max-content"
-        return f'<div class="gpulab-card" style="{_CARD_CSS};grid-template-columns:{columns}">{cells}</div>'
+        rows = [p for p in self.pieces if isinstance(p, Row)]
+        label = max((len(plain(row.label)) for row in rows), default=0)
+        marked = any(row.mark for row in rows)
+        content = "".join(_html_piece(piece, label, marked) for piece in self.pieces)
+        return f'<div class="gpulab-card" style="{_CARD_CSS}">{content}</div>'
 
 
 @singledispatch
@@ -330,8 +359,14 @@ class _Layout:
                 case Block():
                     for text in piece.text.splitlines():
                         yield [Span(" " * INDENT), *spans(text)]
+                case Picture():
+                    pass
                 case Table():
                     yield from self._table(piece)
+                case Bar():
+                    yield from self._spread(
+                        [], [Span(f"{piece.line:>4}  "), Span(piece.text, "code")], _bar_text(piece)
+                    )
 
     def _spread(self, start: list[Span], body: list[Span], right: list[Span]) -> Iterator[list[Span]]:
         """Start, then the body wrapped between it and what stands at the right edge of the first line."""
@@ -355,10 +390,18 @@ class _Layout:
             yield line
 
 
+def _bar_text(bar: Bar) -> list[Span]:
+    blocks = round(12 * bar.share)
+    return [
+        Span("█" * blocks + " " * (12 - blocks), "bad" if bar.bad else ""),
+        Span(f"  {bar.words:<16}", "dim"),
+    ]
+
+
 # ---------------------------------------------------------------- HTML
 
 _CARD_CSS = (
-    "display:grid;gap:.2em .9em;align-items:baseline;max-width:60em;margin:.4em 0;padding:.6em .9em;"
+    "display:grid;gap:.2em;max-width:60em;margin:.4em 0;padding:.6em .9em;"
     "border:1px solid var(--jp-border-color2,rgba(128,128,128,.4));border-radius:4px;color:inherit;"
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);"
     "line-height:1.45;font-variant-numeric:tabular-nums;text-align:left"
@@ -380,32 +423,60 @@ def _html_words(words: Words) -> str:
     return "".join(one(span) for span in spans(words, ticks=False))
 
 
-def _cell(content: str, columns: str = "auto", css: str = "") -> str:
-    style = f"grid-column:{columns};min-width:0;white-space:pre-wrap;overflow-wrap:anywhere;{css}"
+def _cell(content: str, css: str = "") -> str:
+    style = f"min-width:0;white-space:pre-wrap;overflow-wrap:anywhere;{css}"
     return f'<div style="{style.rstrip(";")}">{content}</div>'
 
 
-def _html_piece(piece: Piece, has_marks: bool) -> str:
-    first = 2 if has_marks else 1  # the grid column of the labels
+def _line(*cells: str, css: str = "") -> str:
+    """Cells beside one another, and below one another where there is no room."""
+    style = f"display:flex;flex-wrap:wrap;gap:0 .9em;align-items:baseline;min-width:0;{css}"
+    return f'<div style="{style.rstrip(";")}">{"".join(cells)}</div>'
+
+
+def _html_piece(piece: Piece, label: int, marked: bool) -> str:
+    """One piece; the labels of all rows have `label` characters at most, and some rows have a mark."""
+    inset = "padding-left:1.9em" if marked else "padding-left:.9em"
     match piece:
         case Heading():
-            left = _cell(_html_words(piece.left), f"1 / {first + 2}")
-            return left + _cell(_html_words(piece.right), str(first + 2), _RIGHT)
+            right = _cell(_html_words(piece.right), f"{_RIGHT};margin-left:auto")
+            return _line(_cell(_html_words(piece.left)), right)
         case Row():
-            mark = _cell(_html_words(MARKS.get(piece.mark, "")), "1") if has_marks else ""
-            label = _cell(_html_words(piece.label), str(first), "white-space:pre")
-            body = _cell(_html_words(piece.body), str(first + 1))
-            return mark + label + body + _cell(_html_words(piece.right), str(first + 2), _RIGHT)
+            mark = _cell(_html_words(MARKS.get(piece.mark, "")), "flex:0 0 1em") if marked else ""
+            name = _cell(_html_words(piece.label), f"flex:0 0 {min(label, 28) * 0.58:.1f}em") if label else ""
+            right = _cell(_html_words(piece.right), f"{_RIGHT};flex:none") if piece.right else ""
+            body = _cell(_html_words(piece.body), "flex:1 1 0")
+            rest = _line(body, right, css="flex:1 1 15em;flex-wrap:nowrap")
+            return _line(mark, _line(name, rest, css="flex:1 1 0"), css="flex-wrap:nowrap")
         case Note():
-            return _cell(_html_words(piece.text), f"{first if piece.inset else 1} / -1")
+            return _cell(_html_words(piece.text), inset if piece.inset else "")
         case Code():
             line = _html_words(Span(f"line {piece.line}", "dim"))
-            return _cell(f"{line} &nbsp; {_html_words(Span(piece.text, 'code'))}", f"{first} / -1")
+            return _cell(f"{line} &nbsp; {_html_words(Span(piece.text, 'code'))}", inset)
         case Block():
             lines = "".join(_html_line(line) for line in piece.text.splitlines())
-            return _cell(lines, f"{first} / -1", f"{STYLES['code'].css};overflow-x:auto")
+            return _cell(lines, f"{STYLES['code'].css};overflow-x:auto;{inset}")
+        case Picture():
+            return _cell(piece.html, "white-space:normal")
         case Table():
-            return _cell(_html_table(piece), "1 / -1", "overflow-x:auto")
+            return _cell(_html_table(piece), "overflow-x:auto")
+        case Bar():
+            return _html_bar(piece)
+        case Drawn():
+            data = b64encode(piece.svg.encode()).decode()
+            source = f"data:image/svg+xml;base64,{data}"
+            image = f'<img alt="{escape(piece.alt)}" src="{source}" style="max-width:100%">'
+            return f'<div style="margin:.4em 0">{image}</div>'
+
+
+def _html_bar(bar: Bar) -> str:
+    colour = "#d55e00" if bar.bad else "#0064a4"
+    full = f"width:{100 * bar.share:.0f}%;height:.75em;background:{colour};border-radius:2px"
+    track = "flex:0 0 7em;background:rgba(128,128,128,0.25);border-radius:2px"
+    code = _html_words((Span(f"{bar.line}  ", "dim"), Span(bar.text, "code")))
+    words = _cell(_html_words(Span(bar.words, "dim")), "flex:0 0 11em")
+    shown = f'<div style="{track}"><div style="{full}"></div></div>{words}'
+    return _line(_cell(code, "flex:1 1 16em"), _line(shown, css="flex:0 1 19em;flex-wrap:nowrap"))
 
 
 def _html_line(text: str) -> str:

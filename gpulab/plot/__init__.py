@@ -26,7 +26,6 @@ from .listings import listings  # noqa: E402
 from .mask import mask  # noqa: E402
 from .matrix import matrix  # noqa: E402
 from .memory_map import memory_map  # noqa: E402
-from .messages import messages  # noqa: E402
 from .mig_map import mig_map  # noqa: E402
 from .network import network  # noqa: E402
 from .number_line import number_line  # noqa: E402
@@ -38,6 +37,7 @@ from .patterns import patterns  # noqa: E402
 from .records import Coverage, Listing, Pass, Point, Request, Span, Steps  # noqa: E402
 from .ridges import ridges  # noqa: E402
 from .roofline import roofline  # noqa: E402
+from .rounds import messages  # noqa: E402
 from .schedule import schedule  # noqa: E402
 from .shares import shares  # noqa: E402
 from .speedup import speedup  # noqa: E402

@@ -25,7 +25,7 @@ def bars(
 
     `unit` names the axis, for example ``sectors per request``. `log` suits counts that differ by 20 × or
     more: it draws dots, crosses where the budget is missed, because the length of a bar means nothing there.
-    The caption says in one sentence what to see; without one it lists the counts. Raises
+    The caption says in one sentence what to see; without one it says which is least and which is most. Raises
     NothingToDraw without a count, or where one is None: a report's word for what did not happen.
     """
     if not counts:
@@ -80,8 +80,18 @@ def bars(
         verdict = (
             f"; {' and '.join(missed)} {miss} the budget of {limit}" if missed else "; all within budget"
         )
-    said = ", ".join(f"{name} {style.number(value)}" for name, value in counts.items())
-    return style.finish(ax, caption or f"{_as_start(unit)}: {said}{verdict}.", given)
+    return style.finish(ax, caption or f"{_as_start(unit)}: {_spread(counts)}{verdict}.", given)
+
+
+def _spread(counts: Mapping[str, float]) -> str:
+    """What the bars are to one another; their numbers stand beside them."""
+    low, high = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
+    least, most = counts[low], counts[high]
+    if least == most:
+        return f"{low} {style.number(least)}" if len(counts) == 1 else f"all have {style.number(least)}"
+    if least <= 0:
+        return f"{high} has the most, {style.number(most)}, and {low} the least, {style.number(least)}"
+    return f"{high} has {style.number(round(most / least, 1))} times as many as {low}"
 
 
 def _as_start(unit: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -11,6 +11,16 @@ from matplotlib.ticker import MaxNLocator
 from . import style
 
 STYLES = ("-", "--", ":", "-.")
+
+
+class End(NamedTuple):
+    """Where a curve ends, its name, and how it is drawn."""
+
+    x: float
+    y: float
+    name: str
+    colour: str
+    dash: str
 
 
 def lines(
@@ -41,7 +51,7 @@ def lines(
         ax.set_xscale("log")
     if log_y:
         ax.set_yscale("log")
-    ends: list[tuple[float, float, str, str]] = []
+    ends: list[End] = []
     for index, (name, points) in enumerate(curves.items()):
         colour = style.SERIES[index % len(style.SERIES)]
         ax.plot(
@@ -53,7 +63,7 @@ def lines(
         )
         said = (labels or {}).get(name, name)
         if names_at == "end":
-            ends.append((*points[-1], said, colour))
+            ends.append(End(*points[-1], said, colour, STYLES[index % len(STYLES)]))
         else:
             ax.annotate(
                 said,
@@ -66,7 +76,7 @@ def lines(
     right = max(points[-1][0] for points in curves.values() if points)
     for name, value in (limits or {}).items():
         ax.axhline(value, color=style.ALARM, linewidth=1.2)
-        ends.append((right, value, name, style.ALARM))
+        ends.append(End(right, value, name, style.ALARM, "-"))
     ax.set_xlabel(x, color=style.INK)
     ax.set_ylabel(y, color=style.INK)
     ax.margins(x=0.01)
@@ -82,26 +92,31 @@ def lines(
     return style.finish(ax, caption, given)
 
 
-def _name_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
+def _name_ends(ax: Axes, ends: list[End]) -> None:
     """Write each name right of the axes at its end, moved up where it would lie on the one below."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()  # the limits of the axes are known once they are laid out
     low, high = ax.transData.transform([(1, ax.get_ylim()[0]), (1, ax.get_ylim()[1])])[:, 1]
     places = [
-        (float(ax.transData.transform((x, y))[1] - low) / (high - low), name, colour)
-        for x, y, name, colour in ends
+        (
+            float(ax.transData.transform((end.x, end.y))[1] - low) / (high - low),
+            end.name,
+            end.colour,
+            end.dash,
+        )
+        for end in ends
     ]
     height = 15 * figure.dpi / 72 / (high - low)
     lowest = -1.0
-    for place, name, colour in sorted(places):
+    for place, name, colour, dash in sorted(places):
         at = max(min(place, 1.0), lowest + height)
         lowest = at
         ax.annotate(
             name, (1.005, min(place, 1.0)), xycoords="axes fraction", va="center", fontsize=style.TEXT,
             color=style.INK if colour != style.ALARM else style.ALARM,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 3, "shrinkA": 0, "shrinkB": 0,
-                        "relpos": (0, 0.5)},
+                        "relpos": (0, 0.5), "linestyle": dash},
             xytext=(1.05, at), textcoords="axes fraction", annotation_clip=False,
         )  # fmt: skip
 

@@ -1,14 +1,14 @@
 """How all figures look, and how they are shown.
 
 Colours stay apart for colour-blind eyes (from M. Okabe and K. Ito, "Color Universal Design", 2008, with the
-lightness spread further); in grey print a hatch marks what is wrong. Backgrounds are transparent and axes
-mid-grey, so that a figure reads on a light and on a dark page; text inside a coloured cell is black or
-white, whichever reads better.
+lightness spread further); in grey print a hatch marks what is wrong. No grey reads well on a white and
+on a dark
+page, so a figure in a notebook brings its own paper and its ink is that paper's (`on_paper`); text inside a
+coloured cell is black or white, whichever reads better.
 """
 
 from __future__ import annotations
 
-import base64
 import io
 import sys
 import textwrap
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,7 +26,9 @@ from matplotlib.patches import Rectangle
 
 from gpulab.foundation.errors import Message
 
-INK = "#767676"  # 4.5 : 1 on white, 4.2 : 1 on a dark notebook
+from . import on_paper
+from .on_paper import INK as INK  # by this name for all figures
+
 FAINT = "#9b9b9b55"
 DEEP = "#0064a4"
 AMBER = "#e69f00"
@@ -77,8 +80,25 @@ class Picture:
         Path(path).write_bytes(self.png(dpi))
 
     def html(self) -> str:
-        data = base64.b64encode(self.png()).decode()
-        return f'<img alt="{escape(self.caption)}" src="data:image/png;base64,{data}" style="max-width:100%">'
+        """The figure on paper that is light or dark as the page is, and its caption as text below it."""
+        data = quote(on_paper.svg(self._without_caption()), safe=" :/=,;'<>()")
+        said = escape(self.caption)
+        return (
+            f'<figure class="gpulab-figure" style="margin:.4em 0;overflow-x:auto"><img alt="{said}"'
+            f' src="data:image/svg+xml,{escape(data)}" style="max-width:100%;border-radius:6px"><figcaption'
+            ' aria-hidden="true" style="font-size:13px;max-width:44rem;margin:.3em'
+            f' 0">{said}</figcaption></figure>'
+        )
+
+    def _without_caption(self) -> bytes:
+        """The image alone; its words stand below it where they can be broken and enlarged."""
+        written = getattr(self.figure, "captions", None)
+        self.figure.supxlabel("")
+        try:
+            return self.png()
+        finally:
+            if written is not None:
+                _write(self.figure, written)
 
     def _repr_html_(self) -> str | None:
         return None if self._shown else self.html()

@@ -32,11 +32,15 @@ def warp_lanes(
         _draw(ax, row, passes, label)
     ax.set_xlim(0, 1.02 * end)
     ax.set_ylim(len(warps), 0)
-    ax.set_yticks(np.arange(len(warps)) + 0.5, [str(warp) for warp in range(len(warps))])
+    ax.set_yticks(np.arange(len(warps)) + 0.5, [f"warp {warp}" for warp in range(len(warps))])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    ax.set_xlabel("instructions issued by the warp", color=style.INK)
-    ax.set_ylabel("warp", color=style.INK)
+    ax.set_xlabel("instructions that the warp has issued, in order", color=style.INK)
+    scale = ax.secondary_yaxis("right")  # how high a block of the first warp is
+    scale.set_yticks([1, 1 - ROOM], ["0 lanes", f"{LANES} lanes"])
+    scale.tick_params(colors=style.INK, labelsize=style.TEXT)
+    scale.spines["right"].set_visible(False)
+    _name_colours(ax, warps)
     return style.finish(ax, _told(warps, kernel, label), given)
 
 
@@ -60,6 +64,26 @@ def _draw(ax: Axes, row: int, passes: Sequence[Pass], label: str) -> None:
             ),
             autolim=False,
         )
+
+
+def _name_colours(ax: Axes, warps: Sequence[Sequence[Pass]]) -> None:
+    """A word in each colour that is there, above the first warp."""
+    shares = {sum(map(bool, one.lanes)) / LANES == 1 for passes in warps for one in passes}
+    at = 0.0
+    for full, words, colour in (
+        (True, "all 32 lanes take part", style.GOOD),
+        (False, "some lanes", style.AMBER),
+    ):
+        if full in shares:
+            ax.annotate(
+                f"■ {words}", (at, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points",
+                fontsize=style.TEXT, color=style.INK,
+            )  # fmt: skip
+            ax.annotate(
+                "■", (at, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points",
+                fontsize=style.TEXT, color=colour,
+            )  # fmt: skip
+            at += 0.32
 
 
 def _told(warps: Sequence[Sequence[Pass]], kernel: str, label: str) -> str:

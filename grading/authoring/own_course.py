@@ -39,6 +39,7 @@ TARGETS = ("help", "lab", "setup", "clean")  # of the Makefile
 SECTIONS = ("build-system", "project", "tool.setuptools")  # of pyproject.toml
 NOT_FOR_LEARNERS = ("grading", "site", "dev")  # extras
 COHORT = "gpulab/checks/cohort.json"
+WORKFLOW = ".github/workflows/check.yml"
 ADDRESS = "gpulab/app/course/address.toml"
 LEFT_BEHIND = {"__pycache__", ".ipynb_checkpoints", ".pytest_cache"}
 ADDRESS_TEXT = """\
@@ -76,13 +77,15 @@ def make(
     repository: str | None = None,
     labs: Collection[str] = (),
     now: datetime | None = None,
+    classroom: bool = False,
 ) -> Made:
     """Make the repository of a class in `folder`, or bring it up to date.
 
     The class is called as the folder is unless `name` says otherwise, and has the same seed every time.
     `repository` is where it will lie in public, "" for nowhere; None keeps what the folder has. `labs` are
     whole names; without any it goes by the dates in `course.toml`, and without dates all labs are there. A
-    lab that the folder has stays. `now` is in UTC, without saying so.
+    lab that the folder has stays. With `classroom` it has an Action that checks on every push, and keeps it.
+    `now` is in UTC, without saying so.
     Raises GradingError where the folder holds something else, another class, or belongs to this repository,
     for labs that there are not, and for a `course.toml` that makes no sense.
     """
@@ -95,6 +98,8 @@ def make(
     chosen = Cohort(name, environment.seed(secret, "cohort", name, "") % 2**32)
     where = _address(folder, repository)
     wanted = files(course, chosen, where, out, schedule.table(dates, out))
+    if classroom or (folder / WORKFLOW).is_file():
+        wanted[WORKFLOW] = (TEMPLATES / "check.yml").read_bytes()
     written = 0
     for path, content in wanted.items():
         target = folder / path

@@ -24,6 +24,8 @@ from grading.core.course import Course, sources
 from grading.core.errors import ReleaseError
 from grading.lms.preprocessors import RELEASE
 
+from .committed import with_committed_outputs
+
 FORBIDDEN = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN HIDDEN TESTS", "BEGIN MARK SCHEME")
 
 
@@ -121,7 +123,8 @@ def page_differences(course: Course) -> list[str]:
 def released_pages(course: Course, where: Address | None = None) -> Iterator[tuple[Path, bytes]]:
     """What belongs to no lab: where it is released to, and its content."""
     for source in sorted(course.solutions.glob("*.py")):
-        yield course.labs / f"{source.stem}.ipynb", notebook_text(released_notebook(source, where)).encode()
+        page = with_committed_outputs(released_notebook(source, where))
+        yield course.labs / f"{source.stem}.ipynb", notebook_text(page).encode()
     for text in sorted(course.solutions.glob("*.md")):
         yield course.labs / text.name, text.read_bytes()
 

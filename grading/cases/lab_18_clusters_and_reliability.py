@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.checks.spec import Case
-from gpulab.content.lab_18_clusters_and_reliability.exercises import _clusters, _fabric, _folder
+from gpulab.content.lab_18_clusters_and_reliability.exercises import cluster_cases, fabric_case, folder_case
 
 
 def _kinds(*names: str) -> tuple[Case, ...]:
@@ -15,13 +15,13 @@ CASES: dict[str, tuple[Case, ...]] = {
     "cluster.max_flow": _kinds(
         "a chain", "several cables", "cut off", "a way back", "two halves", "leaves and spines"
     ),
-    "cluster.all_reduce": _clusters((2, 3), (1, 4), (5, 1), (3, 3), (1, 1), (3, 4)),
+    "cluster.all_reduce": cluster_cases((2, 3), (1, 4), (5, 1), (3, 3), (1, 1), (3, 4)),
     "cluster.spread": (
-        _fabric("two leaves", 2, 4, 4),
-        _fabric("two of six", 9, 6, 3),
-        _fabric("more spines", 5, 2, 4),
-        _fabric("one spine", 3, 3, 1),
-        _fabric("full", 14, 7, 7),
+        fabric_case("two leaves", 2, 4, 4),
+        fabric_case("two of six", 9, 6, 3),
+        fabric_case("more spines", 5, 2, 4),
+        fabric_case("one spine", 3, 3, 1),
+        fabric_case("full", 14, 7, 7),
     ),
     "cluster.serve": _kinds(
         "plain", "quantised", "many users", "few key heads", "odd heads", "odd key heads"
@@ -30,13 +30,13 @@ CASES: dict[str, tuple[Case, ...]] = {
     "cluster.interval": (Case("24 h", {"kind": "24 h"}), *_kinds("rare", "often")),
     "cluster.replay": _kinds("none", "one", "while saving", "while restarting", "to the second", "many"),
     "cluster.save": (
-        _folder("one shard", 1, 2, "plain"),
-        _folder("first", 3, 1),
-        _folder("left behind", 2, 3),
-        _folder("too many", 3, 2),
-        _folder("more digits", 3, 2),
-        _folder("the same step", 3, 1),
-        _folder("six shards", 6, 3, "plain"),
+        folder_case("one shard", 1, 2, "plain"),
+        folder_case("first", 3, 1),
+        folder_case("left behind", 2, 3),
+        folder_case("too many", 3, 2),
+        folder_case("more digits", 3, 2),
+        folder_case("the same step", 3, 1),
+        folder_case("six shards", 6, 3, "plain"),
     ),
     "cluster.reshard": _kinds("halved", "the same", "uneven", "few elements"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab.checks.cases import of_kinds
 from gpulab.checks.spec import Case
-from gpulab.content.lab_19_llm_inference.decoding import _request, _round
+from gpulab.content.lab_19_llm_inference.decoding import request_case, round_case
 
 
 def _others(*names: str) -> tuple[Case, ...]:
@@ -13,22 +13,22 @@ def _others(*names: str) -> tuple[Case, ...]:
 
 CASES: dict[str, tuple[Case, ...]] = {
     "decode.generate": (
-        _request(4, 5),
-        _request(1, 3),
-        _request(9, 7, 4),
-        _request(3, 2, 0),
-        _request(2, 0),
-        _request(5, 1),
-        _request(40, 56),
+        request_case(4, 5),
+        request_case(1, 3),
+        request_case(9, 7, 4),
+        request_case(3, 2, 0),
+        request_case(2, 0),
+        request_case(5, 1),
+        request_case(40, 56),
     ),
     "decode.sample": _others("temperature", "top-k", "top-p", "all together", "greedy", "ties", "large"),
     "decode.speculate": (
-        _round("alike", 2),
-        _round("the same", 3),
-        _round("nothing in common", 1),
-        _round("a sure draft", 3),
-        _round("no draft", 0),
-        _round("alike", 3),
+        round_case("alike", 2),
+        round_case("the same", 3),
+        round_case("nothing in common", 1),
+        round_case("a sure draft", 3),
+        round_case("no draft", 0),
+        round_case("alike", 3),
     ),
     "decode.draft_length": _others(
         "alone", "a free draft", "nothing is kept", "all is kept", "batches", "full batches"

@@ -6,8 +6,8 @@ from gpulab.checks.spec import Case
 from gpulab.content.lab_19_llm_inference.kv_cache import (
     ALLOCATED,
     COUNTED,
-    _cached,
     branches_case,
+    cache_case,
     kinds,
     paged_case,
     rolled_case,
@@ -27,9 +27,9 @@ CASES: dict[str, tuple[Case, ...]] = {
         step_case(16, 2, 64, 1, 1300, 600),
     ),
     "kv.quantise": (
-        _cached("few tokens", 4, 8),
-        _cached("zeros", 10, 12, "zeros"),
-        _cached("96 tokens", 96, 32),
+        cache_case("few tokens", 4, 8),
+        cache_case("zeros", 10, 12, "zeros"),
+        cache_case("96 tokens", 96, 32),
     ),
     "kv.split": (
         split_case(1, 36, 3),

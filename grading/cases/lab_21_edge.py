@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.checks.spec import Case
-from gpulab.content.lab_21_edge.exercises import _network
+from gpulab.content.lab_21_edge.exercises import network_case
 
 
 def _kinds(*names: str) -> tuple[Case, ...]:
@@ -22,9 +22,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "edge.matmul": _kinds("no zero points", "zero points", "all codes", "ties"),
     "edge.compress": (
-        _network("narrow, others", 18, 72, 4),
-        _network("middle, others", 26, 104, 8),
-        _network("wide, others", 32, 168, 10),
+        network_case("narrow, others", 18, 72, 4),
+        network_case("middle, others", 26, 104, 8),
+        network_case("wide, others", 32, 168, 10),
     ),
     "edge.place": (
         *_kinds("equal layers", "all fits", "not worth it", "mixed"),

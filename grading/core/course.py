@@ -120,6 +120,11 @@ class Course:
         return self.home / "roster.csv"
 
     @property
+    def rosters(self) -> Path:
+        """Names the roster that each lab was graded with, where it is another file."""
+        return self.home / "rosters.json"
+
+    @property
     def senders(self) -> Path:
         """What an LMS called each student's file or folder."""
         return self.home / "senders"

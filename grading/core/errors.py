@@ -27,5 +27,5 @@ class Unjudged(GradingError):
     """There is no verdict on one notebook, through no fault of its author; the others go on."""
 
 
-class TraceError(GradingError):
+class RecordError(GradingError):
     """What came out of the sandbox is not a launch trace that can be replayed."""

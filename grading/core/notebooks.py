@@ -21,7 +21,7 @@ from grading.core.errors import NotebookError, ReleaseError
 
 LARGEST_NOTEBOOK = 20_000_000
 LARGEST_CELL = 200_000
-KEPT = ("nbgrader", "tags")  # of a cell's metadata
+KEPT = ("nbgrader", "tags", "jupyter")  # of a cell's metadata
 
 
 def read_submitted(path: Path) -> list[dict[str, Any]]:

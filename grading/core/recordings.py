@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from grading.core import texts
+from grading.core.records import DIED
 from grading.core.sandbox import Limits, Outcome
-from grading.core.traces import DIED
 
 MOST_CRASHES = 5
 DONE = b'{"line":"done"}\n'

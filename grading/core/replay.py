@@ -26,9 +26,9 @@ from gpulab.foundation import syntax_trees
 from gpulab.simulator.compile import CompileError
 from gpulab.simulator.compile.cuda_c import digest
 from grading.core import texts
-from grading.core.errors import TraceError
+from grading.core.errors import RecordError
 from grading.core.notebooks import Question
-from grading.core.traces import Failure, Trace, read_trace
+from grading.core.records import Failure, Record, read_record
 from grading.core.verdicts import ExerciseVerdict, Line
 
 # What was judged while the learner's code ran, by exercise and case.
@@ -55,35 +55,35 @@ class ReplayJob:
 def verdicts(job: ReplayJob) -> Iterator[ExerciseVerdict]:
     """The verdict on each exercise, in order."""
     try:
-        trace = read_trace(job.content)
-    except TraceError as error:
-        trace = Trace()
-        trace.failures = {q.exercise: Failure("record", str(error)) for q in job.questions}
-    for name, recorded in trace.recorded.items():
+        record = read_record(job.content)
+    except RecordError as error:
+        record = Record()
+        record.failures = {q.exercise: Failure("record", str(error)) for q in job.questions}
+    for name, recorded in record.recorded.items():
         if recorded:
             KINDS[name].prepare()
-    with known_sources(trace, job.sources):
+    with known_sources(record, job.sources):
         for question in job.questions:
-            yield _verdict(question, job, trace)
+            yield _verdict(question, job, record)
 
 
-def _verdict(question: Question, job: ReplayJob, trace: Trace) -> ExerciseVerdict:
+def _verdict(question: Question, job: ReplayJob, record: Record) -> ExerciseVerdict:
     exercise = judged(exercise_of(question.exercise), job.cases[question.exercise], job.tolerance)
     seeds = {case.name: job.seeds[question.exercise, case.name] for case in exercise.cases}
-    parts = _parts(exercise, question, trace, seeds, job)
+    parts = _parts(exercise, question, record, seeds, job)
     version = exercise.evidence.counted_with()
     counted = texts.COUNTED_WITH.format(version=version) if version else ""
-    left_out = trace.notes.get(question.exercise, ())
+    left_out = record.notes.get(question.exercise, ())
     notes = tuple(filter(None, [job.notes.get(question.exercise), *left_out, counted]))
     names = tuple(case.name for case in exercise.cases)
     verdict = ExerciseVerdict(question.exercise, question.cell, tuple(map(_line, parts)), names, notes)
-    doubt = trace.doubt(question.exercise) or job.doubts.get(question.exercise, "")
+    doubt = record.doubt(question.exercise) or job.doubts.get(question.exercise, "")
     doubt = "" if verdict.passed else doubt
     return replace(verdict, doubt=doubt) if doubt else verdict
 
 
 @contextmanager
-def known_sources(trace: Trace, sources: dict[str, str]) -> Iterator[None]:
+def known_sources(record: Record, sources: dict[str, str]) -> Iterator[None]:
     """Messages may quote the submission's own cells and nothing else.
 
     PTX says itself which file a line is from, so a forged one could name any file of this machine. Of CUDA
@@ -94,7 +94,7 @@ def known_sources(trace: Trace, sources: dict[str, str]) -> Iterator[None]:
         for cell, text in sources.items()
     }
     texts_in_c = {digest(text): text for text in strings(sources.values())}
-    for kernel in trace.kernels.values():
+    for kernel in record.kernels.values():
         for path, cell in re.findall(r'\.file\s+\d+\s+"([^"\n]*<cell ([^">\n]*)>)"', kernel.ptx):
             if cell in sources:
                 text = sources[cell]
@@ -141,14 +141,14 @@ def judged(exercise: Exercise, chosen: tuple[Case, ...], tolerance: float = 1.0)
 
 
 def _parts(
-    exercise: Exercise, question: Question, trace: Trace, seeds: dict[str, int], job: ReplayJob
+    exercise: Exercise, question: Question, record: Record, seeds: dict[str, int], job: ReplayJob
 ) -> tuple[Part, ...]:
-    if why := why_not(exercise, question, trace, job):
+    if why := why_not(exercise, question, record, job):
         return no_points(exercise, "", (Detail(why),))
     contents = Contents(seeds, garbage_seed(seeds))
     answer = Answer(exercise, stand_in(question), registry.reference(exercise.name), contents)
     try:
-        return exercise.evidence.replay(answer, recorded(exercise, question, trace, job))
+        return exercise.evidence.replay(answer, recorded(exercise, question, record, job))
     except (Refused, CompileError) as error:
         return no_points(exercise, "", (Detail(str(error)),))
 
@@ -158,45 +158,47 @@ def garbage_seed(seeds: Mapping[str, int]) -> int:
     return int.from_bytes(sha256(repr(sorted(seeds.items())).encode()).digest()[:8], "little")
 
 
-def recorded(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob) -> Mapping[str, Any]:
+def recorded(exercise: Exercise, question: Question, record: Record, job: ReplayJob) -> Mapping[str, Any]:
     """What there is of an exercise by case: from the record, or of a live kind how it went."""
     if exercise.evidence.live:
         return _fates(question, job)
-    return trace.recorded[exercise.evidence.kind].get(question.exercise, {})
+    return record.recorded[exercise.evidence.kind].get(question.exercise, {})
 
 
-def why_not(exercise: Exercise, question: Question, trace: Trace, job: ReplayJob) -> str:
+def why_not(exercise: Exercise, question: Question, record: Record, job: ReplayJob) -> str:
     """Why there is nothing to examine; empty if there is."""
     end = job.end
-    there = recorded(exercise, question, trace, job)
+    there = recorded(exercise, question, record, job)
     missing = [c.name for c in exercise.cases if c.name not in there]
-    failure = trace.failures.get(question.exercise)
+    failure = record.failures.get(question.exercise)
     for outcome in _fates(question, job).values():
         if trouble := outcome.trouble:  # cases after it were not tried
             missing = []
             if failure is None and trouble.error in ("missing", "NotImplementedError", "NameError"):
                 failure = Failure(trouble.error, f"{trouble.error}: {trouble.text}")
     if failure is not None and failure.kind == "missing":
-        return _no_function(question.function, trace, job)
+        return _no_function(question.function, record, job)
     if failure is not None and failure.kind == "NotImplementedError":
         return texts.STUB
     if failure is not None and failure.kind == "NameError":
         return texts.NAME_OUTSIDE.format(error=failure.error)
     if failure is not None:
         return failure.error
-    if missing and not trace.done:
+    if missing and not record.done:
         end = end or texts.ENDED_ITSELF
-        return end if trace.last == question.exercise else texts.NOT_REACHED.format(why=end, where=trace.last)
+        return (
+            end if record.last == question.exercise else texts.NOT_REACHED.format(why=end, where=record.last)
+        )
     return texts.NO_RECORD.format(case=missing[0]) if missing else ""
 
 
-def _no_function(name: str, trace: Trace, job: ReplayJob) -> str:
+def _no_function(name: str, record: Record, job: ReplayJob) -> str:
     """Why there is no function of that name: the cell failed that should define it, or none defines it.
 
     Where no failed cell binds the name, it is the first that binds no other function that is asked for.
     """
     failed = {
-        cell: cause for cell, cause in trace.cell_failures.items() if cause.kind != "NotImplementedError"
+        cell: cause for cell, cause in record.cell_failures.items() if cause.kind != "NotImplementedError"
     }
     others = {question.function for question in job.questions} - {name}
     own = [cell for cell in failed if _binds(job.sources.get(cell, ""), name)]
@@ -231,7 +233,8 @@ def stand_in(question: Question) -> Callable[[], None]:
 
 def _line(part: Part) -> Line:
     """A part of a check's verdict as a line of ours."""
-    details = "\n".join(f"line {d.line}: {d.text}" if d.line else d.text for d in part.details)
+    said = (d for d in part.details if d.lasts)
+    details = "\n".join(f"line {d.line}: {d.text}" if d.line else d.text for d in said)
     short = ""
     if part.points < part.of and part.state != "wait":
         if part.metric:

@@ -71,7 +71,7 @@ DIED = "the process ended ({how})"
 NOT_REACHED = "not reached: {why} in {where}"
 
 # While replaying.
-BAD_TRACE = "what was recorded cannot be replayed: {why}"
+BAD_RECORD = "what was recorded cannot be replayed: {why}"
 NO_RECORD = "nothing was recorded at {case}"
 REPLAY_STOPPED = (
     "the replay was stopped after {seconds:.3g} s of processor time; does a kernel end at every size?"

@@ -24,11 +24,11 @@ from gpulab.foundation.errors import Message
 from gpulab.simulator.compile import CompileError
 from gpulab.simulator.compile.ptxas import link, linked_elsewhere
 from grading.core import texts
-from grading.core.errors import TraceError
+from grading.core.errors import RecordError
 from grading.core.linking import results
 from grading.core.notebooks import Question
+from grading.core.records import read_record
 from grading.core.replay import ReplayJob, exercise_of, judged, recorded, why_not
-from grading.core.traces import read_trace
 
 Capability = tuple[int, int]
 
@@ -63,17 +63,17 @@ def programs(
     recorded, for a device that runs that.
     """
     try:
-        trace = read_trace(content)
-    except TraceError as error:
+        record = read_record(content)
+    except RecordError as error:
         return {q.exercise: {"refused": str(error)} for q in questions}
     job = ReplayJob(content, end, questions, cases, {}, {}, {})
     found: dict[str, dict[str, Any]] = {}
     for question in questions:
         exercise = judged(exercise_of(question.exercise), cases[question.exercise])
         try:
-            if why := why_not(exercise, question, trace, job):
+            if why := why_not(exercise, question, record, job):
                 raise Refused(why)
-            there = recorded(exercise, question, trace, job)
+            there = recorded(exercise, question, record, job)
             with linked_elsewhere(results(linked)):
                 made = {c.name: _program(exercise, c, there[c.name], cc) for c in exercise.cases}
             found[question.exercise] = {"cases": made}

@@ -105,7 +105,7 @@ def exercises(tables: Tables, names: Mapping[tuple[str, str, str], str]) -> list
     """Every exercise of all labs, in order; `names` has them by lab, notebook and grade id."""
     found: dict[tuple[str, str, str], Exercise] = {}
     for lab, rows in sorted(tables.items()):
-        for row in rows:
+        for row in (row for row in rows if not row.by):  # a group's answers count once
             for (notebook, cell), grade in row.cells.items():
                 place = (lab, notebook, cell)
                 each = found.setdefault(place, Exercise(lab, names.get(place, cell)))
@@ -127,7 +127,7 @@ def _from_verdicts(course: Course, tables: Tables) -> tuple[dict[tuple[str, str,
     for lab, rows in tables.items():
         for row in rows:
             for notebook in {notebook for notebook, _ in row.cells}:
-                verdict = store.get(row.who.id, lab, notebook)
+                verdict = store.get(row.holder, lab, notebook)
                 for each in verdict.exercises if verdict else ():
                     names[lab, notebook, each.cell] = each.exercise
                     if each.reason and not each.ungraded:

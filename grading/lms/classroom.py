@@ -34,7 +34,7 @@ from grading.lms import archives, class_page, final, gradebook, intake, late, se
 from grading.lms.engines import Engine, engine
 from grading.lms.final import Final
 from grading.lms.gradebook import GradebookError
-from grading.lms.roster import Roster, Student, read_roster
+from grading.lms.roster import Roster, Student, of_lab
 from grading.lms.submissions import Submission, find_submissions
 
 if TYPE_CHECKING:
@@ -216,8 +216,9 @@ def _write_tables(course: Course, result: ClassResult, roster: Roster) -> None:
         replace(each, refused=result.refused.get(each.who.id, ""))
         for each in final.table(course, lab.name, roster, result.people)
     ]
+    result.notes += final.of_groups(settings.read(course).groups_of(lab.name), result.table)
     others = [name for name in gradebook.labs(course) if name != lab.name]
-    result.others = {name: final.table(course, name, roster) for name in others}
+    result.others = {name: final.table(course, name, of_lab(course, name)) for name in others}
     for grades in (result.table, *result.others.values()):
         rows += [each.row() for each in grades]
     refused = {"lab": lab.name, "state": final.REFUSED}
@@ -252,11 +253,10 @@ def grade(
         raise SandboxError(
             f"{sandbox.obstacle()}\nwithout a sandbox nothing is graded, unless you say --unsafe"
         )
-    if roster and not roster.is_file():
-        raise GradingError(f"no roster {roster}: give a CSV file")
-    known = read_roster(roster or course.roster)
+    known = of_lab(course, lab_name, roster)
     settings.read(course)  # what is wrong in it is said before an hour is spent on verdicts
     gradebook.check(course)
+    gradebook.check_place(course)
     with alone(course):
         return _grade(
             course, open_lab(course, lab_name), folder, known, limits, unsafe, workers, scheduler, gpus, tell
@@ -340,9 +340,7 @@ def grafts(course: Course, lab: Lab, folder: Path) -> tuple[dict[str, dict[str, 
     found: dict[str, dict[str, NotebookNode]] = {name: {} for name in lab.notebooks}
     unread: list[str] = []
     with archives.opened(folder) as opened:
-        everybody = find_submissions(
-            opened, lab.name, list(lab.notebooks), read_roster(course.roster), folder
-        )
+        everybody = find_submissions(opened, lab.name, list(lab.notebooks), of_lab(course, lab.name), folder)
         for submission in everybody:
             for name, path in submission.notebooks.items():
                 try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 
 from grading.core import sandbox
 from grading.core.course import Course
+from grading.core.errors import GradingError
+from grading.lms import gradebook, settings
 
 # Packages and the extras that bring them; Kubernetes' schemas judge lab 20's manifests.
 NEEDED = {
@@ -16,6 +18,24 @@ NEEDED = {
     "nbconvert": "grading",
     "kubernetes-validate": "serving",
 }
+
+
+def _of_course(what: str, look: Callable[[], str]) -> tuple[str, bool, str]:
+    """A row about the class: what `look` says, or why it cannot be read."""
+    try:
+        return what, True, look()
+    except GradingError as error:
+        return what, False, str(error).replace("\n", " ")
+
+
+def _rules(course: Course) -> str:
+    settings.read(course)
+    return "its rules can be read" if course.settings.exists() else "none: no due dates, and no rules"
+
+
+def _gradebook(course: Course) -> str:
+    gradebook.check(course, "Fix this before you grade")
+    return course.gradebook_name
 
 
 def checks(course: Course) -> Iterator[tuple[str, bool, str]]:
@@ -36,6 +56,8 @@ def checks(course: Course) -> Iterator[tuple[str, bool, str]]:
         why = "no NVVM: install the extra cu12 or cu13"
     yield "compiler", bool(compiler), compiler or why
     yield from sandbox.describe()
+    yield _of_course("course.toml", lambda: _rules(course))
+    yield _of_course("gradebook", lambda: _gradebook(course))
     free = shutil.disk_usage(course.root).free
     yield "disk", free > 1 << 30, f"{free / 1e9:.1f} GB free"
     labs = course.lab_names()

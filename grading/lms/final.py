@@ -7,7 +7,7 @@ all made from it. A row is a student of the roster or of the gradebook, whoever 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -18,8 +18,9 @@ from grading.core import texts
 from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.core.verdicts import NotebookVerdict, Store, write_whole
-from grading.lms import gradebook, late, submissions
+from grading.lms import gradebook, late, settings, submissions
 from grading.lms.roster import Roster, Student
+from grading.lms.settings import Group
 from grading.lms.tables import as_csv
 
 FINAL, MISSING, UNGRADED, REFUSED = "final", "missing", "ungraded", "refused"
@@ -43,6 +44,12 @@ class Final:
     refused: str = ""
     why: str = ""  # of being late or not, of an extension, of slip days
     sent_as: str = ""  # what Canvas or Moodle called the file or folder that was handed in
+    by: str = ""  # the member of a group who handed it in, where that is somebody else
+
+    @property
+    def holder(self) -> str:
+        """Under whose id gradebook, verdicts and feedback have it."""
+        return self.by or self.who.id
 
     @property
     def points(self) -> float:
@@ -95,6 +102,7 @@ class Final:
             "late": self.late,
             "why": texts.clean(self.why),
             "total": self.total,
+            "handed_in_by": self.by,
         }
 
 
@@ -129,6 +137,7 @@ def table(
         said = {what: value for what, value in vars(who).items() if value}
         known[student] = replace(known.get(student, who), **said)
     store, found = Store(course.verdicts), {}
+    together = settings.read(course).groups_of(lab)
     with gradebook.writable(course), Gradebook(course.db_url) as book:
         charges = late.of_everybody(course, book)
     for student, group in groupby(gradebook.held(course, lab), key=lambda cell: cell.student):
@@ -144,7 +153,46 @@ def table(
     of = max((each.of for each in found.values()), default=0.0)
     for student, who in roster.students.items():
         found.setdefault(student, Final(who, lab, of))
+    for member in (member for group in together for member in group.members if found):
+        called = submissions.sent_as(course, lab, member)
+        if called or member in known:  # without a roster, a member who is known from elsewhere
+            who = _numbered(known.get(member, Student(member)), called)
+            before = found.setdefault(member, Final(who, lab, of))
+            found[member] = replace(before, who=_numbered(before.who, called), sent_as=called)
+    found |= _shared(together, found)
     return [found[student] for student in sorted(found)]
+
+
+def _shared(groups: Iterable[Group], found: Mapping[str, Final]) -> dict[str, Final]:
+    """The rows of members who handed in nothing themselves: those of the first member who did.
+
+    The gradebook holds a group's hand-in once, so it is judged once and a person reads it once.
+    """
+    rows: dict[str, Final] = {}
+    for group in groups:
+        members = [found[member] for member in group.members if member in found]
+        if first := next((each for each in members if each.cells), None):
+            for each in members:
+                if not each.cells:
+                    rows[each.who.id] = replace(first, who=each.who, sent_as=each.sent_as, by=first.who.id)
+    return rows
+
+
+def of_groups(groups: Iterable[Group], rows: Iterable[Final]) -> Iterator[str]:
+    """What a person should know of a lab's groups, a line each."""
+    found = {each.who.id: each for each in rows}
+    for group in groups:
+        if strangers := [member for member in group.members if member not in found]:
+            yield (
+                f"group {group.name}: nobody has the id {', '.join(strangers)}, on the roster or in the "
+                "gradebook. Correct it in course.toml"
+            )
+        own = [m for m in group.members if m in found and found[m].cells and not found[m].by]
+        if len(own) > 1:
+            yield (
+                f"group {group.name}: {', '.join(own)} handed in different files; "
+                "each gets the grade of its own"
+            )
 
 
 def _numbered(who: Student, sent_as: str) -> Student:
@@ -190,7 +238,7 @@ def write(course: Course, lab: Lab, rows: Iterable[Final]) -> Path:
         given = {p: c.points for p, c in each.cells.items() if c.auto is not None or c.manual is not None}
         written.append(each.row() | {columns[place]: given[place] for place in columns.keys() & given.keys()})
     path = course.grades.with_name(f"grades-{lab.name}.csv")
-    ends = ("points", "by_hand", "late", "why", "total", "of", "state", "reason")
+    ends = ("points", "by_hand", "late", "why", "total", "of", "state", "reason", "handed_in_by")
     fields = ("student", "name", *columns.values(), *ends)
     write_whole(path, as_csv(fields, written))
     return path

@@ -15,7 +15,7 @@ import shutil
 import sysconfig
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
 from grading.core import texts
-from grading.core.course import Course
+from grading.core.course import GRADEBOOK, Course
 from grading.core.errors import GradingError
 from grading.core.verdicts import NotebookVerdict, write_whole
 from grading.lms import late
@@ -119,6 +119,25 @@ def check(course: Course, advice: str = texts.AGAIN) -> None:
                 f"{course.gradebook_name}: its driver is not installed ({error.name}): "
                 "pip install 'psycopg[binary]'"
             ) from error
+
+
+def check_place(course: Course) -> None:
+    """Whether this is the gradebook that the class's grades are in. Raises GradebookError.
+
+    In another one, points that persons gave would be missing, and the tables would lose them without a word.
+    """
+    elsewhere = course.known_databases()
+    at_home = replace(course, database="")
+    if elsewhere and (not course.database or course.place not in elsewhere):
+        raise GradebookError(
+            f"the grades of this class are in {elsewhere[-1]}: add --gradebook with its URL, or set "
+            f"{GRADEBOOK}.\nIf that database is gone for good, delete its line in {course.databases}"
+        )
+    if course.database and not elsewhere and course.gradebook.exists() and labs(at_home):
+        raise GradebookError(
+            f"the grades of this class are in {course.gradebook}: leave out --gradebook (and {GRADEBOOK}), "
+            "or, to begin again in the other one without the points that persons gave, move that file away"
+        )
 
 
 @dataclass(frozen=True)

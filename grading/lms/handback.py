@@ -78,7 +78,7 @@ def write(
 def pages(course: Course, lab: Lab, grade: Final) -> Iterator[Path]:
     """The student's feedback, a page for each notebook."""
     for name in lab.notebooks:
-        if (page := course.feedback / grade.who.id / lab.name / f"{name}.html").is_file():
+        if (page := course.feedback / grade.holder / lab.name / f"{name}.html").is_file():
             yield page
 
 
@@ -144,7 +144,7 @@ def letter(course: Course, lab: Lab, grade: Final) -> str:
 def _reasons(course: Course, lab: Lab, grade: Final) -> Mapping[tuple[str, str], str]:
     store, found = Store(course.verdicts), {}
     for name in lab.notebooks:
-        verdict = store.get(grade.who.id, lab.name, name)
+        verdict = store.get(grade.holder, lab.name, name)
         for each in verdict.exercises if verdict else ():
             found[name, each.cell] = texts.clean(each.reason, 120)
     return found

@@ -13,7 +13,13 @@ from grading.core.course import Course
 from grading.core.tasks import Lab
 from grading.lms import late, settings
 from grading.lms.roster import Roster
-from grading.lms.submissions import Submission, find_submissions, remember_sender
+from grading.lms.submissions import (
+    Submission,
+    by_canvas,
+    called_late,
+    find_submissions,
+    remember_sender,
+)
 
 
 def collect(
@@ -26,13 +32,20 @@ def collect(
     """
     labs = {*course.lab_names(), *(p.name for p in course.labs.glob("[0-9]*"))} - {lab.name}
     names, known = list(lab.notebooks), settings.read(course)
+    released = {place.name for place in (course.labs / lab.name).iterdir() if place.is_dir()}
     found: list[Submission] = []
     again: list[str] = []
     untimed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="gpulab-zips-") as scratch:
-        for submission in find_submissions(
-            folder, lab.name, names, roster, called, scratch=Path(scratch), other_labs=labs
-        ):
+        delivered = find_submissions(
+            folder, lab.name, names, roster, called, scratch=Path(scratch), other_labs=labs, released=released
+        )
+        before = {s.student for s in delivered if (course.submitted / s.student / lab.name).is_dir()}
+        same = _copies(known.groups_of(lab.name), delivered, before)
+        for submission in delivered:
+            if submission.student in same:  # what the LMS called it leads feedback to this member, too
+                remember_sender(course, lab.name, submission)
+                continue
             place = course.submitted / submission.student / lab.name
             if submission.refused:
                 found.append(submission)
@@ -44,7 +57,8 @@ def collect(
                 (again if timed or not (place / late.STAMP).exists() else untimed).append(submission.student)
             odd = {name: path for name, path in submission.notebooks.items() if not _regular(path)}
             here = {name: path for name in names if (path := place / f"{name}.ipynb").is_file()}
-            found.append(replace(submission, notebooks={**here, **odd}))
+            late_there = submission.late or called_late(course, lab.name, submission.student)
+            found.append(replace(submission, notebooks={**here, **odd}, late=late_there))
     old_time = ". No time is known of the new file, so that of the earlier one counts"
     told = [
         f"a file took the place of an earlier one: {texts.some(who)}{words}"
@@ -52,6 +66,24 @@ def collect(
         if who
     ]
     return found, [*told, *_doubts_of_time(course, lab.name, found, roster), *_left_over(found)]
+
+
+def _copies(groups: Sequence[settings.Group], found: Sequence[Submission], before: set[str]) -> set[str]:
+    """Members of groups whose files are those of another member, as Moodle sends them.
+
+    Who handed in `before` is never one of them: the gradebook has that hand-in already.
+    """
+    by_id = {each.student: each for each in found if not each.refused and each.notebooks}
+    same = set()
+    for group in groups:
+        seen: set[object] = set()
+        for member in sorted(group.members, key=lambda who: (who not in before, who)):
+            if member in by_id and all(map(_regular, (paths := by_id[member].notebooks).values())):
+                content = tuple((name, paths[name].read_bytes()) for name in sorted(paths))
+                if content in seen and member not in before:
+                    same.add(member)
+                seen.add(content)
+    return same
 
 
 def _regular(path: Path) -> bool:
@@ -95,9 +127,18 @@ def _doubts_of_time(
         return
     here = {s.student: s for s in submissions if not s.refused}
     timed = {who for who in here if (course.submitted / who / lab / late.STAMP).is_file()}
-    if named := [who for who, each in here.items() if each.late and who not in timed]:
+    named = [who for who, each in here.items() if each.late and who not in timed]
+    if named:
         yield (
             f"Canvas marks these as LATE, but not since when, so nothing is taken off: {texts.some(named)}. "
+            "Write the times into a column handed_in of the roster"
+        )
+    unknown = [who for who in here if who not in timed and who not in named and here[who].notebooks]
+    unknown = [who for who in unknown if not _unreadable(here[who], known)]
+    unknown = [who for who in unknown if not by_canvas(course, lab, who)]  # which says who is late
+    if unknown:
+        yield (
+            f"no time of handing in is known of {texts.some(unknown)}, so they count as on time. "
             "Write the times into a column handed_in of the roster"
         )
     odd = [f"{who} '{each.who.handed_in}'" for who, each in here.items() if _unreadable(each, known)]
@@ -119,7 +160,7 @@ def _doubts_of_time(
         ]:
             yield (
                 f"nobody has this id, so nobody gets what [{table}] gives it: {texts.some(strangers)}. "
-                f"Mend it in {course.settings.name}"
+                f"Correct it in {course.settings.name}"
             )
 
 

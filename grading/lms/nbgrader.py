@@ -36,7 +36,9 @@ def nbgrader_config(course: Course) -> Config:
     config.GenerateFeedback.preprocessors = [Grades, HideRubric, CSSHTMLHeaderPreprocessor]
     config.GenerateFeedback.exporter_class = FeedbackExporter
     config.HTMLExporter.filters = FILTERS  # formgrader's pages and the feedback's
-    config.ShowRubric.solutions = str(course.solutions)
+    config.HTMLExporter.preprocessors = ["grading.lms.rubric_items.RubricItems"]  # formgrader's alone
+    config.ShowRubric.solutions = config.RubricItems.solutions = str(course.solutions)
+    config.RubricItems.db_url = course.db_url
     config.ExportPlugin.to = str(course.exported)
     config.Graft.labs = config.WriteVerdicts.labs = str(course.labs)
     config.WriteVerdicts.verdicts = str(course.verdicts)

@@ -25,7 +25,7 @@ from grading.core.errors import GradingError, SandboxError
 from grading.core.judge import Judge
 from grading.core.sandbox import Limits
 from grading.core.verdicts import ExerciseVerdict, Store, write_whole
-from grading.lms import classroom
+from grading.lms import classroom, tables
 from grading.lms.engines import engine
 from grading.lms.roster import Roster
 from grading.lms.submissions import STUDENT, find_submissions
@@ -152,7 +152,8 @@ def _of_lab(
     except GradingError as error:
         yield from (Answer(request, problem=str(error)) for request in asked)
         return
-    students = {request.student for request in asked}
+    holder = {r.student: _holder(course, lab.name, r.student) for r in asked}
+    students = set(holder.values())
     chosen = [s for s in everybody if s.student in students and s.notebooks]
     anew = Store(course.regrades / "verdicts")  # not those that the gradebook is made from
     environ = environment.digest(course, [repr(limits), repr(lab.questions)])
@@ -163,18 +164,25 @@ def _of_lab(
             classroom.judge_all(result, judges, anew, lambda task: None)
     known = Store(course.verdicts)
     for request in asked:
-        if request.student not in result.tasks:
-            problem = f"nothing of {request.student} in {course.submitted}"
-            yield Answer(request, problem=result.refused.get(request.student, problem))
+        student = holder[request.student]
+        if student not in result.tasks:
+            problem = f"nothing of {student} in {course.submitted}"
+            yield Answer(request, problem=result.refused.get(student, problem))
             continue
         pairs = []
-        for task in result.tasks[request.student]:
-            before = known.get(request.student, lab.name, task.notebook)
+        for task in result.tasks[student]:
+            before = known.get(student, lab.name, task.notebook)
             for new in task.verdict.exercises if task.verdict else ():
                 if request.exercise in ("", new.exercise):
                     pairs.append((before.by_cell(new.cell) if before else None, new))
         problem = "" if pairs else f"{lab.name} does not ask {request.exercise}"
         yield Answer(request, tuple(pairs), problem)
+
+
+def _holder(course: Course, lab: str, student: str) -> str:
+    """Whose files are judged: of a group, those of the member who handed in."""
+    rows = (row for row in tables.read_grades(course) if (row["lab"], row["student"]) == (lab, student))
+    return next((by for row in rows if (by := row.get("handed_in_by"))), student)
 
 
 def _save(course: Course, answer: Answer) -> None:

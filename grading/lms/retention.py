@@ -176,7 +176,7 @@ def forget(course: Course, gone: Sequence[Past], books: Sequence[Course] | None 
     for each in books:
         _from_gradebook(each, pairs)
     if rows := tables.read_grades(course):
-        kept = [row for row in rows if (row["lab"], row["student"]) not in pairs]
+        kept = [row for row in rows if not pairs & {(row["lab"], who) for who in _of_row(row)}]
         write_whole(course.grades, tables.as_csv(list(rows[0]), kept))
     _from_put_aside(course, pairs, books)
     if pairs:
@@ -221,6 +221,11 @@ def left(course: Course, before: datetime, books: Sequence[Course]) -> list[Path
         for file in files
         if not owned & {file, *file.parents} and (when := _youngest([file])) and when < before
     )
+
+
+def _of_row(row: Mapping[str, str]) -> tuple[str, str]:
+    """Whose points a row has: of a group, the member's who handed in."""
+    return row["student"], row.get("handed_in_by") or row["student"]
 
 
 def _from_put_aside(course: Course, pairs: set[tuple[str, str]], books: Sequence[Course]) -> None:

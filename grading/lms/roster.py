@@ -7,19 +7,23 @@ columns say which.
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grading.core.course import Course
 from grading.core.errors import GradingError
+from grading.core.verdicts import write_whole
 
 # What is taken from which columns: the first that is there and filled. Ours, Canvas's, Moodle's.
 COLUMNS = {
     "id": ("id", "SIS Login ID", "SIS User ID", "ID number", "Email address", "ID"),
     "canvas": ("canvas", "ID"),
     "moodle": ("moodle", "Identifier"),
+    "github": ("github", "github_username"),
     "name": ("name", "Student", "Full name"),
     "email": ("email", "Email address"),
     "section": ("section", "Section"),
@@ -38,6 +42,7 @@ class Student:
     name: str = ""
     email: str = ""
     section: str = ""
+    github: str = ""  # a user's name there
     handed_in: str = ""  # when, as it was written: `late.moment` reads it
 
     @property
@@ -75,13 +80,22 @@ class Roster:
                 sender.key, **({sender.lms: sender.key, "name": sender.name} if sender.lms else {})
             )
         if not sender.lms:
-            return self.students.get(sender.key)
+            return self.students.get(sender.key) or self._of_repository(sender.key)
         everybody = self.students.values()
         same = [s for s in everybody if getattr(s, sender.lms) == sender.key]
         parts = sender.name.split("-")  # Moodle puts the group before the name
         for spelling in (letters("-".join(parts[i:])) for i in range(len(parts))):
             same = same or [s for s in everybody if spelling in _spellings(s.name)]
         return same[0] if len(same) == 1 else None
+
+    def _of_repository(self, name: str) -> Student | None:
+        """Whose clone has a name such as ``lab-04-ada``, as GitHub Classroom calls them: ASSIGNMENT-USER."""
+        same = [
+            s
+            for s in self.students.values()
+            if s.github and f"-{name}".casefold().endswith(f"-{s.github}".casefold())
+        ]
+        return max(same, key=lambda s: len(s.github), default=None)
 
 
 def letters(name: str) -> str:
@@ -124,6 +138,40 @@ def read_roster(path: Path) -> Roster:
         if twice := sorted(value for value, times in count.items() if times > 1):
             raise GradingError(f"{path} has some {words} more than once: {', '.join(twice[:5])}")
     return Roster(path, {student.id: student for student in found})
+
+
+def of_lab(course: Course, lab: str, given: Path | None = None) -> Roster:
+    """The class of a lab: in the file given, or in that which an earlier run was given, or in `roster.csv`.
+
+    Without such a memory a later run would leave out who is missing, and what an LMS needs to know of
+    everybody. Raises GradingError for a file that is not there, or is no roster.
+    """
+    paths = _remembered(course)
+    if given:
+        path = given.resolve()
+        if not path.is_file():
+            raise GradingError(f"no roster {given}: give a CSV file")
+        roster = read_roster(path)
+        if paths.get(lab) != str(path):
+            course.home.mkdir(parents=True, exist_ok=True)
+            write_whole(course.rosters, json.dumps({**paths, lab: str(path)}, indent=1))
+        return roster
+    if lab not in paths:
+        return read_roster(course.roster)
+    if not (path := Path(paths[lab])).is_file():
+        raise GradingError(
+            f"{lab} was graded with the roster {path}, which is gone: give it, or a newer one, with --roster"
+        )
+    return read_roster(path)
+
+
+def _remembered(course: Course) -> dict[str, str]:
+    try:
+        return dict(json.loads(course.rosters.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError) as error:
+        raise GradingError(f"{course.rosters} is damaged: delete it and give --roster again") from error
 
 
 def _students(rows: Iterable[dict[str, str]]) -> Iterator[Student]:

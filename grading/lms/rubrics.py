@@ -137,7 +137,7 @@ class ShowRubric(NbGraderPreprocessor):
         self, notebook: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
         lab, name = resources["nbgrader"]["assignment"], resources["nbgrader"]["notebook"]
-        known = _remembered(Path(self.solutions, lab)).get(name, {})
+        known = remembered(Path(self.solutions, lab)).get(name, {})
         cells = []
         for cell in notebook.cells:
             cells.append(cell)
@@ -165,8 +165,8 @@ class HideRubric(NbGraderPreprocessor):
 _known: dict[tuple[Path, tuple[int, ...]], dict[str, dict[str, Rubric]]] = {}
 
 
-def _remembered(folder: Path) -> dict[str, dict[str, Rubric]]:
-    """Read once for a class; again where a file has changed."""
+def remembered(folder: Path) -> dict[str, dict[str, Rubric]]:
+    """`of_folder`, read once for a class; again where a file has changed."""
     changes = tuple(p.stat().st_mtime_ns for p in [*sources(folder), *folder.glob(FILE)])
     if (folder, changes) not in _known:
         _known[folder, changes] = of_folder(folder)

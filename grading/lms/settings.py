@@ -24,6 +24,11 @@ why = "illness"
 [waive.04_memory_hierarchy]     # nothing is taken off, and why
 cleo = "hospital"
 
+[[group]]                       # one hand-in for several students, in some labs or in all
+name = "red"
+members = ["ada", "bob"]
+labs = ["04_memory_hierarchy"]
+
 [slip]
 days = 5                        # everybody's for the whole course: each moves a due date by a day
 per_lab = 2
@@ -46,7 +51,7 @@ from grading.core.course import Course
 from grading.core.errors import GradingError
 
 KEYS = {
-    "": ("timezone", "release", "due", "extra", "extension", "waive", "late", "slip", "retention"),
+    "": ("timezone", "release", "due", "extra", "extension", "waive", "group", "late", "slip", "retention"),
     "late": ("per_day", "most", "grace_hours"),
     "slip": ("days", "per_lab"),
     "retention": ("days",),
@@ -78,6 +83,15 @@ class Extension:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Students who hand in together: in these labs, or in all where none is named."""
+
+    name: str
+    members: tuple[str, ...]
+    labs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Slip:
     """Days that each student may take: in the whole course, and of them in one lab."""
 
@@ -94,10 +108,15 @@ class Settings:
     extra: dict[str, dict[str, datetime]] = field(default_factory=dict)  # by lab and student
     extensions: dict[str, tuple[Extension, ...]] = field(default_factory=dict)  # by student
     waived: dict[str, dict[str, str]] = field(default_factory=dict)  # why, by lab and student
+    groups: tuple[Group, ...] = ()
     late: Late | None = None
     slip: Slip | None = None
     keep: timedelta | None = None  # student data, after it was handed in
     zone: tzinfo | None = None  # of times without an offset
+
+    def groups_of(self, lab: str) -> list[Group]:
+        """The groups that hold in a lab."""
+        return [group for group in self.groups if not group.labs or lab in group.labs]
 
     def due_of(self, lab: str, student: str) -> tuple[datetime, str] | None:
         """When a lab is due for a student, the latest that holds, and why; None where it has no due date."""
@@ -154,7 +173,9 @@ def _settings(data: Mapping[str, Any], labs: set[str]) -> Settings:
     later = {lab: dict(_times(times, f"extra.{lab}", zone)) for lab, times in extra.items()}
     extensions = dict(_extensions(data.get("extension", {})))
     waived = dict(_waived(data.get("waive", {})))
+    groups = _groups(data.get("group", []))
     longer = [lab for each in extensions.values() for extension in each for lab in extension.labs]
+    longer += [lab for group in groups for lab in group.labs]
     for lab in [*release, *due, *later, *longer, *waived]:
         if lab not in labs:
             raise _Odd(f"there is no lab '{lab}'; labs are {', '.join(sorted(labs))}")
@@ -181,7 +202,7 @@ def _settings(data: Mapping[str, Any], labs: set[str]) -> Settings:
         slip = Slip(most, _whole(data["slip"], "slip", "per_lab", 1000, most))
     days = data.get("retention")
     keep = timedelta(days=_number(days, "retention", "days", 100_000)) if days is not None else None
-    return Settings(release, due, later, extensions, waived, rule, slip, keep, zone)
+    return Settings(release, due, later, extensions, waived, groups, rule, slip, keep, zone)
 
 
 def _zone(name: object) -> tzinfo | None:
@@ -239,6 +260,33 @@ def _waived(table: object) -> Iterator[tuple[str, dict[str, str]]]:
             if not isinstance(why, str):
                 raise _Odd(f'[waive.{lab}] {student} has no reason: write {student} = "hospital"')
         yield lab, students
+
+
+def _groups(tables: object) -> tuple[Group, ...]:
+    form = 'write [[group]], name = "red", members = ["ada", "bob"]'
+    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        raise _Odd(f"'group' has a table for each group: {form}")
+    found: list[Group] = []
+    for each in tables:
+        if strangers := [key for key in each if key not in ("name", "members", "labs")]:
+            raise _Odd(f"[[group]] has no '{strangers[0]}'; known are name, members, labs")
+        name, members, labs = each.get("name"), each.get("members"), each.get("labs", [])
+        if not isinstance(name, str) or not name:
+            raise _Odd(f"[[group]] has no name: {form}")
+        for what, ids in (("members", members), ("labs", labs)):
+            if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+                raise _Odd(f"[[group]] {name}: {what} is no list of names: {form}")
+        if len(set(members)) < 2:
+            raise _Odd(f"[[group]] {name} has fewer than two members: {form}")
+        if "labs" in each and not labs:
+            raise _Odd(f"[[group]] {name}: labs names none: name some, or leave labs out, which means all")
+        group = Group(name, tuple(members), tuple(labs))
+        for other in found:
+            both = sorted({*members} & {*other.members})
+            if both and (not labs or not other.labs or {*labs} & {*other.labs}):
+                raise _Odd(f"{both[0]} is in two groups of one lab, {other.name} and {name}")
+        found.append(group)
+    return tuple(found)
 
 
 def _whole(table: Mapping[str, Any], name: str, key: str, largest: int, default: int | None = None) -> int:

@@ -27,6 +27,7 @@ from grading.core.graft import solution_cells
 from grading.core.notebooks import with_stable_ids
 from grading.lms.normal_form import normal_form
 
+TOGETHER = "all answers together"  # whose letters are compared, too: many an answer alone has too few
 SOLUTION = "solutions/"  # what the lab's own solution is called; a student's id has no slash
 LONG = 4  # letters of a name or of a word in a comment: many have i, tx or row
 TOKEN = re.compile(r"(?P<comment>(?:#(?!include|pragma|define)|//).*)|(?P<word>[^\W\d]\w*)|\d[\w.]*|[^\w\s]")
@@ -155,6 +156,11 @@ def answers(notebook: NotebookNode) -> dict[str, str]:
     return {c.metadata.nbgrader.grade_id: MARKS.sub("", c.source) for c in cells}
 
 
+def text_of(own: Mapping[str, str], cell: str) -> str:
+    """A student's answer by grade id, or all of them where they are compared together."""
+    return "\n\n".join(own.values()) if cell == TOGETHER else own.get(cell, "")
+
+
 def compared(course_has: Given, submitted: Mapping[str, NotebookNode]) -> list[Group]:
     """The groups of a class, by what they wrote, most in common first."""
     known, everybody = course_has.known, {s: answers(notebook) for s, notebook in submitted.items()}
@@ -168,6 +174,9 @@ def compared(course_has: Given, submitted: Mapping[str, NotebookNode]) -> list[G
         for cell, answer in own.items():
             by_kind["structure"].setdefault(cell, {})[student] = answer.structure - course_has.structure
             by_kind["letters"].setdefault(cell, {})[student] = answer.letters - course_has.letters
+        letters = [answer.letters - course_has.letters for answer in own.values()]
+        if sum(map(bool, letters)) > 1:
+            by_kind["letters"].setdefault(TOGETHER, {})[student] = frozenset().union(*letters)
     return groups(alike(by_kind, KINDS), words)
 
 

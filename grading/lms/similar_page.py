@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grading.core import texts
-from grading.lms.similar import SOLUTION, TOKEN, Group
+from grading.lms.similar import SOLUTION, TOKEN, Group, text_of
 
 WIDTH = 52  # of each side in a terminal
 MOST_LINES = 400  # of an answer
@@ -161,7 +161,7 @@ def _section(
     for cell, _ in by_share(group):
         by_text: dict[str, list[str]] = {}
         for student in group.students:
-            by_text.setdefault(answers[student].get(cell, ""), []).append(student)
+            by_text.setdefault(text_of(answers[student], cell), []).append(student)
         (first, mine), *others = by_text.items()
         parts.append(f"<h4>{_shown(cell)}: {group.cells[cell]:.0%} in common</h4>")
         for text, theirs in others or [(first, mine)]:

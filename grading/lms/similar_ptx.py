@@ -21,13 +21,13 @@ from nbformat import NotebookNode
 
 from gpulab.checks.evidence import LaunchTrace
 from grading.core import limited, sandbox
-from grading.core.errors import SandboxError, TraceError
+from grading.core.errors import RecordError, SandboxError
 from grading.core.graft import Graft
 from grading.core.judge import job_bytes, judge_cases, recording_job
 from grading.core.notebooks import Question
+from grading.core.records import read_record
 from grading.core.replay import exercise_of
 from grading.core.sandbox import Limits
-from grading.core.traces import read_trace
 from grading.lms.similar import Given, Group, Kind, alike, groups
 from grading.lms.similar import runs as runs_of_tokens
 
@@ -65,11 +65,11 @@ def works(opcode: str) -> bool:
 def runs_of_trace(content: bytes) -> dict[str, dict[str, list[str]]]:
     """By exercise and kind, the runs of the kernels launched in a record. For a child with limits."""
     try:
-        trace = read_trace(content)
-    except TraceError:
+        record = read_record(content)
+    except RecordError:
         return {}
     found: dict[str, dict[str, list[str]]] = {}
-    for exercise, cases in trace.recorded[LaunchTrace.kind].items():
+    for exercise, cases in record.recorded[LaunchTrace.kind].items():
         launched = {launch.kernel for case in cases.values() for launch in case.launches}
         all_runs = [runs(kernel.ptx) for kernel in launched]
         found[exercise] = {

@@ -81,6 +81,17 @@ def sent_as(course: Course, lab: str, student: str) -> str:
         return ""
 
 
+def by_canvas(course: Course, lab: str, student: str) -> bool:
+    """Whether the student's latest file came from Canvas."""
+    return bool(CANVAS.fullmatch(sent_as(course, lab, student)))
+
+
+def called_late(course: Course, lab: str, student: str) -> bool:
+    """Whether Canvas called the student's latest file late, in whichever run it came."""
+    match = CANVAS.fullmatch(sent_as(course, lab, student))
+    return bool(match and match["late"])
+
+
 def find_submissions(
     folder: Path,
     lab: str,
@@ -90,20 +101,23 @@ def find_submissions(
     *,
     scratch: Path | None = None,
     other_labs: Collection[str] = (),
+    released: Collection[str] = (),
 ) -> list[Submission]:
     """All submissions under `folder`, by student, in order. Each file is part of one, or refused by name.
 
-    ``folder/STUDENT/LAB/NAME.ipynb`` (nbgrader), ``folder/STUDENT/NAME.ipynb``, ``folder/STUDENT.ipynb``, or
-    what Canvas and Moodle make of "download all submissions". Messages say `called` for a folder unpacked.
-    A student's zip is unpacked below `scratch`, an empty folder; without one it is only named. A folder that
-    holds nothing but `other_labs` is somebody's who handed in those. Raises GradingError where there is no
-    folder, or nothing in it.
+    ``folder/STUDENT/LAB/NAME.ipynb`` (nbgrader), ``folder/STUDENT/labs/LAB/NAME.ipynb`` (a clone of the
+    learners' repository), ``folder/STUDENT/NAME.ipynb``, ``folder/STUDENT.ipynb``, or what Canvas and Moodle
+    make of "download all submissions". Messages say `called` for a folder unpacked. A student's zip is
+    unpacked below `scratch`, an empty folder; without one it is only named. A folder that holds nothing
+    but `other_labs` is somebody's who handed in those; folders that were `released` with the lab, such as
+    its drawings, are passed over. Raises GradingError where there is no folder, or
+    nothing in it.
     """
     if not folder.is_dir():
         raise GradingError(
             f"no folder {folder}, nor a zip file of that name: give the one that holds the submissions"
         )
-    reader = _Reader(lab, notebooks, roster, scratch, other_labs)
+    reader = _Reader(lab, notebooks, roster, scratch, other_labs, released)
     deliveries = list(reader.deliveries(_inner(folder, lab, notebooks)))
     if all(delivery.stray for delivery in deliveries):
         raise GradingError(
@@ -144,6 +158,7 @@ class _Reader:
     roster: Roster
     scratch: Path | None
     other_labs: Collection[str]
+    released: Collection[str]
 
     def deliveries(self, folder: Path) -> Iterator[_Delivery]:
         """One for each entry of a folder."""
@@ -166,13 +181,15 @@ class _Reader:
                 yield _Delivery(Sender(entry.name), (), folder, stray=True)
 
     def _folder_of_a_student(self, entry: Path) -> Iterator[_Delivery]:
-        inner = entry / self.lab
-        place = inner if inner.is_dir() and not inner.is_symlink() else entry
+        inner, cloned = entry / self.lab, entry / "labs" / self.lab
+        place = next((p for p in (inner, cloned) if p.is_dir() and not p.is_symlink()), entry)
         inside = _entries(place)
         if place == entry and inside and all(e.is_dir() and e.name in self.other_labs for e in inside):
             return
         files: list[tuple[str, Path]] = []
         for each in inside:
+            if each.is_dir() and each.name in self.released:
+                continue
             if each.is_dir() and each.suffix != ".ipynb":
                 files.append((f"{each.name} (a {'link' if each.is_symlink() else 'folder'})", each))
             else:
@@ -198,7 +215,7 @@ class _Reader:
         """All files of a folder and those in it; no link is followed."""
         found: list[tuple[str, Path]] = []
         for place, folders, names in os.walk(folder):
-            folders[:] = sorted(f for f in folders if not f.startswith("."))
+            folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in self.released)
             for name in sorted(names):
                 if not name.startswith(".") and name != STAMP:
                     found += self._file(name, Path(place, name))

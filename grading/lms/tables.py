@@ -10,7 +10,10 @@ from pathlib import Path
 from grading.core.course import Course
 from grading.core.verdicts import write_whole
 
-FIELDS = ("student", "name", "lab", "points", "by_hand", "late", "why", "total", "of", "state", "reason")
+FIELDS = (
+    "student", "name", "lab", "points", "by_hand", "late", "why", "total", "of", "state", "reason",
+    "handed_in_by",
+)  # fmt: skip
 
 
 def no_formula(value: object) -> object:

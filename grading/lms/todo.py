@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from grading.core import texts
-from grading.core.course import Course
+from grading.core.course import GRADEBOOK, Course
 from grading.lms import final, regrades
 from grading.lms.classroom import ClassResult
 from grading.lms.final import Final
@@ -32,17 +32,27 @@ def left(
         tasks.append(f"other labs: {texts.some(others)}")
     if not tasks:
         return [f"nothing is left to do for {result.lab.name}"]
+    if course.database and course.database != os.environ.get(GRADEBOOK):
+        tasks.insert(
+            0,
+            f"export {GRADEBOOK}=URL, as in --gradebook: formgrader and all commands read it",
+        )
     return ["left to do:", *(f"  {number}. {task}" for number, task in enumerate(tasks, 1))]
 
 
 def formgrader(course: Course) -> str:
-    """The command that opens formgrader, to be typed in the folder in which this process is."""
+    """The command that opens formgrader, to be typed in the folder in which this process is.
+
+    Jupyter starts for root only when told so.
+    """
     jupyter = os.path.relpath(Path(sys.executable).with_name("jupyter"), course.home)
-    return f"(cd {shlex.quote(os.path.relpath(course.home))} && {shlex.quote(jupyter)} lab)"
+    root = " --allow-root" if os.geteuid() == 0 else ""
+    return f"(cd {shlex.quote(os.path.relpath(course.home))} && {shlex.quote(jupyter)} lab{root})"
 
 
 def _of_lab(course: Course, result: ClassResult) -> Iterator[str]:
     lab, rows = result.lab.name, result.table
+    rows = [row for row in rows if not row.by]  # what a group handed in waits once
     waiting = [row for row in rows if row.state not in (final.REFUSED, final.UNGRADED) and row.waiting]
     if number := sum(len(row.waiting) for row in waiting):
         words = "1 answer waits" if number == 1 else f"{number} answers wait"

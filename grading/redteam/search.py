@@ -41,9 +41,9 @@ from gpulab.simulator.observe.counters import Counters
 from grading.core.course import Course, sources
 from grading.core.judge import steps_of
 from grading.core.notebooks import questions
+from grading.core.records import read_record
 from grading.core.replay import ReplayJob, exercise_of, garbage_seed, judged, stand_in
 from grading.core.replays import Replays
-from grading.core.traces import read_trace
 from grading.redteam.mutators import Mutant, mutants
 from grading.redteam.plays import TOGETHER, Play, head_of, recorded, solved
 
@@ -142,10 +142,10 @@ def judged_together(origin: Origin, batch: list[Mutant]) -> list[Judged]:
         for number, text in enumerate(texts)
     ]
     job = recorded(Course(), plays, unsafe=True)
-    trace, exercise = read_trace(job.content), exercise_of(origin.exercise)
+    record, exercise = read_record(job.content), exercise_of(origin.exercise)
     kind = exercise.evidence.kind
     names = [question.exercise for question in job.questions]
-    records = {name: {} if exercise.evidence.live else trace.recorded[kind].get(name, {}) for name in names}
+    records = {name: {} if exercise.evidence.live else record.recorded[kind].get(name, {}) for name in names}
     prints = {
         name: _fingerprint(records[name]) if records[name] else text
         for name, text in zip(names, texts, strict=True)

@@ -102,6 +102,16 @@ gpulab.check("start.double", double)
 gpulab.show("start.double", double)
 
 # %% [markdown]
+# **Watch it run.** The next figure stops your kernel after every line. Press play, or step with the arrow keys.
+# Threads run in groups of 32, called **warps**, and each circle is one thread of a warp: full while it runs the
+# marked line, hollow while it does not. This warp holds threads 992 to 1,023, but `a` has only 1,000 elements.
+# Which circles become hollow, and at which line?
+
+# %%
+gpulab.need(double)
+gpulab.trace(double[4, 256], a, out, threads=[999, 1000])
+
+# %% [markdown]
 # **Why.** A grid is made of whole blocks, so it nearly always has more threads than you have elements. The
 # line `if i < a.size` is called a **guard**, and almost every kernel has one. Block sizes differ between
 # programs and GPUs; the need for a guard does not.
@@ -110,6 +120,9 @@ gpulab.show("start.double", double)
 # ## How a lab works
 #
 # | you see | you do |
+#
+# ![The round of a lab: predict a number, do the puzzle, check it, see what the run did. A failed check leads back to the puzzle.](drawings/round.svg)
+#
 # |---|---|
 # | **Predict** | write down a number before you run anything; it is not graded, and the recap shows it again |
 # | **Do** | fill in a cell. What is asked, the budget and the size of a good answer stand above it |
@@ -117,13 +130,14 @@ gpulab.show("start.double", double)
 # | `gpulab.hint(name)` | one step of help; the next one comes after another attempt |
 # | `gpulab.show(…)`, `gpulab.profile(…)` | a picture, a report |
 # | `gpulab.sanitize(…)` | what is wrong with a kernel, also where its result is right |
-# | `gpulab.trace(…)` | what a thread does, line by line, with its variables |
+# | `gpulab.trace(…)` | your kernel to step through: which threads run each line, what they read and write |
+# | `gpulab.watch()` | the same for the thread at which the last check failed |
 #
 # An exercise has points for being right, and where cost is the lesson, points for its **budget**: a limit on
 # something that is counted. Your course grades with the same counts on sizes of its own, so a kernel made for
 # the visible sizes gains nothing.
 #
-# **The kernel doctor.** An index outside an array stops a kernel. Other mistakes leave no trace, not even in
+# **The sanitizer.** An index outside an array stops a kernel. Other mistakes leave no trace, not even in
 # the result. `pull` moves every element one place to the left, in the array itself:
 
 
@@ -148,7 +162,7 @@ gpulab.sanitize(pull[4, 256], a)
 # another order the same kernel gives another result, and a GPU picks an order of its own each time. `sanitize`
 # tries several and looks at every access.
 #
-# When something does not run, ask the other doctor what your machine has. The next cell does the same as `gpulab
+# When something does not run, find out what your machine has. The next cell does the same as `gpulab
 # doctor` in a terminal.
 
 # %%
@@ -165,8 +179,10 @@ rich.print(diagnose())
 # each thread takes 64 neighbours, as you would share out work among the cores of a CPU. In `stripes` all
 # threads take neighbours together and then step on by 4,096.
 #
+# ![Two ways to share 16 elements among 4 threads. In chunks, thread 0 takes elements 0 to 3, so in one step the four threads read elements that lie 4 apart. In stripes, the four threads read four neighbours in each step.](drawings/chunks_and_stripes.svg)
+#
 # Memory is not read number by number. It comes in **sectors** of 32 bytes, eight of our 4-byte numbers.
-# Threads run in **warps** of 32, and one load of a warp is one **request**: the memory delivers every sector
+# Threads run in warps of 32, and one load of a warp is one **request**: the memory delivers every sector
 # that any of its 32 threads needs.
 
 
@@ -220,6 +236,15 @@ slow.compare(fast)
 # %%
 gpulab.show(slow)
 gpulab.show(fast)
+
+# %% [markdown]
+# **Try it.** Here are the two loads on one scale: 32 lanes above, the sectors that they touch below. Drag the
+# stride of `chunks` down from 64. At which stride does the load stop costing 32 sectors?
+
+# %%
+from gpulab.plot.moving import Pattern, WarpAccess
+
+WarpAccess([Pattern(stride=1, title="stripes"), Pattern(stride=64, title="chunks")])
 
 # %% [markdown]
 # **Do.** A report has one row per source line. Write `worst_line(lines)`: each row is `[line, requests,
@@ -368,6 +393,8 @@ for name, log in logs.items():
 
 # %% [markdown]
 # These four logs are made up to show the four cases; none was taken on a GPU.
+#
+# ![A launch returns at once while the kernel still runs on the GPU. A clock that is stopped when the launch returns measures only the launch; one that is stopped after waiting for the GPU measures the kernel.](drawings/clock.svg)
 #
 # **Why.** A log like *never waited* shows about 6 µs however large the array is: that is the launch alone.
 # *Too good* is 231 µs where the data sheet allows 392: the data were still in a cache, or part of the work

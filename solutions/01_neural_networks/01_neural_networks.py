@@ -46,6 +46,8 @@ gpulab.start("01")
 # act, predict and explore. A language model is built to predict one thing, the next token, and is then used
 # for most of the seven.
 #
+# ![A model is a function with numbers in it. Data goes in, a prediction comes out, a loss compares it with what is right, and the slope of the loss changes the numbers.](drawings/model.svg)
+#
 # The models of this course are functions with **parameters**, numbers inside that are chosen so that the
 # outputs fit data. Choosing them is **training**. A line `m·x + b` has two: `m` tilts it, `b` shifts it. A
 # plane `a·x + b·y + c` has three, a parabola `a·x² + b·x + c` three as well: `a` bends it. A large language
@@ -84,6 +86,8 @@ np.abs((x @ A) @ B - x @ (A @ B)).max()
 # sum**, and passes it through an **activation** such as relu. Without the bias, the sum is the **dot
 # product** of inputs and weights. It is large where both are large and have the same sign: the neuron
 # measures how much the input looks like its weights.
+#
+# ![A neuron multiplies each of three inputs by a weight of its own, adds the three products and a bias, and bends the sum with a function.](drawings/neuron.svg)
 #
 # The dot product also grows with the lengths of the vectors. Divided by both lengths it is the **cosine
 # similarity**: 1 in the same direction, 0 at a right angle, −1 opposite.
@@ -133,6 +137,8 @@ for name, other in pixels.items():
 # Many neurons side by side are a **layer**, and their weights a **matrix**. A matrix of a × b times one of b
 # × c is one of a × c: the inner sizes must fit, and each output is the dot product of a row and a column.
 # Order matters.
+#
+# ![Four shapes side by side: a number has no axis, a vector has one, a matrix has two, and a batch of matrices has three.](drawings/shapes.svg)
 #
 # A matrix can be data, such as 1,024 rows of inputs, or a function, such as a turn. The right one acts first:
 
@@ -246,6 +252,8 @@ print("in all:", sum(p.numel() for p in network.parameters()))
 # parameter: how much the loss grows if that parameter grows a little. **Gradient descent** takes a small step
 # against it: p ← p − lr · gradient, with the **learning rate** lr.
 #
+# ![The loss over one weight is a valley. A step goes against the slope: a small step comes closer to the lowest point, and one that is too large jumps over it to the other side.](drawings/descent.svg)
+#
 # The **chain rule** gives the gradient. Write the computation down step by step, as a **tape**. Then walk it
 # backwards. The last value's gradient is 1. Each step hands shares on to the values it was made from: its own
 # gradient times its slope. A value that was used several times adds its shares up. This is
@@ -325,6 +333,8 @@ for mine, theirs in zip(gradients(tape), values, strict=True):
 # A tape has its steps in order. Often there is no tape, only values that know what they were made from, their
 # **parents**. Then somebody must choose the order of the walk back. Below is an autograd of a dozen lines.
 # Its walk follows every use of every value, as the chain rule reads: all paths from the result, one by one.
+#
+# ![A value that two others use gets a slope from each. Whoever walks back along every use visits it twice; whoever waits for both slopes visits it once.](drawings/shared_value.svg)
 
 
 # %%
@@ -699,6 +709,8 @@ print("gradients hold against nudging:", torch.autograd.gradcheck(Linear.apply, 
 # `backward()` adds to the gradients that are there, and the step comes after the last. This is **gradient
 # accumulation**. The result should be that of the whole batch. It is, if each piece has the right weight.
 #
+# ![A batch of eight examples is worked through in four pieces of two. Each piece adds its slopes to a sum that stays, and one step of the optimizer follows after the last piece.](drawings/pieces.svg)
+#
 # **Predict.** One piece has a mean loss of 4.0 over 10 tokens, the other 2.0 over 30 tokens. What is the mean
 # loss over all 40 tokens?
 
@@ -773,6 +785,8 @@ for name, other in (("your weights", gradient(plan)), ("all alike", alike)):
 # A **language model** gets **tokens**, here characters, and gives **logits**: for each place a score for
 # every token that may come next. The GPT below is written out in `gpulab/models/gpt.py`.
 #
+# ![A block of a transformer from bottom to top: norm, attention, plus; norm, MLP, plus. Each plus adds what was there before the norm.](drawings/block.svg)
+#
 # 1. **Embedding**: a row of a table for each token, plus one for its place. Llama turns queries and keys by an
 #    angle instead (**rotary**).
 # 2. **Attention**: each token has a **query**, a **key** and a **value**. Scores are query · key / √(head
@@ -844,6 +858,8 @@ gpulab.plot.picture(axes[0])
 # The label of a place is the **next** token, so labels are the tokens shifted by one. With labels not shifted
 # the model learns to copy its input, at a loss near zero. The last place has no label. Rows of a batch are
 # padded to the longest; padding gets the label −100, which `cross_entropy` leaves out.
+#
+# ![Left: the label of each token is the token after it, and the last place has none. Right: the causal mask of five tokens; each row may look at itself and at what stands before it.](drawings/shift_and_mask.svg)
 #
 # Masks come with opposite meanings. In `scaled_dot_product_attention` a boolean True means *may look*; in
 # `nn.MultiheadAttention` a True in `key_padding_mask` means *ignore*; a float mask is *added* to the scores.
@@ -968,7 +984,7 @@ log = train(model, 300)
 for seed in range(3):
     print(written(model, seed).split("\n")[1])
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.plot.lines(
     {"fresh stories": log},
     "steps",

@@ -43,6 +43,8 @@ gpulab.start("02")
 #
 # A processor multiplies in 4 cycles and waits hundreds for DRAM. There are two answers.
 #
+# ![A CPU core gives most of its room to caches and to guessing what comes next, so that one thread waits little. A GPU's SM gives it to lanes and registers, so that another warp runs while one waits.](drawings/two_answers.svg)
+#
 # A **CPU** shortens the wait. Large caches keep data close and **prefetchers** fill them ahead. Branches are
 # predicted. **Out-of-order execution** looks ahead in a thread for instructions that can run already. A
 # **superscalar** core starts several per cycle, on vectors of 256 bits (AVX2) or 512 (AVX-512).
@@ -78,6 +80,9 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 # ### What becomes of an instruction
 #
 # | step | a CPU core | an SM |
+#
+# ![An instruction of a warp: a scheduler picks a warp whose operands are ready, issues one instruction a cycle for its 32 lanes, and the lanes of a pipe carry it out.](drawings/instruction.svg)
+#
 # |---|---|---|
 # | fetch, decode | several per cycle, of one or two threads | one per cycle and scheduler, of one warp |
 # | find work | rename registers, look ahead in a window | pick another warp whose operands are there |
@@ -121,6 +126,8 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 # cores** as well, one per SM, which find where a ray hits a scene; A100, H100 and B200 do without.
 #
 # ### Peak, dense and sparse
+#
+# ![Structured sparsity keeps two of every four weights. What is stored is half as many values, and two bits for each that say where it stood.](drawings/two_of_four.svg)
 #
 # Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations:
 #
@@ -370,6 +377,8 @@ gpulab.plot.roofline(between, here)
 # how many: **what is under way = rate × time**. A road that passes one car a second and takes 60 seconds to
 # drive holds 60 cars, if it is full.
 #
+# ![Little's law as a pipe: the bytes that are under way are the bandwidth, its width, times the latency, its length.](drawings/little.svg)
+#
 # **Predict.** An H100 has 3,350 GB/s and a DRAM latency of 688 cycles at 1.98 GHz. How many kilobytes must be
 # under way in the whole GPU?
 
@@ -427,6 +436,8 @@ for gpu in hardware.ALL:
 # times, one after the other, the mean time is service time / (1 − **utilisation**), waiting included (the
 # M/M/1 queue; L. Kleinrock, *Queueing Systems*, 1975). A **percentile** tells more than a mean: 99 % of
 # requests are done within the 99th.
+#
+# ![Waiting time over utilisation: flat for a long time, then steep. At 50 % nobody waits long, and near 100 % the line grows without end.](drawings/queue.svg)
 
 # %%
 print("busy    mean    half of them   99 %    (in service times)")
@@ -665,6 +676,8 @@ gpulab.plot.bars(
 gpulab.predict("arch.weights", ...)
 
 # %% [markdown]
+# ![16 GB of weights, read once for every token at 2 TB/s: 8 ms on one GPU. Two GPUs read half each, in 4 ms, and four a quarter each, in 2 ms.](drawings/weights_shared.svg)
+#
 # **Weights** take parameters × bytes per parameter. That alone decides how many GPUs a model needs; caches
 # and activations come on top (labs 16 to 19). Serving one token after the other reads all weights for every
 # step, whatever the batch. So the least time of a step for g GPUs that share the weights is
@@ -735,6 +748,9 @@ for billions in (7, 70):
 # ### Which GPU for which work
 #
 # | work | what decides | look at |
+#
+# ![The same parts under two names: a streaming multiprocessor is AMD's compute unit, a warp of 32 is a wavefront of 64 or 32, shared memory is the local data share, and CUDA is HIP.](drawings/other_names.svg)
+#
 # |---|---|---|
 # | serving a small model | memory, price, power | T4, L4, L40S |
 # | serving a large one | bandwidth, memory, GPU links | H100, H200, B200 |
@@ -760,7 +776,8 @@ for chip in hardware.ACCELERATORS.values():
 #   Cache. It has no CPU; an MI300A has one.
 # - **Intel.** A Max 1550 (Ponte Vecchio) has two stacks of 64 Xe-cores. Gaudi 3 is no GPU: it has matrix
 #   engines, 64 vector cores and 24 Ethernet ports.
-# - **Google.** A TPU has few very large matrix units (128 × 128) and no warps; a compiler plans every move.
+# - **Google.** A TPU has a few very large matrix units and no warps, and a compiler plans every move. The units are
+#   128 × 128 up to the v5p and 256 × 256 since the v6e (Google Cloud, "TPU v6e").
 #
 # **NVIDIA or AMD**, dense and per GPU. Read row by row: neither wins all.
 
@@ -795,12 +812,15 @@ print(
 # Phones and laptops share one DRAM between CPU and GPU. Nothing is copied, and tens to hundreds of GB/s have
 # to do for everything together.
 #
+# ![Three places for a GPU: a card with memory of its own behind PCIe, a laptop's chip that shares memory with the CPU, and a phone's with a few watts.](drawings/pocket.svg)
+#
 # - **Phones.** Arm's Mali and Qualcomm's Adreno draw the screen in tiles that stay on the chip. Neural
 #   networks often run on a separate unit (NPU).
 # - **Laptops.** A GPU of Intel's or AMD's on the CPU's chip shares its DRAM. An RTX 4060 Laptop draws 35 to
 #   115 W, as its maker likes (NVIDIA, laptop specifications): the name of a card is not its sheet.
-# - **Apple** states neither FLOP/s nor watts, so a GFLOP/s per watt for it is somebody's estimate. An M3
-#   Ultra has 819 GB/s of *unified memory* (Apple, 2025).
+# - **Apple** states FLOP/s for a few of its chips (2.6 TFLOP/s of float32 for the M1's GPU) and for most of them
+#   neither FLOP/s nor watts, so a GFLOP/s per watt for those is an estimate. An M3 Ultra has 819 GB/s of *unified
+#   memory* (Apple, 2020 and 2025).
 # - **Jetson.** The "275 TOPS" of an AGX Orin are int8, sparse, and GPU and DLA together.
 
 # %%

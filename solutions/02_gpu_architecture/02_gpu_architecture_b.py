@@ -163,7 +163,7 @@ differ[:3]
 # %% [markdown]
 # **See.** Warps per SM against registers per thread, for blocks of 128 threads.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(active_blocks)
 gpulab.plot.lines(
     {

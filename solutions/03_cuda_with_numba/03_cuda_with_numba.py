@@ -37,6 +37,8 @@ gpulab.start("03")
 # %% [markdown]
 # ## 1 · One thread, one element
 #
+# ![A grid of four blocks, a block of eight warps, and a warp of 32 lanes, each smaller one drawn out of the larger one.](drawings/grid.svg)
+#
 # A launch starts a **grid** of **blocks** of **threads**. The hardware runs the threads of a block in
 # **warps** of 32. A thread finds its place from three numbers:
 #
@@ -332,6 +334,8 @@ for registers in (32, 64, 128, 255):
 # **sum of the paths that are taken**. A branch that sends all 32 threads one way is **uniform** and costs that path
 # alone, wherever other warps go.
 #
+# ![A warp at a branch: first the lanes that take it run and the others wait, then the other way round. Both paths take their time although each lane needs one.](drawings/divergence.svg)
+#
 # The array below holds runs of 16 plants, then 16 animals, then 16 plants again. Plants grow and animals
 # starve, 64 steps each.
 
@@ -457,6 +461,8 @@ gpulab.show(after, view="lanes")
 # An m × k matrix times a k × n matrix takes 2 · m · n · k operations, a multiplication and an addition for
 # each step of each element.
 #
+# ![An element of the product C is a row of A times a column of B: all neighbours in C's row read the same row of A.](drawings/product.svg)
+#
 # The thread keeps its sum in a **register**, a place that belongs to it alone and costs no memory traffic.
 # Start it with `float32(0.0)` and not with `0.0`. A Python float is a float64: the result still passes, but
 # each step converts its product and adds in float64, which many GPUs do at 1/32 or 1/64 of the float32 rate
@@ -566,6 +572,8 @@ for gpu in ("T4", "A100", "H100"):
 # threads of the block have arrived. An ordinary launch has no such thing between blocks. They run in any order, and
 # those that do not fit wait for others to end, so waiting for all of them inside a kernel could last forever.
 #
+# ![Cells of a rod are computed from their neighbours. Within one launch some threads would already read new values; between two launches everybody is done, so each step reads one array and writes the other.](drawings/two_launches.svg)
+#
 # What does order the whole grid is the **end of a launch**. Launches on the same **stream**, a queue of
 # work for the device, run one after the other (you have used one stream all along), and the next sees all
 # that the last has written. Python does not wait: a launch returns at once; a copy back to the host waits.
@@ -647,6 +655,8 @@ picture(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sides.")
 # `block_sum` adds the 256 elements of each block in **shared memory**, a small memory that the threads of a
 # block have in common. Its author left the barrier out of the loop, "because a warp runs in lockstep anyway".
 # The sums are right. See for yourself.
+#
+# ![A sum of eight numbers as a tree: four additions, then two, then one. A barrier stands between the levels because each reads what others wrote.](drawings/tree.svg)
 
 
 # %%
@@ -680,9 +690,17 @@ np.allclose(sums, values.reshape(8, 256).sum(axis=1))
 gpulab.check("basics.block_sum", suspicious_sum, attempt=False)
 
 # %% [markdown]
+# The check found two threads that touch one element. `gpulab.watch()` runs that case again and lets you step
+# through the code with them. Step into the loop: is there any line at which one of the two must wait for the
+# other?
+
+# %%
+gpulab.watch()
+
+# %% [markdown]
 # **Do.** Mend it and make it cheap: `block_sum(a, sums)` with blocks of 256 threads, for any number of
 # elements, one sum for each block. Budget: each element of `a` loaded once; for each block at most 8
-# divergent branches and 800 warp instructions, which is 256 and 25,600 for the 32 blocks of the last size,
+# divergent branches and 1,000 warp instructions, which is 256 and 32,000 for the 32 blocks of the last size,
 # and 8 branches more where the last block is not full; no bank conflicts. (Shared memory has 32 **banks**;
 # threads of a warp that want different words of one bank are served one after the other, in as many
 # **wavefronts** as there are **ways**. Neighbouring words lie in neighbouring banks.) About 13 lines.
@@ -716,6 +734,13 @@ gpulab.need(block_sum)
 gpulab.profile(suspicious_sum[8, 256], values, sums).compare(gpulab.profile(block_sum[8, 256], values, sums))
 
 # %% [markdown]
+# **Watch it run.** Threads 0 and 64 of your own kernel, which means warps 0 and 2 side by side. Squares are
+# lanes that wait at a barrier. From which round on does warp 2 have nothing left to add?
+
+# %%
+gpulab.trace(block_sum[8, 256], values, sums, threads=[0, 64])
+
+# %% [markdown]
 # **Why.** `t % (2 * stride) == 0` picks every second thread, then every fourth: all eight warps stay in the
 # game with fewer and fewer lanes. `t < stride` picks the first half, then the first quarter: whole warps have nothing to
 # do, and only the last five rounds split one. One thread that adds all 256 numbers splits a single warp, for 256 rounds
@@ -733,6 +758,8 @@ gpulab.profile(suspicious_sum[8, 256], values, sums).compare(gpulab.profile(bloc
 # A GPU has its own memory, so a program copies in, launches, copies out. `cuda.to_device` and `copy_to_host` do it on
 # your word. A NumPy array handed to a kernel is copied in before the launch **and** back after it, each time, because
 # numba cannot know what the kernel changes.
+#
+# ![A program's time: copy in, kernel, copy out. With one kernel the copies take most of it; with many kernels on the same data they are paid once.](drawings/copies.svg)
 #
 # Copies are slow: PCIe 4.0 with 16 lanes carries at most 31.5 GB/s each way (16 GT/s · 16 lanes · 128/130),
 # and an A100's memory about 65 times that. What stays on the device costs nothing.
@@ -786,7 +813,7 @@ gpulab.check("basics.plan_copies", plan_copies)
 # reads and writes every element once; the time is that of the bytes alone, on an A100 and over PCIe 4.0
 # (modelled: bytes over bandwidth, nothing overlaps). The lowest line is the kernels by themselves.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(plan_copies)
 a100 = hardware.find("A100")
 pcie = float(hardware.link("PCIe 4.0 ×16").per_direction)
@@ -835,6 +862,8 @@ picture(
 # share, and `ptxas` makes **SASS**, the machine code of one generation. The driver can do the last step on a
 # GPU that is newer than your compiler. Compilers also drop old ones: CUDA 13 no longer compiles for compute
 # capability 7.0 (V100).
+#
+# ![From a line of Python to the machine: numba types it, NVVM makes PTX, which every GPU's driver can read, and ptxas makes SASS, the code of one architecture.](drawings/to_machine.svg)
 #
 # Without a GPU the course runs the PTX. It is text; look at it.
 
@@ -917,6 +946,8 @@ else:
 # ≤ 2. Neighbours need similar numbers of steps, and a warp runs as long as its slowest lane. Which 32 pixels
 # should a warp take? You may change the launch and the kernel, but every pixel runs its steps. The figure of
 # merit is the number of warp instructions.
+#
+# ![A warp is 32 threads in the order of x first. In a block of (32, 8) a warp is one row; in a block of (8, 32) it is four rows of eight.](drawings/warp_shapes.svg)
 
 
 # %%
@@ -950,7 +981,7 @@ wide.compare(tall)
 # blocks of (8, 32) make warps of 8 × 4. The bound is what a kernel would need in which all lanes of every
 # warp end together: the instructions of `wide` times its active lanes over 32.
 
-# %%
+# %% jupyter={"source_hidden": true}
 bound = wide["thread_instructions"] / 32
 counts = {"warps of 32 × 1": wide["instructions"], "warps of 8 × 4": tall["instructions"], "bound": bound}
 bars(

@@ -39,7 +39,9 @@ gpulab.start("04")
 # %% [markdown]
 # ## 1 · Where bytes live
 #
-# A kernel meets these memories. From top to bottom they get slower and larger, and more threads see them.
+# A kernel meets these memories. From top to bottom they get slower, and more threads see them. They do not simply get
+# larger: one thread's registers are the smallest store in the table, but all registers of a GPU together hold more than
+# its shared memory and L1.
 #
 # | memory | who sees it | until | where it is |
 # |---|---|---|---|
@@ -84,7 +86,7 @@ gpulab.predict("memory.all_registers", measured=int(a100.sms) * a100.capability.
 # **See.** How long one access takes from each level, against how much the level holds. Both axes are
 # logarithmic.
 
-# %%
+# %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3.4)
 for name, colour, marker, drop in (("A100", "#0072b2", "o", -11), ("H100", "#d55e00", "s", 5)):
     gpu = hardware.find(name)
@@ -121,6 +123,8 @@ plot.picture(ax, "Shared memory answers soonest and holds least, DRAM the other 
 # **HBM** (high-bandwidth memory) is DRAM in stacks beside the GPU's chip, with very many wires at a moderate
 # speed. **GDDR** has fewer wires and drives them faster. In both, bandwidth = bus width in bits ÷ 8 × bits
 # per second and **pin**.
+#
+# ![The memories from the nearest to the farthest: registers, shared memory and L1, L2, DRAM. Each is larger and slower than the one before it.](drawings/levels.svg)
 #
 # Inside DRAM no byte can be read by itself. A bank first copies a whole **row** into its **row buffer**; in
 # HBM2 that is 1 KB (JEDEC JESD235, pseudo channel). More bytes of an open row follow at full speed; another
@@ -169,6 +173,8 @@ print(f"utilisation that a measured kernel reached: {100 * float(a100.dram_seen)
 # many sectors as it touches. The order of the lanes does not matter, and two lanes in the same sector pay
 # once (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). An access that needs few sectors
 # is called **coalesced**.
+#
+# ![32 neighbouring float32 numbers are 128 bytes: four sectors of 32 bytes, each used by eight lanes. If the first address is moved by one element, five sectors are touched.](drawings/sectors.svg)
 #
 # **Efficiency** is bytes asked for over bytes moved. With 4-byte loads the worst case is a sector for each
 # lane: 4 of 32 bytes, 12.5 %, and no pattern makes it lower.
@@ -231,7 +237,7 @@ def counted(stride, shift):
 by_stride = {stride: counted(stride, 0) for stride in range(1, 17)}
 by_shift = {shift: counted(1, shift) for shift in range(17)}
 
-# %%
+# %% jupyter={"source_hidden": true}
 axes = plot.axes(9, 3.2, 1, 2, sharey=True)
 for ax, values, name in ((axes[0], by_stride, "stride"), (axes[1], by_shift, "shift")):
     ax.bar(list(values), list(values.values()), color="#0072b2", width=0.7)
@@ -250,6 +256,15 @@ plot.picture(
 # Each step in stride costs four sectors more until every lane has its own, from 8 on; a shift costs one
 # sector, and none at a multiple of 8.
 #
+# **Try it.** Drag the sliders. Can a shift make a load with stride 2 more expensive? What does an element of 16
+# bytes change?
+
+# %%
+from gpulab.plot.moving import Pattern, WarpAccess
+
+WarpAccess([Pattern(stride=2)])
+
+# %% [markdown]
 # Hold your own function against the counts. The cell lists where they disagree.
 
 # %%
@@ -370,9 +385,9 @@ def transpose_plain(a, out):
 gpulab.predict("memory.column", ...)
 
 # %%
-a = cuda.to_device(np.arange(96 * 128, dtype=np.float32).reshape(96, 128))
-out = cuda.device_array((128, 96), np.float32)
-plain = gpulab.profile(transpose_plain[(4, 3), (32, 32)], a, out)
+matrix = cuda.to_device(np.arange(96 * 128, dtype=np.float32).reshape(96, 128))
+turned = cuda.device_array((128, 96), np.float32)
+plain = gpulab.profile(transpose_plain[(4, 3), (32, 32)], matrix, turned)
 plain
 
 # %% [markdown]
@@ -386,6 +401,8 @@ gpulab.show(plain)
 # × 32 elements into shared memory along rows, waits, and writes them along rows of `out`. The launch has
 # blocks of (32, 32) over `a`, x along its columns. **Budget:** as many sectors loaded as `a` has, and as many
 # stored as `out` has: 4 for each 32 elements. About 10 lines. Sizes include 1025 × 33 and 0 × 5.
+#
+# ![A transpose through shared memory: the warp reads a row of the tile from global memory, a barrier follows, the warp reads a column of the tile in shared memory and writes it as a row. Both global accesses run along rows.](drawings/turned_tile.svg)
 
 
 # %% nbgrader={"grade": false, "grade_id": "transpose", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -410,7 +427,15 @@ gpulab.check("memory.transpose", transpose)
 
 # %%
 gpulab.need(transpose)
-plain.compare(gpulab.profile(transpose[(4, 3), (32, 32)], a, out))
+plain.compare(gpulab.profile(transpose[(4, 3), (32, 32)], matrix, turned))
+
+# %% [markdown]
+# **Watch it run.** Two warps of one block of your kernel, each with one row of the tile. Compare the cells of the
+# tile that a warp writes before the barrier with those that it reads after it.
+
+# %%
+one_tile = cuda.to_device(np.arange(32 * 32, dtype=np.float32).reshape(32, 32))
+gpulab.trace(transpose[(1, 1), (32, 32)], one_tile, cuda.device_array((32, 32), np.float32), threads=[0, 32])
 
 # %% [markdown]
 # **Why.** The walk along a column has moved from global to shared memory, where any word is as near as any
@@ -500,6 +525,8 @@ gpulab.check("memory.centre", centre)
 # **structure of arrays** (SoA: all x, then all y, then all z). A kernel that reads the x of 32 neighbouring
 # points finds them 12 bytes apart in the first, side by side in the second.
 #
+# ![Records keep x, y and z of a point side by side, so lanes that want x skip y and z. Columns keep all x together, so lanes that want x read neighbours.](drawings/records.svg)
+#
 # **Predict.** How many sectors does one request for x move in the array of structures, with 4-byte numbers?
 
 # %%
@@ -518,8 +545,8 @@ def unpack_plain(points, xs, ys, zs):
 
 points = cuda.to_device(np.arange(3 * 4096, dtype=np.float32))
 columns = [cuda.device_array(4096, np.float32) for _ in range(3)]
-plain = gpulab.profile(unpack_plain[16, 256], points, *columns)
-plain
+unpacked_plainly = gpulab.profile(unpack_plain[16, 256], points, *columns)
+unpacked_plainly
 
 # %% [markdown]
 # **Do.** If the layout is yours to choose, choose columns. Often it is not: the data come as records. Write
@@ -553,7 +580,7 @@ gpulab.check("memory.unpack", unpack)
 
 # %%
 gpulab.need(unpack)
-plain.compare(gpulab.profile(unpack[16, 256], points, *columns))
+unpacked_plainly.compare(gpulab.profile(unpack[16, 256], points, *columns))
 
 # %% [markdown]
 # **Why.** The plain kernel asks for the same sectors three times, once each for x, y and z. Caches may answer
@@ -567,6 +594,8 @@ plain.compare(gpulab.profile(unpack[16, 256], points, *columns))
 # **wavefront**, each bank delivers one word. If the lanes of a request want *different words of the same
 # bank*, the request takes several wavefronts: a **bank conflict**, n-way for n words. Lanes that want the
 # same word share it (**broadcast**), and that costs nothing.
+#
+# ![Shared memory has 32 banks, a word wide each; here are eight of them. Neighbouring words lie in different banks and are served at once. A column of a tile whose rows are as long as the banks lies in one bank; with one column more it is spread over all.](drawings/banks.svg)
 #
 # 32 lanes with 8 bytes each want 64 words, more than one pass holds. So lanes 0–15 go first, then lanes
 # 16–31. With 16 bytes there are four groups of eight lanes. Each group is counted by itself.
@@ -641,6 +670,16 @@ gpulab.check("memory.padded", padded)
 gpulab.need(transpose, padded)
 gpulab.show("memory.transpose", transpose, view="banks")
 gpulab.show("memory.padded", padded, view="banks")
+
+# %% [markdown]
+# **Try it.** The same two reads on one scale: 32 lanes above, 32 banks below, and a row for each wavefront. Try
+# other strides and paddings. Which strides have no conflict without any padding?
+
+# %%
+WarpAccess(
+    [Pattern(stride=32, title="rows of 32 words"), Pattern(stride=32, padding=1, title="rows of 33 words")],
+    banks=True,
+)
 
 # %% [markdown]
 # **Why.** With rows of 33 words a step down a column is a step of one bank. The 33rd column holds nothing. It
@@ -720,6 +759,8 @@ gpulab.show("memory.blur", blur, view="accesses")
 # all else. Local memory is also where registers go when there are too few: a **spill**. The report shows
 # both.
 #
+# ![A register has a name and no address. An array whose index is known only at run time needs addresses, so it is kept in local memory, which is a part of DRAM behind the caches. Four names stay in registers.](drawings/ring_or_names.svg)
+#
 # `smooth` gives every element the mean of itself and the three rows above it. This version keeps four rows in
 # a ring.
 
@@ -746,9 +787,9 @@ def smooth_ring(a, out):
 gpulab.predict("memory.ring", ...)
 
 # %%
-a = cuda.to_device(np.random.default_rng(5).random((64, 256)).astype(np.float32))
-out = cuda.device_array_like(a)
-ring = gpulab.profile(smooth_ring[2, 128], a, out)
+rows = cuda.to_device(np.random.default_rng(5).random((64, 256)).astype(np.float32))
+smoothed = cuda.device_array_like(rows)
+ring = gpulab.profile(smooth_ring[2, 128], rows, smoothed)
 ring
 
 # %% [markdown]
@@ -778,7 +819,7 @@ gpulab.check("memory.smooth", smooth)
 
 # %%
 gpulab.need(smooth)
-ring.compare(gpulab.profile(smooth[2, 128], a, out))
+ring.compare(gpulab.profile(smooth[2, 128], rows, smoothed))
 
 # %% [markdown]
 # **Why.** `ring[row % 4]` has an index that changes from round to round, so the compiler needs an address,
@@ -844,6 +885,8 @@ for report in (in_constant, in_global):
 #
 # ## 12 · Caches
 #
+# ![A cache line of 128 bytes consists of four sectors with a common tag. A miss fetches only the sectors that were asked for.](drawings/line.svg)
+#
 # This lab counts what warps *ask for*. Less reaches L2 and DRAM if a cache has it. On all recent
 # GPUs (Nsight Compute documentation, "Memory Tables"; CUDA Programming Guide):
 #
@@ -889,7 +932,7 @@ gpulab.predict("memory.warps_that_fit", measured=l1 / (32 * 128))
 resident = [8, 16, 24, 32, 40, 48, 52, 56, 64]
 needed = [32 * fetched_per_element(warps, l1) for warps in resident]
 
-# %%
+# %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3)
 ax.plot(resident, needed, "o-", color="#0072b2")
 ax.axhline(4, color="#d55e00", linewidth=1.2)
@@ -925,6 +968,8 @@ plot.picture(
 # pages the driver first copies into a pinned buffer. Further out are the local disk and then storage on the
 # network; a good loader keeps all these stages busy at once.
 #
+# ![Memory outside the GPU: another GPU's over NVLink, the host's over PCIe. Each link is narrower than the GPU's own DRAM.](drawings/links.svg)
+#
 # **Predict.** A model has 7 billion weights of 2 bytes. How many times longer does it take to bring them over
 # PCIe 4.0 ×16, at most 31.5 GB/s, than to read them once from an A100's DRAM, at most 2,039 GB/s?
 
@@ -952,6 +997,8 @@ gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in
 # (**oversubscription**); each first touch costs a page fault, unless `cudaMemPrefetchAsync` moved the page before.
 # Where CPU and GPU share NVLink (POWER9, Grace), hardware keeps memory coherent without migration (CUDA Programming
 # Guide, "Unified Memory").
+#
+# ![One address space: pages lie with the host until the GPU touches one. Then that page is moved to the GPU, which waits for it.](drawings/pages.svg)
 #
 # **Compression.** Since the A100 the L2 can keep data compressed: up to 4 × the bandwidth and 2 × the L2
 # space (NVIDIA A100 whitepaper), but no larger memory. A program must ask for it for each allocation

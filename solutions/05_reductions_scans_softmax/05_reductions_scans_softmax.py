@@ -42,6 +42,8 @@ gpulab.start("05")
 # %% [markdown]
 # ## 1 · One number from many
 #
+# ![A block adds eight numbers in three levels. On each level half of the threads of the level before take part.](drawings/ladder.svg)
+#
 # A **reduction** makes one number from many with an operation such as + or max. If the operation is
 # **associative**, `(a + b) + c = a + (b + c)`, pairs may be combined in a **tree**: all pairs at once, then all
 # pairs of the results, and so on. Lab 03 built one for a block. Here are the first rungs of a well-known ladder
@@ -156,6 +158,16 @@ for name, report in ladder.items():
     )
 
 # %% [markdown]
+# **Watch it run.** The first two rungs with 64 threads, two warps side by side. In each round, look at which lanes
+# are full: the additions are the same, but the lanes that do them are not.
+
+# %%
+gpulab.trace(interleaved[1, 64], a, cuda.device_array(1, np.float32), threads=[0, 32])
+
+# %%
+gpulab.trace(sequential[1, 64], a, cuda.device_array(1, np.float32), threads=[0, 32])
+
+# %% [markdown]
 # **Why.** The number of additions is the same on every rung: 65,535 for one sum, less the few that the host
 # still has to do. What falls is everything around them: tests, barriers, trips to shared memory, threads that
 # run with nothing to add.
@@ -207,6 +219,8 @@ gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], in_step)
 # %% [markdown]
 # ## 2 · Shuffles: from register to register
 #
+# ![A sum by shuffles: every lane takes the value of the lane four, two and one places further up and adds it. After three steps lane 0 has the sum of eight. No memory is used.](drawings/shuffle.svg)
+#
 # A **shuffle** hands a register's value to another lane of the warp, without memory:
 #
 #     cuda.shfl_down_sync(mask, value, k)    the value of lane i + k
@@ -254,6 +268,8 @@ in_memory.compare(gpulab.profile(warp_sum[N // 256, 256], a, of_each_warp))
 
 # %% [markdown]
 # ## 3 · The whole array in one launch
+#
+# ![A whole array in one launch: each thread adds many elements, each warp its lanes by shuffles, each block its warps in shared memory, and one atomic addition per block joins the blocks.](drawings/whole_array.svg)
 #
 # A tree over all elements has as many threads as pairs, and each does next to nothing. Give each thread many
 # elements first: a **grid-stride loop** (lab 03) adds them in a register. Then the tree is small:
@@ -344,6 +360,8 @@ panels(
 # %% [markdown]
 # Shuffles alone cost *more* warp instructions than the tree, because all eight warps run all five rounds. They
 # save barriers and shared memory. The big step is the last one: more elements per thread, fewer trees.
+#
+# ![A block of eight warps: each warp adds its 32 lanes by shuffles, lane 0 of each stores the sum in shared memory, and after one barrier the first warp adds the eight.](drawings/two_stages.svg)
 #
 # **Why.** How many threads and blocks should it be? The cell below tries your `total` under several launches.
 # More blocks mean more trees and atomics; fewer mean fewer warps to hide latency with, and SMs with nothing to
@@ -448,6 +466,8 @@ gpulab.sanitize(
 # al. 2018). Four variables make four chains. The compiler may load early by itself; the order of additions it
 # leaves alone, because that would change the result.
 #
+# ![A thread that loads one element waits after each load. A thread with four loads has four under way at a time, so fewer warps keep the memory busy.](drawings/in_flight.svg)
+#
 # How many bytes must be under way? By **Little's law**: bandwidth × latency. One 4-byte load of a warp is 128
 # bytes.
 #
@@ -497,7 +517,7 @@ for kernel, chains in ((one_chain, 1), (four_chains, 4)):
 # **See.** Warps that each SM needs to keep its DRAM busy, against the loads that a lane has under way (modelled:
 # Little's law with figures from data sheets and measured latencies).
 
-# %%
+# %% jupyter={"source_hidden": true}
 loads = range(1, 9)
 needed = {name: [(k, warps_needed(hardware.find(name), k)) for k in loads] for name in ("A100", "H100")}
 fit = a100.capability.max_warps
@@ -516,7 +536,7 @@ lines(
 #
 # Last comes the **instruction mix**: which pipelines a kernel keeps busy. Beside the ordinary lanes an SM has 16
 # lanes for **special functions** (2ˣ, log₂, sine, reciprocal, 1/√x), a quarter of the float32 lanes of an A100
-# (CUDA Programming Guide, "Arithmetic Instructions"). Other special instructions do much at once: FMA, shuffles,
+# (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions"). Other special instructions do much at once: FMA, shuffles,
 # votes, `popc`, and in lab 06 tensor cores.
 
 
@@ -547,6 +567,8 @@ shares(
 #
 # A floating-point addition rounds, so it is **not** associative: another order gives other last digits. A tree
 # is another order. Is it worse?
+#
+# ![Four float32 numbers, 2²⁴, 1, 1 and 1, added in two orders. One after the other, every 1 is lost; as a tree two of them are added to each other first, and the sum is larger by 2.](drawings/orders.svg)
 #
 # Let u be half the distance from 1 to the next number, 2⁻²⁴ in float32. Adding n positive numbers one after
 # another errs by at most about n·u; a tree (**pairwise summation**) by log₂ n · u; **Kahan's** compensated sum by
@@ -582,7 +604,7 @@ for n, row in enumerate(samples, 1):
         for name, value in zip(errors, (serial, tree(samples[:n]), kahan_sum), strict=True):
             errors[name].append(np.abs(value / exact - 1).max())
 
-# %%
+# %% jupyter={"source_hidden": true}
 curves = {name: list(zip(sizes, seen, strict=True)) for name, seen in errors.items()}
 curves["bound n·u"] = [(n, n * 2.0**-24) for n in sizes]
 lines(
@@ -647,6 +669,8 @@ gpulab.sanitize(total[8, 256], cuda.to_device(pairs), cuda.to_device(np.zeros(1,
 # A **scan** gives every element the sum of all up to it: 3 1 4 → 3 4 8. It is **inclusive**; an **exclusive**
 # scan leaves the element itself out: 0 3 4. Scans place things: where does my output start, if those before me
 # write so many?
+#
+# ![An inclusive scan of eight numbers by doubling: in each step every place adds what stands one, two and four places to its left.](drawings/scan.svg)
 #
 # Hillis and Steele (1986): in round k each thread adds the value 2ᵏ places to its left. log₂ n rounds, about n
 # log₂ n additions. Blelloch (1990): a tree up, then the same tree down, in about 2n additions and twice the
@@ -714,6 +738,15 @@ for report in scans.values():
 
 # %%
 gpulab.show(scans[blelloch], view="banks")
+
+# %% [markdown]
+# **Try it.** In each round of the way up the lanes are twice as far apart as in the round before. Drag the second
+# stride through 4, 8, 16 and 32. What would a padding of one word do?
+
+# %%
+from gpulab.plot.moving import Pattern, WarpAccess
+
+WarpAccess([Pattern(stride=2, title="first round"), Pattern(stride=4, title="second round")], banks=True)
 
 # %% [markdown]
 # A warp has no use for "less work" if the lanes that save it stand idle beside those that do not. So inside a
@@ -846,6 +879,8 @@ gpulab.show("parallel.compact", compact, view="threads")
 # lanes of a warp that update one address are served one after another, an **atomic conflict** for each lane
 # beyond the first.
 #
+# ![Left, all threads count in one histogram in global memory, and they queue at popular bins. Right, each block counts in a histogram of its own in shared memory and adds it to the global one at the end.](drawings/histogram.svg)
+#
 # **Privatisation**: give each block bins of its own in shared memory and add them to the result once. The same
 # idea a second time: give each *lane* a copy. Then no two lanes of a warp ever meet. An atomic on two axes takes a
 # tuple: `cuda.atomic.add(s, (b, lane), 1)`. In the end a warp adds the copies of one bin, each lane its own, and
@@ -904,7 +939,7 @@ gpulab.check("parallel.histogram", histogram)
 # %% [markdown]
 # **See.** Atomics and conflicts, before and after.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(histogram)
 mine = gpulab.profile(histogram[8, 256], values, cuda.to_device(np.zeros(64, np.int32)))
 kernels = {"histogram_plain": plain, "yours": mine}
@@ -984,6 +1019,8 @@ print(
 )
 
 # %% [markdown]
+# ![Online softmax reads the logits once. It keeps the largest one so far, m, and the sum s of exp(x − m); when a larger one comes, s is scaled down by exp(old m − new m).](drawings/online_softmax.svg)
+#
 # **Maximum and sum in one pass.** Keep m, the largest logit *so far*, and s, the sum of exp(x − m) so far. When a
 # larger logit m′ comes, s was measured against the wrong m; multiply it by exp(m − m′). In the same way two parts
 # of a row merge:
@@ -1004,8 +1041,8 @@ gpulab.predict("parallel.merge", ...)
 # **Do.** Write `logsumexp(x, out)`: `out[row] = m + log(s)`, the logarithm of Σ exp(x). A warp for each row, in
 # blocks of 256; rows of any length. Logits lie between −1,000 and 1,000, and some are −∞ (masked); a row of
 # nothing but −∞ has −∞. **Budget:** each logit loaded once; the operations of one exponential in float32 for each
-# (13 with the step around it) and of 320 for merging 32 lanes, plus 20 %. In float64 an exponential costs three
-# times as many. About 22 lines. Sizes include 3 × 1, 10 × 33 and no rows.
+# (13 with the step around it) and of 320 for merging 32 lanes, plus 20 %; at the last size at most 72
+# instructions of a thread for each logit. In float64 an exponential costs three times as much. About 22 lines. Sizes include 3 × 1, 10 × 33 and no rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1044,6 +1081,8 @@ gpulab.check("parallel.logsumexp", logsumexp)
 # any length. A short row can stay where it is: 256 logits are 8 for each lane of a warp, and 8 numbers fit into
 # registers (lab 04: `cuda.local.array(8, float32)` stays there if all its indices are known at compile time). Then
 # one pass is left.
+#
+# ![How often softmax reads its logits. Three passes: one for the maximum, one for the sum, one to divide. With the online sum two: maximum and sum together, then the division.](drawings/passes.svg)
 #
 # **Do.** Write `row_softmax(x, out)` for rows of at most 256 columns. A warp for each row, in blocks of 256.
 # **Budget:** each logit loaded once, no barrier, no local memory, and in all no more sectors than the two arrays
@@ -1111,7 +1150,7 @@ three_passes.compare(one_pass)
 # The exponentials are next. Special functions have 16 lanes in an SM:
 
 # %%
-exponentials = 16 * int(a100.sms) * float(a100.boost_clock)  # per second; CUDA Programming Guide: 16 lanes
+exponentials = 16 * int(a100.sms) * float(a100.boost_clock)  # per second; Best Practices Guide: 16 lanes
 elements = float(a100.dram_bandwidth) / 8  # per second: 4 bytes in, 4 bytes out
 print(
     f"A100: {exponentials / 1e12:.1f} · 10¹² exponentials a second, {elements / 1e12:.2f} · 10¹² elements through DRAM"
@@ -1127,6 +1166,8 @@ print(
 # **Layer norm** gives each row mean 0 and variance 1 and multiplies by a weight for each column: (x − mean) /
 # √(variance + ε) · weight. **RMS norm** leaves out the mean: x / √(mean of x² + ε) · weight, one sum instead of
 # two. In a transformer the input of a norm is itself a sum, x + residual, that is needed again later.
+#
+# ![Apart, an addition writes its result to DRAM and a norm reads it again. Fused, the sum stays in registers: one load and one store of everything in between are saved.](drawings/fused.svg)
 #
 # **Fusing** means doing in one kernel what several would do, so that what lies between them never goes to memory.
 #
@@ -1279,7 +1320,7 @@ bars({name: 32 * r["global_sectors"] / N for name, r in fusions.items()}, "bytes
 #
 # **See.** The three versions of softmax, by counts of each level.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(logsumexp, row_softmax)
 size = logits.size
 panels(

@@ -40,6 +40,8 @@ gpulab.start("06")
 # %% [markdown]
 # ## 1 · Three levels of work
 #
+# ![Three levels of a product: a block has a tile of C, a warp a part of that tile, and a thread a small square of the warp's part.](drawings/three_levels.svg)
+#
 # The **BLAS** (basic linear algebra subprograms) sorts its routines by what they do with n numbers in a
 # row:
 #
@@ -62,7 +64,7 @@ gpulab.predict("gemm.intensity", ...)
 # %% [markdown]
 # **See.** The levels under the roof of an A100, every element moved once.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab.plot import Point, bars, roofline, units
 
 roofline(
@@ -111,6 +113,8 @@ for name, run, operations, read in (
 # ## 2 · Where the plain product stands
 #
 # This is the product of lab 03: one thread per element of C, x on the columns.
+#
+# ![A warp's 32 lanes on C. Along a row they share the row of A and read 32 neighbours of B. Down a column they share the column of B and read 32 elements of A, each in another row.](drawings/lanes_on_c.svg)
 
 
 # %%
@@ -177,6 +181,8 @@ steps["down the columns"].compare(steps["naive"])
 # C is cut into **tiles** of T × T, one for each block. A block walks along k in steps of T. In each step it
 # copies T × T elements of A and of B to shared memory, waits, and adds T products to each of its T² sums.
 #
+# ![A product in tiles: a tile of A and a tile of B are brought into shared memory, every thread adds their product to its element, then the next pair of tiles along k follows.](drawings/tiles.svg)
+#
 # **Predict.** T = 32. How many words does the block load from global memory per multiply-add?
 
 # %%
@@ -223,6 +229,15 @@ step("tiled", tiled, (8, 8), (32, 32))
 steps["naive"].compare(steps["tiled"])
 
 # %% [markdown]
+# **Walk along k.** One block with tiles of 16. Press play and watch what lies in shared memory, which numbers of it
+# a thread reads for each multiply-add, and when the bytes loaded from global memory grow.
+
+# %%
+from gpulab.plot.moving import ProductWalk
+
+ProductWalk(64, 64, 64, tile=(16, 16, 16))
+
+# %% [markdown]
 # **Why.** Global sectors fall by twenty, and each byte loaded serves 32 times as much arithmetic (30 in the table, which
 # counts the stores of C). Yet each multiply-add still reads two words, now from shared memory: one wavefront a cycle. An
 # A100's SM could do two warp multiply-adds in it, and wants four wavefronts for them: a tile alone can reach a quarter of
@@ -233,6 +248,8 @@ steps["naive"].compare(steps["tiled"])
 # The cure is the same again, one level up: use what was read more often while it is in a register.
 # Let a thread compute eight outputs of one column (**register blocking**, or thread coarsening). For each k it reads one
 # word of B's tile, which serves eight multiply-adds, and 8 of A's: 9/8 per multiply-add instead of 2.
+#
+# ![A thread with eight outputs below one another: it reads one number of B and uses it eight times, with eight numbers of A that all lanes of the warp share.](drawings/column_of_outputs.svg)
 #
 # Eight sums live in `cuda.local.array(8, np.float32)`, in registers when every index is known at compile time (lab 04).
 # `for i in range(8)` is unrolled, so it is.
@@ -289,6 +306,8 @@ step("column", column, (4, 4), (64, 8))
 # With R outputs in a column, a thread reads 1 + R words for R multiply-adds: never below one word each.
 # With a square of R × R outputs it reads R words of A and R of B and does R² multiply-adds (an **outer
 # product**): 2/R.
+#
+# ![A thread with a square of 4 × 4 outputs reads four numbers of A and four of B for 16 multiply-adds. One with a single output reads two numbers for one.](drawings/register_square.svg)
 #
 # **Predict.** A thread has 4 × 8 outputs, not a square. How many words per multiply-add?
 
@@ -398,6 +417,8 @@ def second_of(pair):
 # starts in the middle of a pair. So here k and n are even: an **alignment rule**. Libraries have the like,
 # and part B comes back to it.
 #
+# ![Pairs of floats lie at multiples of 8 bytes. In rows of even length every row begins with a pair; in rows of seven the second row begins in the middle of one.](drawings/aligned_pairs.svg)
+#
 # **Do.** Write `wide(a, b, c)`: `blocked` with pairs, from global memory to shared and from shared to
 # registers. Tiles are 64 × 4 pairs of A and 8 × 32 pairs of B. A thread's columns are now pairs: tx + 8·j,
 # j in range(4). **Budget:** half the load requests, 0.125 shared requests per multiply-add of a warp, no
@@ -468,6 +489,8 @@ for metric in ("global_load_requests", "shared_load_requests", "shared_load_wave
 # first, compute on this one, and then put what has arrived into the other buffer (**double buffering**).
 # The loads are under way while the block computes. And because nobody writes into the buffer that is being
 # read, one barrier a round is enough.
+#
+# ![With one buffer, loading and computing take turns. With two, the next tile is loaded into one while the other is in use, and a single barrier separates the steps.](drawings/double_buffer.svg)
 #
 # **Predict.** How many barriers does a block of `tiled` pass at 256³?
 
@@ -564,12 +587,29 @@ for name in ("tiled", "staged"):
 #
 # ## 8 · The ladder
 #
+# First the roofline, counted on the bytes that your kernels ask of global memory. The numbers are your attempts, in
+# the order in which you wrote them. Choose another GPU or another format. Which attempts change sides?
+
+# %%
+from gpulab.plot.moving import RoofTrail
+
+RoofTrail(
+    [
+        Point(name, steps[name]["arithmetic_intensity"])
+        for name in ("naive", "tiled", "column", "blocked", "wide")
+        if name in steps
+    ]
+)
+
+# %% [markdown]
 # Four units of an SM work side by side on a product: lanes do the arithmetic, schedulers issue
 # instructions, shared memory serves wavefronts, the L2 sends sectors. Each needs some cycles for the work
 # of 32 multiply-adds, one of each lane of a warp. The slowest sets the pace. The counts are yours, the
 # rates are the A100's (`l2_seen`: L2 bandwidth that tests have seen; as if the L1 caught no repeats); so this is
 # **modelled**, and it leaves out waiting. Instructions are those of PTX;
 # machine code has somewhat others.
+#
+# ![The rungs of this lab, each with what it brings near: a tile in shared memory, a column in registers, a square in registers, wider loads, the next tile early.](drawings/ladder.svg)
 
 # %%
 from gpulab import hardware
@@ -663,6 +703,8 @@ else:
 # gone: 2 operations for 4 bytes. Inference of a language model, one token at a time, is this product: its
 # speed is the memory's.
 #
+# ![A matrix times a vector reads every element of the matrix once and uses it once. Nothing can be used again, so the bytes of the matrix decide the time.](drawings/matrix_vector.svg)
+#
 # So what is left is to read A well, and x seldom. In y = xᵀ·A a thread can have a column, and neighbours
 # read neighbours. In y = A·x a thread per row would read down a column. Let a warp walk along a row
 # instead: 32 partial sums, put into shared memory at the end, where one thread adds up each row's. And
@@ -723,6 +765,8 @@ print(f"at 0.5 the A100's roof is {100 * reached:.1f} % of its peak")
 # Attention heads, convolutions and graphs bring thousands of small products. One by one they cost a launch
 # each, and a tile of 64 × 64 stays mostly empty. A **batched** product takes all of them in one launch.
 #
+# ![Many small products: launched one by one each pays for a launch and fills a few SMs. In a batch one launch has them all, a block for each.](drawings/batched.svg)
+#
 # **Do.** Write `batched(a, b, c)`, arrays of shape (batch, n, n) with n up to 16. The launch has a block of
 # (16, 16) for each product. **Budget:** each element loaded once. About 14 lines. Sizes include n = 7 and a
 # batch of 0, for which one block is launched all the same.
@@ -752,7 +796,7 @@ def batched(a, b, c):
 # %% nbgrader={"grade": true, "grade_id": "batched-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("gemm.batched", batched)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(batched)
 many = [cuda.to_device(numbers.standard_normal((64, 16, 16), np.float32)) for _ in range(3)]
 small = gpulab.profile(batched[64, (16, 16)], *many)
@@ -784,6 +828,8 @@ gpulab.predict("gemm.few_blocks", ...)
 # and their sums are added. Here they are added to C by atomics. That costs an addition in memory for each
 # output and slice, and the order of the additions, so the last bits, may change from run to run. Libraries
 # also offer a second kernel that adds the slices in a fixed order, from a **workspace**.
+#
+# ![A long sum for a small output. Without split-K one block has it and the other SMs are idle; with it four blocks take a quarter of k each, and their partial results are added.](drawings/split_k.svg)
 #
 # **Do.** Write `split_k(a, b, c)`. Blocks are (16, 16), the grid is (tiles across, tiles down, slices):
 # 16 slices, or another number. C comes as zeros. **Budget:** no block loads more than the
@@ -835,6 +881,8 @@ for slices in (1, 4, 16, 64):
 # does.
 #
 # ## 12 · The library's names
+#
+# ![Libraries for products, from the one call that does everything to the parts to build a kernel from: cuBLAS, cuBLASLt, CUTLASS.](drawings/libraries.svg)
 #
 # What you have built has names in every BLAS; cuBLAS, from C:
 #

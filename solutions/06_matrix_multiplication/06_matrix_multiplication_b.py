@@ -85,7 +85,7 @@ for name in ("A100", "H100"):
 # %% [markdown]
 # **See.** One roof for each format, and a product of two 192 × 192 matrices in three of them.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab.plot import Point, roofline
 
 roofline(
@@ -100,10 +100,13 @@ roofline(
 # %% [markdown]
 # **Why.** The higher the roof, the further right its ridge: what arithmetic limits on the lanes, memory
 # limits on the tensor cores. float16 halves the bytes as well. TF32 reads float32 and keeps 10 bits of
-# fraction, so it saves none. It is not on by itself: PyTorch has it off for products until you ask
-# (`torch.backends.cuda.matmul.allow_tf32`; PyTorch documentation, "CUDA semantics").
+# fraction, so it saves no bytes. PyTorch leaves it off for matrix products until you ask for it with
+# `torch.backends.cuda.matmul.fp32_precision = "tf32"` (PyTorch documentation, "CUDA semantics"; before version 2.9
+# the switch was called `allow_tf32`).
 #
 # ## 2 · Fragments
+#
+# ![mma.m16n8k16: a warp multiplies a 16 × 16 piece of A by a 16 × 8 piece of B. Each of the 32 lanes holds 8 numbers of A, 4 of B and 4 of the result.](drawings/fragments.svg)
 #
 # `wmma` (warp matrix multiply-accumulate) is CUDA C++'s portable way. A **fragment** is a small matrix
 # spread over the registers of a warp; who holds which element is not said. All 32 lanes call together:
@@ -472,7 +475,7 @@ gpulab.check("gemm.steady", steady)
 # %% [markdown]
 # **See.** The error of both over k, with positive factors (uniform, 0 to 1). Both axes are logarithmic.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(steady)
 depths = [16, 64, 256, 1024]
 ax = plot.axes(7, 3.2)
@@ -566,7 +569,7 @@ plot.picture(ax, "Each time one tile too many begins a round, the share falls; t
 # `mma.sync` runs on an H100 as well, but not at its peak; that takes `wgmma` (NVIDIA H100 whitepaper, 2022;
 # PTX ISA). On a GPU the next cell measures your kernels against cuBLAS in float16.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab import device
 
 if not device.uses_gpu():
@@ -667,7 +670,7 @@ for name in ("A100", "H100"):
 # ### References
 #
 # 1. NVIDIA, *CUDA Programming Guide*, "Warp Matrix Functions".
-#    https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+#    https://docs.nvidia.com/cuda/cuda-programming-guide/
 # 2. NVIDIA, *PTX ISA*, "Warp-Level Matrix Instructions".
 #    https://docs.nvidia.com/cuda/parallel-thread-execution/
 # 3. M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, "Numerical Behavior of NVIDIA Tensor Cores", PeerJ

@@ -96,6 +96,8 @@ gpulab.predict("cpp.grid", ...)
 # next is the **pitch**. It is often more than the row is long, so that every row starts at a multiple of 32
 # bytes or more (`cudaMallocPitch` does that). The bytes between are padding and belong to nobody.
 #
+# ![An array of three rows and four columns lies in memory row after row. The pointer knows only where it begins; element (1, 2) is at 1 · 4 + 2 = 6.](drawings/rows_in_memory.svg)
+#
 # **Predict.** An image of bytes has a pitch of 512. How many bytes behind its start lies the element in row
 # 3, column 10?
 
@@ -142,6 +144,8 @@ gpulab.show("cpp.invert", invert, view="accesses")
 #
 # ## 3 · What goes wrong, and how it looks
 #
+# ![A launch returns before the kernel has run. A kernel that fails is noticed only by a later call, so the error is reported at a line that is not to blame.](drawings/late_error.svg)
+#
 # Three kinds of error, at three times:
 #
 # - The **compiler** refuses the text. You get the line.
@@ -187,6 +191,8 @@ said(lambda: kernel((4,), (256,), (two, x64, y32, n)))
 # A **template** is a text with a type left open: `template <typename T>`. Every type that is used becomes a
 # kernel of its own, an **instance**, with a name that C++ makes up. CuPy's **RawModule** compiles the
 # instances in `name_expressions`, and `module.get_function("scale<float>")` finds one by the name you wrote.
+#
+# ![One text with a type T in it becomes a kernel for each type that is asked for.](drawings/template.svg)
 #
 # **Do.** Two cells. Complete the kernel: every `x[i]` becomes `x[i] * factor`. Then write the host function
 # `scale(x, factor)`, which launches the instance for the dtype of `x`: float32, float64 or int32, which C++
@@ -239,6 +245,8 @@ dict(cuda_c_module(module.code, title="scale", names=module.name_expressions).na
 # only one meaning, so templates cannot have one.
 #
 # ## 5 · Sixteen bytes at a time
+#
+# ![A float4 load brings four floats with one instruction. The warp asks for 512 bytes at once, in 16 sectors, and issues a quarter of the instructions.](drawings/wide_load.svg)
 #
 # A lane can load 4, 8 or 16 bytes with one instruction. CUDA has types for it: a `float4` is four floats `x`,
 # `y`, `z`, `w` at an address that is a multiple of 16. Arrays from CuPy start at multiples of
@@ -479,7 +487,7 @@ zeros = int((out_fused.get() == 0).sum())
 print(f"a² − a² is exactly 0 for {zeros} of 1,000 fused and for {(out_separate.get() == 0).sum()} unfused")
 gpulab.predict("cpp.zeros", measured=zeros)
 
-# %%
+# %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3.2)
 ax.plot(a.get(), out_fused.get() / 2**-24, ".", color="#d55e00", markersize=3)
 ax.plot(a.get(), out_separate.get() / 2**-24, ".", color="#0072b2", markersize=3)
@@ -555,6 +563,8 @@ print(compiler_version(), "compiles for", ", ".join(f"{a}.{b}" for a, b in suppo
 # without a copy. Your kernels come in three ways: as a RawKernel on such arrays; with
 # `torch.utils.cpp_extension.load_inline(…)`, which runs nvcc and makes a Python module; or as a registered
 # operator (`torch.library`), which autograd and `torch.compile` then know.
+#
+# ![A tensor of PyTorch and an array of CuPy look at the same memory: only the address is handed over, and nothing is copied.](drawings/shared_pointer.svg)
 #
 # Three things to keep in mind. A launch returns before the work is done, so a clock needs
 # `torch.cuda.synchronize()`. PyTorch has a current **stream**, CuPy another (part B): launch on the same one.
@@ -739,7 +749,7 @@ gpulab.recap("07")
 #
 # ### References
 #
-# 1. NVIDIA, *CUDA C++ Programming Guide*. https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# 1. NVIDIA, *CUDA Programming Guide*. https://docs.nvidia.com/cuda/cuda-programming-guide/
 # 2. NVIDIA, *Parallel Thread Execution ISA*. https://docs.nvidia.com/cuda/parallel-thread-execution/
 # 3. NVIDIA, *CUDA Binary Utilities* (cuobjdump, nvdisasm, the opcodes of SASS).
 #    https://docs.nvidia.com/cuda/cuda-binary-utilities/

@@ -46,6 +46,8 @@ gpulab.start("07")
 # **CuPy** is NumPy's interface with arrays on the device. `cp.asarray(host)` copies in, `array.get()` copies
 # out, and nothing else crosses. A function that takes both asks `cp.get_array_module(x)`.
 #
+# ![NumPy's names work on two memories. A call on CuPy's arrays stays on the device; only asnumpy and asarray cross the bus.](drawings/device_arrays.svg)
+#
 # Shapes and strides are NumPy's, too. They decide what neighbours are. A batch of images has four axes: N
 # images, C channels, H rows, W columns. **Channels first** (NCHW) keeps a channel's pixels together,
 # **channels last** (NHWC) keeps a pixel's channels together. PyTorch's `channels_last` is a tensor whose shape
@@ -69,6 +71,8 @@ for name, x in (("channels first", first), ("channels last", last)):
 #
 # On a GPU every operator of CuPy is a kernel. `a * x + b` is two launches and a temporary array, written by the
 # one and read by the other.
+#
+# ![Written with operators, z = (x − y)² is two kernels with an array between them. As one ElementwiseKernel it reads x and y once and writes z once.](drawings/elementwise.svg)
 #
 # **Predict.** a, x and b are arrays of a million float32 numbers each. How many MB does `a * x + b` move, an
 # operator a kernel?
@@ -349,6 +353,8 @@ gpulab.check("cupy.pipeline", by_engine, attempt=False)
 # Every launch costs the CPU a few microseconds, and a small kernel may take less. A **CUDA graph** is a
 # sequence of launches that is recorded once (**capture**) and then started as a whole. While a stream
 # captures, nothing runs.
+#
+# ![Without a graph each of five small kernels waits for its launch. A graph is launched once and its kernels follow one another at once.](drawings/graph.svg)
 
 # %%
 from gpulab import simulated_cupy as simulated  # on every machine, because it counts
@@ -389,8 +395,10 @@ for way in calls:
 #
 # ## 6 · Memory that is kept
 #
-# `cudaMalloc` waits for the GPU and takes long. So CuPy, like PyTorch, has a **memory pool**: freed memory
-# stays with the pool and serves the next array that fits. Sizes are rounded up to 512 bytes.
+# `cudaMalloc` is a slow call into the driver, and `cudaFree` waits until the GPU has finished its work. So CuPy, like
+# PyTorch, has a **memory pool**: freed memory stays with the pool and serves the next array that fits. Sizes are rounded up to 512 bytes.
+#
+# ![A pool keeps freed blocks. A new array takes a kept block that is large enough; only when there is none is the device asked.](drawings/pool.svg)
 #
 # **Predict.** Three arrays of 1,000,000 bytes are made and freed one after the other. How many bytes does the
 # pool hold then?
@@ -478,6 +486,8 @@ print("from pinned memory:", on_device.get()[-1])
 #
 # A convolution layer with K filters of C × r × r takes K · C · r² products for each output pixel. It is the
 # same sum in all three ways; what differs is where the work goes.
+#
+# ![Three ways to a convolution: sums where the filter stands, one large product after the patches have been laid out as rows, and fewer products by Winograd's trick.](drawings/convolution.svg)
 #
 # - **im2col** writes the r² · C inputs of every output pixel into a column. Then the layer is one matrix product.
 #   *Implicit* GEMM builds the columns in shared memory and never writes them.
@@ -723,8 +733,8 @@ gpulab.recap("07")
 #
 # 1. CuPy, *User Guide*: User-Defined Kernels, Memory Management, Accessing CUDA Functionalities.
 #    https://docs.cupy.dev/en/stable/user_guide/
-# 2. NVIDIA, *CUDA C++ Programming Guide*: Asynchronous Concurrent Execution, CUDA Graphs, Unified Memory.
-#    https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# 2. NVIDIA, *CUDA Programming Guide*: Asynchronous Concurrent Execution, CUDA Graphs, Unified Memory.
+#    https://docs.nvidia.com/cuda/cuda-programming-guide/
 # 3. M. Harris, "How to Overlap Data Transfers in CUDA C/C++", NVIDIA Technical Blog, 2012.
 # 4. S. Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014.
 #    https://arxiv.org/abs/1410.0759

@@ -114,7 +114,7 @@ measured = [(n, microseconds(lambda n=n: torch.add(*pairs[n]))) for n in sizes]
 torch.set_num_threads(threads)
 gpulab.predict("pytorch.overhead", measured=measured[0][1])
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     {"torch.add": measured},
     "numbers in each tensor",
@@ -318,6 +318,8 @@ plot.bars(
 # waits until the device is done, and the device then waits for the next launch. The ledger counts these
 # waits as `syncs`, except `print`, which goes past it, as do `.tolist()`, `.numpy()` and `.cpu()` of tensors
 # that are on the CPU already.
+#
+# ![A fake tensor has shape, type and device but no numbers. Operators work out the shapes of their results, and whoever asks for a number stops the trace.](drawings/fake.svg)
 
 
 # %%
@@ -395,6 +397,8 @@ print(len(graphs), "graph")
 # **History.** TorchScript came first. `torch.jit.trace` runs the function once and writes down what it saw;
 # `torch.jit.script` compiles a subset of Python. Both still work, and both say that they are deprecated:
 # `torch.compile` and `torch.export` took their place.
+#
+# ![A print in the middle of a function breaks the graph in two: compiled, then Python, then compiled. Without the print one graph has all of it.](drawings/graph_break.svg)
 
 
 # %%
@@ -477,6 +481,8 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 # **caching allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps what a tensor
 # gives back. **Allocated** is what tensors hold, **reserved** is what the allocator holds; `nvidia-smi` shows
 # reserved and what CUDA itself needs. `torch.cuda.empty_cache()` gives back segments in which nothing lies.
+#
+# ![The allocator cuts a segment into blocks. A freed block between two that are in use can serve a smaller tensor, and two free neighbours become one.](drawings/segments.svg)
 #
 # Its rules, without the second pool for small tensors (`c10/cuda/CUDACachingAllocator.cpp`): round the size up
 # to 512 bytes; the rounded size decides all that follows. Of all free blocks that are large enough take the smallest, of equal ones the first. Cut off
@@ -566,7 +572,7 @@ print(f"at most {alive / 2**20:.1f} MiB are alive at once")
 # %% [markdown]
 # After the first step the allocator asks for nothing new. Between allocated and reserved lies what was cut off
 # and what lies in gaps that are too small: **fragmentation**. If shapes change from step to step the gaps stop
-# fitting; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets one segment grow instead.
+# fitting; `PYTORCH_ALLOC_CONF=expandable_segments:True` lets one segment grow instead.
 #
 # An eager allocator decides without knowing what comes. A graph knows when every tensor will die.
 #
@@ -607,7 +613,7 @@ gpulab.check("pytorch.place", place)
 gpulab.need(place)
 plot.memory_map(lives, place(lives))
 
-# %%
+# %% jupyter={"source_hidden": true}
 moments = range(max(last for _, _, last in lives) + 1)
 plot.lines(
     {"alive": [(now, sum(size for size, a, b in lives if a <= now <= b) / 2**20) for now in moments]},
@@ -1054,6 +1060,9 @@ plot.timeline(
 # ## 11 · Which limit is it?
 #
 # | you see | the limit is | what helps |
+#
+# ![Which limit is it? First whether the GPU is idle between kernels: then it is the host. Else whether bytes or operations are near the peak: then it is memory or arithmetic. If neither is, it is latency.](drawings/which_limit.svg)
+#
 # |---|---|---|
 # | gaps on the GPU's timeline, the host busy | the host, launches | larger batches, fusion, CUDA graphs |
 # | gaps, the loader busy | data | workers, prepared data, pinned memory |
@@ -1090,6 +1099,8 @@ print(f"after: one request in {len(after) / (after == 60).sum():.0f} takes 60 ms
 #
 # **Regressions.** Counts do not waver: 12 launches are 12 launches, so a test can hold them, as the checks of
 # this lab do. Times waver: compare interleaved runs, and alarm only if an interval excludes 1.
+#
+# ![Times of many requests: the median says what half of them take at most, and says nothing of the slow end, where the 99th percentile is.](drawings/tail.svg)
 
 
 # %%

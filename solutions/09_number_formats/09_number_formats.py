@@ -50,7 +50,7 @@ gpulab.start("09")
 # with **bias** = 2^(exponent bits − 1) − 1, so that small and large powers are equally many. The 1 in front
 # is not stored. Here is 0.1 in four formats; none of them has it exactly.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab import numerics, plot
 
 rows = []
@@ -180,7 +180,7 @@ gpulab.check("formats.encode", encode)
 # **See.** The error of rounding, relative to the number, over all magnitudes. This is your own `encode` and
 # `decode` at work.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(encode)
 numbers = 2.0 ** np.random.default_rng(1).uniform(-32, 20, 6000)
 ax = plot.axes(7, 3.2)
@@ -267,7 +267,9 @@ plot.number_line(
 
 # %% [markdown]
 # **Why.** E4M3 has twice as many numbers per power of two, E5M2 twice as many powers. Weights and activations
-# are kept in E4M3, gradients, which spread further, in E5M2 (lab 10).
+# are kept in E4M3. Gradients spread further, so the first recipe for FP8 training, Hopper's, kept them in E5M2
+# (lab 10). Recipes with a scale for each small block keep them in E4M3, too, because a block spreads less than a
+# whole tensor (DeepSeek-V3, 2024; Mishra et al., 2025).
 #
 # ## 5 · Sums
 #
@@ -287,7 +289,7 @@ print("with an FP32 accumulator:", np.full(1000, np.float16(0.01)).sum(dtype=np.
 # %% [markdown]
 # And 8,192 numbers between 0 and 1, whose sum is near 4,096:
 
-# %%
+# %% jupyter={"source_hidden": true}
 numbers = np.random.default_rng(2).random(8192).astype(np.float16)
 total, path = np.float16(0), []
 for x in numbers:
@@ -587,6 +589,8 @@ gpulab.show("formats.dequantize", dequantize, view="accesses")
 # Integers are formats, too: INT8 and INT4 have evenly spaced numbers and a scale (lab 13); INT1, one bit, is
 # used by a few networks with weights of ±1. The next cell lists the rest. *Dense* rates are those of the
 # product without the 2:4 sparsity that doubles many figures in advertisements.
+#
+# ![Formats to scale: float32 has 1 sign bit, 8 exponent bits and 23 fraction bits; float16 has 1, 5 and 10; bfloat16 has 1, 8 and 7; E4M3 has 1, 4 and 3; E2M1 has 1, 2 and 1.](drawings/formats.svg)
 
 # %%
 print("format      bits     largest   smallest normal   smallest   digits")
@@ -629,6 +633,8 @@ for name in ("V100", "A100", "H100", "B200"):
 #
 # A checkpoint in E4M3 comes from one vendor's GPU to another's. The loader copies the bytes. "Loss is far
 # off, and a few rows are NaN. The bytes are the same, I compared them."
+#
+# ![The same eight bits, 0100 1000, read in two formats: in E4M3 four bits are the exponent, in E5M2 five. The numbers differ.](drawings/same_byte.svg)
 
 # %%
 weights = np.random.default_rng(6).standard_normal(4096).astype(np.float32)

@@ -104,7 +104,7 @@ print(
 # %%
 gpulab.predict("mixed.vanished", ...)
 
-# %%
+# %% jupyter={"source_hidden": true}
 powers = np.log2(magnitudes)
 ax = plot.axes(7.4, 3.2)
 counts, edges, bars = ax.hist(powers, bins=np.arange(-62, 17), color="#0064a4")
@@ -185,7 +185,7 @@ gpulab.check("mixed.master", master)
 # 5. gradients to FP32, divided by the scale (**unscaled**);
 # 6. the update of the master weights in FP32.
 
-# %%
+# %% jupyter={"source_hidden": true}
 runs["FP16"] = train("FP16")
 runs["FP16, loss × 2,048"] = train("FP16", scale=2048.0)
 ax = plot.axes(6.6, 3.2)
@@ -436,6 +436,8 @@ gpulab.check("mixed.recipe", recipe)
 # The limit of a norm is meant for the *real* gradients. PyTorch's `clip_grad_norm_` multiplies by limit /
 # (norm + 10⁻⁶); leave the 10⁻⁶ out here.
 #
+# ![Clipping: a gradient longer than the limit is shortened to the limit, and its direction stays.](drawings/clipping.svg)
+#
 # **Do.** Write `clip(gradients, scale, limit)`: `gradients` is a list of numbers, still scaled. Unscale, then
 # clip. Return the list of gradients, or `None` if one is infinite or NaN: then the step is skipped. About 6
 # lines.
@@ -460,6 +462,8 @@ gpulab.check("mixed.clip", clip)
 # scale that falls and falls means that the infinities come from the forward pass, and no scale will help.
 #
 # ## 6 · Autocast
+#
+# ![Autocast chooses for each operation: products in 16 bits, sums and exponentials in 32, and additions in the wider type of their inputs.](drawings/autocast.svg)
 #
 # Nobody casts by hand. Under `with torch.amp.autocast("cuda", dtype=torch.float16):` PyTorch chooses a type
 # per operation, from three lists (PyTorch documentation, "Autocast Op Reference"). Parts of them:
@@ -545,6 +549,8 @@ for name, result in rows.items():
 #
 # **Predict.** Training with AdamW and autocast to float16: how many bytes per parameter are kept? In FP32 it
 # is 16: the parameter, its gradient and two moments. Autocast caches float16 copies of the weights.
+#
+# ![What a parameter takes with Adam. In float32: 4 bytes each of weight, gradient and two averages, 16 in all. In mixed precision: a weight and a gradient of 2 bytes, and the optimizer's 12.](drawings/bytes_of_a_parameter.svg)
 
 # %%
 gpulab.predict("mixed.amp_bytes", ...)
@@ -577,7 +583,9 @@ for name in ("V100", "A100", "H100"):
     )
 
 # %% [markdown]
-# AMP makes *weights and optimizer* larger, not smaller. What it halves are activations, most of the memory
+# AMP makes *weights and optimizer* larger, not smaller. Its 18 bytes are 4 + 4 + 8 in FP32 for the weight, its gradient
+# and Adam's two moments, and 2 for the 16-bit copy of the weight. The 16 bytes of mixed precision in lab 16 are another
+# set-up: its gradients are kept in 16 bits, so 2 + 2 + 12. What it halves are activations, most of the memory
 # when batches are large, and the bytes that layers move. And matrix products run on tensor cores. The factor
 # above is that of the peaks; a whole training step gains less, often two to three times, because layers that
 # move bytes gain at most two.
@@ -600,6 +608,8 @@ for name, losses in runs.items():  # seed 0; differences of some tenths are chan
 #
 # E4M3 has 4 exponent bits: numbers from 2⁻⁹ to 448. A tensor must be moved there by a **scale** of its own.
 # The best scale is 448 / **amax**, with amax the largest magnitude of the tensor.
+#
+# ![Delayed scaling: the scale of this step comes from the largest values of the last steps, so the tensor is written in eight bits at once, without a first pass for its own maximum.](drawings/delayed_scale.svg)
 #
 # **Predict.** These are 10,000 activations with a spread of 1/64. Cast to E4M3 without a scale, how many
 # percent are off by more than 12.5 %?
@@ -624,8 +634,9 @@ print(f"with 448 / amax: {wrong_by(activations, 448 / np.abs(activations).max())
 # %% [markdown]
 # To know amax, the whole tensor must have been computed, and then it must be read again to be scaled.
 # **Delayed scaling** avoids that: it takes the largest amax of the last few steps. NVIDIA's **Transformer
-# Engine** offers it on Hopper, with E4M3 for weights and activations, E5M2 for gradients, and a history per
-# tensor ("FP8 Primer", Transformer Engine documentation).
+# Engine** has it as the recipe that came with Hopper: E4M3 for weights and activations, E5M2 for gradients, one
+# scale and one history per tensor ("FP8 Primer", Transformer Engine documentation). It is not the only one. Blackwell's
+# MXFP8 has a scale for each 32 values and uses E4M3 everywhere.
 #
 # **Do.** Write `delayed(amaxes, length, largest)`. `amaxes[k]` is the amax of step k. Return the scale that
 # each step uses: `largest` over the largest amax in its window, the up to `length` steps *before* it. The
@@ -726,7 +737,7 @@ gpulab.recap("10")
 # | dynamic scale | overflow: × 0.5, skip; 2,000 good steps: × 2 |
 # | autocast | products in 16 bits; exponentials, norms, losses and sums in FP32 |
 # | bytes per parameter, AdamW | FP32 16, AMP 18, pure BF16 8 |
-# | FP8 | E4M3 forward, E5M2 gradients, a scale per tensor = largest / amax |
+# | FP8, Hopper's recipe | E4M3 forward, E5M2 gradients, a scale per tensor = largest / amax |
 # | sizes | rows of a multiple of 16 bytes, better 128 |
 #
 # ### Claims you will meet, and what is right

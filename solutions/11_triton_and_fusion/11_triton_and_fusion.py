@@ -242,7 +242,7 @@ gpulab.check("triton.softmax", softmax)
 # %% [markdown]
 # **See.** Both, on the same matrix.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(softmax)
 matrix = cuda.to_device(logits.numpy())
 result = cuda.to_device(np.zeros((M, COLUMNS), np.float32))
@@ -330,7 +330,7 @@ def softmax_columns(x, out):
 # %% nbgrader={"grade": true, "grade_id": "softmax-columns-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("triton.softmax_columns", softmax_columns)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(softmax_columns)
 together = gpulab.profile(softmax_columns, tall, tall_out)
 plot.bars(
@@ -353,6 +353,8 @@ plot.bars(
 #
 # Layer norm: (x − mean) / √(variance + ε) · weight + bias, for each row, with a weight and a bias for each column and
 # ε = 10⁻⁵.
+#
+# ![Layer norm in Triton: a program has one row. It loads the row, takes its mean and variance, and writes the result; the weights are the same for all rows.](drawings/row_program.svg)
 #
 # **Predict.** With a program for each row, how many bytes are loaded for each element of x?
 
@@ -417,6 +419,8 @@ print(
 #
 # After a linear layer often come a bias, an **activation** and **dropout**, which sets a share p of the elements to 0
 # and divides the others by 1 − p. GELU is z · (1 + erf(z / √2)) / 2.
+#
+# ![A counter-based generator is a function of seed and index. Every element works out its own number, in any order, and the backward pass works it out again.](drawings/counter_random.svg)
 #
 # **Predict.** Six operations: the sum, GELU, random numbers (made from nothing), the comparison (a byte per element),
 # the product with it, the division. How many bytes per element in float32? Leave the bias out, it is small.
@@ -492,6 +496,8 @@ gpulab.check("triton.gelu_dropout", gelu_dropout)
 # Going backward, the gradient passes where dropout kept, times 1 / (1 − p), times GELU's derivative at z. An eager
 # program keeps for that z (4 bytes per element) and the mask (1 byte). You need not: z is a sum of two arrays that you
 # still have, and the mask follows from the seed. This is **recomputation**, and FlashAttention lives on it (lab 12).
+#
+# ![Kept: the forward pass writes the mask and the backward pass reads it. Computed again: only the seed is kept, and the backward pass makes the mask anew.](drawings/recompute.svg)
 #
 # GELU's derivative at z is Φ(z) + z · φ(z) with Φ(z) = (1 + erf(z / √2)) / 2 and φ(z) = e^(−z²/2) / √(2π);
 # 1/√(2π) = 0.39894228.
@@ -830,6 +836,9 @@ plot.tile_order(
 # ## 9 · Kinds of fusion
 #
 # | kind | what goes together | saves |
+#
+# ![Two kinds of fusion. Vertical: what one operation writes, the next reads, and both become one kernel. Horizontal: two operations without a common value share a launch.](drawings/kinds_of_fusion.svg)
+#
 # |---|---|---|
 # | vertical | producer and consumer, element by element or row by row | what lies between |
 # | horizontal | siblings that read the same, or many small kernels | reads, launches |
@@ -1048,7 +1057,7 @@ for fn in (softmax_by_operators, dense, block):
 # | SYCL [8] | C++ standard for all accelerators; DPC++ and AdaptiveCpp implement it | Khronos, not Intel |
 # | OpenMP `target` [9] | directives on loops in C, C++, Fortran | a board of vendors and laboratories |
 # | Kokkos, RAJA [10] | C++ libraries of loops and arrays over CUDA, HIP, SYCL, OpenMP | US national laboratories |
-# | Triton | the same kernel source for NVIDIA and AMD | OpenAI and others |
+# | Triton | the same kernel source for NVIDIA, AMD and Intel | OpenAI and others; Intel's back end is a repository of Intel's |
 #
 # Portable means that it runs; to run *fast* elsewhere is tuning again. AMD's data-centre GPUs have 64 lanes in a
 # wavefront, other sizes of shared memory, other matrix instructions.

@@ -44,6 +44,8 @@ gpulab.start("12")
 # %% [markdown]
 # ## 1 · Attention, and its bytes
 #
+# ![Attention with all scores in memory: Q times K transposed gives n × n scores, softmax makes weights of them, and weights times V gives the output. The n × n matrices are the large part.](drawings/scores.svg)
+#
 # A **query** q asks, **keys** kⱼ answer with a **score** q·kⱼ, softmax turns the scores of a query into weights,
 # and the output is the weighted sum of the **values** vⱼ:
 #
@@ -81,7 +83,7 @@ print(
 # %% [markdown]
 # **See.** Of all bytes, those of S and P.
 
-# %%
+# %% jupyter={"source_hidden": true}
 scores_alone = 4 * 4 * 1024 * 1024  # S and P, each written and read, 4 bytes a number
 plot.bars(
     {"S and P": scores_alone / 1e6, "q, k, v and O": (in_three.bytes - scores_alone) / 1e6},
@@ -104,7 +106,7 @@ plot.bars(
 # %%
 gpulab.predict("attention.crossover", ...)
 
-# %%
+# %% jupyter={"source_hidden": true}
 lengths = [2**i for i in range(7, 18)]
 plot.lines(
     {
@@ -123,6 +125,8 @@ plot.lines(
 # matter. S of one head at n = 65,536 has 17 GB in float32, at any width.
 #
 # ## 3 · Parts that merge
+#
+# ![The keys are cut in two parts. Each part gives an output and the logarithm of its sum of exponentials; the merged output weighs the two by these.](drawings/parts_merge.svg)
 #
 # Lab 05 kept for a row the pair (m, s): the largest logit so far, and the sum of exp(x − m). Attention adds a
 # third: the output so far. For a part of the keys let `out` be its attention output, and `lse` = m + log s,
@@ -182,6 +186,8 @@ for parts in (1, 2, 8, 64):
 # Several GPUs can hold a part of the keys each, and pass them round: **ring attention** (H. Liu et al., 2023).
 #
 # ## 4 · A tile at a time
+#
+# ![A tile at a time: a tile of queries stays, and the tiles of keys and values pass by. Of the scores only one tile exists at any moment, and the running maximum, sum and output are updated after each.](drawings/tiles.svg)
 #
 # Merging after each part divides and multiplies again. Keep the output **undivided**, with m and s.
 # A tile of scores with maximum m′ makes
@@ -256,7 +262,7 @@ def at_lengths(picture, sizes):
 
 sizes = [128, 256, 512, 1024]
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(tiled)
 held = {
     "three operations": [(n, on_shapes(eager, n).peak / 1e6) for n in sizes],
@@ -438,6 +444,15 @@ picture = plot.lines(
 for points in counted.values():
     picture.axes.plot(*zip(*points, strict=True), "o", color="#888888", markersize=5)
 at_lengths(picture, sizes)
+
+# %% [markdown]
+# **Walk over the tiles.** 512 queries and 512 keys, tiles of 64. Watch what stays on the chip for a whole row of
+# tiles and what comes anew with every tile.
+
+# %%
+from gpulab.plot.moving import AttentionWalk
+
+AttentionWalk(queries=512, keys=512, width=64, tile=(64, 64))
 
 # %% [markdown]
 # **Why.** The traffic is quadratic, too, but divided by R, and R is limited by the chip: R rows of q and of the output

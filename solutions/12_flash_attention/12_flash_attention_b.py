@@ -217,7 +217,7 @@ some = [cuda.to_device(x[:n]) for x in (q, k, v)]
 results = [cuda.to_device(np.zeros((n, D), np.float32)), cuda.to_device(np.zeros(n, np.float32))]
 steps = {"seldom": gpulab.profile(seldom[2, 128], *some, *results)}
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(flash)
 steps = {"flash": gpulab.profile(flash[2, 128], *some, *results), "seldom": steps["seldom"]}
 plot.panels(
@@ -416,6 +416,8 @@ plot.bars(
 # `tl.full((64,), -float("inf"), tl.float32)` makes one; `tl.where`, `tl.maximum`, `tl.minimum`, `tl.exp` and `tl.log` are
 # what they are in NumPy, and `x.to(tl.float16)` rounds.
 #
+# ![Causal attention in tiles of the score matrix: tiles above the diagonal are skipped, those on it are masked, and those below are computed whole. A little more than half of the work is left.](drawings/causal_tiles.svg)
+#
 # **Do.** Write `blocks(q, k, v, out, lse)`, which launches your kernel `blocks_kernel` with one program for 64
 # queries. Causal: query i of n sees keys j ≤ i + m − n; m ≥ n, any sizes. q (scaled), k and v are float16, out and lse
 # float32; logits reach ±100s. `q.shape` can be asked for. ROWS is the queries of a program, COLUMNS the keys of one turn
@@ -481,6 +483,8 @@ for name, report, done in (*compared, ("blocks", in_triton, pairs)):
 # here, so nothing needs a guard against −∞ − (−∞); with a window it would.
 #
 # ## 5 · Backward, computed again
+#
+# ![Backward without stored scores: from q, k and the saved lse of each row, a tile of weights is computed again, used for dq, dk and dv, and dropped.](drawings/backward.svg)
 #
 # Training needs dQ, dK and dV from dO, the slope of the loss in each output. With P = exp(S − lse):
 #
@@ -553,6 +557,8 @@ print(f"products: {mine['matrix_flops'] / (2 * n * m * D):.0f} of {2 * n * m * D
 # **Checkpointing** (lab 08) throws a layer's inner results away and runs its forward pass again. Around plain
 # attention it removes P between the passes; while a layer is on its way back, P is there again. `xFormers`'
 # `memory_efficient_attention` is a fused kernel like FlashAttention, and lives on in SDPA's `EFFICIENT_ATTENTION`.
+#
+# ![Keys and values for eight query heads: one pair for each head, one for each group of four heads, or one for all. The cache shrinks from 8 to 2 to 1.](drawings/fewer_heads.svg)
 #
 # **See.** Four layers of attention, forward and backward, n = 512: the most that is held at once.
 
@@ -631,8 +637,8 @@ plot.lines(
 
 # %% [markdown]
 # **FlashAttention-3 (2024)** is for the H100. An SM's tensor cores are twice as fast, 2,048 float16 multiply-adds in a
-# clock where an A100's make 1,024 (`gpulab.hardware`), and its exponentials are not: 16 in a clock on both (CUDA
-# Programming Guide, "Arithmetic Instructions").
+# clock where an A100's make 1,024 (`gpulab.hardware`), and its exponentials are not: 16 in a clock on both
+# (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions").
 #
 # **Predict.** Heads of 128 numbers, float16, H100: how long does a score's exponential take, in percent of the time of
 # its 256 multiply-adds?

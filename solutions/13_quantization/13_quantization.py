@@ -42,6 +42,8 @@ gpulab.start("13")
 # %% [markdown]
 # ## 1 · Integers for reals
 #
+# ![Absmax quantisation: the largest value is mapped to 127, all others to the nearest step. One outlier makes the steps wide for everybody.](drawings/rounding.svg)
+#
 # **Uniform** (or **affine**) quantisation (Jacob et al., 2018) keeps a real number x as a whole number, its
 # **code** q:
 #
@@ -125,6 +127,8 @@ print(f"with the restored numbers: {restored:.6f}")
 # A matrix can have one scale (**per tensor**), one for each row, that is, for each output (**per channel**),
 # or one for each few neighbours in a row (**per group**). We count 16 bits for a scale and 16 for a zero point.
 # (We leave the scales unrounded: FP16 would move a weight by at most 0.05 %.)
+#
+# ![Who shares a scale? One for the whole matrix, one for each row, or one for each group of a row. More scales, smaller errors, more bits.](drawings/who_shares.svg)
 #
 # **Predict.** Codes of 3 bits, 128 of them to a group: how many bits is that per weight?
 
@@ -380,7 +384,7 @@ plot.bars(
     caption="At 4 bits cutting a few pays, and a scale per token needs no calibration.",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab.plot import style
 
 gpulab.need(clip)
@@ -614,7 +618,7 @@ plot.bars(
     caption="Smoothed, even six bits for the activations cost next to nothing.",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(grouped, smooth)
 layer = "blocks.0.attention.query"
 axes = plot.axes(8, 4, 2, 2, sharey="row", sharex=True)
@@ -984,6 +988,8 @@ plot.pareto(
 #
 # ## 10 · What is shipped
 #
+# ![What a packed file holds for a group of 32 weights of four bits: 16 bytes of weights, two in each byte, and a scale of two bytes. Together 4.5 bits for each weight.](drawings/packed_file.svg)
+#
 # Bytes of published models, weights only (scales of 32 bits for groups of 128 where codes are integers):
 
 # %%
@@ -1016,6 +1022,8 @@ for name in ("Llama 2 7B", "Llama 2 70B", "Llama 3 405B"):
 # −1, 0, 1 (1.58 bits) have been trained from scratch (BitNet b1.58, Ma et al., 2024). Files for llama.cpp give
 # some layers 2 bits and others 6: **adaptive precision**, chosen by how much each layer's error counts. No tensor
 # core multiplies 2- or 3-bit numbers; what is gained is memory and bandwidth.
+#
+# ![Weights of −1, 0 and 1: a product becomes an addition, a subtraction or nothing. Three values are log₂ 3 = 1.58 bits of information.](drawings/ternary.svg)
 #
 # **In PyTorch** this is torchao; `torch.ao.quantization` is deprecated. Its dynamic INT8 replaces `Linear`
 # modules, and leaves the input projections of `MultiheadAttention` in float32 without a word.

@@ -132,7 +132,7 @@ for share in (0.5, 0.8):
     print(f"the smallest {share:.0%} of the weights have {part:.0%} of the sum of all squares")
 gpulab.predict("compress.free", measured=rises)
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     curves,
     "sparsity, %",
@@ -419,6 +419,8 @@ for name in ("A100", "H100"):
 # When a model writes one token at a time, each weight is read for one product (lab 13). Then bytes decide,
 # and a packed matrix is faster without any sparse tensor core.
 #
+# ![A 2:4 kernel reads half of the weights and two bits each that say where they stood. With these it picks the two of every four inputs that it needs.](drawings/compressed.svg)
+#
 # **Do.** Write the kernel `sparse24(values, meta, x, out)`: out = W x, with W packed as above. `values` is
 # float16, (rows, columns / 2); `meta` uint8, (rows, columns / 8); `x` float32 with at most 1,024 columns. A
 # block has 256 threads: 8 warps, one for each row. **Budget:** 512 load sectors a block for 1,024 columns
@@ -475,6 +477,8 @@ report
 #
 # ## 6 · Learning from a teacher
 #
+# ![Distillation: teacher and student see the same text. The student learns from the teacher's probabilities for all words, not only from the word that came.](drawings/teacher.svg)
+#
 # In **distillation** a small **student** learns from a large **teacher**'s probabilities, which say more than
 # a label: what else would have been likely. A **temperature** T divides logits before the softmax, and larger
 # T show more of the unlikely. The loss (Hinton et al., 2015) is
@@ -500,7 +504,7 @@ for temperature in (1, 2, 4, 8, 16):
     with_square.append((temperature, temperature**2 * gradient))
 gpulab.predict("compress.soft_gradient", measured=without_square[0][1] / without_square[3][1])
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     {"KL · T²": with_square, "KL": without_square},
     "temperature T",
@@ -586,6 +590,8 @@ plot.lines(
 #
 # ## 7 · Low rank
 #
+# ![LoRA: the weight W is frozen. Two thin matrices, B and A of rank r, are learnt and their product is added. For 4096 × 4096 and r = 8 that is 65,536 numbers instead of 16.8 million.](drawings/lora.svg)
+#
 # Now the task changes: another kind of story, with the same words and the same entropy. **LoRA** (Hu et al.,
 # 2021) freezes a weight W of shape (out, in) and adds a product of two small matrices,
 #
@@ -654,7 +660,7 @@ for name, (tuned, rate) in runs.items():
         f"{name}: {learning:7,} numbers learn; new stories {nats(tuned, news):6.1f} nats, old {nats(tuned):6.1f}"
     )
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     paths,
     "training step",
@@ -761,6 +767,8 @@ print(f"new stories: {nats(tuned, news):.2f} with the adapter beside the four bi
 # a hundred small pairs, and rows of one batch may each need another pair (S-LoRA, Sheng et al., 2023; Punica,
 # Chen et al., 2023).
 #
+# ![Many adapters, one model: requests of three customers are in one batch. All go through the same frozen weights, and each adds its own pair of thin matrices.](drawings/many_adapters.svg)
+#
 # **Do.** Write `serve(x, weight, a, b, adapter, scale)`. Row i of the result is weight · x_i + scale · b_k ·
 # (a_k · x_i) with k = adapter[i]. `x` is (n, in), `weight` (out, in), `a` (adapters, r, in), `b` (adapters,
 # out, r), `adapter` (n,). **Budget:** at most 9 launches whatever n is; the FLOPs of the base and of one
@@ -864,6 +872,8 @@ plot.bars(
 # weights as well. FSDP shards tensors of floating-point types, so bitsandbytes stores 4-bit weights in BF16
 # tensors (`bnb_4bit_quant_storage`, the same type as the rest): 70 billion on two GPUs of 24 GB (bitsandbytes
 # documentation, "FSDP-QLoRA").
+#
+# ![A sharded base with an adapter: the frozen weights lie in four bits, a part on each rank, and are gathered layer by layer; the thin matrices are learnt in 16 bits, and only their gradients are exchanged.](drawings/sharded_base.svg)
 #
 # ### Settings
 #

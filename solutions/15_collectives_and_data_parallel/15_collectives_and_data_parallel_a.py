@@ -45,6 +45,8 @@ gpulab.start("15")
 # from 0, and how many there are is the **world size**. They share no variable: what the function uses of the
 # notebook is copied to each rank, and what a rank changes does not come back. All that joins them are messages.
 #
+# ![Four ranks are four processes that run the same program. They share no memory: what one has, another gets only by a message.](drawings/ranks.svg)
+#
 # `distributed.run(fn, 4)` starts four ranks, calls `fn` in each, and returns a list of what each returned; what
 # stands behind the 4 is handed to `fn`. On a cluster `torchrun` starts them (part B). Inside `fn`,
 # `torch.distributed` is ready to use:
@@ -121,6 +123,8 @@ print(distributed.run(pass_on, 4))
 # An operation in which all ranks take part is a **collective**. All must call it, in the same order. The
 # simplest is **broadcast**: one rank, the *root*, has an array; in the end all have it. Everybody else receives
 # it once.
+#
+# ![One to all among eight ranks: in round 1 rank 0 sends to 4, in round 2 both send on to 2 and 6, in round 3 four send. After three rounds all eight have it.](drawings/one_to_all.svg)
 #
 # Count in **rounds**. In a round each rank sends at most one message and receives at most one; what it
 # receives it can send on in the next round.
@@ -247,8 +251,15 @@ steps = [[(call.rank, call.peer, call.bytes // 4) for call in step] for step in 
 plot.messages(steps, 4, "numbers")
 
 # %% [markdown]
-# The messages of your own run, each rank's first ones in the first column: to the neighbour, a share at a time.
-#
+# The messages of your own run, each rank's first ones in the first column: to the neighbour, a share at a time. Here
+# they are once more, to step through.
+
+# %%
+from gpulab.plot.moving import MessageRounds
+
+MessageRounds(steps, 4, "numbers")
+
+# %% [markdown]
 # **Why.** A share needs p − 1 additions of numbers from other ranks, so p − 1 shares must arrive somewhere for
 # each of p shares: (p − 1) · S numbers in all, (p − 1) / p · S from each rank. The ring is as good as that.
 #
@@ -358,6 +369,8 @@ plot.bars(
 # ## A5 · Few messages and few bytes
 #
 # **Predict.** A ring all-reduce of 64 ranks: how many messages follow one another?
+#
+# ![A ring of four ranks: each sends a quarter of its data to the next one in every step. After three steps each quarter is summed somewhere, and after three more everybody has all sums.](drawings/ring.svg)
 
 # %%
 gpulab.predict("collective.in_a_row", ...)
@@ -372,6 +385,14 @@ gpulab.predict("collective.in_a_row", ...)
 # | ring | 2 (p − 1) | 2 (p − 1) / p · S |
 # | tree, up and down | 2 ⌈log2 p⌉ | 2 ⌈log2 p⌉ · S |
 # | halving and doubling | 2 log2 p | 2 (p − 1) / p · S |
+#
+# The tree among 8 ranks, to step through: the sums go up to rank 0 in three rounds, and the result comes down in
+# three more. How many ranks are idle in the third round?
+
+# %%
+up = [[(rank + far, rank, 1) for rank in range(0, 8, 2 * far)] for far in (1, 2, 4)]
+down = [[(rank, rank + far, 1) for rank in range(0, 8, 2 * far)] for far in (4, 2, 1)]
+MessageRounds(up + down, 8, "arrays")
 
 # %%
 from gpulab import hardware
@@ -458,6 +479,8 @@ print(f"1 GB, 8 machines of 8 GPUs, modelled: one ring {1e3 * flat:.1f} ms, in l
 # 8 GPUs of a machine send between machines at once, each over its own link, and each an eighth of the array.
 #
 # ## A7 · Who carries the messages
+#
+# ![The same call, carried by different libraries: NCCL between GPUs over NVLink and InfiniBand, Gloo between CPUs over TCP, MPI where the cluster has one.](drawings/backends.svg)
 #
 # `dist.init_process_group(backend)` chooses a **back end**:
 #

@@ -47,6 +47,8 @@ gpulab.start("15")
 # In its favour: the model's code stays as it is, and one array is exchanged per step. Against it: model and
 # optimizer must fit on one GPU (lab 16 shares them out), and the batch grows with the ranks.
 #
+# ![Data parallel training: every rank has the whole model and a part of the batch. Gradients are averaged over all ranks, so every rank makes the same step.](drawings/data_parallel.svg)
+#
 # The loss of a batch is a mean over its samples, so its gradient is a mean as well. With b samples on each rank, the
 # mean of the ranks' gradients is that of a global batch B = p · b.
 #
@@ -126,6 +128,8 @@ print("whole numbers: four ranks and one process agree to the last bit:", same)
 # a third case.
 #
 # ## B2 · Who gets which sample
+#
+# ![Who gets which sample: the order is shuffled by the epoch's seed, and rank r takes every third place from r on. What is missing at the end is filled from the start.](drawings/sampler.svg)
 #
 # In each epoch every sample should be used once, by one rank, in a new random order. No rank must run out
 # before the others: its partners would wait in the all-reduce forever. PyTorch's `DistributedSampler` does it:
@@ -317,6 +321,8 @@ def loss(weights, x):
 # in its bucket). Start a new bucket only when the next gradient would not fit. Call `dist.all_reduce` once for
 # each bucket. **Budget:** as many all-reduces as buckets, every gradient sent once. About 15 lines. (After backward
 # any order of buckets costs the same, and the check cannot tell; B5 needs the reverse one.)
+#
+# ![Experts on ranks: each token is sent to the rank of its expert. A buffer has room for a fixed number of tokens, and what does not fit is left out.](drawings/capacity.svg)
 
 
 # %% nbgrader={"grade": false, "grade_id": "exchange", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -348,6 +354,8 @@ gpulab.check("parallel.exchange", exchange)
 # tied one after its last addend):
 # `parameter.register_post_accumulate_grad_hook(fn)`. The class below sends a bucket as soon as its last hook was
 # called, with `async_op=True`: the call comes back at once, and `.wait()` waits for its end.
+#
+# ![Buckets: the backward pass makes gradients from the last layer to the first. As soon as a bucket is full its all-reduce starts, while the backward pass goes on.](drawings/buckets.svg)
 
 
 # %%
@@ -727,6 +735,8 @@ plot.lines(
 #
 # `torchrun --nproc-per-node 8 train.py` starts 8 processes on a machine and tells each who it is, by environment
 # variables. They meet at a store at `MASTER_ADDR:MASTER_PORT`.
+#
+# ![How ranks start: a launcher starts the processes and gives each a rank and an address. All meet at that address, and from then on they know each other.](drawings/rendezvous.svg)
 #
 # ```python
 # import os

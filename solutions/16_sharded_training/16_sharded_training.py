@@ -51,6 +51,8 @@ gpulab.start("16")
 # %% [markdown]
 # ## 1 · Sixteen bytes
 #
+# ![What four ranks hold: weights, gradients and optimizer state on every rank; with ZeRO-1 a quarter of the optimizer state; with ZeRO-2 a quarter of the gradients too; with ZeRO-3 a quarter of everything.](drawings/zero.svg)
+#
 # Training with Adam in mixed precision (lab 10) keeps for each parameter
 #
 # | what | format | bytes |
@@ -353,6 +355,8 @@ gpulab.plot.bars(
 # backward they are gathered again. The gradient is reduce-scattered, and each rank keeps its rows. No more than one
 # layer is whole at a time (two, if the next is fetched ahead).
 #
+# ![ZeRO-3, a layer when it is needed: before a layer runs, its parts are gathered from all ranks; after it has run, all but the own part is dropped. The next layer is gathered while this one runs.](drawings/gather_layer.svg)
+#
 # **Predict.** Weights and gradients in 16 bits, four ranks: how many bytes a parameter does a rank send in a step?
 
 # %%
@@ -414,6 +418,8 @@ gpulab.check("shard.gather_layers", gather_layers)
 # PyTorch with flat arrays, and **FSDP2**, `fully_shard`, replaces it: each parameter is a **DTensor**, a tensor that
 # knows on which mesh of ranks it lies and along which axis it is cut.
 #
+# ![FSDP2 shards each parameter by rows: every rank has some rows of every matrix, and the parameter still knows its whole shape.](drawings/dtensor.svg)
+#
 # **Predict.** Model and Adam in float32, four ranks. How many bytes a parameter are alive on a rank after backward?
 
 # %%
@@ -458,7 +464,7 @@ print(full[0][2])
 print(f"after backward: {full[0][0]:.2f} B a parameter")
 gpulab.predict("shard.fsdp", measured=full[0][0])
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.plot.lines(
     {
         "freed after forward": list(enumerate(full[0][1], 1)),
@@ -770,6 +776,8 @@ gpulab.plot.lines(
 #
 # ## 9 · Configurations
 #
+# ![16 GPUs as a box: 2 in tensor parallel, 2 in the pipeline, and what is left, 16 ÷ (2 · 2) = 4, in data parallel. The global batch is micro-batch × accumulation × 4.](drawings/product_of_sizes.svg)
+#
 # **DeepSpeed** takes a JSON file. Its engine does in three calls what you wrote above:
 #
 #     engine, optimizer, _, _ = deepspeed.initialize(model=model, model_parameters=…, config="ds.json")
@@ -905,6 +913,8 @@ for gpus in (4, 8):
 
 # %% [markdown]
 # ### Megatron and DeepSpeed together
+#
+# ![Megatron and DeepSpeed together: inside a node the tensors are cut, between some nodes the layers, and over what is left DeepSpeed shards the optimizer's state.](drawings/together.svg)
 #
 # Megatron-LM brings tensor and pipeline parallelism (lab 17), DeepSpeed ZeRO and offload; the fork **Megatron-DeepSpeed**,
 # which trained BLOOM, has both. Arguments of the one stand beside a JSON file of the other:

@@ -80,8 +80,10 @@ for name, part, whole in (("columns", parts[0][0], side_by_side), ("rows", parts
 # gelu(t). Cut A by columns, and each rank has complete columns of the hidden layer; gelu works on them as
 # they are. They are the very columns that a row-parallel B needs. So nothing travels in between, and **one
 # all-reduce** adds up Y. The hidden layer is never gathered on any rank.
+#
+# ![Two ranks share an MLP. A is cut by columns, so each rank has half of the hidden values; B is cut by rows, so each rank has a part of every sum. One all-reduce adds the parts.](drawings/column_then_row.svg)
 
-# %%
+# %% jupyter={"source_hidden": true}
 TOKENS, WIDTH, HIDDEN = 64, 128, 512
 gpulab.plot.parts(
     [
@@ -237,6 +239,8 @@ gpulab.plot.panels(
 #
 # ## 4 · A vocabulary in pieces
 #
+# ![A vocabulary in pieces: each of two ranks has half of the rows of the table. A word is found by the rank that has it, the other one adds zero, and the sum over ranks is the embedding.](drawings/vocabulary.svg)
+#
 # The embedding table and the head are vocabulary × width, in small models a large part of all weights. Cut by
 # *words*, rank r has rows r · n to (r + 1) · n − 1. The **embedding** of a token that is not here is a zero
 # row, and an all-reduce puts the right rows together:
@@ -306,6 +310,8 @@ gpulab.check("parallel.loss", loss)
 # all their activations. **Sequence parallelism** (V. Korthikanti et al., 2022) cuts these by *tokens*. In
 # front of the column-parallel matrix an all-gather brings all tokens together; behind the row-parallel one a
 # reduce-scatter adds up and leaves each rank its tokens. These two replace the all-reduce.
+#
+# ![Sequence parallelism: between the tensor-parallel parts each rank keeps the activations of some tokens only. A gather puts the tokens together before a product, and a reduce-scatter takes them apart after it.](drawings/sequence.svg)
 
 
 # %%

@@ -91,6 +91,15 @@ gpulab.predict("parallel.idle", measured=100 * theirs.bubble)
 gpulab.plot.schedule(theirs.slots, peaks=theirs.peak)
 
 # %% [markdown]
+# **Step through it.** Drag the slider to see who works on what, who waits, and how many micro-batches' activations
+# each device holds at that moment.
+
+# %%
+from gpulab.plot.moving import PipelineSteps
+
+PipelineSteps(theirs.slots)
+
+# %% [markdown]
 # **See.** The gaps are the **bubble**. The pipeline fills at the left and drains at the right. In the middle
 # forwards drain and backwards fill: device 0 waits there for its first gradient, its only idle time.
 #
@@ -147,12 +156,15 @@ gpulab.need(schedule)
 mine = run(schedule(4, 8))
 gpulab.plot.schedule(mine.slots, peaks=mine.peak)
 
+# %%
+PipelineSteps(mine.slots)
+
 # %% [markdown]
 # **Why.** Device d must have p − d micro-batches under way before its first gradient is back. More do not
 # make it faster. So 1F1B saves memory, not time: the same 22 steps. What it saves can be spent on larger m,
 # and *that* shrinks the bubble.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(schedule)
 peaks = {
     "GPipe": [(m, max(run(gpipe(4, m)).peak)) for m in (4, 8, 16, 32)],

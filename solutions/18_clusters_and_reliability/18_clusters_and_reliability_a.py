@@ -98,6 +98,8 @@ print(f"memories that Linux shows on this machine: {len(memories)}")
 # the least rate of the links that lead from A's part to B's (L. Ford and D. Fulkerson, 1956). So a flow proves that a
 # rate is possible, and a cut that no more is.
 #
+# ![Hosts, leaf switches and spine switches. If a leaf has as many links up as down, any half of the hosts can send to the other half at full speed. With half of the links up the network is oversubscribed 2 : 1.](drawings/fat_tree.svg)
+#
 # To compute it, find a way on which every link has something left, send what its narrowest link takes, repeat. That may
 # end too early: a way through the link s → t can block two better ones, of which one needs only t and the other only s.
 # One addition makes it exact: what was sent over a link may be **sent back**, from t to s, by a later way.
@@ -202,7 +204,7 @@ gpulab.plot.network(
     half,
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 tree = topologies.fat_tree(4, RATE)
 gpulab.plot.network(
     tree.hosts,
@@ -219,11 +221,14 @@ gpulab.plot.network(
 # ## 3 · Boards, racks, clusters, switch chips
 #
 # | | what it is | its rates |
+#
+# ![A board with eight GPUs: each GPU has links to every NVSwitch chip, so any two of them talk at full speed. A network card for each GPU leads out of the node.](drawings/switch_planes.svg)
+#
 # |---|---|---|
 # | **HGX H100** | eight GPUs on a board with NVSwitch | together 8 × 900 GB/s = 7.2 TB/s of links, both directions; the bisection is 4 × 450 = 1.8 TB/s each way. The 16 PFLOP/s that go with it are float16 with sparsity; half of that is dense |
 # | **DGX SuperPOD** (H100) | nodes of eight, a network card for each GPU | NDR InfiniBand between nodes in the pods that shipped; a 256-GPU NVLink network was announced (NVIDIA's reference architecture) |
 # | **NVL72** | 72 Blackwell GPUs in a rack on one NVLink network: the fast domain grew from 8 to 72 | 72 × 1.8 = 130 TB/s, both ways; above it the same hierarchy starts |
-# | **Switch chips** | a total rate, split into ports | 51.2 Tbit/s (Broadcom Tomahawk 5) are 64 ports of 800 Gbit/s, or 128 of 400 |
+# | **Switch chips** | a total rate, split into ports | 102.4 Tbit/s (Broadcom Tomahawk 6, 2025) are 64 ports of 1.6 Tbit/s, 128 of 800 Gbit/s or 512 of 200; Tomahawk 5 has half |
 #
 # Tomahawk has *shallow* buffers and low latency; Jericho of the same maker has deep buffers. InfiniBand is an open
 # standard of the IBTA, of which NVIDIA, through Mellanox, makes most switches.
@@ -249,6 +254,8 @@ for ports in (64, 128):
 #
 # N nodes of G GPUs: fast links inside, one network card (**NIC**) per GPU to the outside. A ring over all p = N·G GPUs
 # ignores that. Each step waits for the slowest message, and most of the array passes through every node's last NIC.
+#
+# ![All-reduce in levels: within each node every GPU sums a part, the parts are summed between nodes, and each node shares the result among its GPUs. Only the middle step crosses the network.](drawings/in_levels.svg)
 #
 # In **levels** all NICs share the work: reduce-scatter inside each node, so that each GPU holds its node's sum of one
 # part; all-reduce of the parts between GPUs of the same number; all-gather inside. Those GPUs hang on the same switch if
@@ -510,6 +517,8 @@ gpulab.plot.lines(
 # with more GPUs than KV heads, several hold copies of a head. "Parameters × bytes" alone, or without rounding up, is too
 # small.
 #
+# ![What a card holds when it serves: the weights once, and a cache for every user. What is left after the weights, divided by the cache of a user, is the number of users.](drawings/memory_of_serving.svg)
+#
 # **Do.** Write `serve(model, memory, users, context)`. `memory` is bytes of a GPU, of which 90 % may be used. Return
 # [bytes of all weights, bytes of the cache without copies, GPUs]: the first of 1, 2, 4, 8, 16 that divides `heads`, that
 # divides `kv_heads` or is a multiple of it, and that leaves each GPU room for its share; None if there is none. About 10
@@ -587,6 +596,8 @@ print(
 
 # %% [markdown]
 # So memory asks for 44, and 3.14 · 10²³ operations (reference 7) in a month ask for several hundred. Time decides.
+#
+# ![How many GPUs? Two questions give two numbers, and the larger one counts: how many until everything fits, and how many until it is done in time.](drawings/how_many.svg)
 #
 # **Do.** Write `train(model, gpu, days, lost)`. `model` has `parameters`, `active` parameters per token (fewer in a
 # mixture of experts), `tokens`, `bytes_per_parameter`; `gpu` has `memory`, of which 80 % hold state, `peak` in FLOP/s,

@@ -122,7 +122,7 @@ for name, tau in (("every 10 minutes", 600), ("Young", sqrt(2 * C * M)), ("yours
         f"{name:17}{tau:6.0f} s   first order {first_order(tau, C, M):5.1f} %   exact {exact(tau, C, 0, M):5.1f} %"
     )
 
-# %%
+# %% jupyter={"source_hidden": true}
 taus = [60 * 1.15**k for k in range(42)]
 gpulab.plot.lines(
     {
@@ -214,6 +214,8 @@ gpulab.plot.lines(
 # %% [markdown]
 # ## B3 · A checkpoint that is there or not
 #
+# ![A checkpoint is written under another name, flushed to disk, and renamed. Whoever looks finds the old one or the new one, and never a half.](drawings/atomic_checkpoint.svg)
+#
 # A machine may stop between any two operations. Three things about files make that dangerous:
 #
 # - what was **written** is in memory until it is **synchronised** (`fsync`), and may be lost until then;
@@ -273,6 +275,8 @@ gpulab.check("cluster.save", save)
 # What must a checkpoint of a step hold? All that the next step depends on: weights, both moments of Adam, the step (here
 # Adam's corrections and `batch_of` follow from it), and the state of each random number generator, such as the one that
 # draws dropout. In float16 the loss scale belongs to it, too.
+#
+# ![A trainer that survives: checkpoints at steps 0, 100 and 200. It dies at step 260, goes on from 200, and the 60 steps between are computed again.](drawings/resume.svg)
 #
 # The state below is **sharded**: each rank holds one part of weights and moments, as in lab 16, and saves only that. Saving
 # is **asynchronous**: ranks copy their part, go on, and a thread carries your operations out. The ranks meet in a group
@@ -457,7 +461,7 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"from step {resumed:3}: {STEPS} steps done, digest of the weights {digest(survivor)}")
 print("bits that differ:", np.unpackbits(bits(quiet) ^ bits(survivor)).sum(), "of", 8 * bits(quiet).size)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(save)
 gpulab.plot.attempts(
     attempts,
@@ -529,6 +533,8 @@ gpulab.plot.bars(
 # A node fails at night, and no spare is free. **Elastic** training goes on with the ranks that are left. Then the shards
 # on disk, cut for p ranks, must feed q ranks: **resharding**. A vector of n elements in p shards: each has ⌈n/p⌉, but
 # the last ones may have fewer or none.
+#
+# ![A checkpoint of four ranks is read by three. The file says which elements each part has, so every new rank reads what it needs from one or two parts.](drawings/resharded.svg)
 #
 # **Do.** Write `reshard(elements, old, new)`: for each new rank the list of pieces `[shard, start, stop]` that it reads
 # in this order; start and stop count inside the old shard, pieces are as long as possible and not empty. About 12 lines.

@@ -47,6 +47,8 @@ gpulab.start("19")
 # %% [markdown]
 # ## 1 · One token after another
 #
+# ![An answer has two phases. Prefill reads the whole prompt in one pass and is bound by arithmetic. Decoding makes a token in each pass, reads all weights for it, and is bound by memory.](drawings/two_phases.svg)
+#
 # A language model gives the probability of the next token, given all before. The probability of a text is
 # the product of these:
 #
@@ -194,8 +196,9 @@ plot.lines(
 # sequence brings a cache of its own, and no batch makes that cheaper.
 #
 # Three common claims are wrong. *"A token costs O(S²·H)"*: that is a whole prefill of S tokens; a token
-# costs O(S·H) for attention and O(H²) for matrices, in each layer. *"Decode is dominated by latency"*: it
-# is bandwidth. *"Prefill is compute-bound"*: only when enough tokens are in the pass. The cell has a 70B
+# costs O(S·H) for attention and O(H²) for matrices, in each layer. *"Decode is dominated by latency"*: with one GPU and a
+# large model it is bandwidth, but small models, and many GPUs that wait for each other in every layer, do meet
+# latencies. *"Prefill is compute-bound"*: only when enough tokens are in the pass. The cell has a 70B
 # model in 16 bits:
 
 # %%
@@ -210,6 +213,8 @@ for gpus in (1, 8):
 #
 # For each layer, each head *of keys*, each token: a key and a value.
 #
+# ![With a cache, a new token computes its own key and value only, writes them behind those of earlier tokens, and its query looks at all of them.](drawings/cache.svg)
+#
 # > bytes = 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number
 #
 # Guides often write *heads* for kv_heads and forget the last factor. Llama 2 7B (32 key heads) has 2.0 GiB
@@ -221,6 +226,8 @@ for gpus in (1, 8):
 gpulab.predict("kv.token", ...)
 
 # %% [markdown]
+# ![The order in a step: compute the new token's key and value, write them into the cache behind the others, and only then let the query look at all that is there, itself included.](drawings/write_then_read.svg)
+#
 # What else must be right:
 #
 # - **Order.** A new token's key and value are written first, then read: it sees itself.
@@ -286,6 +293,8 @@ gpulab.check("kv.step", step)
 # and gets all of its own back; `length` says how many tokens are there. A published cache has one counter
 # for this, and `extend` writes behind it and moves it on.
 #
+# ![Every layer of the model has keys and values of its own: a cache is as many pairs of arrays as the model has layers, and all grow by one token in each step.](drawings/layers_of_cache.svg)
+#
 # **Predict.** Six tokens go, one by one, through a model of two layers. What does the counter say?
 
 # %%
@@ -350,6 +359,8 @@ for layers in (1, 2):
 # **activations** of the tokens in the pass, which are thrown away after each layer. There are no gradients
 # and no optimizer (lab 16).
 #
+# ![The bytes of a cache: 2, for keys and values, × layers × key heads × head size × bytes a number, for every token of every user.](drawings/cache_bytes.svg)
+#
 # **Predict.** Llama 3 8B in 16 bits: at how many tokens does one sequence's cache outgrow the 16.1 GB of
 # weights?
 
@@ -385,6 +396,8 @@ plot.stacked(
 )
 
 # %% [markdown]
+# ![A GPU of 80 GB with weights of 16 GB: what is left, less a reserve, is shared by the caches of all users.](drawings/left_over.svg)
+#
 # **Why.** What weights leave free is users × tokens. A long prompt is cut into chunks, so that its
 # activations stay small. Beside these three a server needs room for what it can't use: tails of blocks and
 # pools (section 7), buffers of libraries. Engines take a share of the memory, such as 90 %. Divided among
@@ -597,10 +610,12 @@ for parts in (1, 4, 16, 64):
 plot.panels(
     {
         "blocks, both kernels": {name: r["blocks"] for name, r in reports.items()},
-        "KB that a block loads": {name: r["block_load_bytes"] / 1e3 for name, r in reports.items()},
+        "KB that a block loads, one in each kernel": {
+            name: r["block_load_bytes"] / 1e3 for name, r in reports.items()
+        },
         "KB loaded and stored": {name: r["global_bytes"] / 1e3 for name, r in reports.items()},
     },
-    "A block loads less in more parts, until those of the merge load most: each part leaves 16 outputs to read again.",
+    "A block loads less in more parts, until the merge loads more than they save: each part leaves 16 outputs to read again.",
 )
 
 # %% [markdown]
@@ -754,6 +769,8 @@ plot.bars(
 # Keys of a sequence are no longer one array. The kernel loads a number from the table (`tl.load` of one
 # address gives one number), and then 16 keys from there. Nothing is gathered first: that would move the
 # cache three times.
+#
+# ![A kernel behind a table: the positions of a sequence are cut into blocks of 16, and a table says where in the pool each block lies. Neighbouring positions may lie far apart.](drawings/page_table.svg)
 #
 # **Do.** Write `paged(q, k, v, tables, lengths, out)` with one Triton kernel. q is (sequences, 16, 64)
 # float16, scaled; k and v are the pool, (blocks, 16, 64) float16, one head of keys for all 16 query
@@ -919,7 +936,7 @@ gpulab.check("kv.rolled", rolled)
 #
 # **0 points:** Old tokens are lost. Or: rotary positions do not work beyond the trained length.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(rolled)
 plot.lines(
     {
@@ -1014,7 +1031,8 @@ gpulab.recap("19")
 #
 # - *The KV cache has 2 · layers · heads · head_dim · tokens …* Heads of keys, and times bytes.
 # - *Attention costs O(S²·H) for each token.* O(S·H); S²·H is the whole prefill.
-# - *Decode is dominated by latency.* By bandwidth: weights and cache over B/s.
+# - *Decode is dominated by latency.* On one GPU a large model is limited by bandwidth: weights and cache over
+#   B/s. Latency of launches and of all-reduces counts when the model is small or spread over many GPUs.
 # - *One length counter in the cache is enough, each layer adds to it.* Counted once a pass, not once a
 #   layer.
 # - *Rows beyond a shorter sequence are zero, so they do no harm.* A score of 0 has weight; they must be

@@ -52,6 +52,8 @@ gpulab.start("19")
 # attention it computes a key and a value for each token. They depend on that token and those before it alone, so
 # they can be kept, in a **key-value cache**, and only new tokens need to be computed.
 #
+# ![Generating: the model gives a probability for each word, one is chosen and appended, and the model is asked again, until the end token comes.](drawings/generate.svg)
+#
 # The first pass takes the whole prompt: **prefill**. Each further pass takes one token: **decode**. An engine gives a
 # sequence its place in the cache once, and writes by place. That is the interface here:
 #
@@ -254,6 +256,8 @@ plot.panels(
 #
 # ## 3 · Guess ahead
 #
+# ![A draft guesses four tokens one after the other. The target checks all four in one pass, keeps those up to the first that it would not have chosen, and puts its own token there.](drawings/guess_ahead.svg)
+#
 # A pass over five tokens costs hardly more than over one while reading weights takes the time. **Speculative
 # decoding** uses that. A cheap **draft** model guesses k tokens, one after the other. The **target** then judges all of
 # them in one pass. With q(x) the draft's probability for the token x that it drew, and p(x) the target's:
@@ -423,7 +427,7 @@ def draft_length(acceptance, draft, batch, ridge, most):
 # %% nbgrader={"grade": true, "grade_id": "draft_length-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("decode.draft_length", draft_length)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(draft_length)
 ridge = hardware.roofline("H100", "bfloat16").ridge
 batches = [2**i for i in range(10)]
@@ -553,6 +557,8 @@ plot.bars(
 # of two **buffers**, while the GPU works on the other. Some layers can stay, **resident**. A pass over all layers is a
 # **sweep**; it brings one token for each request.
 #
+# ![Weights that do not fit are fetched layer by layer. While layer 1 computes, layer 2 travels; the link decides how long a step takes.](drawings/streamed_layers.svg)
+#
 # **Predict.** 140 GB over PCIe 4.0 ×16: seconds for one sweep?
 
 # %%
@@ -660,6 +666,8 @@ for name in ("A100", "H100"):
 # %% [markdown]
 # ## 7 · Many requests, and what to measure
 #
+# ![Continuous batching: when a sequence ends its place is given to the next request at once. In a fixed batch the place stays empty until the longest is through.](drawings/continuous.svg)
+#
 # One pass over the weights serves a whole batch. How requests come together is the **scheduler**'s choice:
 #
 # - **static**: a batch starts together and ends with its longest request;
@@ -704,6 +712,8 @@ print(
 # | **goodput** | requests per second that keep all their limits |
 # | percentiles | p50, p99: what half, and all but 1 in 100, get at most |
 # | cost | GPU-seconds × price ÷ tokens, and memory in use ÷ memory there |
+#
+# ![What a user notices: the time to the first token, then the time from token to token. The whole answer takes both.](drawings/measures.svg)
 #
 # A mean hides the slow ones. Here are 40 real requests on this CPU.
 

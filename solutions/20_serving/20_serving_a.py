@@ -47,6 +47,8 @@ gpulab.start("20")
 # it keeps up, and still there are queues, because requests come in heaps. With **cv**, the standard deviation of the
 # service time over its mean, the mean wait is (F. Pollaczek 1930, A. Khinchine 1932)
 #
+# ![Requests wait in a queue. In each step the engine's policy decides who is admitted, who computes, and who has to give back its blocks.](drawings/service.svg)
+#
 #     W = ρ/(1 − ρ) · s · (1 + cv²)/2
 #
 # **M/M/1** is the name for random service times (exponential, cv = 1), **M/D/1** for equal ones (cv = 0). A request's
@@ -372,6 +374,18 @@ gpulab.plot.timeline(
     "steps",
     caption="Continuous: a free slot is taken in the next step; only at the end some stay empty.",
 )
+
+# %% [markdown]
+# **Step through it.** A smaller machine with four slots and 24 blocks of cache, served by your `admit`. A dashed
+# block is reserved and still empty. Find a step in which a slot is free and somebody waits all the same. Why?
+
+# %%
+from gpulab.plot.moving import Batching
+
+small = Machine(slots=4, blocks=24, reserve=True)
+few = [Request(i, 0.0, prompt=16 * (1 + i % 3), output=(20, 70, 35, 90)[i % 4], most=96) for i in range(10)]
+served = serving.run(small, few, admit.decide)
+Batching(served, serving.stays(served))
 
 # %% [markdown]
 # **Why.** 8,704 tokens in 8 slots are 1,088 steps at least. First come, first served gets to within 6 % of that

@@ -214,7 +214,7 @@ gpulab.predict("cluster.neighbour", ...)
 # **See.** The model: time-slicing gives the whole GPU to one process after the other; MPS lets all run side by side
 # and divides the SMs evenly once they are too few; `MIG 3g` has 3 of 7 slices for itself.
 
-# %%
+# %% jupyter={"source_hidden": true}
 ways = ("time-slicing", "MPS", "MIG 3g")
 latency = {way: [(n, cluster.shared_latency(way, n, 8.0, 0.4)) for n in range(5)] for way in ways}
 gpulab.plot.lines(
@@ -280,7 +280,7 @@ def pack(jobs, capacity):
 # %% nbgrader={"grade": true, "grade_id": "pack-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("cluster.pack", pack)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(pack)
 jobs = [[2, 20], [1, 150], [3, 25], [2, 10], [1, 140], [4, 12], [1, 8], [1, 160], [1, 30]]
 packed = pack(jobs, 256)
@@ -579,6 +579,8 @@ for there in (8, 9, 10):
 #
 # A service on processors, complete. A **Deployment** keeps `replicas` pods of a template alive; a **Job** runs pods
 # until they succeed.
+#
+# ![A manifest says how many replicas there should be. The cluster starts as many pods, each with a GPU of its own, and replaces one that dies.](drawings/replicas.svg)
 
 # %%
 print(
@@ -625,8 +627,9 @@ spec:
 # What a service with GPUs needs, and the schema does not know:
 #
 # - GPUs stand in `limits` as `nvidia.com/gpu`, whole. A limit alone is the request as well.
-# - Nodes with GPUs are **tainted** `nvidia.com/gpu=present:NoSchedule`, and labelled with `nvidia.com/gpu.product`:
-#   tolerate the one, select the other.
+# - Kubernetes itself taints no node for its GPUs. The cloud or the cluster's administrator does: here the nodes with
+#   GPUs are **tainted** `nvidia.com/gpu=present:NoSchedule`, as on Google's. NVIDIA's GPU operator labels them
+#   with `nvidia.com/gpu.product`. A pod tolerates the taint and selects the label.
 # - Processes exchange tensors through `/dev/shm`, a folder in memory of 64 MB by default. A volume `emptyDir` with
 #   `medium: Memory` is larger, and counts as memory of the container.
 # - A `startupProbe` holds the others back while weights load, for failureThreshold × periodSeconds; then the

@@ -45,6 +45,8 @@ gpulab.start("21")
 # %% [markdown]
 # ## 1 · What TOPS count
 #
+# ![What TOPS count: a multiply-add is two operations. 1,000 multiply-adds a cycle at 1 GHz are 2 · 10¹² operations a second: 2 TOPS, if all units are busy all the time.](drawings/tops.svg)
+#
 # An **edge device** computes where the data is: a robot's board, a phone, a laptop. CPU, GPU and often a unit for neural
 # networks (**NPU**, on some Jetsons **DLA**) are one chip with one DRAM. Its headline is **TOPS**, 10¹² operations
 # a second. Ask three questions of it:
@@ -79,6 +81,9 @@ print(f"\nAGX Orin, its GPU alone: {orin.peak('int8', tensor=True)} int8, dense"
 # ## 2 · One GPU, many interfaces
 #
 # | interface | by | runs on | kernels in |
+#
+# ![One GPU, many interfaces: CUDA, OpenCL, Vulkan, Metal and WebGPU end in the same hardware. Which are there depends on the device.](drawings/interfaces.svg)
+#
 # |---|---|---|---|
 # | CUDA | NVIDIA | NVIDIA | C++ |
 # | HIP, of ROCm | AMD | AMD, NVIDIA | C++, names as in CUDA |
@@ -87,7 +92,7 @@ print(f"\nAGX Orin, its GPU alone: {orin.peak('int8', tensor=True)} int8, dense"
 # | Vulkan | Khronos | desktops, Android | SPIR-V, from GLSL and others |
 # | Metal | Apple | Apple | Metal C++; MLX and PyTorch's `mps` use it |
 # | WebGPU | W3C | browsers, through Vulkan, Metal or Direct3D 12 | WGSL |
-# | Triton | OpenAI, open source | NVIDIA, AMD, Intel | Python, blocks (lab 11) |
+# | Triton | OpenAI, open source | NVIDIA, AMD; Intel with its own back end | Python, blocks (lab 11) |
 #
 # Core ML, LiteRT (once TensorFlow Lite), OpenVINO, TensorRT, ExecuTorch, Windows ML and ONNX Runtime take a *graph* and
 # bring kernels along: most models on small devices run through one of them. The same things have other names:
@@ -139,6 +144,8 @@ gpulab.check("edge.launch", launch)
 # A model of 8 billion weights in float16 needs 16 GB. Your board has 8, and its system takes a part of them. Lab 13's
 # formats help: with a 16-bit scale for each **group** of g weights, a weight costs bits + 16/g bits.
 #
+# ![Eight billion weights: 16 GB at 16 bits, 8 GB at eight, 4.5 GB at four bits with scales. A device with 8 GB has room for the last one only, and for a cache.](drawings/eight_gigabytes.svg)
+#
 # **Predict.** How many GB are 8 billion weights in 8 bits, groups of 64?
 
 # %%
@@ -181,7 +188,7 @@ for name in boards:
     )
     print(f"{name:20}{room:4.0f} GB", *cells)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.plot.bars(
     EIGHT,
     "GB for 8 billion weights",
@@ -193,7 +200,7 @@ gpulab.plot.bars(
 # Is that bound near the truth? NVIDIA measured Llama 3.1 8B in int4, one user: 14.0 and 19.14 tokens a second on an Orin
 # Nano before and after "Super" (reference 1), 50.8 on a Thor (reference 2).
 
-# %%
+# %% jupyter={"source_hidden": true}
 measured = {"Orin Nano": 14.0, "Orin Nano Super": 19.14, "Thor T5000": 50.8}
 bound = {name: float(hardware.edge(name).dram_bandwidth) / 1e9 / EIGHT["int4"] for name in measured}
 gpulab.plot.panels(
@@ -272,6 +279,8 @@ for context in (2048, 8192, 16_384, 32_768, 65_536):
 #
 # A **power mode** caps clocks so that a module stays below some watts. The cap is no measured draw. On an AGX Orin modes
 # also turn parts of the GPU off; and some lower the memory's clock, others do not.
+#
+# ![Watts are joules a second. A faster device at more watts may need fewer joules for an answer, because it is done sooner: energy is the area.](drawings/watts.svg)
 #
 # **Predict.** From the 50 W mode to the 30 W mode: by what factor does the least time of a token change?
 
@@ -455,7 +464,7 @@ except ImportError as missing:
         f"{missing}. This section's cells need: pip install onnx onnxscript onnxruntime. All else runs without."
     )
 
-# %%
+# %% jupyter={"source_hidden": true}
 FEATURES, WIDTH, CLASSES = 64, 1024, 10
 with torch.random.fork_rng():
     torch.manual_seed(0)
@@ -649,6 +658,8 @@ if onnx:
 # column for each hidden unit: `model[:inputs, j]` are its incoming weights, `model[inputs:, j]` its outgoing ones, one for
 # each output. Two steps make it small: **prune** units that hardly matter, then store the rest in 4 bits, two codes a byte.
 #
+# ![Pruned and packed: channels that matter little are taken out, the rest is stored in eight bits. The two multiply: half of the channels at a quarter of the bytes is an eighth.](drawings/pruned_packed.svg)
+#
 # Large weights do not make a unit matter: what counts is what it adds to the outputs, on data like those that will come.
 #
 # **Do.** Write `compress(model, x, inputs, limit)`, NumPy arrays, which returns a dictionary of arrays:
@@ -705,6 +716,8 @@ gpulab.check("edge.compress", compress)
 #
 # A model that is too large for the GPU's memory can run on both: some layers on the GPU, the others on the CPU, from its
 # DRAM. `llama.cpp` does that with `--n-gpu-layers`.
+#
+# ![Two processors, one model: each change of sides sends the activations over the link and costs its latency. Few changes are better than the best processor for every layer.](drawings/two_processors.svg)
 #
 # **Predict.** Half of the layers move from the CPU to a GPU that reads 10 times as fast. How many times faster is a token,
 # without transfers?

@@ -310,7 +310,7 @@ plot.schedule(better.slots, "units of time", peaks=better.peak, until=130)
 # room. So slow links are paid for with memory. Where room is short, W cannot wait for a hole: only its end
 # lets the next micro-batch in.
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(timetable)  # 16 timetables: as many times the seconds that one of yours takes
 rooms = [2, 4, 7, 10]
 plot.lines(

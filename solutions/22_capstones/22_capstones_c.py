@@ -70,7 +70,7 @@ print(f"weights are read in {1e3 * TIMES.weights / TIMES.bandwidth:.1f} ms")
 # %%
 gpulab.predict("serving_project.tokens", ...)
 
-# %%
+# %% jupyter={"source_hidden": true}
 sizes = [1, 32, 64, 128, 192, 256, 384, 512, 768, 1024]
 plot.lines(
     {"a step": [(n, 1e3 * TIMES.seconds(serving.Work(new=n))) for n in sizes]},
@@ -214,7 +214,7 @@ for name, ran in first_come.items():
 # %% [markdown]
 # **See.** When each request of the bursts came, and how long it waited for its first token.
 
-# %%
+# %% jupyter={"source_hidden": true}
 plot.lines(
     {
         "first come, first served": [
@@ -272,7 +272,7 @@ def serve(state):
 # %% nbgrader={"grade": true, "grade_id": "serve-check", "locked": true, "points": 54, "schema_version": 3, "solution": false, "task": false}
 gpulab.check("serving_project.serve", serve)
 
-# %%
+# %% jupyter={"source_hidden": true}
 gpulab.need(serve)
 yours = {name: serving.run(ONLINE, trace, serve.decide) for name, trace in TRACES.items()}
 plot.panels(

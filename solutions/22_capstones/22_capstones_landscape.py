@@ -99,7 +99,7 @@ gpulab.plot.lines(
 # %%
 gpulab.predict("landscape.picojoule", ...)
 
-# %%
+# %% jupyter={"source_hidden": true}
 chips = [hardware.find(name) for name in ("V100", "A100", "H100", "B200")]
 gpulab.plot.bars(
     {

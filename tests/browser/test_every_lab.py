@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 SOURCES = {path.stem: path for path in sorted((ROOT / "solutions").glob("*/*.py"))}
 READABLE = 4.5  # WCAG 2.2, level AA
 THEMES = ("JupyterLab Dark", "JupyterLab Light")
-# What the doctor shows of one kernel, a cell each.
+# What gpulab.sanitize shows of one kernel, a cell each.
 DOCTOR = (
     """import numpy as np
 import gpulab
@@ -107,8 +107,8 @@ def test_findings_traces_and_pictures_of_accesses_can_be_read_in_both_themes(
         cells=[new_code_cell(source) for source in DOCTOR],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     )
-    nbformat.write(made, labs / "doctor.ipynb")
-    notebook = open_notebook("doctor.ipynb")
+    nbformat.write(made, labs / "sanitizer.ipynb")
+    notebook = open_notebook("sanitizer.ipynb")
     notebook.run_all()
     for theme in THEMES:
         notebook.theme(theme)
@@ -120,7 +120,7 @@ def test_findings_traces_and_pictures_of_accesses_can_be_read_in_both_themes(
         assert cards([findings, trace]) == 2 and [bool(p.widths) for p in pictures] == [True] * 4
         for cell in DOCTOR[1:]:
             name = cell.partition("view='")[2].partition("'")[0] or cell.partition("(")[0]
-            photograph(notebook.output(cell), f"doctor {name} {theme.split()[-1].lower()}")
+            photograph(notebook.output(cell), f"sanitizer {name} {theme.split()[-1].lower()}")
     notebook.page.close()
 
 

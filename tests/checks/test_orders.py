@@ -108,7 +108,7 @@ def adds_without_atomics(a, out):
     out[0] += a[t]
 
 
-def test_a_wrong_result_comes_with_what_the_doctor_sees() -> None:
+def test_a_wrong_result_comes_with_what_the_sanitizer_finds() -> None:
     passed, text = check(adds_without_atomics)
     assert not passed
     assert "Race in kernel adds_without_atomics, global array `out`" in text
@@ -137,7 +137,7 @@ def sums_nothing(a, out):
     out[0] = 0 * a[0]
 
 
-def test_nothing_is_added_where_the_doctor_sees_nothing() -> None:
+def test_nothing_is_added_where_the_sanitizer_finds_nothing() -> None:
     _, text = check(cuda.jit(sums_nothing))
     assert "should be" in text
     assert "Race" not in text

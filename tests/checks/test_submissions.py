@@ -15,6 +15,7 @@ import pytest
 from gpulab.checks import check
 
 FOLDER = Path(__file__).parent / "submissions"
+FIGURE = re.compile(r'<(gpulab-moving-\w+) .*?</\1><script type="module">.*?</script>', re.DOTALL)
 FILES = sorted(FOLDER.glob("*.py"))
 
 
@@ -40,6 +41,7 @@ def test_a_submission_gets_these_words_and_no_others(path: Path) -> None:
 @pytest.mark.parametrize("name", ["transpose_race", "transpose_half_padded"])
 def test_the_page_of_a_verdict_stays_as_it_was_looked_at(name: str) -> None:
     page = check(*handed_in(FOLDER / f"{name}.py"))._repr_html_().replace("</div>", "</div>\n")
+    page = FIGURE.sub("a figure", page)
     kept = FOLDER / f"{name}.html"
     if os.environ.get("GPULAB_RENEW"):
         kept.write_text(page)

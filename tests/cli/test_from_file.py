@@ -187,7 +187,9 @@ def test_a_kernel_is_profiled_at_the_launch_of_the_file(
     [
         (["check", "{}::start.doubel"], "did you mean start.double"),
         (["check", "{}::memory.transpose"], "it checks start.double"),
-        (["check", "{}"], "write FILE::NAME"),
+        (["check", "{}::"], "write FILE::NAME"),
+        (["profile", "{}"], "write FILE::NAME"),
+        (["check", "{}", "{}::start.double"], "there is no file"),
         (["check", "nowhere.py::start.double"], "there is no file nowhere.py"),
         (["profile", "{}::min"], "did you mean mine?"),
         (["profile", "{}::unrelated"], "launches no `unrelated`"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -86,18 +85,15 @@ def test_the_glossary_is_in_order_and_names_labs() -> None:
         assert term.lab in numbers and term.means.endswith(".") and len(term.means) < 240, term.name
 
 
-def test_the_index_links_every_lab_that_is_there_with_its_hours() -> None:
-    text = (ROOT / "solutions" / "index.py").read_text(encoding="utf-8")
-    rows = re.findall(r"^# \| \[(\d\d)\]\((.+?)\).* \| ([\d.]+) \|$", text, re.MULTILINE)
-    total = {lab.number: 0.0 for lab in LABS.values()}
-    for lab in LABS.values():
-        total[lab.number] += lab.hours
-    for number, link, said in rows:
-        if list((ROOT / "labs").glob(f"{number}_*")):
-            assert (ROOT / "labs" / link).is_file(), link
-            assert float(said) == total[number], number
-    assert [number for number, _, _ in rows] == sorted(total)
-    linked = set(re.findall(r"\]\(([^)]+\.ipynb)\)", text))
-    assert linked == {
+def test_every_notebook_is_a_page_of_one_lab() -> None:
+    pages = [f"{page}.ipynb" for lab in LABS.values() for page in lab.pages]
+    assert sorted(pages) == sorted(
         path.relative_to(ROOT / "labs").as_posix() for path in (ROOT / "labs").glob("*/*.ipynb")
-    }
+    )
+
+
+def test_the_map_has_every_lab_once_and_behind_all_that_it_needs() -> None:
+    order = [key for stage in catalogue.stages() for key in stage.labs]
+    assert sorted(order) == sorted(LABS)
+    for key in order:
+        assert all(order.index(need) < order.index(key) for need in LABS[key].needs), key

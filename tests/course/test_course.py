@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpulab.app import course
-from gpulab.app.course import UnknownTerm, catalogue, glossary, lab_map, progress, quiz
+from gpulab.app.course import UnknownTerm, catalogue, glossary, home, lab_map, progress, quiz
 from gpulab.app.course.progress import UnknownLab
 from gpulab.app.course.quiz import LETTERS, NotAnswers
 from gpulab.checks import registry
@@ -106,17 +106,8 @@ def test_an_unknown_word_gets_the_closest() -> None:
         glossary("ocupancy")
 
 
-def test_the_map_draws_every_lab_and_marks_a_path() -> None:
-    drawn = lab_map()
-    texts = [text.get_text() for text in drawn.axes.texts]
-    assert all(key in texts for key in catalogue.labs())
-    assert "All labs" in drawn.caption
-    assert "hours" in lab_map("Kernel engineer").caption
-    with pytest.raises(ValueError, match="paths are The short one, Kernel engineer, LLM systems"):
-        lab_map("Gamer")
-
-
 def test_all_show_themselves_as_html_too() -> None:
-    for thing in (progress(), quiz(), quiz(RIGHT), glossary("warp")):
-        assert "<" in thing._repr_html_()
+    for thing in (progress(), quiz(), quiz(RIGHT), glossary("warp"), home(), lab_map()):
+        assert "<" in thing._repr_mimebundle_()["text/html"]
+        assert thing._repr_mimebundle_()["text/plain"]
     assert course.__all__

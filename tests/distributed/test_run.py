@@ -60,7 +60,7 @@ from gpulab.distributed.local import joined
 from gpulab.checks import on_ranks
 
 print(distributed.run(lambda: dist.get_rank(), 2))
-with joined(on_ranks.main, 2, b"") as network:
+with joined(on_ranks.main, 2, b"") as (network, clock):
     pass
 assert Path(__file__).name == "script.py" and __spec__ is None
 """

@@ -27,7 +27,12 @@ def test_the_paths_are_those_of_the_course() -> None:
     assert rows == paths
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "grading/README.md"])
+GUIDE = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "instructors").glob("*.md"))
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "grading/README.md", *GUIDE]
+)
 def test_links_to_files_lead_somewhere(name: str) -> None:
     text = re.sub(r"`[^`\n]*`", "", (ROOT / name).read_text(encoding="utf-8"))
     found = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|srcset)="([^"]+)"', text)

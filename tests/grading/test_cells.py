@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from grading.core.judge import job_bytes
+from grading.core.records import Record, read_record
 from grading.core.sandbox import Limits, record
-from grading.core.traces import Trace, read_trace
 
 ANSWERED = "answered cases"
 SPIN = "for _ in iter(int, 1): pass\n"
@@ -54,7 +54,7 @@ CELLS: dict[str, tuple[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def trace() -> Trace:
+def trace() -> Record:
     steps: list[dict[str, Any]] = []
     for name, (source, _) in CELLS.items():
         steps.append({"cell": name, "source": f"f = None\n{source}"})
@@ -62,11 +62,11 @@ def trace() -> Trace:
         steps.append({"exercise": name, "function": "f", "evidence": ANSWERED, "cases": [case]})
     job = {"patience": 6, "cells": 600, "steps": steps}
     outcome = record(job_bytes(job), Limits(seconds=300), unsafe=True)
-    return read_trace(outcome.content)
+    return read_record(outcome.content)
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_an_answer_is_recorded_whatever_stands_beside_it(trace: Trace, name: str) -> None:
+def test_an_answer_is_recorded_whatever_stands_beside_it(trace: Record, name: str) -> None:
     expected = CELLS[name][1]
     if isinstance(expected, str):
         assert expected in trace.failures[name].error
@@ -74,7 +74,7 @@ def test_an_answer_is_recorded_whatever_stands_beside_it(trace: Trace, name: str
         assert trace.recorded[ANSWERED][name]["one"] == [expected], trace.failures.get(name)
 
 
-def test_what_was_left_out_is_said_and_nothing_else(trace: Trace) -> None:
+def test_what_was_left_out_is_said_and_nothing_else(trace: Record) -> None:
     said = {name: " ".join(trace.notes.get(name, ())) for name in CELLS}
     assert "`tqdm_xyz` cannot be imported" in said["a progress bar that nobody needs"]
     assert "`seaborn_xyz.core` cannot" in said["a module under another name"]
@@ -95,7 +95,7 @@ def test_cells_have_an_allowance_of_their_own() -> None:
         steps.append({"exercise": name, "function": name, "evidence": ANSWERED, "cases": [case]})
     job = {"patience": 12, "cells": 4, "steps": steps}  # so 4 s, and three times 2 s
     outcome = record(job_bytes(job), Limits(seconds=200), unsafe=True)
-    found = read_trace(outcome.content)
+    found = read_record(outcome.content)
     answers = found.recorded[ANSWERED]
     assert found.done and [answers[f"f{n}"]["one"] for n in range(4)] == [[0], [1], [2], [3]]
     assert "stopped after 4 s" in found.cell_failures["c0"].error

@@ -310,9 +310,22 @@ TELL = Exercise(
 )
 # Rank 0 puts a number somewhere; when it says so, rank 1 looks for it there.
 AROUND = """
-import ctypes, fcntl, socket
-LIBRARY = sorted(os.path.join(os.path.dirname(os.__file__), f) for f in os.listdir(os.path.dirname(os.__file__)) if f.endswith(".py"))[:8]
+import ctypes, fcntl, mmap, socket, time
+LIBRARY = sorted(os.path.join(os.path.dirname(os.__file__), f) for f in os.listdir(os.path.dirname(os.__file__)) if f.endswith(".py") and os.stat(os.path.join(os.path.dirname(os.__file__), f)).st_size > 4096)[:8]
 libc = ctypes.CDLL(None, use_errno=True)
+
+def mapped(name):
+    with open(name, "rb") as file: area = mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ)
+    return area, area[0]
+
+def address(area):
+    length = ctypes.c_ssize_t()
+    view = (ctypes.c_char * 80)()
+    ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(area[0]), view, 0)
+    return ctypes.c_void_p.from_buffer(view).value
+
+def futex(place, operation, value):
+    return libc.syscall(202, ctypes.c_void_p(place), operation, value, None, None, 0)
 
 def put(v):
 {put}
@@ -410,6 +423,43 @@ CHANNELS: dict[str, tuple[str, str, bool]] = {
         "data = ctypes.create_string_buffer(1)\nlibc.syscall(250, 11, key, data, 1)\nreturn data.raw[0]",
         False,
     ),
+    "how large a new pipe is": (  # a user who has 1,024 of them gets small ones
+        "import resource\n"
+        "most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))\n"
+        "return [os.pipe() for _ in range(1040)] if v else None",
+        "size = fcntl.fcntl(os.pipe()[1], 1032)\nreturn 236 if size < 65536 else -1",
+        False,  # root may have as many as it likes
+    ),
+    "how often a page of a file is mapped": (
+        "kept = [mapped(f) for i, f in enumerate(LIBRARY) if v >> i & 1]\nreturn kept",
+        "found = 0\n"
+        "for i, name in enumerate(LIBRARY):\n"
+        "    kept = mapped(name)\n"
+        "    text = open('/proc/self/smaps').read()\n"
+        "    block = text[text.index(name):]\n"
+        "    rss, pss = (int(block.split(f'{what}:')[1].split()[0]) for what in ('\\nRss', '\\nPss'))\n"
+        "    found |= (pss < rss) << i\n"
+        "return found",
+        True,
+    ),
+    "who wakes whom at a page of a file": (
+        "def wake(i):\n"
+        "    area = mapped(LIBRARY[0])\n"
+        "    place, until = address(area) + 4 * i, time.monotonic() + 5\n"
+        "    while not futex(place, 1, 1) and time.monotonic() < until: time.sleep(0.01)\n"
+        "for i in range(8):\n"
+        "    if v >> i & 1: threading.Thread(target=wake, args=(i,), daemon=True).start()",
+        "area, found = mapped(LIBRARY[0]), set()\n"
+        "place = address(area)\n"
+        "def wait(k):\n"
+        "    word = ctypes.c_int.from_address(place + 4 * k).value\n"
+        "    if futex(place + 4 * k, 0, word) == 0: found.add(k)\n"
+        "for k in range(8): threading.Thread(target=wait, args=(k,), daemon=True).start()\n"
+        "time.sleep(2)\n"
+        "return sum(1 << k for k in found)",
+        True,
+    ),
     "the memory of the judge": (
         "pass",
         "for pid in os.listdir('/proc'):\n"
@@ -444,7 +494,7 @@ def around(put: str, get: str) -> str:
 
 CALLS = seccomp.MACHINES["x86_64"].refused.values()
 LOOKS = """
-import ctypes, glob, json
+import ctypes, glob, json, stat
 def tell(x):
     libc = ctypes.CDLL(None, use_errno=True)
     def call(*a):
@@ -459,19 +509,18 @@ def tell(x):
     def written(path):
         try: return open(path, "w").write("x")
         except OSError as error: return type(error).__name__
-    def listed_links(path):
-        for name in os.listdir(path):
-            if os.path.islink(f"{path}/{name}"):
-                yield os.readlink(f"{path}/{name}")
+    def is_socket(number):
+        try: return stat.S_ISSOCK(os.fstat(number).st_mode)
+        except OSError: return False
     raise RuntimeError(json.dumps({
         "calls": {n: call(n, 0, 0, 0, 0, 0) for n in NUMBERS},
         "vsock": call(41, 40, 1, 0),
         "machine": [read(f"/proc/{name}") for name in ("meminfo", "stat", "loadavg", "locks", "sys/fs/file-nr")],
-        "sys": listed("/proc/sys"),
+        "proc": listed("/proc"),
         "written": [written(path) for path in ("/out/record", "/proc/sys/x", "/course/x", "/usr/x")],
         "references": glob.glob("/course/gpulab/content/*/references/*"),
         "grading": listed("/course/grading"),
-                "sockets": sum("socket" in name for name in listed_links("/proc/self/fd")),
+        "sockets": sum(is_socket(number) for number in range(1024)),
         "environment": sorted(os.environ),
     }))
 """
@@ -514,8 +563,9 @@ def test_the_same_ways_are_open_without_a_sandbox(told: dict[str, Played], chann
 def test_calls_that_sandboxes_could_talk_through_are_refused(told: dict[str, Played]) -> None:
     found = json.loads(told["inside"].trouble("looks"))
     assert {tuple(answer) for answer in found["calls"].values()} == {(-1, 1)}  # EPERM
-    assert set(found["machine"]) <= {"PermissionError", "FileNotFoundError"} and found["sys"] == []
-    assert set(found["written"]) <= {"PermissionError", "OSError"}
+    assert set(found["machine"]) <= {"PermissionError", "FileNotFoundError"}
+    assert found["proc"] == ["cpuinfo"]
+    assert set(found["written"]) <= {"PermissionError", "OSError", "FileNotFoundError"}
     assert found["vsock"] == [-1, 1]
     assert found["references"] == [] and found["grading"] == "FileNotFoundError"
     assert found["sockets"] == 1  # the wire
@@ -528,7 +578,7 @@ def test_calls_that_sandboxes_could_talk_through_are_refused(told: dict[str, Pla
 def filtered(
     machine: str, number: int, first: int = 0, second: int = 0, audit: int | None = None, rank: bool = True
 ) -> int:
-    """What the program answers: the four kinds of instructions that it has, carried out."""
+    """What the program answers: the kinds of instructions that it has, carried out."""
     audit = seccomp.MACHINES[machine].audit if audit is None else audit
     data = struct.pack("=IIQQQ", number, audit, 0, first, second) + bytes(32)
     code = seccomp.program(machine, rank=rank)
@@ -541,6 +591,8 @@ def filtered(
             (word,) = struct.unpack_from("=I", data, operand)
         elif kind == seccomp.RETURN:
             return int(operand)
+        elif kind == seccomp.ANY_BIT:
+            at += yes if word & operand else no
         else:
             holds = word == operand if kind == seccomp.EQUAL else word >= operand
             at += yes if holds else no
@@ -549,7 +601,7 @@ def filtered(
 @pytest.mark.parametrize("machine", seccomp.MACHINES)
 def test_the_filter_refuses_what_is_listed_and_nothing_else(machine: str) -> None:
     calls = seccomp.MACHINES[machine]
-    special = {calls.fcntl, calls.socket, *calls.refused.values()}
+    special = {calls.fcntl, calls.futex, calls.socket, *calls.refused.values()}
     for number in range(500):
         if number not in special:
             assert filtered(machine, number) == seccomp.ALLOW, number
@@ -558,7 +610,10 @@ def test_the_filter_refuses_what_is_listed_and_nothing_else(machine: str) -> Non
     for command in range(1040):
         answer = seccomp.REFUSE if command in seccomp.COMMANDS else seccomp.ALLOW
         assert filtered(machine, calls.fcntl, 3, command) == answer, command
-    assert [n for n in range(50) if filtered(machine, calls.socket, n) == seccomp.ALLOW] == [1, 2, 10, 16]
+    for operation in range(512):  # of which 128 says that nobody but this process waits or wakes
+        answer = seccomp.ALLOW if operation & 128 else seccomp.AGAIN
+        assert filtered(machine, calls.futex, 0, operation) == answer, operation
+    assert [n for n in range(50) if filtered(machine, calls.socket, n) == seccomp.ALLOW] == [2, 10, 16]
     assert filtered(machine, 0, audit=0x40000003) == seccomp.REFUSE  # 32-bit calls of the same machine
     if calls.highest:
         assert filtered(machine, calls.highest + 1) == seccomp.REFUSE
@@ -572,6 +627,7 @@ def test_what_is_recorded_alone_is_refused_less_than_a_rank(machine: str) -> Non
         refused = filtered(machine, number, rank=False) == seccomp.REFUSE
         assert refused == (name in seccomp.EVERYWHERE), name
     assert {filtered(machine, calls.fcntl, 3, n, rank=False) for n in seccomp.COMMANDS} == {seccomp.ALLOW}
+    assert {filtered(machine, calls.futex, 0, n, rank=False) for n in range(512)} == {seccomp.ALLOW}
     families = [n for n in range(50) if filtered(machine, calls.socket, n, rank=False) == seccomp.ALLOW]
     assert families == [1, 2, 10, 16]
 

@@ -20,8 +20,8 @@ import pytest
 from grading.core import container, sandbox
 from grading.core.course import ROOT
 from grading.core.errors import SandboxError
+from grading.core.records import read_record
 from grading.core.sandbox import Limits, container_command
-from grading.core.traces import read_trace
 from tests.grading.conftest import asked
 
 LIMITS = Limits(seconds=30, patience=5)
@@ -133,7 +133,7 @@ def job() -> bytes:
 
 def test_a_recording_goes_through_the_engine_which_is_told_to_end_it(engine: Path) -> None:
     found = sandbox.record(job(), LIMITS)
-    assert read_trace(found.content).recorded["answered cases"]["a"]["1"] == [7] and found.end == "done"
+    assert read_record(found.content).recorded["answered cases"]["a"]["1"] == [7] and found.end == "done"
     asked = said(engine)
     assert [a[0] for a in asked] == ["info", "image", "run", "run", "rm"]  # the first run is a trial
     name = asked[3][asked[3].index("--name") + 1]
@@ -182,7 +182,7 @@ def test_without_either_the_reasons_of_both_are_told(engine: Path) -> None:
 @pytest.mark.usefixtures("containers")
 def test_podman_records_and_leaves_no_container_also_where_it_was_stopped() -> None:
     found = sandbox.record(job(), PATIENT)
-    assert read_trace(found.content).recorded["answered cases"]["a"]["1"] == [7] and found.end == "done"
+    assert read_record(found.content).recorded["answered cases"]["a"]["1"] == [7] and found.end == "done"
     endless = json.dumps({"patience": 60, "steps": [{"cell": "c0", "source": "while True: pass"}]}).encode()
     assert sandbox.record(endless, Limits(seconds=5, patience=60)).end == "stopped"
     listed = subprocess.run(["podman", "ps", "--all", "--quiet"], capture_output=True, text=True, check=True)
@@ -210,7 +210,7 @@ def answer():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HTTPS_PROXY", "http://user:password@proxy")  # podman hands it on by itself
         found = sandbox.record(json.dumps({"patience": 5, "steps": steps}).encode(), PATIENT)
-    return dict(read_trace(found.content).recorded["answered cases"]["a"]["1"][0])
+    return dict(read_record(found.content).recorded["answered cases"]["a"]["1"][0])
 
 
 def test_nothing_of_this_machine_is_told_inside_podmans_container(inside: dict[str, Any]) -> None:
@@ -240,6 +240,6 @@ def test_in_a_container_doctor_says_what_bubblewrap_lacks_and_the_guides_options
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     assert "/proc has masks" in reason("--security-opt=seccomp=unconfined")
-    guide = " ".join((ROOT / "grading" / "README.md").read_text(encoding="utf-8").split())
+    guide = " ".join((ROOT / "docs" / "instructors" / "scaling.md").read_text(encoding="utf-8").split())
     options = guide.partition("with podman `")[2].partition("`")[0]
     assert reason(*options.split()) == ""

@@ -13,9 +13,9 @@ from gpulab.checks.spec import Array, Case, Exercise, Scalar, Shape
 from grading.core import sandbox
 from grading.core.judge import exercise_step, job_bytes
 from grading.core.notebooks import Question
+from grading.core.records import read_record
 from grading.core.replay import ReplayJob, strings, verdicts
 from grading.core.sandbox import Limits
-from grading.core.traces import read_trace
 from grading.core.verdicts import ExerciseVerdict
 from grading.lms.preprocessors import ClearSolutions
 
@@ -197,7 +197,7 @@ def test_a_verdict_quotes_the_line_of_cuda_cpp_from_the_cell(found: dict[str, Ex
 
 
 def test_a_launch_is_reduced_to_ptx_and_buffers(recorded: bytes) -> None:
-    trace = read_trace(recorded)
+    trace = read_record(recorded)
     case = trace.recorded["launch trace"]["toy.twice@right"]["1025"]
     (launch,) = case.launches
     assert case.buffers == (4100, 4100)
@@ -210,7 +210,7 @@ def test_a_launch_is_reduced_to_ptx_and_buffers(recorded: bytes) -> None:
 
 
 def test_pointers_inside_a_structure_are_buffers_and_offsets_too(recorded: bytes) -> None:
-    case = read_trace(recorded).recorded["launch trace"]["toy.host@pointers in a structure"]["1025"]
+    case = read_record(recorded).recorded["launch trace"]["toy.host@pointers in a structure"]["1025"]
     move, launch = case.launches
     assert [(at, buffer, offset) for at, buffer, offset in launch.pointers] == [(8, 2, 0), (16, 1, 0)]
     assert launch.arguments[8:24] == bytes(16)  # no address of the sandbox
@@ -218,7 +218,7 @@ def test_pointers_inside_a_structure_are_buffers_and_offsets_too(recorded: bytes
 
 
 def test_scratch_memory_of_cupy_is_a_buffer_of_the_record(recorded: bytes) -> None:
-    case = read_trace(recorded).recorded["launch trace"]["toy.host@scratch"]["1025"]
+    case = read_record(recorded).recorded["launch trace"]["toy.host@scratch"]["1025"]
     assert len(case.launches) == 2 and len(case.buffers) == 3
     assert case.uploaded == 0
 

@@ -243,6 +243,26 @@ def test_a_hand_in_that_takes_the_place_of_another_is_said(
     assert "note: a file took the place of an earlier one: ann" in capsys.readouterr().out
 
 
+def test_a_roster_given_once_holds_for_later_runs_of_that_lab(
+    school: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, given = school.course, tmp_path / "worksheet.csv"
+    given.write_text("id,canvas,name,section\nann,1,Ann Doe,A\ncy,4,Cy Poe,B\n")
+    school.hand_in("ann")
+    assert grade(course, school.folder, "--roster", given) == 0
+    assert grade(course, "--export", "canvas") == 0
+    assert {who: row["state"] for who, row in rows(course).items()} == {
+        "ann": "1 answer waits", "cy": "missing",
+    }  # fmt: skip
+    with (course.home / f"grades-{LAB}-canvas.csv").open() as file:
+        assert [row["Section"] for row in csv.DictReader(file)] == ["", "A", "B"]
+    given.unlink()
+    capsys.readouterr()
+    assert grade(course) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{LAB} was graded with the roster {given}, which is gone: give it, or a newer one" in said
+
+
 RULE = f"""
 timezone = "UTC"
 [due]
@@ -252,6 +272,19 @@ adda = 2027-01-18T12:00:00
 [late]
 per_day = 10
 """
+
+
+def test_a_hand_in_without_a_time_is_named_where_being_late_costs_points(
+    school: Class, capsys: pytest.CaptureFixture[str]
+) -> None:
+    school.course.home.mkdir(exist_ok=True)
+    school.course.settings.write_text(RULE)
+    school.hand_in("ada")
+    stamped = school.hand_in("bob").with_name("timestamp.txt")
+    stamped.write_text("2027-01-14 12:00:00 UTC")
+    assert grade(school.course, school.folder) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no time of handing in is known of ada, so they count as on time. Write the times" in said
 
 
 def test_whatever_about_time_does_not_count_is_said(
@@ -270,10 +303,13 @@ def test_whatever_about_time_does_not_count_is_said(
     said = " ".join(capsys.readouterr().out.split())
     assert "Canvas marks these as LATE, but not since when, so nothing is taken off: ann. Write" in said
     assert "cannot be read, so it does not count: bob '17.01.2027 22:10'. Write 2027-01-17 22:10" in said
-    assert f"so nobody gets what [extra.{LAB}] gives it: adda. Mend it in course.toml" in said
+    assert "no time of handing in is known" not in said  # Canvas says who is late
+    assert f"so nobody gets what [extra.{LAB}] gives it: adda. Correct it in course.toml" in said
     assert {who: row["late"] for who, row in rows(course).items()} == {
         "ada": "", "ann": "0.0", "bob": "0.0", "late": "-1.1",
     }  # fmt: skip
+    assert grade(course) == 0  # what Canvas said is not forgotten
+    assert "Canvas marks these as LATE" in " ".join(capsys.readouterr().out.split())
     course.settings.write_text(
         RULE.replace(f"[due]\n{LAB} = 2027-01-15T12:00:00\n[extra.{LAB}]\nadda = 2027-01-18T12:00:00", "")
     )

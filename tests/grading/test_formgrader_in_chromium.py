@@ -54,6 +54,18 @@ def chromium() -> Iterator[Browser]:
         yield playwright.chromium.launch(executable_path=find_browser(), args=quiet)
 
 
+def configuration(course: Course) -> str:
+    """The beginning of an `nbgrader_config.py`, with the course and `c`."""
+    return (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from pathlib import Path\n"
+        "from grading.core.course import Course\n"
+        "from grading.lms.nbgrader import nbgrader_config\n"
+        f"course = Course(Path({str(course.root)!r}), Path({str(course.home)!r}))\n"
+        "c = get_config()\n"
+    )
+
+
 def nbgrader(course: Course, exchange: Path, *arguments: str, student: str = "") -> None:
     """A command of nbgrader's: the instructor's in the course's folder, or a student's at home."""
     home = exchange.parent / (student or "instructor")
@@ -61,12 +73,7 @@ def nbgrader(course: Course, exchange: Path, *arguments: str, student: str = "")
     place = home / "labs" if student else course.root
     place.mkdir(exist_ok=True)
     (place / "nbgrader_config.py").write_text(
-        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from pathlib import Path\n"
-        "from grading.core.course import Course\n"
-        "from grading.lms.nbgrader import nbgrader_config\n"
-        f"course = Course(Path({str(course.root)!r}), Path({str(course.home)!r}))\n"
-        "c = get_config()\n"
+        configuration(course)
         + (
             f"c.CourseDirectory.student_id = {student!r}\n"
             if student

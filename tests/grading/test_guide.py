@@ -12,18 +12,22 @@ from nbgrader.apps.nbgraderapp import NbGraderApp
 
 from grading.__main__ import main, parser
 from grading.core.course import ROOT
+from grading.lms import settings
 from grading.lms.tables import read_grades
 from tests.grading.conftest import LAB, Class
 from tests.grading.test_nbgrader_stays_stock import nbgrader
 
-GUIDE = (ROOT / "grading" / "README.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs" / "instructors").glob("*.md"))
+ENTRY = (ROOT / "grading" / "README.md").read_text(encoding="utf-8")
+START = (ROOT / "docs" / "instructors" / "quick-start.md").read_text(encoding="utf-8")
+GUIDE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 OURS = ".venv/bin/python -m grading "
 LAB_OF_THE_GUIDE = "04_memory_hierarchy"
 
 
 def ten() -> list[str]:
     """The commands from zero to a graded class."""
-    section = GUIDE.partition("## From zero to a graded class\n")[2]
+    section = START.partition("## From zero to a graded class\n")[2]
     lines = section.partition("\n\n")[0].splitlines()
     return [line.partition("#")[0].strip() for line in lines]
 
@@ -39,8 +43,25 @@ def test_there_are_ten() -> None:
     assert ten()[0] == "make setup"
 
 
+def test_the_entry_leads_to_every_page_and_a_page_is_read_in_minutes() -> None:
+    assert sorted(re.findall(r"docs/instructors/([\w-]+\.md)", ENTRY)) == sorted(
+        [page.name for page in PAGES] + ["quick-start.md"] * (ENTRY.count("quick-start.md") - 1)
+    )
+    words = {page.name: len(page.read_text(encoding="utf-8").split()) for page in PAGES}
+    assert max(words[name] for name in words if name not in ("threat-model.md", "writing-labs.md")) < 1000
+    assert words["quick-start.md"] < 600 and len(ENTRY.split()) < 500
+
+
+def test_every_setting_of_the_course_is_in_the_reference() -> None:
+    reference = (ROOT / "docs" / "instructors" / "reference.md").read_text(encoding="utf-8")
+    for table, keys in settings.KEYS.items():
+        for key in keys:
+            shown = key if table else ("`timezone`" if key == "timezone" else f"[{key}")
+            assert shown in reference, (table, key)
+
+
 def test_a_week_takes_at_most_three_commands() -> None:
-    week = GUIDE.partition("## Every week\n")[2].partition("\n\n")[0].splitlines()
+    week = START.partition("## Every week\n")[2].partition("\n\n")[0].splitlines()
     assert 1 <= len(week) <= 3 and all(line.startswith("    ") for line in week)
     assert any("--feedback" in line and "--export" in line for line in week)
 

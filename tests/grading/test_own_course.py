@@ -173,6 +173,7 @@ def test_its_make_and_packaging_know_nothing_of_instructors(made: Path) -> None:
 
 def test_its_readme_is_for_learners_and_its_links_lead_somewhere(made: Path) -> None:
     text = (made / "README.md").read_text()
+    assert "only definitions that an answer uses are read for the grade" in text
     assert NAME in text and "{" not in re.sub(r"```.*?```", "", text, flags=re.S)
     assert "instructor" not in text.lower() and "grading/" not in text and "make test" not in text
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("http")]

@@ -148,6 +148,23 @@ def test_a_class_is_graded_into_a_database_and_a_person_adds_points_there(
     assert PASSWORD not in capsys.readouterr().out
 
 
+def test_a_run_that_forgets_which_gradebook_it_was_is_refused(
+    school: Class, elsewhere: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    school.hand_in("ann")
+    assert grade(elsewhere, school) == 0
+    capsys.readouterr()
+    assert grade(school.course, school) == 1  # without --gradebook
+    said = capsys.readouterr().out
+    assert f"the grades of this class are in {elsewhere.place}: add --gradebook" in said
+    school.course.databases.unlink()  # the database is gone for good: from now on at home
+    assert grade(school.course, school) == 0
+    assert grade(elsewhere, school) == 1
+    assert "are in gradebook.db: leave out --gradebook" in capsys.readouterr().out.replace(
+        f"{school.course.home}/", ""
+    ).replace("\n", " ")
+
+
 def test_nbgraders_own_screens_read_the_database_from_the_environment(
     school: Class, elsewhere: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,7 +218,7 @@ def test_what_is_forgotten_is_gone_from_the_database_too(
         school.hand_in(student, {"copy": f"x = '{student}'"})
     assert main(["grade", LAB, str(school.folder), "--gradebook", elsewhere.database], school.course) == 0
     assert PASSWORD not in school.course.databases.read_text()
-    capsys.readouterr()
+    assert f"1. export {GRADEBOOK}=URL, as in --gradebook" in capsys.readouterr().out
     forget = ["forget", "--before", "2100-01-01", "--yes"]
     assert main(forget, school.course) == 1  # nobody said which database
     said = capsys.readouterr().out

@@ -13,9 +13,9 @@ from gpulab.subjects import numerics
 from grading.core import sandbox
 from grading.core.judge import exercise_step, job_bytes, live
 from grading.core.notebooks import Question
+from grading.core.records import read_record
 from grading.core.replay import ReplayJob, verdicts
 from grading.core.sandbox import Limits
-from grading.core.traces import read_trace
 
 LIMITS = Limits(seconds=200, patience=20)
 LIVE = ("communication", "dialogue")
@@ -75,7 +75,7 @@ def test_no_reference_is_in_the_sandbox(needs_sandbox: None) -> None:
     assert len(exercises) > 150
     job = job_bytes({"patience": LIMITS.patience, "steps": steps(exercises)})
     outcome = sandbox.record(job, LIMITS)
-    trace = read_trace(outcome.content)
+    trace = read_record(outcome.content)
     assert outcome.end == "done" and trace.done
     assert not any(trace.recorded.values())
     assert set(trace.cell_failures) == {e.name for e in exercises}
@@ -92,7 +92,7 @@ def test_no_reference_is_in_the_sandbox(needs_sandbox: None) -> None:
 def test_the_same_job_would_answer_where_they_are_installed() -> None:
     plain = [e for e in registry.of_lab("00") if e.evidence.kind == "answered cases"]
     job = job_bytes({"patience": LIMITS.patience, "steps": steps(plain)})
-    trace = read_trace(sandbox.record(job, LIMITS, unsafe=True).content)
+    trace = read_record(sandbox.record(job, LIMITS, unsafe=True).content)
     assert set(trace.recorded["answered cases"]) == {e.name for e in plain} and not trace.cell_failures
 
 
@@ -119,7 +119,7 @@ def test_what_gpulab_has_for_an_exercise_refuses_the_answer(needs_sandbox: None)
         steps_asked.append({"cell": exercise.name, "source": CALLS[exercise.name]})
         steps_asked.append(exercise_step(question(exercise), exercise, exercise.cases[:1], [1]))
     outcome = sandbox.record(job_bytes({"patience": LIMITS.patience, "steps": steps_asked}), LIMITS)
-    trace = read_trace(outcome.content)
+    trace = read_record(outcome.content)
     assert trace.done and not any(trace.recorded.values()) and not trace.cell_failures
     told = {name: failure.error for name, failure in trace.failures.items()}
     assert set(told) == set(CALLS)

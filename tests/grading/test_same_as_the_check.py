@@ -13,8 +13,8 @@ from gpulab.checks import Array, Case, Exercise, registry
 from gpulab.checks.compare import NotAnAnswer, normal
 from gpulab.checks.evidence import LaunchTrace
 from grading.core.judge import job_bytes
+from grading.core.records import Record, read_record
 from grading.core.sandbox import Limits, record
-from grading.core.traces import Trace, read_trace
 from tests.grading.conftest import asked
 
 IMPORTS = """
@@ -64,7 +64,7 @@ ANSWERS = (
 
 
 @pytest.fixture(scope="module")
-def trace() -> Trace:
+def trace() -> Record:
     """What the recorder writes of functions that give these answers."""
     steps: list[dict[str, Any]] = [{"cell": "imports", "source": IMPORTS}]
     for number, answer in enumerate(ANSWERS):
@@ -74,11 +74,13 @@ def trace() -> Trace:
     steps.append(asked("large", "large"))
     steps.append(asked("growing", "growing", times=3))
     outcome = record(job_bytes({"patience": 20, "steps": steps}), Limits(seconds=60), unsafe=True)
-    return read_trace(outcome.content)
+    return read_record(outcome.content)
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_an_answer_is_written_down_as_the_check_sees_it_or_refused_by_both(trace: Trace, answer: str) -> None:
+def test_an_answer_is_written_down_as_the_check_sees_it_or_refused_by_both(
+    trace: Record, answer: str
+) -> None:
     names: dict[str, Any] = {}
     exec(IMPORTS, names)
     try:
@@ -91,11 +93,11 @@ def test_an_answer_is_written_down_as_the_check_sees_it_or_refused_by_both(trace
         )  # 1, 1.0 and True are three; nan is nan
 
 
-def test_an_answer_that_later_calls_change_is_written_down_as_it_was(trace: Trace) -> None:
+def test_an_answer_that_later_calls_change_is_written_down_as_it_was(trace: Record) -> None:
     assert trace.recorded["answered cases"]["growing"]["1"] == [[0], [0, 1], [0, 1, 2]]
 
 
-def test_an_answer_that_is_too_large_to_be_read_costs_no_other_exercise(trace: Trace) -> None:
+def test_an_answer_that_is_too_large_to_be_read_costs_no_other_exercise(trace: Record) -> None:
     assert "too large" in trace.failures["large"].error
     assert trace.done and trace.recorded["answered cases"]["growing"]
 

@@ -16,8 +16,8 @@ import pytest
 from grading.core import cgroup, sandbox, seccomp
 from grading.core.course import ROOT
 from grading.core.errors import SandboxError
+from grading.core.records import Record, read_record
 from grading.core.sandbox import Limits, Outcome
-from grading.core.traces import Trace, read_trace
 from tests.grading.conftest import asked
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
@@ -45,7 +45,7 @@ def outcome(*cells: str, limits: Limits = QUICK) -> Outcome:
 
 def answer(*cells: str, limits: Limits = QUICK) -> Any:
     """What the function `answer` of these cells returns inside the sandbox."""
-    trace: Trace = read_trace(outcome(*cells, limits=limits).content)
+    trace: Record = read_record(outcome(*cells, limits=limits).content)
     assert "a" in trace.recorded["answered cases"], (trace.failures, trace.cell_failures)
     return trace.recorded["answered cases"]["a"]["1"][0]
 
@@ -181,7 +181,7 @@ def test_the_doctor_warns_of_grading_as_root(user: int, monkeypatch: pytest.Monk
 def test_a_loop_that_ignores_every_signal_ends_at_the_wall_limit() -> None:
     stubborn = "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass"
     found = outcome("ok = 1", stubborn, limits=Limits(seconds=6, patience=2))
-    trace = read_trace(found.content)
+    trace = read_record(found.content)
     assert found.end == "stopped" and trace.last == "c1" and not trace.done
 
 
@@ -213,7 +213,7 @@ def test_a_record_larger_than_its_limit_ends_the_recording_and_keeps_the_rest() 
     small = Limits(seconds=20, patience=5, file=20_000)
     found = outcome("def answer(): return 'x' * 100_000", limits=small)
     assert len(found.content) <= 20_000
-    assert not any(read_trace(found.content).recorded.values())
+    assert not any(read_record(found.content).recorded.values())
 
 
 def test_without_a_sandbox_nothing_is_recorded_unless_told_to(monkeypatch: pytest.MonkeyPatch) -> None:

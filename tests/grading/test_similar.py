@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grading.__main__ import main
-from grading.lms import similar
+from grading.core.course import Course
+from grading.core.graft import graft
+from grading.lms import classroom, similar, similar_page
 from grading.lms.similar import SOLUTION, Group, Pair, compared, features, groups
 from grading.lms.similar_page import aligned, side_by_side
 from tests.grading.conftest import LAB, Class
@@ -289,3 +291,19 @@ def test_the_command_used_wrongly_says_what_to_do(
     with pytest.raises(SystemExit):
         main(["similar", LAB, "--top", "many"], school.course)
     assert "many is not a whole number above 0" in capsys.readouterr().err
+
+
+def test_who_has_a_labs_whole_solution_is_named_though_each_answer_alone_has_few_words(school: Class) -> None:
+    course = Course()
+    lab = classroom.open_lab(course, "04_memory_hierarchy")
+    ((name, released),) = lab.notebooks.items()
+    holds = similar.given(course, lab.name, name, released)
+    assert holds.solution is not None
+    copied, partly = (graft(released, holds.solution.cells, name, lab.name).notebook for _ in range(2))
+    for cell in partly.cells:  # a student who chose other names
+        cell.source = re.sub(r"\b(staged|words_of_bank|cols)\b", r"my_\1", cell.source)
+    (found,) = compared(holds, {"ann": copied, "bob": partly})
+    assert found.students == ("ann", SOLUTION) and similar.TOGETHER in found.cells
+    answers = {who: similar.answers(n) for who, n in (("ann", copied), (SOLUTION, holds.solution))}
+    shown = similar_page.page(lab.name, {name: ([found], answers, holds.known)})
+    assert "all answers together" in shown and "words_of_bank" in shown

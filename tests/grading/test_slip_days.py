@@ -167,5 +167,5 @@ def test_an_id_that_nobody_has_is_said(two_labs: Class, capsys: pytest.CaptureFi
     two_labs.course.settings.write_text(RULES)
     hand_in(two_labs.course, two_labs.folder, LAB, {"ann": "2027-01-10 11:00:00"}, two_labs)
     said = " ".join(capsys.readouterr().out.split())
-    assert "so nobody gets what [extension] gives it: bob. Mend it in course.toml" in said
+    assert "so nobody gets what [extension] gives it: bob. Correct it in course.toml" in said
     assert f"so nobody gets what [waive.{LAB}] gives it: cleo." in said

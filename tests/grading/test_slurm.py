@@ -106,7 +106,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def recipe() -> str:
     """The lines of the guide, with the numbers of this one node."""
-    guide = (ROOT / "grading" / "README.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "instructors" / "scaling.md").read_text(encoding="utf-8")
     start = guide.index("    from dask_jobqueue")
     lines = guide[start : guide.index("\n\n`interface", start)]
     text = "\n".join(line.removeprefix("    ") for line in lines.splitlines())

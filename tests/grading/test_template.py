@@ -24,8 +24,8 @@ from grading.core import sandbox
 from grading.core.course import ROOT
 from grading.core.judge import Judge, exercise_step
 from grading.core.notebooks import Question
+from grading.core.records import read_record
 from grading.core.sandbox import Limits, Outcome
-from grading.core.traces import read_trace
 from tests.grading.conftest import asked
 
 QUICK = Limits(seconds=30, patience=10)
@@ -53,7 +53,7 @@ def job(*cells: str) -> bytes:
 
 
 def answer(*cells: str, fresh: bool = False) -> Any:
-    trace = read_trace(sandbox.record(job(*cells), QUICK, fresh=fresh).content)
+    trace = read_record(sandbox.record(job(*cells), QUICK, fresh=fresh).content)
     assert "a" in trace.recorded["answered cases"], (trace.failures, trace.cell_failures)
     return trace.recorded["answered cases"]["a"]["1"][0]
 
@@ -80,7 +80,7 @@ def test_a_copy_imports_nothing_large() -> None:
         )
     )
     steps["steps"].insert(2, step)
-    found = read_trace(sandbox.record(json.dumps(steps).encode(), QUICK).content).recorded["answered cases"][
+    found = read_record(sandbox.record(json.dumps(steps).encode(), QUICK).content).recorded["answered cases"][
         "a"
     ]["1"][0]
     assert not [
@@ -111,7 +111,7 @@ def test_pytorch_is_there_where_a_lab_imports_it_and_works(template: psutil.Proc
     steps = json.loads(job(FOLD, USED))
     steps["steps"].insert(1, step)
     wanted = ["torch", "torch.nothing", "gpulab.nothing_either"]
-    trace = read_trace(sandbox.record(json.dumps(steps).encode(), QUICK, imports=wanted).content)
+    trace = read_record(sandbox.record(json.dumps(steps).encode(), QUICK, imports=wanted).content)
     assert "7 × 5" in trace.recorded["tensor graph"]["pytorch.fold"]
     late, gradient, threads = trace.recorded["answered cases"]["a"]["1"][0]
     assert (gradient, threads) == (600, 2)
@@ -237,7 +237,7 @@ def test_a_recording_that_is_killed_from_outside_is_done_once_more(
         return copy and (template if who == "bubblewrap around it" else copy)
 
     (outcome,) = slow(one)
-    assert outcome.end == "done" and read_trace(outcome.content).recorded["answered cases"]["a"]["1"] == [1]
+    assert outcome.end == "done" and read_record(outcome.content).recorded["answered cases"]["a"]["1"] == [1]
 
 
 def test_what_is_stopped_ends_at_once_and_the_next_one_is_recorded(template: psutil.Process) -> None:

@@ -1,4 +1,4 @@
-"""Random terms: hand-ins, runs over some or all, kills, points by hand, rules. The final table is a model's."""
+"""Random terms: hand-ins, runs over some or all, kills, points by hand, rules, a group. The final table is a model's."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from tests.grading.test_final import give
 __all__ = ["no_sandbox_needed"]  # a fixture that every test here uses
 
 STUDENTS = ("ann", "bob", "cy")
+MEMBER = "dee"  # hands in nothing, and is in ann's group
+GROUP = f'[[group]]\nname = "red"\nmembers = ["{MEMBER}", "ann"]\n'
 DUE = datetime(2027, 1, 15, 12)
 
 
@@ -93,7 +95,8 @@ class Term:
         self.unwritten = cell_of(self.school.released, "why").source
         self.model, self.handed_in = Model(), {}  # type: ignore[var-annotated]
         course.home.mkdir(exist_ok=True)
-        course.roster.write_text("id\n" + "\n".join(STUDENTS))
+        course.roster.write_text("\n".join(["id", *STUDENTS, MEMBER]))
+        course.settings.write_text(GROUP)
 
     def hand_in(self, who: str, new: HandIn) -> None:
         answers = {"copy": f"points = {new.points}", "why": new.words or self.unwritten}
@@ -104,7 +107,7 @@ class Term:
 
     def rule(self, percent: int) -> None:
         rule = f"[late]\nper_day = {percent}" if percent else ""
-        self.course.settings.write_text(f'timezone = "UTC"\n[due]\n{LAB} = {DUE.isoformat()}\n{rule}')
+        self.course.settings.write_text(f'timezone = "UTC"\n[due]\n{LAB} = {DUE.isoformat()}\n{GROUP}{rule}')
         self.model.percent = percent
 
     def give(self, who: str, points: float) -> None:
@@ -147,8 +150,9 @@ class Term:
 
     def compare(self) -> None:
         table = {each.who.id: each for each in self.result.table}
-        assert list(table) == list(STUDENTS)
-        for who, each in table.items():
+        assert list(table) == [*STUDENTS, MEMBER]
+        for each in table.values():
+            who = each.who.id if each.who.id != MEMBER else "ann"
             total = each.total if each.cells else None
             assert (each.state, total) == self.model.row(who), (who, json.dumps(each.row(), default=str))
             assert exports.exported(each) == (total if each.state == "final" else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -43,7 +44,8 @@ def test_each_thing_that_waits_is_told_with_its_command(school: Class, capsys: S
     heading, answers, unread, refused, handing_out = left(capsys)
     assert heading == "left to do:"
     assert answers.startswith("1. 2 answers wait for a person (ann, cy): (cd ")
-    assert answers.endswith(f"jupyter lab), then Formgrader, Manual Grading, {LAB}")
+    root = " --allow-root" if os.geteuid() == 0 else ""
+    assert answers.endswith(f"jupyter lab{root}), then Formgrader, Manual Grading, {LAB}")
     assert unread.startswith("2. 1 hand-in has no verdict (bob: notebook is not JSON")
     assert f"python -m grading grade {LAB} FOLDER, or give points: (cd " in unread
     assert refused.startswith("3. 1 file was refused (eve): do what the line above says")
@@ -57,6 +59,9 @@ def test_the_command_that_opens_formgrader_leads_to_a_jupyter_and_the_configurat
 ) -> None:
     course.home.mkdir(exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert todo.formgrader(course).endswith("jupyter lab --allow-root)")  # without it Jupyter does not start
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     command = todo.formgrader(course).removeprefix("(").removesuffix(" lab)")
     done = subprocess.run(f"({command} --version; pwd)", shell=True, capture_output=True, text=True)
     assert "jupyter_core" in done.stdout and done.stdout.endswith(f"{course.home}\n")

@@ -57,6 +57,8 @@ def test_all_figures_are_positive_and_come_from_a_dated_document(record: object)
         ("NVLink 3", 300),
         ("NVLink 4", 450),
         ("NVLink 5", 900),
+        # 36 links of 50 GB/s
+        ("NVLink 6", 1800),
         ("NVLink-C2C", 450),
         # 200 and 400 Gbit/s ÷ 8
         ("InfiniBand HDR", 25),
@@ -100,6 +102,14 @@ def test_eight_gpus_reach_each_other_at_full_rate_through_their_switches() -> No
     for generation, gpus, switches in ((1, 16, 12), (2, 8, 6), (3, 8, 4)):
         ports = switches * int(hardware.switch(f"NVSwitch {generation}").lanes)
         assert gpus * int(hardware.link(f"NVLink {generation + 1}").lanes) <= ports
+
+
+@pytest.mark.parametrize(("name", "terabits"), [("Tomahawk 5", 51.2), ("Tomahawk 6", 102.4)])
+def test_a_switch_chip_of_broadcom_carries_its_stated_rate_in_one_direction(
+    name: str, terabits: float
+) -> None:
+    """64 ports of 800 Gbit/s, and of 1.6 Tbit/s."""
+    assert float(hardware.switch(name).per_direction) * 8 == pytest.approx(terabits * 1e12)
 
 
 def test_an_unknown_switch_gets_one_line_with_the_known_ones() -> None:
@@ -149,6 +159,22 @@ def test_the_rates_of_an_mi300x_are_its_units_and_clock() -> None:
     cycles = int(mi300x.units) * float(mi300x.clock)  # type: ignore[arg-type]
     assert float(mi300x.vector["float32"]) == pytest.approx(cycles * 256, rel=1e-3)
     assert float(mi300x.dense["float16"]) == pytest.approx(cycles * 2048, rel=1e-3)
+
+
+def test_the_rates_of_an_mi355x_are_its_units_and_clock() -> None:
+    """256 CUs × 2.4 GHz × 256 FLOP of float32, and 4,096, 8,192 and 16,384 of dense float16, float8 and float4."""
+    mi355x = hardware.accelerator("MI355X")
+    cycles = int(mi355x.units) * float(mi355x.clock)  # type: ignore[arg-type]
+    assert float(mi355x.vector["float32"]) == pytest.approx(cycles * 256, rel=1e-3)
+    for dtype, flops in (("float16", 4096), ("float8", 8192), ("float4", 16384)):
+        assert float(mi355x.dense[dtype]) == pytest.approx(cycles * flops, rel=1e-3)
+
+
+def test_a_tpu7x_has_five_times_the_float8_rate_of_a_v6e_and_its_memory_four_and_a_half() -> None:
+    """4,614 TFLOP/s against 918 (the v6e computes float8 at the rate of bfloat16); 7,380 GB/s against 1,638."""
+    old, new = hardware.accelerator("TPU v6e"), hardware.accelerator("TPU7x")
+    assert float(new.dense["float8"]) / float(old.dense["bfloat16"]) == pytest.approx(5.03, abs=0.01)
+    assert float(new.dram_bandwidth) / float(old.dram_bandwidth) == pytest.approx(4.5, abs=0.01)
 
 
 def test_an_rx_7900_issues_two_instructions_for_its_64_lanes() -> None:

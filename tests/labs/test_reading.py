@@ -25,9 +25,11 @@ NOT_READ_IN_ONE_GO = {
     "6 · What to read": "a list of books and papers to choose from",
 }
 
-# What is folded until a learner asks for it, and what is looked at rather than read: tables and code.
+# What is folded until a learner asks for it, and what is looked at rather than read: tables, code,
+# drawings (their alt text is for those who do not see them).
 FOLDED_OR_LOOKED_AT = re.compile(
-    r"<details>.*?</details>|^```.*?^```|^(?:\||    ).*?$|<!--.*?-->", re.DOTALL | re.MULTILINE
+    r"<details>.*?</details>|^```.*?^```|^(?:\||    ).*?$|<!--.*?-->|!\[[^\]]*\]\([^)]*\)",
+    re.DOTALL | re.MULTILINE,
 )
 ADDRESS_OR_TAG = re.compile(r"(?<=\])\([^)]*\)|</?\w[^>]*>")
 TABLE_ROW = re.compile(r"^\|(.*)\|$", re.MULTILINE)

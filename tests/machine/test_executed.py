@@ -9,7 +9,7 @@ import gpulab
 from gpulab import cuda
 from gpulab import cupy as cp
 from gpulab.analysis.machine import PIPES, pipe_of, pipe_of_ptx, sass
-from gpulab.analysis.machine.blocks import split
+from gpulab.analysis.machine.basic_blocks import split
 from gpulab.analysis.machine.executed import executed, marked
 from gpulab.simulator import ptx
 from gpulab.simulator.compile.cuda_c import cuda_c_module

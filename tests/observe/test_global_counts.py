@@ -384,9 +384,9 @@ def test_constant_memory_serves_one_word_at_a_time(stride, passes):
     assert only(found, "requests", "bytes", "wavefronts", "ideal_wavefronts") == (2, 256, 2 * passes, 2)
 
 
-def test_an_asynchronous_copy_is_a_load_from_global_memory():
-    """Two warps copy 16 bytes a lane: 2 requests of 512 bytes, 16 sectors each. Nothing else in the body moves
-    bytes, and the waits are no accesses."""
+def test_an_asynchronous_copy_loads_from_global_and_stores_to_shared_memory():
+    """Two warps copy 16 bytes a lane: 2 requests of 512 bytes, 16 sectors each, and 4 passes of the banks each.
+    Nothing else in the body moves bytes, and the waits are no accesses."""
     body = f"""
         mov.u64 %rd1, tile;
         mad.wide.u32 %rd1, %tid, 16, %rd1;
@@ -398,4 +398,25 @@ def test_an_asynchronous_copy_is_a_load_from_global_memory():
     tile = ".shared .align 16 .b8 tile[1024];"
     counts = snippet_counts(kernel(body, "x", declarations=tile), {"x": np.zeros(256, "f4")}, 1, 64)
     assert only(at(counts, kind="load", space="global"), *TRAFFIC) == (2, 1024, 32, 32)
-    assert [k for k in counts.kinds if k[1] in ("global", "shared")] == [("load", "global")]
+    stored = only(
+        at(counts, kind="store", space="shared"), "requests", "bytes", "wavefronts", "ideal_wavefronts"
+    )
+    assert stored == (2, 1024, 8, 8)
+    assert [k for k in counts.kinds if k[1] in ("global", "shared")] == [
+        ("load", "global"),
+        ("store", "shared"),
+    ]
+
+
+def test_an_asynchronous_copy_to_a_column_of_a_tile_meets_bank_conflicts():
+    """32 lanes copy neighbours to places 128 bytes apart: all in one bank."""
+    body = f"""
+        mov.u64 %rd1, tile;
+        mad.wide.u32 %rd1, %tid, 128, %rd1;
+        {element("x", "%tid", 4, "%rd2")}
+        cp.async.ca.shared.global [%rd1], [%rd2], 4;
+        cp.async.wait_all;
+    """
+    tile = ".shared .align 16 .b8 tile[4096];"
+    counts = snippet_counts(kernel(body, "x", declarations=tile), {"x": np.zeros(32, "f4")}, 1, 32)
+    assert only(at(counts, kind="store", space="shared"), "wavefronts", "ideal_wavefronts") == (32, 1)

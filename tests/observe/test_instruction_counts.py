@@ -283,7 +283,7 @@ def test_shuffles_count_once_a_warp(schedule):
     with device.current().using(schedule=SCHEDULES[schedule]):
         counts = counts_of(warp_sums[3, 64], x, out)
     np.testing.assert_array_equal(out, x.reshape(6, 32).sum(axis=1))
-    assert only(at(counts, kind="warp_sync"), *LANES) == (30, 960, 960)
+    assert only(at(counts, kind="shuffle"), *LANES) == (30, 960, 960)
     assert counts.total("flops") == 5 * 192
     assert only(at(counts, kind="store", space="global"), "requests", "bytes", "sectors") == (6, 24, 6)
 

@@ -16,14 +16,17 @@ from gpulab.plot.moving import (
     Array,
     CannotDraw,
     KernelSteps,
+    Pattern,
+    RoofTrail,
     Step,
     Touch,
     Warp,
-    WarpSectors,
+    WarpAccess,
     bundle,
 )
 from gpulab.plot.moving.figure import WEIGHT
 from gpulab.plot.moving.kernel_steps import runs
+from gpulab.plot.records import Point
 from tests.plot.moving_samples import ALL, EVEN, long_run, neighbours
 
 ONE = [lane == 5 for lane in range(32)]
@@ -56,7 +59,7 @@ def steps_of(*steps: Step) -> KernelSteps:
         (Step(2, ALL, mark="barrier"), "Line 2: threads 32–63 wait at the barrier."),
         (Step(2, ONE, mark="finished"), "Line 2: thread 37 has finished."),
         (Step(2, ONE, values={"thread 37": {"i": "3", "j": "4"}}), "Line 2: thread 37 sets i and j."),
-        (Step(2, ALL), "Line 2: threads 32–63 run it."),
+        (Step(2, ALL), "Line 2: threads 32–63 go on."),
         (Step(2, ALL, caption="Both warps have arrived."), "Both warps have arrived."),
     ],
 )
@@ -129,7 +132,8 @@ def test_a_site_links_the_script_once_instead_of_carrying_it() -> None:
     linked = neighbours().figure().html(script="_static/moving.js")
     assert linked.endswith('<script type="module" src="_static/moving.js"></script>')
     assert "customElements" not in linked
-    assert bundle.tag() in linked and f'define("{bundle.tag()}"' in bundle.script()
+    tag = bundle.tag("kernel steps")
+    assert tag in linked and f'define("{tag}"' in bundle.script("kernel steps")
 
 
 def test_the_first_frame_is_an_image_that_says_what_the_first_step_does() -> None:
@@ -150,16 +154,39 @@ def test_the_first_frame_paints_what_the_first_step_reads_and_writes() -> None:
 
 
 def test_a_figure_shows_itself_as_html_and_as_text() -> None:
-    shown = WarpSectors(stride=8).figure()._repr_mimebundle_()
+    shown = WarpAccess([Pattern(stride=8)]).figure()._repr_mimebundle_()
     assert set(shown) == {"text/html", "text/plain"}
     assert "32 sectors of 32 bytes move, 128 of their 1024 bytes are used" in shown["text/plain"]
 
 
-def test_sectors_refuse_what_no_lane_can_read() -> None:
-    with pytest.raises(ValueError, match="1, 2, 4, 8, 16 bytes; got stride 1, shift 0, size 3"):
-        WarpSectors(size=3)
-    with pytest.raises(ValueError, match="go from 0 to 32"):
-        WarpSectors(stride=33)
+def test_a_pattern_refuses_what_no_lane_can_read() -> None:
+    with pytest.raises(ValueError, match="1, 2, 4, 8, 16 bytes; got stride 1, shift 0, padding 0, size 3"):
+        Pattern(size=3)
+    with pytest.raises(ValueError, match="go from 0 to 64"):
+        Pattern(stride=65)
+    with pytest.raises(ValueError, match="padding from 0 to 4"):
+        Pattern(padding=5)
+    with pytest.raises(ValueError, match="one or two patterns"):
+        WarpAccess([Pattern()] * 3)
+
+
+def test_two_patterns_are_told_one_after_the_other() -> None:
+    both = WarpAccess([Pattern(32, title="plain"), Pattern(32, padding=1, title="padded")], banks=True)
+    assert both.told() == (
+        "plain: 32 lanes read 4 bytes each, every 32nd element: 32 wavefronts, because one bank delivers one "
+        "word at a time. padded: 32 lanes read 4 bytes each, every 33rd element: 1 wavefront, no conflict."
+    )
+    words = " ".join(ElementTree.fromstring(both.figure().picture).itertext())
+    assert "1 wavefront, no conflict." in words
+
+
+def test_a_trail_refuses_what_has_no_place_below_a_roof() -> None:
+    with pytest.raises(ValueError, match="no intensity for copy"):
+        RoofTrail([Point("copy", 0.0), Point("product", 8)])
+    with pytest.raises(ValueError, match="at least one attempt"):
+        RoofTrail([])
+    with pytest.raises(ValueError, match="no rate is stated for bfloat16 on T4"):
+        RoofTrail([Point("product", 8)], gpu="T4", dtype="bfloat16")
 
 
 def test_each_colour_has_one_meaning() -> None:
@@ -170,13 +197,14 @@ def test_each_colour_has_one_meaning() -> None:
     assert len({m.sign for m in MEANINGS.values()}) == len(MEANINGS)
 
 
-def test_the_modules_join_to_one_and_stay_small() -> None:
+@pytest.mark.parametrize("scene", bundle.SCENES)
+def test_the_modules_of_a_scene_join_to_one_and_stay_small(scene: str) -> None:
     names = [
         name
-        for module in bundle.MODULES
+        for module in bundle.modules(scene)
         for name in re.findall(r"^(?:export )?(?:const|function) (\w+)", bundle.source(f"{module}.js"), re.M)
     ]
     assert len(set(names)) == len(names)
-    assert not re.search(r"^(import|export) ", bundle.script(), re.M)
-    assert "</script" not in bundle.script()
-    assert sum(len(bundle.source(f"{m}.js").splitlines()) for m in bundle.MODULES) <= 600
+    assert not re.search(r"^(import|export) ", bundle.script(scene), re.M)
+    assert "</script" not in bundle.script(scene)
+    assert sum(len(bundle.source(f"{m}.js").splitlines()) for m in bundle.modules(scene)) <= 600

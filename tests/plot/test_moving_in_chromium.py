@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gpulab.plot.moving import Moving, WarpSectors, bundle
+from gpulab.checks import pictures
+from gpulab.checks.compare import mismatch
+from gpulab.plot.moving import Moving, Pattern, RoofTrail, WarpAccess, bundle
+from gpulab.plot.records import Point
 from gpulab.simulator.observe import patterns
+from gpulab.simulator.simt.errors import Outside
 from tests.conftest import find_browser
 from tests.plot.moving_samples import long_run, neighbours
+from tests.plot.test_moving_frames import FIGURES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -166,7 +172,13 @@ def test_playing_runs_to_the_end_and_slower_for_who_wants_less_motion(
 def test_figures_fit_the_page_and_can_be_read(
     show: Opener, record_property: Callable[[str, object], None], scheme: Any, width: int
 ) -> None:
-    figures = neighbours().figure(), WarpSectors(stride=3, shift=1).figure()
+    figures = (
+        neighbours().figure(),
+        WarpAccess([Pattern(stride=3, shift=1)]).figure(),
+        WarpAccess([Pattern(32, title="plain"), Pattern(32, padding=1, title="padded")], banks=True).figure(),
+        TRAIL.figure(),
+        *(make() for make in FIGURES.values()),
+    )
     page = show(*figures, viewport={"width": width, "height": 900}, color_scheme=scheme)
     slider(page).fill("7")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -198,7 +210,8 @@ CONTRASTS = """root => {
     return [...root.querySelectorAll("*")].flatMap(element => {
         const text = [...element.childNodes].filter(n => n.nodeType == 3).map(n => n.textContent).join("").trim()
         if (!text || !element.checkVisibility()) return []
-        const back = behind(element), style = getComputedStyle(element)
+        const style = getComputedStyle(element)
+        const back = element.matches(".onfull") ? numbers(getComputedStyle(element.previousElementSibling).fill) : behind(element)
         const [r, g, b, alpha] = numbers(element instanceof SVGElement ? style.fill : style.color)
         const fore = over([r, g, b, alpha * opacity(element)], back)
         const [dark, bright] = [luminance(fore), luminance(back)].sort((a, b) => a - b)
@@ -217,7 +230,7 @@ def test_without_javascript_the_first_frame_is_there(show: Opener) -> None:
 
 
 def test_a_figure_whose_record_is_broken_keeps_its_picture(show: Opener) -> None:
-    tag = bundle.tag()
+    tag = bundle.tag("kernel steps")
     broken = f'<{tag} data-scene="kernel steps"><img alt="first frame" src="data:,"></{tag}>'
     page = show(neighbours().figure(), html=f"<script>addEventListener('unhandledrejection', e => e.preventDefault())</script>{broken}")  # fmt: skip
     assert page.get_by_alt_text("first frame").is_visible()
@@ -241,7 +254,7 @@ def test_in_high_contrast_read_and_written_differ_by_their_frames(show: Opener) 
 
 
 def test_figures_of_one_page_share_one_element_and_step_apart(show: Opener) -> None:
-    page = show(neighbours().figure(), neighbours().figure(), WarpSectors().figure())
+    page = show(neighbours().figure(), neighbours().figure(), WarpAccess().figure())
     slider(page).fill("3")
     assert [place.inner_text() for place in page.locator(".place").all()] == [
         "step 4 of 10",
@@ -254,7 +267,7 @@ def test_a_figure_that_is_taken_out_and_put_back_stays_on_its_step(show: Opener)
     page = show(neighbours().figure())
     slider(page).fill("3")
     page.get_by_label("play").click()
-    page.evaluate("tag => document.body.append(document.querySelector(tag))", bundle.tag())
+    page.evaluate("tag => document.body.append(document.querySelector(tag))", bundle.tag("kernel steps"))
     assert page.get_by_label("pause").count() == 0  # nothing plays out of sight
     assert page.locator(".place").inner_text() == "step 4 of 10"
     page.get_by_label("one step forward").click()
@@ -281,34 +294,60 @@ def test_a_step_of_a_long_run_changes_only_the_cells_that_it_must(show: Opener) 
 # ---- lanes to sectors ----------------------------------------------------------------------------
 
 
-def test_the_script_counts_sectors_as_the_simulator_does(show: Opener) -> None:
+GRID = [
+    Pattern(stride, shift, size, padding)
+    for stride in (*range(34), 48, 63, 64)
+    for shift, padding in ((0, 0), (1, 0), (3, 2), (8, 1), (31, 4))
+    for size in (1, 2, 4, 8, 16)
+]
+
+
+def test_the_script_counts_sectors_and_wavefronts_as_the_simulator_does(show: Opener) -> None:
     page = show(drawn=False)
-    grid = [
-        (stride, shift, size)
-        for stride in range(33)
-        for shift in (0, 1, 3, 8, 31)
-        for size in (1, 2, 4, 8, 16)
-    ]
-    source = bundle.source("elements.js") + "\n" + bundle.source("warp_sectors.js").partition("\n")[2]
+    source = bundle.source("elements.js") + "\n" + bundle.source("warp_access.js").partition("\n")[2]
     found = page.evaluate(
         """async ([code, grid]) => {
-            const {sectorsOf, toldOfSectors} = await import("data:text/javascript;base64," + code)
-            return grid.map(([stride, shift, size]) => {
-                const {sectors, used} = sectorsOf(stride, shift, size)
-                return [sectors.length, used, toldOfSectors(stride, shift, size)]
+            const {sectorsOf, banksOf, toldOf} = await import("data:text/javascript;base64," + code)
+            return grid.map(pattern => {
+                const {sectors, used} = sectorsOf(pattern)
+                return [sectors.length, used, banksOf(pattern).wavefronts, toldOf(pattern, false), toldOf(pattern, true)]
             })
         }""",
-        [base64.b64encode(source.encode()).decode(), grid],
+        [base64.b64encode(source.encode()).decode(), [asdict(pattern) for pattern in GRID]],
     )
-    for (stride, shift, size), (sectors, used, told) in zip(grid, found, strict=True):
-        address = ((shift + stride * np.arange(32)) * size)[None].astype(np.int64)
-        assert sectors == patterns.sectors(address, size, None)[0][0]
-        assert used == patterns.distinct(address, None)[0] * size
-        assert told == WarpSectors(stride, shift, size).told()
+    for pattern, (sectors, used, wavefronts, moved, passed) in zip(GRID, found, strict=True):
+        address = np.asarray(pattern.request().addresses)[None]
+        assert sectors == patterns.sectors(address, pattern.size, None)[0][0]
+        assert used == patterns.distinct(address, None)[0] * pattern.size
+        assert wavefronts == patterns.wavefronts(address, pattern.size, None)[0][0]
+        assert moved == pattern.told(banks=False)
+        assert passed == pattern.told(banks=True)
+
+
+def test_padding_takes_the_conflicts_away(show: Opener) -> None:
+    page = show(WarpAccess([Pattern(32, title="plain"), Pattern(32, title="mine")], banks=True).figure())
+    counts = page.locator(".counts strong")
+    assert counts.all_inner_texts() == ["32", "32"]
+    page.get_by_label("padding").nth(1).fill("1")
+    assert counts.all_inner_texts() == ["32", "1"]
+    assert (
+        "mine: 32 lanes read 4 bytes each, every 33rd element: 1 wavefront"
+        in page.locator(".caption").inner_text()
+    )
+
+
+def test_two_patterns_stand_on_one_scale(show: Opener) -> None:
+    page = show(WarpAccess([Pattern(1), Pattern(8)]).figure())
+    few, many = (page.locator(".pattern").nth(i).locator("rect.cell") for i in range(2))
+    assert (few.count(), many.count()) == (4, 32)
+    widths = [cells.first.evaluate("cell => cell.width.baseVal.value") for cells in (few, many)]
+    assert widths[0] == widths[1]
+    bars = [bar.bounding_box()["width"] for bar in page.locator(".gauge i").all()]
+    assert bars[1] == pytest.approx(8 * bars[0], abs=2)
 
 
 def test_sliders_of_stride_shift_and_size_move_the_counts(show: Opener) -> None:
-    page = show(WarpSectors().figure())
+    page = show(WarpAccess().figure())
     count, part = (page.locator(".counts strong").nth(i) for i in range(2))
     assert (count.inner_text(), part.inner_text()) == ("4", "100 %")
     page.get_by_label("shift").fill("1")
@@ -318,13 +357,124 @@ def test_sliders_of_stride_shift_and_size_move_the_counts(show: Opener) -> None:
     assert (count.inner_text(), part.inner_text()) == ("9", "89 %")
     page.get_by_label("stride").fill("32")
     assert (count.inner_text(), part.inner_text()) == ("32", "25 %")
-    assert page.locator(".caption").inner_text() == WarpSectors(32, 1, 8).told()
+    assert page.locator(".caption").inner_text() == Pattern(32, 1, 8).told(banks=False)
 
 
 def test_the_player_adds_one_lane_after_the_other(show: Opener) -> None:
-    page = show(WarpSectors(stride=8).figure())
+    page = show(WarpAccess([Pattern(stride=8)]).figure())
     page.locator(".controls input").fill("0")
     assert page.locator(".caption").inner_text() == "1 lane reads 4 bytes: 1 sector of 32 bytes moves, 4 of its 32 bytes are used."  # fmt: skip
     page.get_by_label("one lane forward").click()
     assert page.locator(".counts strong").first.inner_text() == "2"
     assert page.locator(".wire").count() == 2
+
+
+# ---- the roofline --------------------------------------------------------------------------------
+
+TRAIL = RoofTrail([Point("naive", 0.25), Point("tiled", 8), Point("blocked", 32, 9e12)])
+
+
+def test_the_script_words_every_roof_as_python_does(show: Opener) -> None:
+    page = show(drawn=False)
+    source = bundle.source("elements.js") + "\n" + bundle.source("roof_trail.js").partition("\n")[2]
+    chosen = [
+        (gpu, dtype, i) for gpu, formats in TRAIL.roofs().items() for dtype in formats for i in range(3)
+    ]
+    found = page.evaluate(
+        """async ([code, record, chosen]) => {
+            const {toldOfRoof} = await import("data:text/javascript;base64," + code)
+            return chosen.map(([gpu, dtype, i]) => toldOfRoof(record, gpu, dtype, i))
+        }""",
+        [base64.b64encode(source.encode()).decode(), TRAIL.record(), chosen],
+    )
+    assert found == [replace(TRAIL, gpu=gpu, dtype=dtype).told(i) for gpu, dtype, i in chosen]
+
+
+def test_another_gpu_and_another_format_move_the_roof_and_not_the_scale(show: Opener) -> None:
+    page = show(TRAIL.figure())
+    caption, tried = page.locator(".caption"), page.locator("circle.tried")
+    before = [dot.get_attribute("cx") for dot in tried.all()]
+    page.get_by_label("GPU").select_option("H100")
+    page.get_by_label("format").select_option("float16")
+    assert caption.inner_text() == replace(TRAIL, gpu="H100", dtype="float16").told(2)
+    assert [dot.get_attribute("cx") for dot in tried.all()] == before
+    page.get_by_label("GPU").select_option("T4")
+    page.get_by_label("GPU").select_option("V100")
+    assert "bfloat16" not in page.get_by_label("format").locator("option").all_inner_texts()
+    page.get_by_label("one attempt back").click()
+    assert caption.inner_text().startswith("2, tiled: 8 FLOP/B. There the roof of V100 for float16")
+
+
+# ---- drawings with frames --------------------------------------------------------------------------
+
+
+def test_a_frame_dresses_its_marks_and_the_next_one_undresses_them(show: Opener) -> None:
+    page = show(FIGURES["pipeline"]())
+    slider(page).fill("0")
+    assert page.locator(".drawing rect.current").count() == 1
+    assert page.locator(".drawing rect.ahead").count() == 1
+    slider(page).fill("5")
+    assert page.locator(".drawing rect.current").count() == 4
+    slider(page).fill("0")
+    assert page.locator(".drawing rect.ahead").count() == 1
+    assert (
+        page.locator(".caption").inner_text()
+        == "At time 0 (steps): device 0 forward 0. Devices 1, 2, 3 wait."
+    )
+
+
+def test_a_wrong_cell_that_is_clicked_is_the_one_the_caption_is_about(show: Opener) -> None:
+    expected = np.arange(64, dtype=np.float32).reshape(8, 8)
+    got = expected.copy()
+    got[2, 3] = got[5, 6] = -1
+    found = mismatch("out", got, expected)
+    assert found
+    figure = pictures.wrong(found, None)
+    assert figure
+    page = show(figure)
+    caption = page.locator(".caption")
+    assert caption.inner_text() == "out[2, 3] is -1.0 and should be 19.0."
+    page.locator(".drawing rect.wrong").nth(1).click()
+    assert caption.inner_text() == "out[5, 6] is -1.0 and should be 46.0."
+    assert page.locator(".drawing rect.frame").count() == 2  # in what was expected and in what came out
+    page.keyboard.press("Tab")
+    page.keyboard.press("Home")
+    assert "out[2, 3]" in caption.inner_text()
+
+
+def test_a_figure_of_one_frame_has_no_buttons(show: Opener) -> None:
+    page = show(pictures.outside(Outside("a", (8,), (8,), "read"), "thread 8 of block 0", 3, "s += a[i]"))
+    assert page.locator(".caption").is_visible()
+    assert not page.get_by_label("play").is_visible()
+
+
+def test_a_figure_of_100000_accesses_opens_quickly_and_steps_smoothly(show: Opener) -> None:
+    """Counted in processor time of the page, which does not depend on what else the machine does."""
+    page = show(drawn=False)
+    counter = page.context.new_cdp_session(page)
+    counter.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy() -> float:
+        found = counter.send("Performance.getMetrics")["metrics"]
+        return float(next(m["value"] for m in found if m["name"] == "TaskDuration"))
+
+    before = busy()
+    page.evaluate("html => { document.body.innerHTML = html }", long_run().figure().html())
+    page.evaluate(
+        """() => { for (const old of document.querySelectorAll("body > script")) {
+            const script = document.createElement("script"); script.type = "module"
+            script.textContent = old.textContent; old.replaceWith(script) } }"""
+    )
+    page.locator(".player").wait_for()
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    opened = busy() - before
+    before = busy()
+    page.evaluate(
+        """async () => {
+            const forward = document.querySelector("[data-scene]").shadowRoot.querySelectorAll("button")[2]
+            for (let i = 0; i < 120; i++) { forward.click(); await new Promise(requestAnimationFrame) }
+        }"""
+    )
+    stepped = (busy() - before) / 120
+    assert opened < 1.0
+    assert stepped < 1 / 30

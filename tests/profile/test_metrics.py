@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpulab import cuda
+from gpulab import cupy as cp
 from gpulab.analysis.profile import METRICS, UnknownMetric, profile
 from gpulab.analysis.profile.metrics import combine, find_metric
 from gpulab.analysis.profile.report import Metrics
@@ -95,13 +96,13 @@ def test_metrics_of_several_launches_are_those_of_the_sums_and_not_means() -> No
     assert several["registers"] == 16
 
 
-def test_bytes_that_a_block_loads_are_those_of_the_launch_where_they_are_most() -> None:
-    """Blocks that load 32 · 32 floats each; then one block that loads all, in a launch beside it."""
+def test_bytes_that_a_block_loads_add_up_over_launches_that_follow_one_another() -> None:
+    """Blocks that load 32 · 32 floats each; then one block that loads all, in the next launch."""
     from dataclasses import replace
 
     assert report()["block_load_bytes"] == 32 * 32 * 4
     both = report(launch(), replace(launch(), grid=(1, 1, 1), most_loaded=96 * 128 * 4))
-    assert both["block_load_bytes"] == 96 * 128 * 4
+    assert both["block_load_bytes"] == (32 * 32 + 96 * 128) * 4
 
 
 def test_blocks_that_load_nothing_make_the_busiest_one_no_less_busy() -> None:
@@ -171,6 +172,39 @@ def test_an_atomic_may_be_counted_as_a_load_and_a_store() -> None:
     assert (found["hand_overs"], found["instructions"]) == (2, 3)
 
 
+def test_a_shuffle_may_be_counted_as_a_load_from_shared_memory() -> None:
+    shuffle, load = Key("", 1, "shuffle", ""), Key("", 2, "load", "shared")
+    tally = Tally({shuffle: {"warps": 5, "active": 150}, load: {"warps": 1, "requests": 1, "bytes": 128}})
+    found = Metrics(tally.with_shuffles_as_shared_loads(), {})
+    assert (found["shared_load_requests"], found["shared_load_bytes"]) == (6, 128 + 4 * 150)
+    assert (found["bank_conflicts"], found["warp_syncs"], found["instructions"]) == (0, 5, 6)
+    assert Metrics(tally, {})["shared_load_bytes"] == 128
+
+
+WAITING = """
+extern "C" __global__ void wait(int* out) {
+    __shared__ __align__(8) unsigned long long bar;
+    __shared__ int flag;
+    unsigned place = (unsigned)__cvta_generic_to_shared(&bar);
+    unsigned long long state;
+    int seen;
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(place));
+    flag = 1;
+    __syncthreads();
+    asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(state) : "r"(place));
+    asm volatile("ld.acquire.cta.shared.s32 %0, [%1];" : "=r"(seen) : "r"((unsigned)__cvta_generic_to_shared(&flag)));
+    out[threadIdx.x] = seen + flag;
+}
+"""
+
+
+def test_a_warp_is_handed_something_by_a_barrier_an_mbarrier_and_a_strong_load() -> None:
+    """Of 2 warps one initialises; both pass the barrier, arrive and acquire. What is loaded plainly is none."""
+    seen = profile(cp.RawKernel(WAITING, "wait"), (1,), (64,), (cp.zeros(64, cp.int32),))
+    assert seen["barriers"] == 2
+    assert seen["hand_overs"] == 1 + 2 + 2 + 2
+
+
 def test_an_atomic_addition_of_floats_is_an_operation_on_floats() -> None:
     @cuda.jit
     def add_up(a, whole, out, count):
@@ -206,7 +240,7 @@ def test_instructions_without_a_source_line_stand_under_line_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("launches", 10), ("block_load_bytes", 7), ("registers", 7), ("occupancy", 3)]
+    ("name", "expected"), [("launches", 10), ("block_load_bytes", 10), ("registers", 7), ("occupancy", 3)]
 )
 def test_a_fact_of_several_launches_is_their_sum_or_the_worst(name, expected):
     assert combine(name, [3, 7]) == combine(name, [7, 3]) == expected

@@ -24,6 +24,10 @@ branches        100 % uniform                                                   
 occupancy       64 of 64 warps (100 %)   limited by warps; 16 registers, 0 B    modelled
                 shared
 costliest line  9   out[x, y] = a[y, x]   100 % of all sectors                   counted
+instructions by source line
+   7  x, y = cuda.grid(2)                                 ██            384 · 20 %
+   8  if x < a.shape[1] and y < a.shape[0]:               ██            384 · 20 %
+   9  out[x, y] = a[y, x]                                 ███████       1,152 · 60 %
 per line: report.lines · picture: gpulab.show(report) · compare: report.compare(other)
 counted: exact for this PTX (NVVM 13.5) · modelled: counts and the data sheet of the
 A100 · the 0.04 s are the simulation's, not a GPU's"""
@@ -120,7 +124,10 @@ def test_a_comparison_shows_only_what_differs() -> None:
 transpose beside tiled
 metric                            transpose  tiled  factor  unit
 global_store_sectors                 12,288  1,536   ÷ 8.0  sectors
-global_store_sectors_per_request       32.0    4.0   ÷ 8.0  sectors/request"""
+global_store_sectors_per_request       32.0    4.0   ÷ 8.0  sectors/request
+most sectors stored
+   9  transpose: out[x, y] = a[y, x]                      ████████████  12,288
+   9  tiled: out[x, y] = a[y, x]                          ██            1,536"""
     )
     assert comparison.ratio("global_store_sectors") == 1 / 8
     assert str(report().compare(report())).endswith("No metric differs.")

@@ -1,4 +1,4 @@
-"""What a pair of the corpus is: one kernel, wrong and mended, and what the doctor must say of it.
+"""What a pair of the corpus is: one kernel, wrong and mended, and what gpulab.sanitize must say of it.
 
 A kernel's text holds both twins: `mended` (in CUDA C the macro MENDED) is a constant of the compiler, so
 the mend is the only difference. Comments mark the lines of the finding: ``# first`` and ``# second`` in the

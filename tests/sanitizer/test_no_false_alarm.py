@@ -1,4 +1,4 @@
-"""The doctor says nothing of a solution of any lab, nor of the kernels of the validation."""
+"""gpulab.sanitize says nothing of a solution of any lab, nor of the kernels of the validation."""
 
 from __future__ import annotations
 

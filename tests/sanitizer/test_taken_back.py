@@ -1,4 +1,4 @@
-"""Every run of the doctor starts from the same, by whatever door memory was written to; what is kept for that
+"""Every run of gpulab.sanitize starts from the same, by whatever door memory was written to; what is kept for that
 is in proportion to what the run touches."""
 
 from __future__ import annotations

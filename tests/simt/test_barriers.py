@@ -242,6 +242,10 @@ def test_threads_of_one_block_at_two_barriers_are_a_message(schedule):
         bar.sync 0;
     END:
     """
+    # The form that is not aligned is for threads that come from different places.
+    launch(
+        kernel(body.replace("bar.sync", "barrier.sync")), {"out": np.zeros(1, "u4")}, 3, 32, schedule=schedule
+    )
     with pytest.raises(simt.DivergentBarrier) as fault:
         launch(
             kernel(body, outside='.file 1 "nowhere.py"'),

@@ -317,6 +317,7 @@ def test_the_matrix_of_a_fragment_must_be_aligned(shift, lead, says):
 
 
 DYNAMIC = ".extern .shared .align 16 .b8 tile[];"
+STATIC = ".shared .align 16 .b8 fixed[64];"
 
 
 def test_dynamic_shared_memory_is_as_large_as_the_launch_says(source):
@@ -329,6 +330,18 @@ def test_dynamic_shared_memory_is_as_large_as_the_launch_says(source):
     ]
     assert Device().fault(simt.OutOfBounds, text, 0)[-1] == (
         "The launch gave the block no dynamic shared memory."
+    )
+
+
+def test_dynamic_shared_memory_begins_behind_the_static_arrays(source):
+    text = kernel(in_shared(4, "st.shared.u32 [%r2], %r1;"), "x", source + DYNAMIC + STATIC)
+    text = text.replace(
+        "mov.u32 %r1, tile;", "mov.u32 %r1, fixed; st.shared.u32 [%r1], 1; mov.u32 %r1, tile;"
+    )
+    Device().launch(text, 0, shared_bytes=128)
+    assert Device().fault(simt.OutOfBounds, text, 0, shared_bytes=124)[2] == (
+        "thread (31, 0, 0) of block (0, 0, 0) wrote element 31 of a shared array, "
+        "which has 31 elements of 4 bytes."
     )
 
 

@@ -128,6 +128,23 @@ def test_arithmetic_makes_the_canonical_nan_and_copies_keep_theirs():
     assert_runs("mul.f32 %x1, %a, %a; mov.b32 %r, %x1;", {"a": payload}, {"r": np.full(2, 0x7FFFFFFF, "u4")})
 
 
+def test_a_copy_of_a_copy_of_a_computed_nan_is_canonical_wherever_the_copies_are_in_the_text():
+    body = """
+        bra FIRST;
+    SECOND:
+        mov.f32 %x3, %x2;
+        mov.b32 %r, %x3;
+        bra DONE;
+    FIRST:
+        mul.f32 %x1, %a, %a;
+        mov.f32 %x2, %x1;
+        bra SECOND;
+    DONE:
+    """
+    payload = np.array([0xFFC01234, 0x7FA00001], "u4").view("f4")
+    assert_runs(body, {"a": payload}, {"r": np.full(2, 0x7FFFFFFF, "u4")})
+
+
 def test_flushing_turns_denormals_into_zeros_of_their_sign():
     a = np.array([1e-40, -1e-40, 1e-38, -2.0], "f4")
     assert_runs("add.ftz.f32 %r, %a, 0f80000000;", {"a": a}, {"r": np.array([0.0, -0.0, 0.0, -2.0], "f4")})

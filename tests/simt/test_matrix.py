@@ -301,6 +301,27 @@ def test_stmatrix_is_the_way_back():
     assert np.array_equal(found, halves.transpose(0, 2, 1))
 
 
+@pytest.mark.parametrize("count, transposed", [(1, ""), (2, ".trans"), (4, "")])
+def test_stmatrix_takes_one_two_or_four_matrices_and_generic_addresses(count, transposed):
+    halves = np.arange(32 * 8, dtype="u2").reshape(4, 8, 8)
+    names = ", ".join(f"%r{8 + i}" for i in range(count))
+    move = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r8, %r9, %r10, %r11}, [%q6];\n"
+    move += "mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0;\n"
+    move += "st.shared.v4.b32 [%q6], {%r0, %r1, %r2, %r3}; bar.warp.sync -1; cvta.shared.u64 %q7, %q6;\n"
+    move += f"stmatrix.sync.aligned.m8n8.x{count}{transposed}.b16 [%q7], {{{names}}};\n"
+    move += "ld.shared.v4.b32 {%r0, %r1, %r2, %r3}, [%q6];\n" + fragment(1, 0, 4, "r", 4, False)
+    (found,) = run(kernel(tile_through_shared(move), 2, "sm_90", 512), [halves], [np.zeros((4, 8, 8), "u2")])
+    expected = halves.transpose(0, 2, 1) if transposed else halves
+    assert np.array_equal(found[:count], expected[:count])
+    assert not found[count:].any()
+
+
+def test_matrices_of_bytes_are_refused_with_the_capability_that_has_them():
+    move = "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%q6], {%r8};"
+    with pytest.raises(simt.UnsupportedInstruction, match=r"others need 10\.0"):
+        run(kernel(move, 0, "sm_90"), [], [])
+
+
 # ---- copies that arrive later -----------------------------------------------------------------------------
 
 
@@ -343,18 +364,10 @@ def test_a_short_source_is_filled_up_with_zeros():
 @pytest.mark.parametrize(
     "instruction",
     [
-        "wgmma.fence.sync.aligned;",
         "tcgen05.wait::ld.sync.aligned;",
-        "setmaxnreg.inc.sync.aligned.u32 64;",
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%q0], 16, [%r2];",
-        "cp.async.bulk.commit_group;",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%q0], [%r1], 16;",
-        "mapa.shared::cluster.u32 %r0, %r1, 0;",
-        "barrier.cluster.arrive;",
-        "barrier.cluster.wait;",
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r0], %r1, [%r2];",
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%r0];",
     ],
 )
 def test_instructions_of_newer_machines_name_the_capability_to_choose(instruction):
-    with pytest.raises(simt.UnsupportedInstruction, match=r"ompile for a capability from 8\.0 to 8\.9"):
+    with pytest.raises(simt.UnsupportedInstruction, match=r"ompile for a capability from 8\.0 to 9\.0"):
         run(kernel(instruction, 0, "sm_90a"), [], [])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.simulator import ptx, simt
+from gpulab.simulator import simt
 from gpulab.simulator.observe import Races
-from gpulab.simulator.simt import mbarriers
+from gpulab.simulator.simt import mbarrier_words
 from gpulab.simulator.simt.errors import Endless, WrongBarrier
 
 from .launching import SCHEDULES, element, kernel, launch
@@ -43,6 +43,7 @@ def store(register: str) -> str:
 
 WAIT_STATE = "WAIT: mbarrier.test_wait.shared.b64 %p1, [%rd0], %rd2; @!%p1 bra WAIT;"
 WAIT_PARITY = "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%rd0], 0; @!%p1 bra WAIT;"
+WAIT_TIME = "WAIT: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [%rd0], 0, 1000; @!%p1 bra WAIT;"
 ARRIVE = "mbarrier.arrive.shared.b64 %rd2, [%rd0];"
 WRITE = "mad.wide.s32 %rd3, %tid, 4, %rd1; st.shared.b32 [%rd3], %tid;"
 READ = "sub.s32 %r0, 63, %tid; mad.wide.s32 %rd4, %r0, 4, %rd1; ld.shared.b32 %r1, [%rd4];"
@@ -52,7 +53,9 @@ READ = "sub.s32 %r0, 63, %tid; mad.wide.s32 %rd4, %r0, 4, %rd1; ld.shared.b32 %r
 
 
 @schedules
-@pytest.mark.parametrize("wait", [WAIT_STATE, WAIT_PARITY], ids=["by state", "by parity"])
+@pytest.mark.parametrize(
+    "wait", [WAIT_STATE, WAIT_PARITY, WAIT_TIME], ids=["by state", "by parity", "for a time"]
+)
 def test_who_waits_goes_on_when_all_have_arrived(schedule, wait) -> None:
     text = with_barrier(64, WRITE + ARRIVE + wait + READ + store("%r1"))
     found = launch(text, {"out": OUT}, block=64, schedule=schedule)
@@ -152,11 +155,11 @@ def test_any_sequence_of_operations_ends_phases_as_the_manual_says(count, steps)
 )
 def test_many_arrivals_at_once_are_as_many_one_by_one(steps, count) -> None:
     arrivals, drops, more = (np.array(x, np.int64) for x in zip(*steps, strict=True))
-    start = mbarriers.first_word(np.array([count]))
+    start = mbarrier_words.first_word(np.array([count]))
     words = [start]
     for i in range(len(steps)):
-        words.append(mbarriers.after(words[-1], *(x[i : i + 1] for x in (arrivals, drops, more))))
-    assert np.array_equal(mbarriers.in_turn(start, arrivals, drops, more), np.concatenate(words))
+        words.append(mbarrier_words.after(words[-1], *(x[i : i + 1] for x in (arrivals, drops, more))))
+    assert np.array_equal(mbarrier_words.in_turn(start, arrivals, drops, more), np.concatenate(words))
 
 
 # ---- copies ------------------------------------------------------------------------------------------------
@@ -218,7 +221,9 @@ def test_wrong_use_is_told(text, words) -> None:
 
 @schedules
 def test_a_wait_for_arrivals_that_do_not_come_is_no_endless_run(schedule) -> None:
-    with pytest.raises(Endless, match="waits at an mbarrier for arrivals that never come"):
+    with pytest.raises(
+        Endless, match=r"waits at the mbarrier bar .* of parity 0, which lacks 1 of 65 arrivals"
+    ):
         launch(with_barrier(65, ARRIVE + WAIT_STATE), {"out": OUT}, block=64, schedule=schedule)
 
 
@@ -226,14 +231,10 @@ def test_a_wait_for_arrivals_that_do_not_come_is_no_endless_run(schedule) -> Non
 def test_a_wait_that_watches_the_clock_is_no_endless_run_either(schedule) -> None:
     timed = "WAIT: mov.u64 %rd8, %clock64; mbarrier.test_wait.shared.b64 %p1, [%rd0], %rd2; @!%p1 bra WAIT;"
     timed += element("out") + "st.global.b32 [%rd31], %rd8;"
-    with pytest.raises(Endless, match="waits at an mbarrier for arrivals that never come"):
+    with pytest.raises(
+        Endless, match=r"waits at the mbarrier bar .* of parity 0, which lacks 1 of 65 arrivals"
+    ):
         launch(with_barrier(65, ARRIVE + timed), {"out": OUT}, block=64, schedule=schedule)
-
-
-def test_an_mbarrier_of_another_block_names_the_capability_to_choose() -> None:
-    text = with_barrier(1, "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r0];")
-    with pytest.raises(simt.UnsupportedInstruction, match=r"no clusters.* capability from 8\.0 to 8\.9"):
-        simt.load(ptx.parse(text))
 
 
 # ---- races -------------------------------------------------------------------------------------------------

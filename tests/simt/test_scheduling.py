@@ -134,6 +134,29 @@ def test_a_lane_that_computes_for_long_is_not_taken_for_one_that_waits():
     assert launch(kernel(body), {"out": word()}, resident_blocks=1)["out"][0] == 20000
 
 
+def test_a_lane_that_counts_its_looks_lets_another_compute_for_long():
+    body = """
+        mov.u32 %r1, 0;
+        setp.ne.u32 %p1, %tid, 0;
+        @%p1 bra WORK;
+    LOOK:
+        add.u32 %r1, %r1, 1;
+        ld.volatile.global.u32 %r2, [%out];
+        setp.eq.u32 %p2, %r2, 0;
+        @%p2 bra LOOK;
+        bra END;
+    WORK:
+        add.u32 %r1, %r1, 1;
+        ld.volatile.global.u32 %r2, [%other];
+        setp.lt.u32 %p3, %r1, 3000;
+        @%p3 bra WORK;
+        st.volatile.global.u32 [%out], %r1;
+    END:
+    """
+    found = launch(kernel(body, "out other"), {"out": word(), "other": word()}, 1, 2)
+    assert found["out"][0] == 3000
+
+
 def test_a_lane_that_looks_often_in_vain_but_comes_to_its_end_is_no_endless_one():
     body = """
         mov.u32 %r1, 0;

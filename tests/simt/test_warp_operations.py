@@ -194,6 +194,50 @@ def test_sums_over_the_members_of_a_warp(operation, seed):
     np.testing.assert_array_equal(found, expected * members)
 
 
+AWKWARD_FLOATS = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan, 2.0**-149, -3.0]
+
+
+def extreme(values: list[float], smallest: bool, absolute: bool, keeps_nan: bool) -> float:
+    """The least or greatest of some floats; +0 is greater than -0."""
+    values = [abs(v) if absolute else v for v in values]
+    numbers = [v for v in values if v == v]
+    if not numbers or (keeps_nan and len(numbers) < len(values)):
+        return np.nan
+    return sorted(numbers, key=lambda v: (v, np.copysign(1, v)))[0 if smallest else -1]
+
+
+@pytest.mark.parametrize("qualifiers", ["", ".abs", ".NaN", ".abs.NaN"])
+@pytest.mark.parametrize("operation", ["min", "max"])
+@settings(max_examples=8)
+@given(seed=seeds)
+def test_the_least_and_the_greatest_float_of_the_members_of_a_warp(operation, qualifiers, seed):
+    generator = np.random.default_rng(seed)
+    mask, members = random_members(generator)
+    a = generator.choice(np.array(AWKWARD_FLOATS, "f4")[: generator.integers(1, 10)], 128)
+    operation_ = f"redux.sync.{operation}{qualifiers}.f32 %f1, %f0, {mask}; mov.b32 %r_out, %f1;"
+    body = "mov.u32 %r_out, 0; mov.b32 %f0, %a;" + only_members(operation_, mask)
+    found = run(body, {"a": a.view(np.uint32), "out": np.zeros(128, np.uint32)})["out"]
+
+    def one(lane: int, values: list[int]) -> int:
+        given = [float(np.uint32(x).view("f4")) for i, x in enumerate(values) if mask >> i & 1]
+        result = extreme(given, operation == "min", "abs" in qualifiers, "NaN" in qualifiers)
+        return 0x7FFFFFFF if np.isnan(result) else int(np.float32(result).view(np.uint32))
+
+    expected = by_warp(one, a.view(np.uint32))
+    np.testing.assert_array_equal(found, np.where(members, expected, 0))
+
+
+@settings(max_examples=10)
+@given(seed=seeds)
+def test_one_lane_of_the_members_is_elected_and_all_of_them_are_told(seed):
+    mask, members = random_members(np.random.default_rng(seed))
+    elect = f"elect.sync %r1|%p5, {mask}; selp.u32 %r2, 256, 0, %p5; or.b32 %r_out, %r1, %r2;"
+    found = run("mov.u32 %r_out, 99;" + only_members(elect, mask), {"out": np.zeros(128, np.uint32)})["out"]
+    leader = next(lane for lane in range(32) if mask >> lane & 1)
+    expected = np.where(np.arange(128) % 32 == leader, 256 + leader, np.where(members, leader, 99))
+    np.testing.assert_array_equal(found, expected)
+
+
 OUT = {"out": np.zeros(128, np.uint32)}
 
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.simulator.simt.matrix import ELEMENTS
+from gpulab.simulator.simt.sparse import kept_columns, spread
 from gpulab.simulator.simt.warpgroup_matrices import (
     RESULTS,
     check,
     columns_of_a,
-    kept_columns,
     multiply_accumulate,
     operand_places,
     result_places,
-    spread,
 )
+
+from .warpgroup_model import one_sum, place_of_code
 
 FLOATS = {"f16": (np.uint16, -14), "bf16": (np.uint16, -126), "tf32": (np.uint32, -126)}
 FLOATS |= {"e4m3": (np.uint8, -6), "e5m2": (np.uint8, -14)}
@@ -97,18 +95,6 @@ def test_every_element_of_an_operand_has_one_holder(type_):
 # ---- sparse A ------------------------------------------------------------------------------------
 
 
-def place_of_code(type_: str, row: int, column: int, selector: int) -> tuple[int, int]:
-    """(thread, lowest bit) of the four bits that tell of a column, from the manual's figures."""
-    within, lower = row % 8, row % 16 >= 8
-    first = 32 * (row // 16) + 4 * within
-    if type_ in ("s8", "u8", "e4m3", "e5m2"):  # a row and 32 columns to a thread
-        thread = {(False, 0): 0, (True, 0): 1, (False, 1): 2, (True, 1): 3}[lower, column // 32]
-        return first + thread, column % 32 // 4 * 4
-    across = 8 if type_ == "tf32" else 16  # columns to a thread, of two rows that are 8 apart
-    bit = column % across // (across // 4) * 4
-    return first + column // across + 2 * selector, bit + (16 if lower else 0)
-
-
 @given(st.sampled_from(["f16", "bf16", "tf32", "e4m3", "s8"]), st.integers(0, 1), st.integers(0, 2**32 - 1))
 def test_a_sparse_operand_is_spread_as_its_metadata_says(type_, selector, seed):
     generator = np.random.default_rng(seed)
@@ -125,32 +111,13 @@ def test_a_sparse_operand_is_spread_as_its_metadata_says(type_, selector, seed):
             code = (0b0100, 0b1110)[kept[0]] if group == 2 else int(kept[0] | kept[1] << 2)
             thread, bit = place_of_code(type_, row, chunk, selector)
             metadata[thread] |= np.uint32(code << bit)
-    columns = kept_columns(metadata, type_, selector)
+    columns = kept_columns(metadata, type_, 64, stored, selector)
     assert np.array_equal(spread(packed, columns), full)
-    several = kept_columns(np.stack([metadata, metadata]).view(np.int32), type_, selector)
+    several = kept_columns(np.stack([metadata, metadata]).view(np.int32), type_, 64, stored, selector)
     assert np.array_equal(several, np.stack([columns, columns]))
 
 
 # ---- how it adds ---------------------------------------------------------------------------------
-
-
-def exponent(x: float, smallest: int) -> int:
-    return -126 if x == 0 else max(math.frexp(x)[1] - 1, smallest)
-
-
-def one_sum(a: list[float], b: list[float], c: float, smallest: tuple[int, int, int], d: str, fp8: bool):
-    """c + Σ a·b of one element, in whole numbers and fractions."""
-    terms = [Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)] + [Fraction(c)]
-    top = [exponent(x, smallest[0]) + exponent(y, smallest[1]) for x, y in zip(a, b, strict=True)]
-    unit = Fraction(2) ** (max([*top, exponent(c, smallest[2])]) - (13 if fp8 else 25))
-    exact = sum(math.trunc(term / unit) for term in terms) * unit
-    if exact == 0:
-        return 0.0
-    if d == "f16":
-        return float(np.float16(float(exact)))
-    size = max(math.frexp(float(exact))[1] - 1, -126)
-    kept = Fraction(2) ** (size - (13 if fp8 else 23))
-    return float(math.trunc(exact / kept) * kept)
 
 
 @st.composite

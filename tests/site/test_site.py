@@ -21,6 +21,8 @@ from bs4 import BeautifulSoup
 from matplotlib.text import Text
 from nbformat.v4 import new_code_cell, new_notebook
 
+from gpulab.plot.moving import KernelSteps, Moving, Step, Warp
+from tests.browser import axe
 from tests.browser.driving import ROOT, contrasts
 from tests.conftest import find_browser
 from tools.site import figures, masks, runs
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 PHONE = {"width": 390, "height": 844}
 READABLE = 4.5  # WCAG 2.2, level AA
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.DOTALL)
-OWN_PAGES = ("index", "labs/index", "glossary", "docs/index", "docs/topics", "grading/README", "CONTRIBUTING")
+OWN_PAGES = (
+    "index", "labs/index", "glossary", "docs/index", "docs/topics", "grading/README", "docs/instructors/quick-start",
+    "docs/instructors/threat-model", "CONTRIBUTING",
+)  # fmt: skip
 
 
 class Built:
@@ -196,6 +201,17 @@ def test_figures_draw_no_secret_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Text(0, 0, "load of a · out[i] = a[i] * 2.5").get_text() == f"load of a · {masks.HIDDEN}"
 
 
+def test_figures_that_move_hold_no_secret_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Text, "set_text", Text.set_text)
+    monkeypatch.setattr(Moving, "__init__", Moving.__init__)
+    figures.hide(["out[i] = a[i] * 2.875 if a[i] < 3 else 0"])
+    source = [(1, "def f(a, out):"), (2, "    out[i] = a[i] * 2.875 if a[i] < 3 else 0")]
+    steps = KernelSteps("f", source, [Warp("warp 0")], [], [Step(2, [True] * 32)])
+    figure = steps.figure()
+    assert figure.record["source"] == [[1, "def f(a, out):"], [2, f"    {masks.HIDDEN}"]]
+    assert masks.HIDDEN in figure.picture and "2.875" not in figure.picture
+
+
 def test_the_alt_text_of_a_figure_tells_no_secret_line_either(tmp_path: Path) -> None:
     draw = """import gpulab; gpulab.start()
 import matplotlib.pyplot as plt
@@ -270,6 +286,51 @@ def visit(chromium: Browser, address: str) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         context.close()
     assert errors == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("page", ["index", "labs/index", "labs/00_start_here/00_start_here"])
+def test_axe_finds_nothing_serious(page: str, theme: str, visit: Callable[..., Page]) -> None:
+    found = visit(page, theme, {"width": 1280, "height": 900})
+    assert axe.grave(found, "main") == []
+
+
+def test_the_map_leads_to_the_labs_that_are_on_the_site(site: Built) -> None:
+    cards = site.soup("labs/index").select(".gpulab-lab")
+    assert len(cards) == 32
+    here = {notebook.page.removeprefix("labs/") + ".html" for notebook in site.notebooks}
+    assert {str(link["href"]) for card in cards for link in card.select("a")} == here
+
+
+def test_drawings_are_on_the_page_and_drawing_code_is_folded(site: Built) -> None:
+    page = site.soup("labs/00_start_here/00_start_here")
+    drawings = [
+        image for image in page.select("img") if "round" in str(image["src"]) or "clock" in str(image["src"])
+    ]
+    assert len(drawings) == 2 and all(len(str(image["alt"])) > 40 for image in drawings)
+
+
+def test_messages_are_not_coloured_as_python(site: Built) -> None:
+    page = site.soup("labs/00_start_here/00_start_here")
+    errors = [block for block in page.select(".cell_output .highlight") if "OutOfBounds" in block.get_text()]
+    assert errors and not [
+        span for block in errors for span in block.select("span[class]") if span["class"] != ["linenos"]
+    ]
+
+
+def test_a_wide_figure_is_pushed_sideways_on_a_phone_and_its_words_are_not(
+    visit: Callable[..., Page],
+) -> None:
+    page = visit("labs/00_start_here/00_start_here")
+    figures = page.locator(".gpulab-figure:has(img.wide)")
+    assert figures.count() > 0
+    for figure in figures.all():
+        wide, there = figure.evaluate(
+            "f => [f.querySelector('img').getBoundingClientRect().width, f.clientWidth]"
+        )
+        assert wide > there  # not squeezed, and not cut off: it can be scrolled
+        assert figure.evaluate("f => getComputedStyle(f).overflowX") == "auto"
+        assert figure.locator("figcaption").evaluate("c => c.getBoundingClientRect().width") <= there + 1
 
 
 @dataclass(frozen=True)

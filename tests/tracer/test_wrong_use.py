@@ -130,10 +130,11 @@ def test_a_file_of_an_unknown_kind_is_refused(tmp_path):
         trace.save(tmp_path / "steps.gif")
 
 
-def test_html_and_text_say_the_same():
+def test_html_and_text_have_the_same_lines_and_variables():
     trace = gpulab.trace(LAUNCH, X, X.copy(), 5, threads=[0, 40])
     html = trace._repr_html_()
     for step in trace.steps:
-        assert f"{step.mask:08x}" in html
-        assert f"{step.mask:08x}" in str(trace)
-    assert "&lt;" in html  # the source of `if limit < 2` is escaped
+        assert step.text in str(trace)
+    for name in trace.variables:
+        assert f'"{name}"' in html
+    assert "\\u003c" in html  # the source of `if limit < 2` ends no element

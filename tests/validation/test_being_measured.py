@@ -297,8 +297,8 @@ def test_the_corpus_runs_under_all_four_tools(bench: Bench):
     entry = bench.data["kernels"][name]
     assert bench.data["machine"]["compute_sanitizer"] == "2025.3.0"
     assert entry["kind"] == "race"
-    assert {"kind": "race", "lines": entry["lines"]} in entry["doctor"]["wrong"]
-    assert entry["doctor"]["mended"] == []
+    assert {"kind": "race", "lines": entry["lines"]} in entry["gpulab"]["wrong"]
+    assert entry["gpulab"]["mended"] == []
     assert entry["tools"]["wrong"]["racecheck"] == {"told": [{"kind": "race", "lines": [11, 15]}]}
     assert entry["tools"]["wrong"]["memcheck"] == {"told": []}
     assert all(result == {"told": []} for result in entry["tools"]["mended"].values())

@@ -1,4 +1,4 @@
-"""compute-sanitizer's reports are read, and set beside the doctor's. The text is made by hand."""
+"""compute-sanitizer's reports are read, and set beside gpulab's. The text is made by hand."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_the_tools_are_asked_one_at_a_time():
 
 
 def kernel(kind: str, tools: dict, mended: dict | None = None, lines: tuple[int, ...] = (3, 5)) -> dict:
-    doctor = {"wrong": [{"kind": kind, "lines": list(lines)}] if kind else [], "mended": []}
+    ours = {"wrong": [{"kind": kind, "lines": list(lines)}] if kind else [], "mended": []}
     return {
         "kind": kind,
         "lines": list(lines),
-        "doctor": doctor,
+        "gpulab": ours,
         "tools": {"wrong": tools, "mended": mended or {}},
     }
 

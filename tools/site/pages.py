@@ -6,28 +6,38 @@ import base64
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import jupytext
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from gpulab.app.course import catalogue
-from gpulab.plot import lab_map
+from gpulab.app.course.lab_map import LabMap
 from grading.authoring.release import released_notebook
 from grading.core.course import sources
 from grading.lms.preprocessors import StableIds
 
+from . import interfaces
 from .masks import HIDDEN, Mask, secret_lines
 from .runs import ROOT, run
 
 FIGURES = "_static/figures"
-IMAGE = re.compile(r'<img\b(?P<before>[^>]*?)\ssrc="data:image/png;base64,(?P<data>[^"]+)"(?P<after>[^>]*)>')
+GUIDE = ROOT / "grading" / "README.md"  # leads to the pages for instructors
+INSTRUCTORS = ROOT / "docs" / "instructors"
+IMAGE = re.compile(
+    r'<img\b(?P<before>[^>]*?)\ssrc="data:image/(?P<kind>png;base64|svg\+xml;base64|svg\+xml),(?P<data>[^"]+)"(?P<after>[^>]*)>'
+)
+SIZE = re.compile(rb'<svg [^>]*?width="(\d+)[^"]*" height="(\d+)')
+SCRIPT = re.compile(r'<script type="module">(?P<code>.*?)</script>', re.DOTALL)
 NOISE = "stderr"  # of libraries on the machine that built the site
 PHONE = 640  # pixels: a wider image is not squeezed into a phone's width
-LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]*)\]\((?P<target>[^()\s:#]+)\)")
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ class Site:
 
     def __init__(self, chosen: list[Notebook], folder: Path, runs: Path, keep_runs: bool = False) -> None:
         self.chosen, self.folder, self.runs, self.keep_runs = chosen, folder, runs, keep_runs
-        texts = [ROOT / "grading" / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
+        texts = [GUIDE, ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
         self.texts = [*texts, *sorted((ROOT / "docs").rglob("*.md"))]
         self.files = {f"{n.page}.ipynb" for n in chosen} | {
             p.relative_to(ROOT).as_posix() for p in self.texts
@@ -75,13 +85,17 @@ class Site:
         for path in self.texts:
             place = path.relative_to(ROOT).as_posix()
             self._write(place, self.linked(path.read_text(encoding="utf-8"), place))
+        for place, text in interfaces.pages().items():
+            self._write(place, text)
+        guide = GUIDE.relative_to(ROOT).as_posix()
+        self._write(
+            guide, f"{self.linked(GUIDE.read_text(encoding='utf-8'), guide)}\n{self._filled('guide.md')}"
+        )
         self._write("index.md", self._filled("index.md"))
         self._write("labs/index.md", self._filled("labs.md"))
         self._write("docs/index.md", self._filled("reference.md"))
         self._write("glossary.md", self._filled("glossary.md"))
-        map_file = self.folder / FIGURES / "map.svg"
-        map_file.parent.mkdir(parents=True, exist_ok=True)
-        self._draw_map(map_file)
+        (self.folder / "docs").mkdir(parents=True, exist_ok=True)
         (self.folder / "docs" / "picture.svg").write_bytes((ROOT / "docs" / "picture.svg").read_bytes())
 
     # ------------------------------------------------------------ notebooks
@@ -98,12 +112,17 @@ class Site:
             if cell.cell_type == "markdown":
                 cell.source = self.linked(cell.source, f"{notebook.page}.ipynb")
             elif cell.cell_type == "code":
+                if cell.metadata.get("jupyter", {}).get("source_hidden"):
+                    cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
                 shown = [o for o in outputs.get(cell.id, []) if o.get("name") != NOISE]
                 cell.outputs = [self._shown(output, mask, notebook) for output in shown]
         released.cells.insert(1, new_markdown_cell(self._how_to_read(notebook)))
         path = self.folder / f"{notebook.page}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         jupytext.write(released, path)
+        drawings = notebook.source.parent / "drawings"
+        if drawings.is_dir():
+            shutil.copytree(drawings, path.parent / "drawings", dirs_exist_ok=True)
 
     def _shown(self, output: NotebookNode, mask: Mask, notebook: Notebook) -> NotebookNode:
         """An output without secret lines, its images in files of their own."""
@@ -114,21 +133,38 @@ class Site:
             output.evalue = mask.hide(output.evalue)
         elif "text/html" in output.data:
             text = IMAGE.sub(lambda image: self._image(image, notebook), mask.hide(output.data["text/html"]))
+            text = SCRIPT.sub(lambda script: self._script(script, notebook), text)
             output.data = {"text/html": text}
         elif "text/plain" in output.data:
             output.data["text/plain"] = mask.hide(output.data["text/plain"])
         return output
 
     def _image(self, image: re.Match[str], notebook: Notebook) -> str:
-        content = base64.b64decode(image["data"])
-        name = f"{FIGURES}/{hashlib.sha256(content).hexdigest()[:16]}.png"
+        kind, data = image["kind"], image["data"]
+        content = base64.b64decode(data) if kind.endswith("base64") else unquote(unescape(data)).encode()
+        png = kind.startswith("png")
+        place = self._file(content, "png" if png else "svg", notebook)
+        if png:  # the size is in its first chunk
+            width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+        else:
+            found = SIZE.search(content)
+            width, height = (int(found[1]), int(found[2])) if found else (0, 0)
+        size = f'width="{width}" height="{height}"' + (' class="wide"' if width > PHONE else "")
+        return f'<img{image["before"]} src="{place}" {size} loading="lazy"{image["after"]}>'
+
+    def _script(self, script: re.Match[str], notebook: Notebook) -> str:
+        """A link to the script of a figure that moves, which all figures of its kind share. It is no module:
+        a browser loads those from a server only, and pages may be looked at as files."""
+        content = f"(() => {{\n{script['code']}\n}})();\n".encode()
+        return f'<script defer src="{self._file(content, "js", notebook)}"></script>'
+
+    def _file(self, content: bytes, ending: str, notebook: Notebook) -> str:
+        """Write a file that pages share; its address from a notebook's page."""
+        name = f"{FIGURES}/{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))  # PNG's first chunk
-        place = os.path.relpath(name, Path(notebook.page).parent)
-        size = f'width="{width}" height="{height}"' + (' class="wide"' if width > PHONE else "")
-        return f'<img{image["before"]} src="{place}" {size} loading="lazy"{image["after"]}>'
+        return os.path.relpath(name, Path(notebook.page).parent)
 
     def _how_to_read(self, notebook: Notebook) -> str:
         lab = notebook.lab
@@ -169,6 +205,7 @@ class Site:
         fill = {
             "start": lambda: _section(ROOT / "README.md", "Two commands"),
             "paths": self._paths,
+            "map": self._map,
             "labs": self._labs,
             "notebooks": lambda: "\n".join(f"/{n.page}" for n in self.chosen),
             "how": lambda: _section(ROOT / "solutions" / "index.py", "How a lab works"),
@@ -176,7 +213,13 @@ class Site:
             "docs": lambda: "\n".join(
                 f"/{p.relative_to(ROOT).with_suffix('').as_posix()}"
                 for p in self.texts
-                if p.is_relative_to(ROOT / "docs")
+                if p.is_relative_to(ROOT / "docs") and not p.is_relative_to(INSTRUCTORS)
+            ),
+            "guide": lambda: "\n".join(
+                f"/{link.removesuffix('.md')}"
+                for link in re.findall(
+                    r"\(\.\./(docs/instructors/.+?\.md)\)", GUIDE.read_text(encoding="utf-8")
+                )
             ),
             "terms": self._terms,
         }
@@ -202,10 +245,10 @@ class Site:
             for term in catalogue.terms().values()
         )
 
-    def _draw_map(self, path: Path) -> None:
-        nodes = [lab_map.Node(lab.key, lab.title, lab.hours, lab.needs) for lab in catalogue.labs().values()]
-        picture = lab_map.lab_map(nodes, "A line leads from a lab to one that needs it.")
-        picture.figure.savefig(path, transparent=True, metadata={"Date": None})
+    def _map(self) -> str:
+        """The map of the home page, with links to the labs that are on the site."""
+        on_site = {n.page for n in self.chosen}
+        return LabMap({}).html(lambda page: f"{page}.html" if f"labs/{page}" in on_site else "")
 
     def _write(self, place: str, text: str) -> None:
         path = self.folder / place

@@ -27,7 +27,11 @@ class RunFailed(Exception):
 @cache
 def _of_gpulab() -> bytes:
     """Changes with anything in gpulab/ and with how notebooks are run."""
-    files = [p for p in (ROOT / "gpulab").rglob("*") if p.suffix in (".py", ".toml", ".json", ".cuh")]
+    files = [
+        p
+        for p in (ROOT / "gpulab").rglob("*")
+        if p.suffix in (".py", ".toml", ".json", ".cuh", ".js", ".css")
+    ]
     files += [Path(__file__).with_name(name) for name in ("runs.py", "figures.py", "masks.py")]
     every = hashlib.sha256()
     for path in sorted(files):

@@ -25,7 +25,7 @@ from gpulab.simulator.compile.machine_code import MachineInstruction
 from gpulab.simulator.compile.machine_code import sass as listing_of
 from gpulab.simulator.observe import Counts
 
-from .blocks import Block, guarded, opcode, split
+from .basic_blocks import Block, guarded, opcode, split
 from .pipes import PIPES, opcodes, pipe_of
 from .watching import Seen, watched
 
@@ -113,6 +113,17 @@ def sass(
     is the compute capability of the GPU, the device's by default; `sample` about how many blocks of each
     launch to simulate, as in `gpulab.machine.modelled`. Raises NothingLaunched, NoDisassembler without
     nvdisasm, CompileError where `cc` cannot run the PTX, ValueError for a sample of nothing.
+
+    >>> @cuda.jit
+    ... def fill(out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = 1
+    >>> executed = sass(fill[4, 32], np.zeros(100, np.float32))
+    >>> executed.kernel
+    'fill'
+    >>> any(opcode.startswith("STG") for opcode in executed.by_opcode)
+    True
     """
     seen = watched("gpulab.sass", run, args, named, sample=sample)
     parts, squared = [], 0.0

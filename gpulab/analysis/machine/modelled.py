@@ -26,6 +26,7 @@ from gpulab.simulator.hardware import pipelines
 from gpulab.simulator.hardware.gpu import GPU
 from gpulab.simulator.hardware.occupancy import Occupancy
 from gpulab.simulator.observe import Counts
+from gpulab.simulator.simt.warpgroup_matrices import ROW_BYTES, ROWS
 
 from .caches import Caches
 from .executed import Executed, added_up, machine_code, of_kernel
@@ -50,6 +51,15 @@ def modelled(
     standard errors, and arrays hold what those blocks wrote. Launches whose blocks wait for each other run
     whole. Raises NothingLaunched, LookupError for an unknown GPU, ValueError for a sample of nothing,
     NoDisassembler without nvdisasm.
+
+    >>> @cuda.jit
+    ... def fill(out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = 1
+    >>> result = modelled(fill[4, 32], np.zeros(100, np.float32), gpu="H100")
+    >>> result.seconds > 0
+    True
     """
     sheet = _sheet(gpu)
     seen = watched(
@@ -59,9 +69,19 @@ def modelled(
 
 
 def report(run: Any, *args: Any, gpu: str | GPU | None = None, **named: Any) -> Report:
-    """The report of `gpulab.profile` with what `modelled` says in its field `modelled`, from one run.
+    """The report of `gpulab.profile`, with the result of `modelled` in its field `modelled`, from a single
+    run.
 
-    Raises what `modelled` raises.
+    `run` is a kernel with its launch shape, ``kernel[grid, block]``, or host code that launches kernels;
+    `gpu` is the GPU to model, the device's own by default. Raises what `modelled` raises.
+
+    >>> @cuda.jit
+    ... def fill(out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = 1
+    >>> report(fill[4, 32], np.zeros(100, np.float32)).modelled.seconds > 0
+    True
     """
     sheet = _sheet(gpu)
     watch = Watch(devices.current())
@@ -95,7 +115,9 @@ def _capability(gpu: GPU, launch: devices.Launch) -> tuple[int, int]:
 
 def _held(gpu: GPU, launch: devices.Launch) -> Occupancy:
     used = devices.current().resources(launch.kernel)
-    return hardware.occupancy(gpu, _threads(launch), used.registers, used.shared_bytes + launch.shared_bytes)
+    return hardware.occupancy(
+        gpu, launch.threads_per_block, used.registers, used.shared_bytes + launch.shared_bytes
+    )
 
 
 def of_launches(gpu: GPU, seen: Sequence[Seen]) -> Modelled:
@@ -178,23 +200,18 @@ def _added(parts: list[Modelled]) -> tuple[Term, ...]:
     return tuple(found.values())
 
 
-def _threads(launch: devices.Launch) -> int:
-    x, y, z = launch.block
-    return x * y * z
-
-
 def _launch(gpu: GPU, launch: devices.Launch, held: Occupancy, counts: Counts, traffic: Traffic) -> Modelled:
     cc = _capability(gpu, launch)
     code = of_kernel(launch.kernel, [counts], cc)
-    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-    warps_per_block = -(-_threads(launch) // 32)
+    blocks = launch.blocks
+    warps_per_block = -(-launch.threads_per_block // 32)
     waves = Waves(blocks, max(held.active_blocks, 1), int(gpu.sms))
     terms = _throughput(gpu, code, counts, traffic, waves.busiest / blocks)
     alone = one_warp(
         code.instructions,
         code.warps,
         blocks * warps_per_block,
-        latency_of(*_latencies(gpu, traffic), warps=warps_per_block),
+        latency_of(*_latencies(gpu, traffic), warps=warps_per_block, column=_column(gpu)),
     )
     turns = -(-waves.busiest // waves.resident)  # of blocks on the busiest SM
     most = max(term.cycles for term in terms)
@@ -289,6 +306,13 @@ def _tensor(gpu: GPU, counts: Counts) -> float:
             share = float(pipelines.MMA_SHARE) if old else 1.0
             total += float(flops) / 2 / (share * rate * (1.0 if dtype == "float64" else slower))
     return total
+
+
+def _column(gpu: GPU) -> float:
+    """Cycles for each column of a warpgroup's product, whose rows of A have 32 bytes, whatever the type."""
+    slower = min(1.0, float(gpu.tensor_clock) / float(gpu.boost_clock))
+    rate = gpu.tensor_fma.get("float16")
+    return ROWS * ROW_BYTES // 2 / (float(rate) * slower) if rate else 0.0
 
 
 def _latencies(gpu: GPU, traffic: Traffic) -> tuple[float, float]:

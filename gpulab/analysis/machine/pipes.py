@@ -66,7 +66,11 @@ _PIPE = {opcode: pipe for pipe, (_, names) in PIPES.items() for opcode in names}
 
 
 def pipe_of(opcode: str) -> str:
-    """The pipe of an opcode such as ``FFMA`` or ``LDG.E.64``; ``other`` for one that is in no row."""
+    """The pipe of an opcode such as ``FFMA`` or ``LDG.E.64``; ``other`` for one that is in no row.
+
+    >>> pipe_of("LDG.E.64")
+    'lsu'
+    """
     name = opcode.partition(".")[0]
     return _PIPE.get(name) or ("uniform" if name.startswith("U") else "other")
 
@@ -75,11 +79,12 @@ def pipe_of(opcode: str) -> str:
 _OF_PTX = {
     name: pipe
     for pipe, names in {
-        "tensor": "mma wgmma tcgen05",
+        "tensor": "mma tcgen05",
         "xu": "ex2 lg2 sin cos tanh rcp rsqrt sqrt div popc clz brev bfind",
-        "lsu": "ld ldu st atom red shfl ldmatrix stmatrix cp prefetch prefetchu membar fence",
+        "lsu": "ld ldu st atom red shfl ldmatrix stmatrix cp tensormap prefetch prefetchu membar fence",
         "adu": "bar barrier",
-        "control": "bra brx ret exit call mbarrier nanosleep trap brkpt elect griddepcontrol",
+        "control": "bra brx ret exit call mbarrier nanosleep trap brkpt elect griddepcontrol wgmma "
+        "setmaxnreg",
     }.items()
     for name in names.split()
 }
@@ -93,6 +98,11 @@ def pipe_of_ptx(instruction: Instruction) -> str:
 
     By opcode and type: float64 and pairs of halves have pipes of their own, integer products share that of
     float32, as machine code does. Exact divisions and roots are sequences, listed where their core runs.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<3>; "
+    >>> text += "add.u32 %r2, %r1, 1; ret; }"
+    >>> pipe_of_ptx(gpulab.simulator.ptx.parse(text).functions["k"].blocks[0].instructions[0])
+    'alu'
     """
     parts = instruction.parts
     name = parts[0]

@@ -2,6 +2,8 @@
 
 A scheduler issues one instruction of a warp per cycle, in order. One that reads a register waits until the
 instruction that writes it is done. Predicates and the registers of a whole warp count as registers do.
+
+A warpgroup's products are made one after the other while the warp goes on; it waits where it says so.
 """
 
 from __future__ import annotations
@@ -12,19 +14,23 @@ from collections.abc import Callable, Iterable, Sequence
 from gpulab.simulator.compile.machine_code import MachineInstruction
 from gpulab.simulator.hardware import pipelines
 
-from .blocks import guarded, opcode, split
+from .basic_blocks import guarded, opcode, split
 from .pipes import pipe_of
 
 REGISTER = re.compile(r"\b(U?R\d+|U?P\d+)(\.64)?")
 # How many registers an opcode's suffix makes the destination.
 WIDE = {"64": 2, "128": 4, "WIDE": 2}
+PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")  # of a warpgroup
+COLUMNS = re.compile(r"\.64x(\d+)x")
+WAIT = re.compile(r"WARPGROUP\.DEPBAR\.LE gsb0, (0x[0-9a-f]+)")
 
 Latency = Callable[[str], float]
 
 
-def latency_of(shared: float, memory: float, warps: int = 1) -> Latency:
+def latency_of(shared: float, memory: float, warps: int = 1, column: float = 0) -> Latency:
     """The latency by opcode, in cycles: `shared` memory, and what lies behind the L1 or in it, `memory`, on
-    average; of a barrier that so many `warps` come to."""
+    average; of a barrier that so many `warps` come to; of a warpgroup's product, so much for each `column`,
+    and no less than of any other."""
 
     def latency(name: str) -> float:
         base = name.partition(".")[0]
@@ -38,6 +44,8 @@ def latency_of(shared: float, memory: float, warps: int = 1) -> Latency:
             return float(pipelines.BARRIER) + warps * float(pipelines.BARRIER_WARP)
         if base in ("S2R", "S2UR"):
             return float(pipelines.SPECIAL_REGISTER)
+        if base in PRODUCTS and (found := COLUMNS.search(name)):
+            return max(int(found[1]) * column, float(pipelines.LATENCY["tensor"]))
         pipe = pipe_of(name)
         return float(pipelines.LATENCY[pipe]) if pipe in pipelines.LATENCY else shared
 
@@ -47,13 +55,25 @@ def latency_of(shared: float, memory: float, warps: int = 1) -> Latency:
 def cycles(instructions: Sequence[MachineInstruction], latency: Latency, rounds: int = 1) -> float:
     """The cycles of a sequence; of several rounds, as of a loop, the last one's."""
     ready: dict[str, float] = {}
-    now = before = 0.0
+    groups: list[float] = []  # when each group of a warpgroup's products is done
+    now = before = made = 0.0
     for _ in range(rounds):
         before = now
         for instruction in instructions:
+            name = opcode(instruction)
+            if name.startswith(PRODUCTS):
+                now += 1
+                made = max(now, made) + latency(name)
+                if "gsb0" in instruction.text:
+                    groups.append(made)
+                continue
+            if wait := WAIT.search(instruction.text):
+                over = groups[: max(len(groups) - int(wait[1], 16), 0)]
+                now = max(now + 1, *over, 0)
+                del groups[: len(over)]
+                continue
             written, read = registers(instruction)
             now = max(now + 1, *(ready.get(register, 0) for register in read), 0)
-            name = opcode(instruction)
             done = now + latency(name)
             if name.startswith(("BAR", "DEPBAR", "WARPSYNC")):
                 now = done

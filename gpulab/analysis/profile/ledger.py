@@ -344,7 +344,7 @@ def _plain_flops(
 
 
 class Listener(Protocol):
-    """Somebody else who hears of every operation."""
+    """One more listener, called for every operation."""
 
     def before(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

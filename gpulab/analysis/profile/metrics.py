@@ -183,6 +183,38 @@ def _shared(kind: str, tag: str) -> tuple[Metric, ...]:
     )
 
 
+def _bulk(kind: str, does: str) -> tuple[Metric, ...]:
+    """The metrics of one kind of bulk copies between global and shared memory."""
+    return (
+        _sum(
+            f"bulk_{kind}_requests",
+            "copies",
+            f"{does}: copies that were sent, each by one thread",
+            Term("requests", f"bulk_{kind}", "global"),
+        ),
+        _sum(
+            f"bulk_{kind}_bytes",
+            "B",
+            f"{does}: bytes of global memory; a multicast counts once",
+            Term("bytes", f"bulk_{kind}", "global"),
+        ),
+        _sum(
+            f"bulk_{kind}_sectors",
+            "sectors",
+            f"{does}: distinct 32-byte sectors, summed over copies",
+            Term("sectors", f"bulk_{kind}", "global"),
+        ),
+        _sum(
+            f"bulk_{kind}_ideal_sectors",
+            "sectors",
+            f"{does}: sectors that the same bytes need without gaps",
+            Term("ideal_sectors", f"bulk_{kind}", "global"),
+        ),
+    )
+
+
+BULK = ("load", "store", "reduction")  # bulk copies that move bytes of global memory
+
 _TABLE: tuple[Metric, ...] = (
     # work
     _sum(
@@ -249,16 +281,18 @@ _TABLE: tuple[Metric, ...] = (
     _sum(
         "global_bytes",
         "B",
-        "bytes that the threads asked of global memory, loads and stores",
+        "bytes that the threads asked of global memory, loads, stores and bulk copies",
         Term("bytes", "load", "global"),
         Term("bytes", "store", "global"),
+        *(Term("bytes", f"bulk_{kind}", "global") for kind in BULK),
     ),
     _sum(
         "global_sector_bytes",
         "B",
-        "bytes of the sectors that global loads and stores touched, before any cache",
+        "bytes of the sectors that global loads, stores and bulk copies touched, before any cache",
         Term("sectors", "load", "global", 32),
         Term("sectors", "store", "global", 32),
+        *(Term("sectors", f"bulk_{kind}", "global", 32) for kind in BULK),
     ),
     _ratio(
         "global_sectors_per_request",
@@ -294,6 +328,22 @@ _TABLE: tuple[Metric, ...] = (
     ),
     _sum(
         "const_requests", "requests", "constant memory: warp instructions", Term("requests", "load", "const")
+    ),
+    # bulk copies and clusters
+    *_bulk("load", "bulk copies into shared memory"),
+    *_bulk("store", "bulk copies into global memory"),
+    *_bulk("reduction", "bulk reductions in global memory"),
+    _sum(
+        "bulk_bytes",
+        "B",
+        "bytes of global memory that bulk copies moved",
+        *(Term("bytes", f"bulk_{kind}", "global") for kind in BULK),
+    ),
+    _sum(
+        "cluster_bytes",
+        "B",
+        "bytes that threads and bulk copies moved from and to the shared memory of other blocks",
+        Term("bytes", None, "cluster"),
     ),
     # shared memory
     *_shared("load", "ld"),
@@ -340,12 +390,20 @@ _TABLE: tuple[Metric, ...] = (
         "block barriers, once for each warp that passes",
         Term("warps", "barrier"),
     ),
+    _sum(
+        "cluster_barriers",
+        "warp instructions",
+        "barriers of clusters, once for each warp that waits",
+        Term("warps", "cluster_barrier"),
+    ),
     _ratio("barriers_per_warp", "barriers", "block barriers that one warp passes", ("barriers", "warps")),
     _sum(
         "hand_overs",
         "warp instructions",
-        "block barriers and atomics, by which warps can wait for one another",
+        "block barriers, mbarriers, atomics and strong loads, by which warps can wait for one another",
         Term("warps", "barrier"),
+        Term("warps", "mbarrier"),
+        Term("strong", "load"),
         Term("warps", "atomic"),
     ),
     _ratio(
@@ -355,9 +413,28 @@ _TABLE: tuple[Metric, ...] = (
         ("hand_overs", "warps"),
     ),
     _sum(
+        "warpgroup_products",
+        "warp instructions",
+        "wgmma: products of matrices that warpgroups ask for, once for each of their four warps",
+        Term("warps", "matrix"),
+    ),
+    _sum(
+        "warpgroup_waits",
+        "warp instructions",
+        "wgmma: waits for such products",
+        Term("warps", "matrix_wait"),
+    ),
+    _sum(
+        "warpgroup_bytes",
+        "bytes",
+        "wgmma: bytes of shared memory that the tensor cores read by themselves",
+        Term("bytes", "matrix", "shared"),
+    ),
+    _sum(
         "warp_syncs",
         "warp instructions",
         "shuffles, votes, matches and warp barriers",
+        Term("warps", "shuffle"),
         Term("warps", "warp_sync"),
     ),
     _sum(
@@ -430,9 +507,8 @@ _TABLE: tuple[Metric, ...] = (
     Metric(
         "block_load_bytes",
         "B",
-        "bytes of global loads of the block that has most; of the launch where they are most",
+        "bytes of global loads of the block that has most; summed over launches, which run one after another",
         fact="block_load_bytes",
-        combine="max",
     ),
     Metric(
         "registers",

@@ -6,6 +6,7 @@ A report holds numbers only; `report_card` says how they are shown.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,10 +22,21 @@ from .tally import Place, Tally, total
 
 FORMAT = 1  # of `to_dict`
 MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
-    "loads and stores": ("load", "store", "atomic"),
+    "loads and stores": (
+        *("load", "store", "atomic"),
+        *("bulk_load", "bulk_store", "bulk_reduction", "bulk_prefetch", "bulk_exchange"),
+    ),
     "arithmetic": ("arithmetic", "other"),
     "special functions": ("special",),
-    "branches, waiting, shuffles": ("branch", "jump", "barrier", "warp_sync"),
+    "branches, waiting, shuffles": (
+        "branch",
+        "jump",
+        "barrier",
+        "cluster_barrier",
+        "mbarrier",
+        "shuffle",
+        "warp_sync",
+    ),
 }
 
 
@@ -84,8 +96,8 @@ class Launch:
     @property
     def facts(self) -> dict[str, Value]:
         """What the metrics call facts of a launch."""
-        blocks = self.grid[0] * self.grid[1] * self.grid[2]
-        threads = self.block[0] * self.block[1] * self.block[2]
+        blocks = math.prod(self.grid)
+        threads = math.prod(self.block)
         return {
             "launches": 1,
             "blocks": blocks,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpulab.foundation.display import (
+    Bar,
     Card,
     Code,
+    Drawn,
     Heading,
     Note,
     Piece,
@@ -18,6 +20,7 @@ from gpulab.foundation.display import (
     number,
 )
 
+from . import memory_chart
 from .metrics import METRICS
 from .report import Comparison, Launch, Line, Lines, Report
 
@@ -72,10 +75,14 @@ def report_card(report: Report) -> Card:
     """What the launches asked for, what that cost, and what it would have cost at best."""
     pieces: list[Piece] = [_heading(report), *_shapes(report), _asked(report)]
     pieces += [_traffic(report, "load"), _traffic(report, "store"), _shared(report)]
-    pieces += [row for row in (_local(report), _atomics(report), _barriers(report)) if row]
+    sometimes = (_bulk, _cluster, _local, _atomics, _barriers)
+    pieces += [row for make in sometimes if (row := make(report))]
     pieces += [_instructions(report), _branches(report)]
     pieces += [row for row in (_occupancy(report), _roofline(report)) if row]
     pieces += _costliest(report)
+    pieces += _bars(report)
+    if report["global_bytes"]:
+        pieces.append(Drawn(memory_chart.chart(report), memory_chart.told(report)))
     pieces.append(
         Note(
             Span(
@@ -129,7 +136,10 @@ def _way(metric: str) -> Span:
 
 def _asked(report: Report) -> Row:
     m = report.metrics
-    read, written = number(m["global_load_bytes"], "B"), number(m["global_store_bytes"], "B")
+    read, written = (
+        number(int(m[f"global_{kind}_bytes"] or 0) + int(m[f"bulk_{kind}_bytes"] or 0), "B")
+        for kind in ("load", "store")
+    )
     intensity = m["arithmetic_intensity"]
     ai = f"   AI {intensity:.2f} FLOP/B" if intensity is not None else ""
     return Row("what it asked", f"{read} read + {written} written{ai}", _way("global_bytes"))
@@ -168,6 +178,24 @@ def _shared(report: Report) -> Row:
             )
         )
     return Row("shared", tuple(words), right)
+
+
+def _bulk(report: Report) -> Row | None:
+    m = report.metrics
+    parts = [
+        f"{number(m[f'bulk_{kind}_bytes'], 'B')} {does} in {number(m[f'bulk_{kind}_requests'])} copies"
+        for kind, does in (("load", "loaded"), ("store", "stored"), ("reduction", "reduced"))
+        if m[f"bulk_{kind}_requests"]
+    ]
+    return Row("bulk copies", "   ".join(parts), _way("bulk_bytes")) if parts else None
+
+
+def _cluster(report: Report) -> Row | None:
+    moved = report.metrics["cluster_bytes"]
+    if not moved:
+        return None
+    words = f"{number(moved, 'B')} between the shared memories of its blocks"
+    return Row("cluster", words, _way("cluster_bytes"))
 
 
 def _local(report: Report) -> Row | None:
@@ -267,6 +295,34 @@ def _costliest(report: Report) -> list[Piece]:
     return []
 
 
+# What a bar beside a source line shows, in this order, and from which ratio to its ideal on it is marked.
+BARS = (
+    ("global_sectors", "sectors", "global_sectors_per_request", 8.0),
+    ("shared_wavefronts", "wavefronts", "bank_conflict_ways", WASTE),
+    ("instructions", "instructions", "", 0.0),
+)
+MOST_BARS = 6  # lines; the table of all is `report.lines`
+
+
+def _bars(report: Report) -> list[Piece]:
+    """A bar beside each source line: of the first of `BARS` that there is any of, and of bank conflicts."""
+    pieces: list[Piece] = []
+    for metric, words, ratio, limit in BARS:
+        lines = sorted(
+            (line for line in report.lines if line.metrics[metric] and line.text), key=lambda line: line.line
+        )
+        if len(lines) < 2 or (metric == "instructions" and pieces):
+            continue
+        most = sorted(lines, key=lambda line: -(line.metrics[metric] or 0))[:MOST_BARS]
+        pieces.append(Note(Span(f"{words} by source line", "strong")))
+        for line in lines:
+            if line in most:
+                bad = bool(ratio) and (line.metrics[ratio] or 0) > limit
+                told = f"{number(line.metrics[metric])} · {_percent(100 * line.share(metric))}"
+                pieces.append(Bar(line.where, _clip(line.text.strip(), 48), line.share(metric), told, bad))
+    return pieces
+
+
 def _ways(report: Report) -> str:
     parts = ["counted: exact for this PTX" + (f" ({report.compiler})" if report.compiler else "")]
     if any(launch.occupancy for launch in report.launches) or report.roofline:
@@ -344,6 +400,7 @@ def comparison_card(comparison: Comparison) -> Card:
         pieces.append(Note("No metric differs."))
     else:
         pieces.append(Table(("metric", *names, "factor", "unit"), tuple(rows), frozenset({0, 4})))
+    pieces += _same_lines(comparison, names)
     if left.compiler != right.compiler or left.gpu != right.gpu:
         pieces.append(
             Note(
@@ -351,6 +408,35 @@ def comparison_card(comparison: Comparison) -> Card:
             )
         )
     return Card(tuple(pieces))
+
+
+# The line of each report that costs most of one kind: loads stand beside loads, stores beside stores.
+KINDS = (
+    ("global_load_sectors", "sectors loaded"),
+    ("global_store_sectors", "sectors stored"),
+    ("shared_wavefronts", "wavefronts of shared memory"),
+    ("instructions", "instructions"),
+)
+
+
+def _same_lines(comparison: Comparison, names: tuple[str, str]) -> list[Piece]:
+    """For each kind of cost in which the two differ, the line of each that causes most of it."""
+    pieces: list[Piece] = []
+    for metric, words in KINDS:
+        both = [(report, report.lines.costliest(metric)) for report in (comparison.left, comparison.right)]
+        if comparison.left[metric] == comparison.right[metric] or not any(
+            line and line.text for _, line in both
+        ):
+            continue
+        counts = [float(line.metrics[metric] or 0) if line else 0.0 for _, line in both]
+        pieces.append(Note(Span(f"most {words}", "strong")))
+        for name, (_, line), count in zip(names, both, counts, strict=True):
+            text = f"{name}: {_clip(line.text.strip(), 44) if line else 'no such line'}"
+            worse = count >= WASTE * min(counts) and count == max(counts)
+            pieces.append(
+                Bar(line.where if line else "", text, count / max(counts), number(int(count)), worse)
+            )
+    return pieces
 
 
 def _factor(ratio: float | None) -> Words:

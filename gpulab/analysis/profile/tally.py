@@ -86,6 +86,19 @@ class Tally:
                 found += Tally({replace(key, kind="store"): moved})
         return found
 
+    def with_shuffles_as_shared_loads(self) -> Tally:
+        """The same run, with each shuffle as the load from shared memory whose place it can take.
+
+        Hardware serves both by the same pipe: 4 bytes for each lane, in one pass.
+        """
+        found = self
+        for key, row in self.rows.items():
+            if key.kind == "shuffle":
+                passes = dict.fromkeys(("requests", "wavefronts", "ideal_wavefronts"), row["warps"])
+                load = replace(key, kind="load", space="shared")
+                found += Tally({load: passes | {"bytes": 4 * row["active"]}})
+        return found
+
     def by_place(self) -> dict[Place, Tally]:
         """One tally per source line, in the order of file and line."""
         places: dict[Place, dict[Key, dict[str, int]]] = {}

@@ -41,7 +41,7 @@ class Stopwatch(Observer):
 
 @dataclass(frozen=True)
 class Seen:
-    """One launch at the door, and who looked at it."""
+    """One launch and the observers that watched it."""
 
     launch: devices.Launch
     counters: Counters
@@ -50,7 +50,7 @@ class Seen:
 
     @property
     def counts(self) -> Counts:
-        """What was counted. Only after the launch has come to its end."""
+        """What was counted; available once the launch has ended."""
         assert self.counters.counts is not None, f"{self.launch.kernel.name} did not come to its end"
         return self.counters.counts
 
@@ -109,7 +109,7 @@ class Watch:
         launch = seen.launch
         used = self.device.resources(launch.kernel)
         shared = used.shared_bytes + launch.shared_bytes
-        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        threads = launch.threads_per_block
         held = occupancy(self.device.gpu, threads, used.registers, shared)
         return Launch(
             kernel=launch.kernel.name,
@@ -162,6 +162,15 @@ def profile(run: Any, *args: Any, **named: Any) -> Report | TensorReport:
     then the report holds all launches and their totals. Counts and times are the simulator's, also where
     there is a GPU. Code that launches no kernel but computes with PyTorch gets the ledger of its tensor
     operations. Raises NothingLaunched when there was neither, and whatever the code raises.
+
+    >>> @cuda.jit
+    ... def fill(out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = 1
+    >>> report = gpulab.profile(fill[4, 32], np.zeros(100, np.float32))
+    >>> report["global_store_bytes"]
+    400
     """
     if not callable(run):
         got = "None: the launch has run already" if run is None else type(run).__name__

@@ -1,4 +1,4 @@
-"""The kernel doctor: runs a kernel in several orders, looks at every access, and says what is wrong and
+"""The sanitizer: runs a kernel in several orders, looks at every access, and says what is wrong and
 why."""
 
 from .findings import Finding, Findings

@@ -1,4 +1,4 @@
-"""What the doctor found, as data that shows itself."""
+"""What the sanitizer found, as data that shows itself."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ KINDS = {
     "memory": "bad access",
     "uninitialised": "uninitialised memory",
     "barrier": "wrong synchronisation",
+    "proxy": "missing proxy fence",
     "endless": "never ends",
     "stopped": "stopped itself",
     "order": "depends on the order",

@@ -38,6 +38,14 @@ def sanitize(run: Callable[..., Any], *args: Any, cures: bool = True, **named: A
     runs several times on the same inputs; what it leaves behind is the result of the first run. Each finding
     is told once, with both source lines, both threads, array and index, and the usual cure; without `cures`
     it is left to the reader to find out why. Raises NotALaunch, and whatever a wrong launch raises.
+
+    >>> @cuda.jit
+    ... def pull(a):
+    ...     i = cuda.grid(1)
+    ...     if i + 1 < a.size:
+    ...         a[i] = a[i + 1]
+    >>> [finding.kind for finding in sanitize(pull[4, 32], np.zeros(100, np.float32))]
+    ['race']
     """
     if problem := misuse("sanitize", run, args, named):
         raise NotALaunch(problem)

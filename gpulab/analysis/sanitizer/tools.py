@@ -1,4 +1,4 @@
-"""All tools of the doctor over one run."""
+"""All tools of the sanitizer over one run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.observe import Races
+from gpulab.simulator.observe.counters import bulk_kind
 from gpulab.simulator.observe.early_touches import EarlyTouches
 from gpulab.simulator.observe.ordered_atomics import OrderedAtomics
+from gpulab.simulator.observe.proxies import Proxies
 from gpulab.simulator.observe.synchronisation import Synchronisation
 from gpulab.simulator.observe.uninitialised import Uninitialised
 from gpulab.simulator.observe.warp_results import WarpResults
+from gpulab.simulator.observe.warpgroup_hazards import WarpgroupHazards
 from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt.opcodes import is_volatile
 
@@ -42,6 +45,8 @@ class Tools:
             lambda launch: Uninitialised(tuple(a for a in launch.arrays if not self._is_written(a))),
             lambda _: Synchronisation(),
             lambda _: EarlyTouches(),
+            lambda _: WarpgroupHazards(),
+            lambda _: Proxies(),
             lambda _: WarpResults(),
             lambda _: OrderedAtomics(),
         )
@@ -68,12 +73,25 @@ class Tools:
         return [found for made in self._made if isinstance(made, tool) for found in made.findings]
 
     def findings(self) -> list[Finding]:
+        hazards = [Finding("barrier", str(h), lines_of(h.first, h.second)) for h in self.of(WarpgroupHazards)]
+        told = {frozenset(hazard.lines) for hazard in hazards}  # better than as races
         races = [Finding("race", str(r), (r.first.line, r.second.line), r.sighting) for r in self.of(Races)]
+        races = [race for race in races if frozenset(race.lines) not in told]
         explained = {line for race in races for line in race.lines}  # races may read too early, too
         reads = [Finding("uninitialised", str(u), lines_of(u.location)) for u in self.of(Uninitialised)]
         missed = [Finding("barrier", str(m), lines_of(m.location)) for m in self.of(Synchronisation)]
-        early = [Finding("barrier", str(e), lines_of(e.copied, e.location)) for e in self.of(EarlyTouches)]
-        return [*races, *(read for read in reads if not explained & set(read.lines)), *missed, *early]
+        early = [
+            Finding("barrier", str(e), _once(lines_of(e.copied, e.location))) for e in self.of(EarlyTouches)
+        ]
+        early += hazards
+        unseen = [Finding("proxy", str(u), lines_of(u.written, u.location)) for u in self.of(Proxies)]
+        return [
+            *races,
+            *unseen,
+            *(read for read in reads if not explained & set(read.lines)),
+            *missed,
+            *early,
+        ]
 
     def undefined_results(self, certain: bool) -> list[Finding]:
         """Warp operations without a defined result: wrong for `certain`, or only if somebody uses it."""
@@ -100,7 +118,7 @@ class Tools:
         instructions = [i for program in programs for i in program.instructions]
         return (
             any(program.timed for program in programs)
-            or any(i.parts[0] in ORDERED or is_volatile(i) for i in instructions)
+            or any(i.parts[0] in ORDERED or is_volatile(i) or bulk_kind(i) for i in instructions)
             or any(atomics.may_matter for atomics in self._atomics())
         )
 
@@ -114,3 +132,8 @@ class Tools:
 
 def lines_of(*locations: Location | None) -> tuple[int, ...]:
     return tuple(location.line for location in locations if location is not None)
+
+
+def _once(lines: tuple[int, ...]) -> tuple[int, ...]:
+    """The lines without one that is there twice."""
+    return tuple(dict.fromkeys(lines))

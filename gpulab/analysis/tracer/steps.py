@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from gpulab.simulator.ptx import Location, Register, SourceVariable, Symbol, Where, writes
-from gpulab.simulator.simt import Chunk, Observer, Program
+from gpulab.simulator.simt import Access, Chunk, Observer, Program
 from gpulab.simulator.simt.errors import source_text
 from gpulab.simulator.simt.events import State
 
+from .arrays import Arrays, Touched
 from .stops import LEAVE, Move, Stops, is_python, sets
 from .threads import Chosen
 
 WARP = 32
+MOST = 4000  # steps of all threads of the warps that are followed
 
 Value = bool | int | np.floating | tuple[Any, ...]  # of a variable: a number, or a tuple of them
 Name = tuple[str, str]  # of a device function (empty: the kernel) and of a variable in it
@@ -29,7 +31,8 @@ class Step:
     """One source line, executed once by lanes of a warp among which were chosen threads.
 
     `lanes` are those that took part. `values` holds, for each chosen thread that did, the variables that have
-    a value when the line is done.
+    a value when the line is done. `touches` are the elements that lanes read and wrote there, in order, and
+    `waits` is true where they came to a barrier of the block.
     """
 
     location: Location
@@ -37,6 +40,8 @@ class Step:
     warp: int
     lanes: tuple[bool, ...]
     values: dict[Chosen, dict[Name, Value]] = field(default_factory=dict)
+    touches: list[Touched] = field(default_factory=list)
+    waits: bool = False
 
     @property
     def text(self) -> str:
@@ -49,11 +54,12 @@ class Step:
 
 
 class Steps(Observer):
-    """Follows the chosen threads; read `steps` after the launch, or after a fault. The program must have been
-    loaded with the lines of `stops`.
+    """Follows the chosen threads; read `steps` after the launch, or after a fault: those of the chosen
+    threads. `every` holds those of all threads of their warps. The program must have been loaded with the
+    lines of `stops`.
 
     `variables` are those of each function of the PTX; `is_learners` tells the learner's source files from the
-    compiler's. At most `limit` steps are kept; `dropped` counts the others.
+    compiler's. At most `limit` steps are kept; `dropped` counts the others. `arrays` are those in memory.
     """
 
     def __init__(
@@ -63,9 +69,12 @@ class Steps(Observer):
         stops: Stops,
         is_learners: Callable[[str], bool],
         limit: int,
+        arrays: Arrays,
     ) -> None:
         self.steps: list[Step] = []
+        self.every: list[Step] = []
         self.dropped = 0
+        self._arrays = arrays
         self.order: list[Name] = []  # of the variables, as they were declared
         self._variables, self._stops = variables, stops
         self._is_learners, self._limit = is_learners, limit
@@ -73,10 +82,13 @@ class Steps(Observer):
         for thread in chosen:
             self._chosen[thread.block, thread.warp].append(_Followed(thread))
         self._states: dict[int, State] = {}  # by the chunk
-        self._last: dict[tuple[int, int], tuple[Step, set[int]]] = {}  # of a warp, with what it has run of it
+        # Of a warp, with what it has run of it; apart for the chosen threads and for those beside them.
+        self._last: dict[tuple[int, int, bool], tuple[Step, set[int]]] = {}
+        self._now: dict[tuple[int, int], Step] = {}  # the step that a warp is in
 
     def start(self, program: Program, grid: object, block: object) -> None:
         self._program = program
+        self._arrays.start(program)
         self._ends = {segment.first: segment.stop for segment in program.segments}
         self._writers: dict[str, set[int]] = defaultdict(set)  # register → segments that write it
         files: dict[str, str] = {}  # of the learner, by the prefix of each function's copy
@@ -118,8 +130,27 @@ class Steps(Observer):
                     here = [f for f in threads if on[f.thread.thread % WARP]]
                     for followed in here:
                         self._look(followed, first, row, self._states[id(chunk)])
-                    if here:
+                    if on.any():
                         self._step(first, (int(block), warp), tuple(map(bool, on)), here)
+                        self._wait(first, stop, (int(block), warp))
+
+    def access(self, access: Access) -> None:
+        if access.space not in ("global", "shared"):
+            return
+        for row, block in enumerate(access.chunk.blocks):
+            for place in self._chosen:
+                if place[0] == block and place in self._now:
+                    on = self._lanes(access.lanes, access.chunk, row, place[1])
+                    if on.any():
+                        lanes = np.flatnonzero(on)
+                        touched = self._arrays.touched(access, row, lanes + place[1] * WARP)
+                        self._now[place].touches += touched
+
+    def _wait(self, first: int, stop: int, place: tuple[int, int]) -> None:
+        """Mark the step in which a warp arrives at a barrier of its block."""
+        parts = (self._program.instructions[index].parts for index in range(first, stop))
+        if place in self._now and any(p[0] in ("bar", "barrier") and "warp" not in p for p in parts):
+            self._now[place].waits = True
 
     @staticmethod
     def _lanes(lanes: np.ndarray | None, chunk: Chunk, row: int, warp: int) -> np.ndarray:
@@ -136,34 +167,39 @@ class Steps(Observer):
         location, leaves = instruction.location, instruction.parts[0] in LEAVE
         step = None
         if location is not None and self._is_learners(location.file) and not leaves:
-            step = self._at(location, first, place, on)
+            step = self._at(location, first, place, on, bool(here))
+            self._now[place] = step
             for followed in here:
                 followed.step, followed.prefix = step, prefix
                 followed.passed.add((prefix, location.line))
-                if step is not None:
-                    step.values.setdefault(followed.thread, followed.values())
+                step.values.setdefault(followed.thread, followed.values())
         for followed in here:
             followed.ran.add(first)
             followed.before = first
             if leaves and instruction.guard is None:
                 followed.step = None
 
-    def _at(self, location: Location, first: int, place: tuple[int, int], lanes: tuple[bool, ...]) -> Step:
+    def _at(
+        self, location: Location, first: int, place: tuple[int, int], lanes: tuple[bool, ...], chosen: bool
+    ) -> Step:
         """The step that this stretch of code belongs to.
 
         A line goes on as long as its lanes stay the same and it runs nothing for a second time.
         """
-        if place in self._last:
-            step, ran = self._last[place]
+        key = *place, chosen
+        if key in self._last:
+            step, ran = self._last[key]
             if step.location == location and step.lanes == lanes and first not in ran:
                 ran.add(first)
                 return step
         step = Step(location, *place, lanes)
-        if len(self.steps) < self._limit:
+        if len(self.every) < MOST:
+            self.every.append(step)
+        if chosen and len(self.steps) < self._limit:
             self.steps.append(step)
-        else:
+        elif chosen:
             self.dropped += 1
-        self._last[place] = step, {first}
+        self._last[key] = step, {first}
         return step
 
     # ---- variables -------------------------------------------------------------------------------
@@ -193,7 +229,7 @@ class Steps(Observer):
             followed.step.values[followed.thread] = followed.values()
 
     def _move(self, moves: Sequence[Move], followed: _Followed, prefix: str, row: int, state: State) -> None:
-        """Variables have come to be in other places: look there, once."""
+        """Variables have moved to other places: read them there, once."""
         for variable, where in moves:
             value = self._value(variable, where, followed, prefix, row, state)
             if value is not None:

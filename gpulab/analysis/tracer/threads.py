@@ -50,10 +50,10 @@ def chosen(threads: Any, launch: Launch) -> list[Chosen]:
 
 
 def _one(item: Any, launch: Launch) -> Chosen:
-    size = math.prod(launch.block)
+    size = launch.threads_per_block
     if _is_number(item):
         number = operator.index(item)
-        _check_range(number, size * math.prod(launch.grid), f"thread {number}", "the launch has", "threads")
+        _check_range(number, size * launch.blocks, f"thread {number}", "the launch has", "threads")
         return Chosen(number // size, number % size, str(number))
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise CannotTrace(_how(f"{item!r} names no thread"))

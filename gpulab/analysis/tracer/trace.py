@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -15,16 +14,19 @@ from gpulab.foundation.errors import Message, shorten
 from gpulab.simulator import device as devices
 from gpulab.simulator import simt
 from gpulab.simulator.compile import is_learners
-from gpulab.simulator.device.simulated import Simulator
+from gpulab.simulator.device.simulated import Simulator, scratch
 from gpulab.simulator.ptx import source_variables
 from gpulab.simulator.simt.memory import Variables
 
+from . import stepping
+from .arrays import Arrays
 from .steps import Name, Step, Steps, Value
 from .stops import stops_of
 from .threads import CannotTrace, Chosen, chosen
 
 if TYPE_CHECKING:
     from gpulab.plot import Picture
+    from gpulab.plot.moving import Moving
 
 MOST_THREADS = 1 << 18  # of a launch: some seconds for a simple kernel
 ROWS = 200  # steps that are kept unless more are asked for
@@ -40,18 +42,20 @@ HOW = (
 
 class Trace(Shown):
     """The steps of chosen threads through one launch. `steps` are in the order of the run; `fault` is what
-    stopped the kernel, if something did."""
+    stopped the kernel, if something did. A notebook shows a figure to step through, in which the other
+    threads of their warps run, too (`every`); a terminal shows a table."""
 
     def __init__(
         self,
         kernel: str,
         threads: Sequence[Chosen],
         steps: Steps,
-        grid: tuple[int, int, int],
+        launch: devices.Launch,
         fault: simt.KernelFault | None,
     ):
-        self.kernel, self.threads, self.fault, self._grid = kernel, tuple(threads), fault, grid
-        self.steps, self.dropped = steps.steps, steps.dropped
+        self.kernel, self.threads, self.fault = kernel, tuple(threads), fault
+        self._grid, self._block = launch.grid, launch.block
+        self.steps, self.every, self.dropped = steps.steps, steps.every, steps.dropped
         self._order = steps.order
 
     @property
@@ -131,6 +135,26 @@ class Trace(Shown):
             before = shown
         return cells
 
+    def figure(self) -> Moving:
+        """The steps as a figure to step through. Raises CannotDraw without a step."""
+        stopped = self.fault is not None
+        return stepping.figure(self.kernel, self.threads, self.every, self._order, self._block, stopped)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._html()}
+
+    def _repr_html_(self) -> str:
+        return self._html()
+
+    def _html(self) -> str:
+        """The figure, and below it what stopped the kernel."""
+        if not self.every:
+            return self.card().html()
+        if self.fault is None:
+            return self.figure().html()
+        stopped = Card((Note("Here the kernel was stopped:"), Block(str(self.fault))))
+        return self.figure().html() + stopped.html()
+
     def picture(self) -> Picture:
         """The tables as a figure. Raises NothingToDraw without a step."""
         from gpulab import plot
@@ -151,25 +175,38 @@ class Trace(Shown):
             path.write_text(f"{self}\n", encoding="utf-8")
         elif path.suffix in (".html", ".htm"):
             page = f"<!doctype html><meta charset=utf-8><title>{escape(self.kernel)}</title>"
-            path.write_text(page + self.card().html(), encoding="utf-8")
+            page += '<meta name="viewport" content="width=device-width">'
+            page += '<meta name="color-scheme" content="light dark">'
+            path.write_text(page + self._html(), encoding="utf-8")
         else:
             raise CannotTrace(f"trace: {path.name!r} says no kind of file; write .html, .png or .txt.")
 
 
-def trace(run: Callable[..., Any], *args: Any, threads: Any = (0,), rows: int = ROWS, **named: Any) -> Trace:
-    """Run ``run(*args, **named)`` and step through chosen threads of its first launch.
+def trace(
+    run: Callable[..., Any], *args: Any, threads: Any = (0,), rows: int = ROWS, launch: int = 0, **named: Any
+) -> Trace:
+    """Run ``run(*args, **named)`` and step through chosen threads of one launch, the first by default.
 
-    `run` is a kernel with its launch shape, ``kernel[grid, block]``, a kernel of CuPy's, or host code that
-    launches one. `threads` are numbers that count over the grid, or pairs (block, thread). The launch really
-    runs, and leaves its results. At most `rows` rows are kept. Raises CannotTrace, and whatever a wrong
-    launch raises; a fault of the kernel is the end of the table.
+    `run` is a kernel with its launch shape, ``kernel[grid, block]``, a CuPy kernel, or host code that
+    launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid, or
+    pairs (block, thread). The launch really runs and leaves its results. At most `rows` rows are kept. Raises
+    CannotTrace, and whatever a wrong launch raises; a fault in the kernel ends the table.
+
+    >>> @cuda.jit
+    ... def fill(out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = 1
+    >>> stepped = gpulab.trace(fill[4, 32], np.zeros(100, np.int32), threads=[3])
+    >>> stepped.kernel
+    'fill'
     """
     if problem := misuse("trace", run, args, named):
         raise CannotTrace(problem)
     if devices.uses_gpu():
         run = onto_simulator(run)
     device = devices.current()
-    stepper = _Stepper(threads, rows)
+    stepper = _Stepper(threads, rows, launch)
     with arrays_there(args) as there, device.executed_by(stepper):
         try:
             run(*there, **named)
@@ -179,23 +216,30 @@ def trace(run: Callable[..., Any], *args: Any, threads: Any = (0,), rows: int = 
         except Message as error:
             raise shorten(error) from None
     if stepper.trace is None:
-        raise CannotTrace(f"trace: `{getattr(run, '__name__', 'this')}` launched no kernel.")
+        name = getattr(run, "__name__", "this")
+        raise CannotTrace(
+            f"trace: `{name}` launched no kernel."
+            if not stepper.launched
+            else f"trace: `{name}` has launches 0 to {stepper.launched - 1}, and no launch {launch}."
+        )
     return stepper.trace
 
 
 class _Stepper:
-    """Carries out launches: the first one is stepped through, the others run as ever."""
+    """Carries out launches: one is stepped through, the others run as ever."""
 
-    def __init__(self, threads: Any, rows: int):
-        self.threads, self.rows = threads, rows
+    def __init__(self, threads: Any, rows: int, number: int):
+        self.threads, self.rows, self.number = threads, rows, number
+        self.launched = 0
         self.trace: Trace | None = None
 
     def launch(self, device: devices.SimulatedDevice, launch: devices.Launch) -> None:
-        if self.trace is not None:
+        self.launched += 1
+        if self.launched != self.number + 1:
             Simulator().launch(device, launch)
             return
         who = chosen(self.threads, launch)
-        threads = math.prod(launch.grid) * math.prod(launch.block)
+        threads = launch.blocks * launch.threads_per_block
         if threads > MOST_THREADS:
             raise CannotTrace(
                 f"trace: {launch.kernel.name} is launched with {threads:,} threads; stepping runs them all "
@@ -211,28 +255,31 @@ class _Stepper:
         _share_variables(device, launch.kernel.ptx, kernel.ptx)
         variables = source_variables(kernel.ptx)
         stops = stops_of(module, kernel.ptx, variables)
-        steps = Steps(who, variables, stops, is_learners, self.rows)
+        arrays = Arrays(launch.arrays, device.memory, kernel.numbers)
+        steps = Steps(who, variables, stops, is_learners, self.rows, arrays)
         program = simt.load(module, kernel.entry, kernel.name, stops.lines)
         fault = None
         try:
-            simt.launch(
-                program,
-                launch.grid,
-                launch.block,
-                launch.arguments,
-                device.memory,
-                shared_bytes=launch.shared_bytes,
-                observers=(steps,),
-                arrays=launch.arrays,
-                guard=kernel.guard,
-                **(
-                    {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
-                    | device.options
-                ),
-            )
+            with scratch(device, launch) as arguments:
+                simt.launch(
+                    program,
+                    launch.grid,
+                    launch.block,
+                    arguments,
+                    device.memory,
+                    shared_bytes=launch.shared_bytes,
+                    observers=(steps,),
+                    arrays=launch.arrays,
+                    guard=kernel.guard,
+                    cluster=launch.cluster,
+                    **(
+                        {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
+                        | device.options
+                    ),
+                )
         except simt.KernelFault as stopped:
             fault = stopped
-        self.trace = Trace(kernel.name, who, steps, launch.grid, fault)
+        self.trace = Trace(kernel.name, who, steps, launch, fault)
         if fault is not None:
             raise fault
 

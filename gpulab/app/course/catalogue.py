@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,8 @@ class Lab:
     """A lab, or one of its notebooks where these need different things.
 
     `key` is its number, with a letter for one notebook: ``04``, ``06a``. `notebook` is the file's name
-    without its ending, or the folder's where it stands for several. `needs` are keys of labs to do before.
+    without its ending, or the folder's where it stands for several, whose letters are in `parts`. `needs` are
+    keys of labs to do before.
     """
 
     key: str
@@ -22,11 +24,23 @@ class Lab:
     notebook: str
     hours: float
     needs: tuple[str, ...]
+    parts: tuple[str, ...] = ()
 
     @property
     def number(self) -> str:
         """The lab's number, without the letter."""
         return self.key[:2]
+
+    @property
+    def folder(self) -> str:
+        """The folder of its notebooks, below ``labs/``."""
+        return re.sub(r"_(?:[abc]|landscape)$", "", self.notebook)
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Its notebooks, in order: ``04_memory_hierarchy/04_memory_hierarchy``, without the ending."""
+        names = [f"{self.notebook}_{part}" for part in self.parts] or [self.notebook]
+        return tuple(f"{self.folder}/{name}" for name in names)
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,14 @@ class Path:
     @property
     def hours(self) -> float:
         return sum(labs()[key].hours for key in self.labs)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Labs about one subject, in the order in which they can be done."""
+
+    name: str
+    labs: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -71,7 +93,9 @@ def _read(name: str) -> dict[str, Any]:
 def labs() -> dict[str, Lab]:
     """All labs by key, in order."""
     return {
-        key: Lab(key, row["title"], row["notebook"], row["hours"], tuple(row["needs"]))
+        key: Lab(
+            key, row["title"], row["notebook"], row["hours"], tuple(row["needs"]), tuple(row.get("parts", ()))
+        )
         for key, row in _read("labs.toml")["labs"].items()
     }
 
@@ -81,6 +105,12 @@ def paths() -> tuple[Path, ...]:
     """The paths, the shortest first."""
     rows = _read("labs.toml")["paths"]
     return tuple(Path(name, row["words"], tuple(row["labs"])) for name, row in rows.items())
+
+
+@cache
+def stages() -> tuple[Stage, ...]:
+    """The rows of the course's map, in order."""
+    return tuple(Stage(name, tuple(keys)) for name, keys in _read("labs.toml")["stages"].items())
 
 
 @cache

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
+from typing import Any
 
 from gpulab.foundation.display import Card, Heading, Note, Piece, Row, Shown, Span
 from gpulab.foundation.errors import Message
 
-from . import catalogue
+from . import catalogue, html
 
 LETTERS = "abc"
 UNSURE = "-"
@@ -39,6 +41,16 @@ class Quiz(Shown):
 
     def card(self) -> Card:
         return Card(tuple(self._result() if self.answers else self._questions()))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        shown = super()._repr_mimebundle_(include, exclude)
+        return shown if self.answers else shown | {"text/html": self.html()}
+
+    def html(self) -> str:
+        """The questions to be clicked: every choice opens what is to say about it."""
+        asked = [_question_html(number, q) for number, q in enumerate(catalogue.questions(), 1)]
+        css = f"{html.FONT};display:grid;gap:1rem;max-width:46rem;margin:.6rem 0;font-size:14px"
+        return html.element("div", css, *asked, **{"class": "gpulab-quiz"})
 
     def _questions(self) -> list[Piece]:
         pieces: list[Piece] = [Heading(Span("Where to begin", "strong"), "10 questions, 10 minutes")]
@@ -76,6 +88,26 @@ class Quiz(Shown):
             f"Do lab 00, which shows the tools in an hour, then begin with lab {first.key}, {first.title}."
             + (f" Do not skip {others}." if others else "")
         )
+
+
+def _question_html(number: int, q: catalogue.Question) -> str:
+    lab = catalogue.labs()[q.lab]
+    link = html.element(
+        "a", "color:inherit", f"Lab {lab.key}, {escape(lab.title)}", href=f"{lab.pages[0]}.ipynb"
+    )
+    box = f"border:1px solid {html.RULE};border-radius:7px;padding:.35rem .7rem;margin:.3rem 0"
+    choices = []
+    for letter, choice in zip(LETTERS, q.choices, strict=True):
+        if letter == LETTERS[q.right]:
+            said = f"<b>✔ Right.</b> {escape(q.reason)}"
+        else:
+            said = f"<b>✘ Not this one.</b> {link} teaches what is behind it. Try another answer."
+        summary = html.element("summary", "cursor:pointer", f"{letter})&ensp;{escape(choice)}")
+        choices.append(
+            html.element("details", box, summary, html.element("div", "margin:.3rem 0 .2rem", said))
+        )
+    head = html.element("div", "font-weight:600", f"{number}. {escape(q.question)}")
+    return html.element("div", "", head, *choices)
 
 
 def quiz(answers: str = "") -> Quiz:

@@ -77,7 +77,7 @@ def _plain(name: str, value: Any) -> np.ndarray:
 
 
 def bytes_of(artefact: Artefact) -> int:
-    """What an artefact tells: its arrays, their names and shapes."""
+    """What an artefact contains: its arrays, their names and shapes."""
     return sum(a.nbytes + len(name.encode()) + PER_AXIS * a.ndim for name, a in artefact.items())
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.checks import budgets, cases, messages
+from gpulab.checks import budgets, cases, messages, pictures
 from gpulab.checks.cases import Argument
 from gpulab.checks.compare import index_words, mismatch, value_words, where
 from gpulab.checks.every_case import Failure, parts
 from gpulab.checks.on_ranks import TYPES, file_of
-from gpulab.checks.parts import Detail, Part
+from gpulab.checks.parts import Detail, Part, Unwritten
 from gpulab.checks.run import name_of
 from gpulab.checks.scoring import Score
 from gpulab.checks.spec import Answer, Array, Budget, Case, Exercise, OnArrays, Scalar, Sizes
@@ -196,9 +196,12 @@ def on_this_machine(exercise: Exercise, fn: Callable[..., Any]) -> Source:
 
     def at(case: Case, made: Sequence[Argument]) -> Outcome:
         ranks = ranks_of(case)
-        with joined(on_ranks.main, ranks, job) as network:
+        with joined(on_ranks.main, ranks, job) as (network, clock):
             return network.run(
-                task(exercise, made, ranks), SECONDS, lambda rank, text: print(f"[rank {rank}] {text}")
+                task(exercise, made, ranks),
+                SECONDS,
+                lambda rank, text: print(f"[rank {rank}] {text}"),
+                clock,
             )
 
     return at
@@ -225,7 +228,7 @@ def _at(answer: Answer, case: Case, source: Source, traffic: dict[str, Traffic])
 def _trouble(trouble: Trouble, fn: Any) -> tuple[Detail, ...]:
     """Why the ranks came to no result, and the line of the learner's code to look at."""
     if trouble.error == "NotImplementedError" and not trouble.text:
-        return (Detail(messages.empty(name_of(fn))),)
+        return (Unwritten(messages.empty(name_of(fn))),)
     if trouble.kind == "error":
         first = (trouble.text.strip().splitlines() or [""])[0]
         said = messages.on_rank(trouble.rank, messages.raised(trouble.error, first, trouble.line))
@@ -345,6 +348,7 @@ def _wrong(
         details = [Detail(messages.on_rank(rank, sentence))]
         if len(got) > 1:
             details.append(Detail(messages.wrong_on(list(wrong), len(got))))
+        details.append(pictures.detail(first))
         return tuple(details)
     return ()
 
@@ -397,7 +401,7 @@ def _budgets(
 
 
 def _most(traffic: Traffic, metric: str) -> str:
-    """Who sends or receives most, and over which links."""
+    """The ranks that send or receive most, and over which links."""
     side = {"busiest sender": 0, "busiest receiver": 1}.get(metric)
     if side is None:
         return ""

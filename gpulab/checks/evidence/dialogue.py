@@ -22,7 +22,7 @@ from gpulab.checks.compare import answer_words, normal
 from gpulab.checks.dialogue_member import Over, line_of, play
 from gpulab.checks.every_case import Failure, parts
 from gpulab.checks.on_ranks import file_of
-from gpulab.checks.parts import Detail, Part
+from gpulab.checks.parts import Detail, Part, Unwritten
 from gpulab.checks.registry import STUMBLES
 from gpulab.checks.run import name_of
 from gpulab.checks.spec import Answer, Case, Exercise, OnQuestions, WrongAnswer
@@ -202,7 +202,7 @@ def _at(
 def _trouble(trouble: Trouble, fn: Callable[..., Any], call: str) -> tuple[Detail, ...]:
     """Why there was no answer, and the line of the learner's code to look at."""
     if trouble.error == "NotImplementedError":
-        return (Detail(messages.empty(name_of(fn))),)
+        return (Unwritten(messages.empty(name_of(fn))),)
     if trouble.kind != "error":
         return (Detail(messages.in_dialogue(call, trouble.text)),)
     first = (trouble.text.strip().splitlines() or [""])[0]

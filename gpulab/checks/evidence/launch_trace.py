@@ -10,11 +10,12 @@ from gpulab.analysis.profile import METRICS, Report
 from gpulab.analysis.profile.onto_simulator import onto_simulator
 from gpulab.analysis.profile.report import Line
 from gpulab.analysis.profile.watch import Watch
-from gpulab.checks import budgets, diagnose, doctor, launching, messages, orders, patterns
+from gpulab.checks import budgets, diagnose, launching, messages, orders, patterns, pictures, sanitized
 from gpulab.checks.compare import Mismatch
 from gpulab.checks.every_case import walk
 from gpulab.checks.launched import Launched
-from gpulab.checks.parts import Detail, Part
+from gpulab.checks.need import is_empty
+from gpulab.checks.parts import Detail, Part, Unwritten
 from gpulab.checks.results import changed_input
 from gpulab.checks.run import Outcome, name_of, reference_device
 from gpulab.checks.scoring import Score
@@ -169,7 +170,9 @@ class _Failure:
         The case runs once more, with somebody who notes who writes what.
         """
         if self.stopped:
-            return self.outcome.trouble, self.outcome.trouble[0].text == messages.empty(answer.name)
+            trouble = self.outcome.trouble
+            drawn = pictures.of_fault(self.outcome.fault, self.case)
+            return (*trouble, *drawn), isinstance(trouble[0], Unwritten)
         writers = Writers()
         again = answer.run(self.case, writers=writers)
         before = again.before
@@ -184,10 +187,14 @@ class _Failure:
         outputs = [a.name for a in before if a.role in ("out", "inout")]
         given = answer.shape is not None
         if watcher and (said := diagnose.without_output(watcher, outputs, answer.name, given)):
-            return (Detail(said),), not any(launch.stores for launch in watcher.launches)
+            nothing = not any(launch.stores for launch in watcher.launches)
+            unwritten = given and nothing and is_empty(answer.fn)
+            return (Unwritten(said) if unwritten else Detail(said),), nothing
         source = diagnose.unwritten(answer, self.case, self.wrong)
         wrong = diagnose.wrong_result(self.wrong, watcher, given, source)
-        return (*wrong, *doctor.seen(answer, self.case)), False
+        watch = pictures.watch_writer(self.wrong, watcher, self.case)
+        picture = pictures.detail(self.wrong, watcher)
+        return (*wrong, *sanitized.findings(answer, self.case), picture, *watch), False
 
 
 def _at(answer: Launched, case: Case, reports: dict[str, Report] | None) -> _Failure | None:
@@ -209,15 +216,19 @@ def _to_be_counted(exercise: Exercise, report: Report) -> Report:
     """The report that budgets are held against.
 
     An atomic loads and stores, and counts as both, or one that exchanges would store for nothing. Where an
-    exercise wants atomics a budget limits them, and loads and stores are those of other instructions.
+    exercise wants atomics a budget limits them, and loads and stores are those of other instructions. Where
+    loads from shared memory are limited, shuffles count as such loads.
     """
-    if any(budget.metric == "global_atomics" for budget in exercise.budgets):
-        return report
-    launches = [
-        replace(each, tally=each.tally.with_atomics_as_accesses(), most_loaded=each.most_asked)
-        for each in report.launches
-    ]
-    return replace(report, launches=tuple(launches))
+    limited = {budget.metric for budget in exercise.budgets}
+    launches = report.launches
+    if "global_atomics" not in limited:
+        launches = tuple(
+            replace(each, tally=each.tally.with_atomics_as_accesses(), most_loaded=each.most_asked)
+            for each in launches
+        )
+    if limited & {"shared_load_bytes", "shared_load_requests"}:
+        launches = tuple(replace(each, tally=each.tally.with_shuffles_as_shared_loads()) for each in launches)
+    return replace(report, launches=launches)
 
 
 # ---------------------------------------------------------------- what does it cost?

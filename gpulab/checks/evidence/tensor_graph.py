@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.analysis.profile.tensors import TensorReport
-from gpulab.checks import budgets, cases, messages, tensor_graphs
+from gpulab.checks import budgets, cases, messages, pictures, tensor_graphs
 from gpulab.checks.cases import Argument
 from gpulab.checks.compare import index_words, mismatch, value_words, where
 from gpulab.checks.diagnose import changed_input
@@ -29,6 +29,7 @@ from .arrays import without_contents
 # The graph of a function at a case.
 Source = Callable[[Case, Sequence[Argument]], Graph]
 SHOWN = 3  # operators that a missed budget names
+FEW_FLOPS = 4096  # that may be anything
 
 
 class NoTorch(Message):
@@ -196,9 +197,10 @@ def _wrong(
             )
             if found.count > 1:
                 sentence += f" · {messages.more_elements(found.count - 1, where(found.wrong))}"
+            drawn = pictures.detail(found)
             if written and np.isnan(value) and not np.isnan(wanted):
-                return (Detail(sentence), Detail(messages.where_nan_comes_from()))
-            return (Detail(sentence),)
+                return (Detail(sentence), Detail(messages.where_nan_comes_from()), drawn)
+            return (Detail(sentence), drawn)
     return ()
 
 
@@ -210,9 +212,13 @@ def _budgets(exercise: Exercise, reports: dict[str, TensorReport]) -> tuple[Part
     def value(budget: Budget, case: Case) -> float | None:
         report = reports[case.name]
         found = report[budget.metric]
-        if budget.metric == "matrix_flops" and found < budget.limit_for(case.sizes) / 2:
-            return report["flops"]  # most products are written out, as multiplications and sums: all count
-        return found
+        if budget.metric != "matrix_flops":
+            return found
+        limit, naive = budget.limit_for(case.sizes), budget.naive_for(case.sizes)
+        saved = limit if naive is None else naive - limit
+        # So much more than an answer needs beside its products are products, as multiplications and sums.
+        written_out = report["flops"] - found > FEW_FLOPS + saved / 4
+        return report["flops"] if written_out or found < limit / 2 else found
 
     return budgets.parts(exercise, value, advice)
 

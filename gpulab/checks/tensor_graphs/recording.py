@@ -253,7 +253,7 @@ def _holds_whole_numbers(tensor: torch.Tensor) -> bool:
 
 @contextlib.contextmanager
 def _torch_logs_nothing() -> Iterator[None]:
-    """What PyTorch logs about an operator that fails on fake tensors is raised as well, and told in words."""
+    """What PyTorch logs about an operator that fails on fake tensors is raised as well, in words."""
     known = dict(logging.root.manager.loggerDict)
     torchs = [log for name, log in known.items() if name.partition(".")[0] == "torch"]
     silenced = [log for log in torchs if isinstance(log, logging.Logger) and not log.disabled]

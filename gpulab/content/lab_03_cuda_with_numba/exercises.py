@@ -16,7 +16,7 @@
 | | | | sectors in all | – | m·n·(5·k/32 + 1/8) | the same |
 | block_sum | block_sum(a, sums) | barriers; which threads go on | loaded bytes/element | – | 4 | 4 |
 | | | | divergent branches/block | 47 | 6 | 8 |
-| | | | instructions/block | 1,407 | 601 | 800 |
+| | | | instructions/block | 1,407 | 601 | 1,000 |
 | | | | bank conflicts/block | 105 | 0 | 0 |
 | diffuse | diffuse(rod, out, steps) | launch = grid barrier | bytes stored/cell and step | 8 | 4 | 4 |
 | plan_copies | plan_copies(steps, results) | what must cross | – | – | – | right |
@@ -50,7 +50,8 @@ the sum is kept in c.
 splits 4, 64 two, 128 one: 47. `t < stride`: 128, 64 and 32 fall on warp boundaries; 16, 8, 4, 2 and 1 split
 warp 0: 5. `t == 0` splits warp 0 in both: one more. Bank conflicts: neighbours in `s` lie in neighbouring
 banks, one wavefront a request. With `s[2·stride·t]` stride 1 is 2-way, 2 is 4-way, 4, 8 and 16 are 8-way,
-32 is 4-way, 64 is 2-way: 105 wavefronts more a block. Warp instructions: 601 a block; 1,407 with `t %
+32 is 4-way, 64 is 2-way: 105 wavefronts more a block. Warp instructions: 601 a block, 876 where
+the first stride is read from blockDim, so that the compiler cannot unroll the rounds; 1,407 with `t %
 (2·stride) == 0`; about 3,500 when one thread of the block adds all 256.
 
 **diffuse**: every step writes every cell once, 4·n bytes. Copying the result back after each step writes it
@@ -573,11 +574,11 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Budget(
                 metric="instructions",
-                limit=lambda sizes: 800.0 * ceil(_n(sizes) / THREADS),
+                limit=lambda sizes: 1000.0 * ceil(_n(sizes) / THREADS),
                 naive=lambda sizes: 1400.0 * ceil(_n(sizes) / THREADS),
                 points=1.5,
                 label="warp instructions",
-                why="800 for each block",
+                why="1,000 for each block",
                 case=EVERY,
                 advice=(
                     "256 numbers take 8 rounds if all threads that have a pair add at the same time. How "

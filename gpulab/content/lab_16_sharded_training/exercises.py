@@ -75,7 +75,7 @@ LIMIT = 2.5  # of the norm that `clip` is asked for
 Numbers = np.random.Generator
 
 
-def _whats(*names: str) -> tuple[Case, ...]:
+def named_cases(*names: str) -> tuple[Case, ...]:
     return tuple(Case(name, {"what": name}) for name in names)
 
 
@@ -115,14 +115,14 @@ def split_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     return [(list(TRANSFORMER), int(sizes["ranks"]))]
 
 
-def _small_transformer(ranks: int) -> Case:
+def small_transformer_case(ranks: int) -> Case:
     return Case(f"a small transformer on {ranks}", {"what": "a small transformer", "ranks": ranks})
 
 
 # ---------------------------------------------------------------- on real ranks
 
 
-def _ranks(ranks: int, **sizes: int) -> Case:
+def ranks_case(ranks: int, **sizes: int) -> Case:
     said = ", ".join(f"{n} {name}" for name, n in sizes.items() if name not in ("step", "times", "zero"))
     if "step" in sizes:
         said += f", step {sizes['step']}"
@@ -379,7 +379,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=memory_questions),
         correct_points=2,
-        cases=_whats("one rank", "7.5 billion on 64", "any"),
+        cases=named_cases("one rank", "7.5 billion on 64", "any"),
         hints=(
             "Three things are kept: weights (2 bytes), gradients (2 bytes), and what Adam needs in float32 "
             "(12 bytes).",
@@ -394,8 +394,8 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=AnsweredCases(questions=split_questions, measured=True),
         correct_points=1,
         cases=(
-            *_whats("one tensor", "more ranks than numbers", "an empty tensor", "any"),
-            _small_transformer(4),
+            *named_cases("one tensor", "more ranks than numbers", "an empty tensor", "any"),
+            small_transformer_case(4),
         ),
         budgets=(
             Budget(
@@ -437,10 +437,10 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         correct_points=2,
         cases=(
-            _ranks(1, parameters=5, step=1),
-            _ranks(3, parameters=12, step=2),
-            _ranks(2, parameters=64, step=1),
-            _ranks(4, parameters=1024, step=3),
+            ranks_case(1, parameters=5, step=1),
+            ranks_case(3, parameters=12, step=2),
+            ranks_case(2, parameters=64, step=1),
+            ranks_case(4, parameters=1024, step=3),
         ),
         budgets=(
             Budget(
@@ -477,10 +477,10 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         correct_points=2,
         cases=(
-            _ranks(1, layers=2, batch=3, width=4),
-            _ranks(3, layers=1, batch=2, width=6),
-            _ranks(2, layers=3, batch=4, width=8),
-            _ranks(4, layers=4, batch=8, width=32),
+            ranks_case(1, layers=2, batch=3, width=4),
+            ranks_case(3, layers=1, batch=2, width=6),
+            ranks_case(2, layers=3, batch=4, width=8),
+            ranks_case(4, layers=4, batch=8, width=32),
         ),
         budgets=(
             Budget(
@@ -524,11 +524,11 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=Communication(arguments=clip_arguments, calls=frozenset({"all_reduce", "all_gather"})),
         correct_points=2,
         cases=(
-            _ranks(1, parameters=9),
-            _ranks(3, parameters=10),
-            _ranks(2, parameters=8, times=0),
-            _ranks(3, parameters=12, zero=1),
-            _ranks(4, parameters=1000),
+            ranks_case(1, parameters=9),
+            ranks_case(3, parameters=10),
+            ranks_case(2, parameters=8, times=0),
+            ranks_case(3, parameters=12, zero=1),
+            ranks_case(4, parameters=1000),
         ),
         budgets=(
             Budget(
@@ -557,7 +557,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=offload_questions, measured=True),
         correct_points=1,
-        cases=_whats("one layer", "room for one", "room for all", "any", "12 layers, room for 4"),
+        cases=named_cases("one layer", "room for one", "room for all", "any", "12 layers, room for 4"),
         budgets=(
             Budget(
                 "over the best",
@@ -597,7 +597,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=recompute_questions, measured=True),
         correct_points=1,
-        cases=_whats(
+        cases=named_cases(
             "room for all", "room for inputs", "one layer", "any", "GPT-3 in 60 GB, a long sequence"
         ),
         budgets=(
@@ -625,7 +625,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=config_questions),
         correct_points=3,
-        cases=_whats(
+        cases=named_cases(
             "a good one",
             "two of three",
             "does not divide",

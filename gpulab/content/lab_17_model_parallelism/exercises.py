@@ -87,7 +87,7 @@ Numbers = np.random.Generator
 # ---------------------------------------------------------------- on real ranks
 
 
-def _ranks(ranks: int, **sizes: int) -> Case:
+def ranks_case(ranks: int, **sizes: int) -> Case:
     said = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in sizes.items())
     return Case(f"{ranks} rank{'s' * (ranks > 1)}, {said}", {"ranks": ranks, **sizes})
 
@@ -231,7 +231,7 @@ def steps_in_three(sizes: Sizes) -> int:
     return 3 * m + p - 1
 
 
-def _pipeline(devices: int, batches: int) -> Case:
+def pipeline_case(devices: int, batches: int) -> Case:
     return Case(
         f"{devices} device{'s' * (devices > 1)}, {batches} micro-batch{'es' * (batches > 1)}",
         {"devices": devices, "batches": batches},
@@ -256,7 +256,7 @@ def stage_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
             return [([2, *[4] * 22, 18], 4)]
 
 
-def _whats(*names: str) -> tuple[Case, ...]:
+def named_cases(*names: str) -> tuple[Case, ...]:
     return tuple(Case(name, {"what": name}) for name in names)
 
 
@@ -313,7 +313,7 @@ def layout_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     return [(dict(MODELS[str(sizes["model"])]), cluster)]
 
 
-def _layout(model: str, nodes: int, per_node: int, gigabytes: int, vary: bool = False) -> Case:
+def layout_case(model: str, nodes: int, per_node: int, gigabytes: int, vary: bool = False) -> Case:
     return Case(
         f"{model}, {nodes} × {per_node} GPUs of {gigabytes} GB",
         {"model": model, "nodes": nodes, "per_node": per_node, "GB": gigabytes, "vary": int(vary)},
@@ -330,10 +330,10 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         correct_points=2,
         cases=(
-            _ranks(1, tokens=3, width=8, hidden=16),
-            _ranks(3, tokens=5, width=8, hidden=12),
-            _ranks(2, tokens=16, width=16, hidden=64),
-            _ranks(4, tokens=24, width=32, hidden=128),
+            ranks_case(1, tokens=3, width=8, hidden=16),
+            ranks_case(3, tokens=5, width=8, hidden=12),
+            ranks_case(2, tokens=16, width=16, hidden=64),
+            ranks_case(4, tokens=24, width=32, hidden=128),
         ),
         budgets=(
             Budget(
@@ -365,10 +365,10 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=Communication(arguments=loss_arguments, calls=frozenset({"all_reduce", "all_gather"})),
         correct_points=2,
         cases=(
-            _ranks(1, tokens=3, width=8, vocabulary=12),
-            _ranks(3, tokens=5, width=8, vocabulary=30),
-            _ranks(2, tokens=16, width=16, vocabulary=64, times=400),
-            _ranks(4, tokens=64, width=16, vocabulary=1024),
+            ranks_case(1, tokens=3, width=8, vocabulary=12),
+            ranks_case(3, tokens=5, width=8, vocabulary=30),
+            ranks_case(2, tokens=16, width=16, vocabulary=64, times=400),
+            ranks_case(4, tokens=64, width=16, vocabulary=1024),
         ),
         budgets=(
             Budget(
@@ -411,10 +411,10 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=Communication(arguments=ring_arguments),
         correct_points=2,
         cases=(
-            _ranks(1, tokens=5, width=4),
-            _ranks(2, tokens=6, width=4),
-            _ranks(3, tokens=9, width=16, times=10),
-            _ranks(4, tokens=64, width=16),
+            ranks_case(1, tokens=5, width=4),
+            ranks_case(2, tokens=6, width=4),
+            ranks_case(3, tokens=9, width=16, times=10),
+            ranks_case(4, tokens=64, width=16),
         ),
         budgets=(
             Budget(
@@ -463,9 +463,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         correct_points=2,
         cases=(
-            _ranks(1, tokens=3, width=8, hidden=16),
-            _ranks(3, tokens=5, width=8, hidden=12),
-            _ranks(4, tokens=24, width=32, hidden=128),
+            ranks_case(1, tokens=3, width=8, hidden=16),
+            ranks_case(3, tokens=5, width=8, hidden=12),
+            ranks_case(4, tokens=24, width=32, hidden=128),
         ),
         budgets=(
             Budget(
@@ -494,7 +494,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=pipeline_questions, measured=True),
         correct_points=1,
-        cases=tuple(_pipeline(*pm) for pm in ((1, 3), (2, 5), (3, 3), (6, 3), (4, 8))),
+        cases=tuple(pipeline_case(*pm) for pm in ((1, 3), (2, 5), (3, 3), (6, 3), (4, 8))),
         budgets=(
             Budget(
                 "steps",
@@ -533,7 +533,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=stage_questions, measured=True),
         correct_points=1,
-        cases=_whats("one layer each", "one stage", "all alike", "any", "a large head"),
+        cases=named_cases("one layer each", "one stage", "all alike", "any", "a large head"),
         budgets=(
             Budget(
                 "above the least",
@@ -561,7 +561,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=pipeline_questions, measured=True),
         correct_points=1,
-        cases=tuple(_pipeline(*pm) for pm in ((1, 2), (2, 2), (3, 7), (6, 8), (4, 8))),
+        cases=tuple(pipeline_case(*pm) for pm in ((1, 2), (2, 2), (3, 7), (6, 8), (4, 8))),
         budgets=(
             Budget(
                 "steps",
@@ -604,13 +604,13 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         correct_points=2,
         cases=(
-            _ranks(1, tokens=4, width=8),
-            _ranks(3, tokens=12, width=8),
+            ranks_case(1, tokens=4, width=8),
+            ranks_case(3, tokens=12, width=8),
             Case(
                 "4 ranks, all tokens to one expert",
                 {"ranks": 4, "tokens": 16, "width": 8, "favourite": 2},
             ),
-            _ranks(4, tokens=64, width=64),
+            ranks_case(4, tokens=64, width=64),
         ),
         budgets=(
             Budget(
@@ -644,9 +644,9 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=AnsweredCases(questions=layout_questions, measured=True),
         correct_points=1,
         cases=(
-            _layout("small", 1, 8, 80),
-            _layout("small", 4, 8, 40, vary=True),
-            _layout("middle", 16, 4, 80, vary=True),
+            layout_case("small", 1, 8, 80),
+            layout_case("small", 4, 8, 40, vary=True),
+            layout_case("middle", 16, 4, 80, vary=True),
             Case("four clusters", {"clusters": "several"}),
         ),
         budgets=(

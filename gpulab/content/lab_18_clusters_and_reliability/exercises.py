@@ -110,7 +110,7 @@ def cluster_questions(sizes: Sizes, generator: np.random.Generator) -> list[tupl
     return [(int(sizes["nodes"]), int(sizes["per_node"]))]
 
 
-def _clusters(*shapes: tuple[int, int]) -> tuple[Case, ...]:
+def cluster_cases(*shapes: tuple[int, int]) -> tuple[Case, ...]:
     return tuple(Case(f"{n} × {g}", {"nodes": n, "per_node": g}) for n, g in shapes)
 
 
@@ -133,7 +133,7 @@ def flows_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[
     return asked
 
 
-def _fabric(name: str, leaves: int, degree: int, spines: int) -> Case:
+def fabric_case(name: str, leaves: int, degree: int, spines: int) -> Case:
     return Case(name, {"leaves": leaves, "degree": degree, "spines": spines})
 
 
@@ -308,7 +308,7 @@ def save_questions(sizes: Sizes, generator: np.random.Generator) -> list[tuple[A
     return asked
 
 
-def _folder(name: str, shards: int, keep: int, kind: str = "") -> Case:
+def folder_case(name: str, shards: int, keep: int, kind: str = "") -> Case:
     return Case(name, {"kind": kind or name, "shards": shards, "keep": keep})
 
 
@@ -354,7 +354,7 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=cluster_questions, measured=True),
         correct_points=2,
-        cases=_clusters((2, 2), (1, 3), (3, 1), (3, 2), (1, 1), (4, 4)),
+        cases=cluster_cases((2, 2), (1, 3), (3, 1), (3, 2), (1, 1), (4, 4)),
         budgets=(
             Budget(
                 "NIC chunks",
@@ -397,11 +397,11 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=AnsweredCases(questions=flows_questions, measured=True),
         correct_points=1,
         cases=(
-            _fabric("two leaves", 2, 3, 3),
-            _fabric("two of four", 8, 4, 2),
-            _fabric("more spines", 6, 3, 5),
-            _fabric("one spine", 4, 2, 1),
-            _fabric("full", 12, 8, 8),
+            fabric_case("two leaves", 2, 3, 3),
+            fabric_case("two of four", 8, 4, 2),
+            fabric_case("more spines", 6, 3, 5),
+            fabric_case("one spine", 4, 2, 1),
+            fabric_case("full", 12, 8, 8),
         ),
         budgets=(
             Budget(
@@ -522,13 +522,13 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=AnsweredCases(questions=save_questions, measured=True),
         correct_points=3,
         cases=(
-            _folder("one shard", 1, 1, "plain"),
-            _folder("first", 2, 2),
-            _folder("left behind", 3, 2),
-            _folder("too many", 2, 2),
-            _folder("more digits", 2, 3),
-            _folder("the same step", 2, 2),
-            _folder("eight shards", 8, 2, "plain"),
+            folder_case("one shard", 1, 1, "plain"),
+            folder_case("first", 2, 2),
+            folder_case("left behind", 3, 2),
+            folder_case("too many", 2, 2),
+            folder_case("more digits", 2, 3),
+            folder_case("the same step", 2, 2),
+            folder_case("eight shards", 8, 2, "plain"),
         ),
         budgets=(
             Budget(

@@ -71,7 +71,7 @@ def generate_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]:
     return [(prompt, count, 0, stops, int(numbers.integers(1 << 30)))]
 
 
-def _request(prompt: int, count: int, stops: int = -1) -> Case:
+def request_case(prompt: int, count: int, stops: int = -1) -> Case:
     name = f"{prompt} + {count}" + ("" if stops < 0 else f", ends after {stops + 1}")
     return Case(name, {"prompt": prompt, "count": count, "stops": stops})
 
@@ -144,7 +144,7 @@ def speculate_questions(sizes: Sizes, numbers: Numbers) -> list[tuple[Any, ...]]
     return [(text, int(sizes["ahead"]), str(sizes["kind"]), int(numbers.integers(1 << 30)))]
 
 
-def _round(kind: str, ahead: int) -> Case:
+def round_case(kind: str, ahead: int) -> Case:
     return Case(f"{kind}, {ahead} ahead", {"kind": kind, "ahead": ahead})
 
 
@@ -269,13 +269,13 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=Dialogues(questions=generate_questions),
         correct_points=1.5,
         cases=(
-            _request(5, 3),
-            _request(1, 4),
-            _request(7, 6, 2),
-            _request(4, 3, 0),
-            _request(6, 0),
-            _request(3, 1),
-            _request(32, 64),
+            request_case(5, 3),
+            request_case(1, 4),
+            request_case(7, 6, 2),
+            request_case(4, 3, 0),
+            request_case(6, 0),
+            request_case(3, 1),
+            request_case(32, 64),
         ),
         budgets=(
             Budget(
@@ -331,12 +331,12 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=Dialogues(questions=speculate_questions),
         correct_points=2,
         cases=(
-            _round("alike", 1),
-            _round("the same", 2),
-            _round("nothing in common", 2),
-            _round("a sure draft", 2),
-            _round("no draft", 0),
-            _round("alike", 3),
+            round_case("alike", 1),
+            round_case("the same", 2),
+            round_case("nothing in common", 2),
+            round_case("a sure draft", 2),
+            round_case("no draft", 0),
+            round_case("alike", 3),
         ),
         budgets=(
             Budget(

@@ -37,7 +37,7 @@ keys in p parts: k and v once, 2·2·kv·m·d bytes, q once a part, 2·p·16·kv
 4·16·kv·p·(d + 1). Lanes that read what others read ask, too: a margin of 25 %, most of it used. A block for
 each query head reads k and v 16 times. A block for all 1,536 keys loads 393 KB; one for each of 24 parts
 loads 64 keys, their values and its queries, 18.4 KB.
-One that merges a row of these loads 4·p·(d + 1): 6.2 KB.
+One that merges a row of these loads 4·p·(d + 1): 6.2 KB. The two follow one another, so they add up.
 
 **allocate**: a prompt of n tokens, f forks, t more tokens for each of the 1 + f, blocks of s; g more forks
 end before they write. Shared are the ⌊n/s⌋ full blocks. The last one, if it is not full, is copied by all
@@ -188,7 +188,7 @@ def quantise_questions(sizes: Sizes, numbers: np.random.Generator) -> list[tuple
     return [(k.round(4).tolist(), v.round(4).tolist())]
 
 
-def _cached(name: str, tokens: int, d: int, kind: str = "") -> Case:
+def cache_case(name: str, tokens: int, d: int, kind: str = "") -> Case:
     return Case(name, {"tokens": tokens, "d": d, "kind": kind})
 
 
@@ -234,6 +234,11 @@ def split_bytes(sizes: Sizes, heads_a_block: int = GROUP) -> int:
 def part_bytes(sizes: Sizes) -> int:
     """Bytes of a part's keys and values, and of the queries that see them."""
     return 4 * -(-_n(sizes, "m") // _n(sizes, "parts")) * D + 2 * GROUP * D
+
+
+def merge_bytes(sizes: Sizes) -> int:
+    """Bytes of one row of all parts' results."""
+    return 4 * _n(sizes, "parts") * (D + 1)
 
 
 def paged_case(*lengths: int, blocks: int = 0, scale: float = 1) -> Case:
@@ -463,7 +468,11 @@ EXERCISES: tuple[Exercise, ...] = (
         lab=LAB,
         evidence=AnsweredCases(questions=quantise_questions, measured=True),
         correct_points=1,
-        cases=(_cached("few tokens", 3, 8), _cached("zeros", 12, 8, "zeros"), _cached("64 tokens", 64, 32)),
+        cases=(
+            cache_case("few tokens", 3, 8),
+            cache_case("zeros", 12, 8, "zeros"),
+            cache_case("64 tokens", 64, 32),
+        ),
         budgets=(
             Budget(
                 "bytes",
@@ -529,11 +538,11 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Budget(
                 "block_load_bytes",
-                lambda s: int(1.25 * part_bytes(s)),
+                lambda s: int(1.25 * part_bytes(s)) + merge_bytes(s),
                 1,
                 "loaded by a block",
                 naive=lambda s: 4 * _n(s, "m") * D,  # a block for each head of keys
-                why="a part's keys, values and queries",
+                why="a part's keys, values and queries, and a row of all parts' results",
                 advice="Which axis of the grid says which part a block computes? How many rows does a block "
                 "merge?",
             ),

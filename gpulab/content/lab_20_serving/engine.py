@@ -60,7 +60,7 @@ LAB = "20"
 Question = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
-def _question(machine: serving.Machine, trace: list[serving.Request]) -> Question:
+def as_question(machine: serving.Machine, trace: list[serving.Request]) -> Question:
     return machine.to_data(), requests.to_data(trace)
 
 
@@ -130,7 +130,7 @@ def admit_questions(sizes: Sizes, generator: np.random.Generator) -> list[Questi
     """A machine and requests, as data; every step lasts a unit."""
     kind = str(sizes["kind"])
     if kind == "64 in 8 slots":
-        return [_question(serving.Machine(8, 10_000, reserve=True), traces.alternating(64))]
+        return [as_question(serving.Machine(8, 10_000, reserve=True), traces.alternating(64))]
     asked = list[Question]()
     for _ in range(2):
         slots, blocks = int(generator.integers(2, 6)), 10_000
@@ -154,7 +154,7 @@ def admit_questions(sizes: Sizes, generator: np.random.Generator) -> list[Questi
             trace = [replace(r, arrival=t) for r, t in zip(trace, times, strict=True)]
         if kind == "one slot":
             slots = 1
-        asked.append(_question(serving.Machine(slots, blocks, reserve=True), trace))
+        asked.append(as_question(serving.Machine(slots, blocks, reserve=True), trace))
     return asked
 
 
@@ -182,7 +182,7 @@ def chunk_questions(sizes: Sizes, generator: np.random.Generator) -> list[Questi
             prompt = int(generator.integers(4096, 8192))
             trace.append(serving.Request(n, round(at, 6), prompt, int(generator.integers(5, 30)), 1000))
             at += read * float(generator.uniform(10, 30))
-        asked.append(_question(machine, trace))
+        asked.append(as_question(machine, trace))
     return asked
 
 
@@ -196,13 +196,13 @@ def preempt_questions(sizes: Sizes, generator: np.random.Generator) -> list[Ques
     }.get(kind, (100, 10, 800, 256))
     if kind == "two that grow":  # 3 blocks each at the start, 7 each at the end
         trace = [serving.Request(n, 0.0, 40, 70, 80) for n in range(2)]
-        return [_question(serving.Machine(slots, blocks, times=serving.times("Llama 3 8B", "L4")), trace)]
+        return [as_question(serving.Machine(slots, blocks, times=serving.times("Llama 3 8B", "L4")), trace)]
     crowd = traces.Lengths(200, 0.5, 1024, 120, 0.8, 1024).draw(generator, [0.0] * count)
     span = 20 if count > 50 else 8
     times = sorted(float(t) for t in generator.uniform(1, span, urgent))
     hurried = traces.Lengths(100, 0.5, 1024, 40, 0.5, 1024).draw(generator, times)
     trace = crowd + [replace(r, number=count + n, priority=1) for n, r in enumerate(hurried)]
-    return [_question(serving.Machine(slots, blocks, times=serving.times("Llama 3 8B", "L4")), trace)]
+    return [as_question(serving.Machine(slots, blocks, times=serving.times("Llama 3 8B", "L4")), trace)]
 
 
 # ---------------------------------------------------------------- prefixes

@@ -385,7 +385,7 @@ def compress_arguments(sizes: Sizes) -> tuple[Array | Scalar, ...]:
     )
 
 
-def _network(name: str, inputs: int, hidden: int, outputs: int) -> Case:
+def network_case(name: str, inputs: int, hidden: int, outputs: int) -> Case:
     return Case(name, {"inputs": inputs, "hidden": hidden, "outputs": outputs})
 
 
@@ -544,9 +544,9 @@ EXERCISES: tuple[Exercise, ...] = (
         evidence=Artefacts(arguments=compress_arguments),
         correct_points=1,
         cases=(
-            _network("narrow", 16, 64, 4),
-            _network("middle", 24, 96, 6),
-            _network("wide", 32, 160, 8),
+            network_case("narrow", 16, 64, 4),
+            network_case("middle", 24, 96, 6),
+            network_case("wide", 32, 160, 8),
         ),
         budgets=(
             Budget(

@@ -38,7 +38,7 @@ import numpy as np
 from gpulab.checks.builders import prediction
 from gpulab.checks.evidence import Dialogues
 from gpulab.checks.spec import Budget, Case, Exercise, Prediction, Sizes
-from gpulab.content.lab_20_serving.engine import Question, _question
+from gpulab.content.lab_20_serving.engine import Question, as_question
 from gpulab.subjects import serving
 from gpulab.subjects.serving import traces
 
@@ -78,23 +78,23 @@ def _seed(generator: np.random.Generator) -> int:
 def batch_questions(sizes: Sizes, generator: np.random.Generator) -> list[Question]:
     kind = str(sizes["kind"])
     if kind == "one request":
-        return [_question(OFFLINE, [serving.Request(0, 0.0, 20, 5, 40)])]
+        return [as_question(OFFLINE, [serving.Request(0, 0.0, 20, 5, 40)])]
     if kind == "two that grow":  # 3 blocks each at the start, 7 each at the end
         return [
-            _question(replace(OFFLINE, blocks=8), [serving.Request(n, 0.0, 40, 70, 80) for n in range(2)])
+            as_question(replace(OFFLINE, blocks=8), [serving.Request(n, 0.0, 40, 70, 80) for n in range(2)])
         ]
     if kind == "over time":
-        return [_question(replace(OFFLINE, blocks=150), traces.poisson(8, 4, _seed(generator), SHORT))]
+        return [as_question(replace(OFFLINE, blocks=150), traces.poisson(8, 4, _seed(generator), SHORT))]
     drawn = traces.heavy_tailed(40, 4, _seed(generator), prompt_limit=2048, most=1024)
-    return [_question(OFFLINE, [replace(request, arrival=0.0) for request in drawn])]
+    return [as_question(OFFLINE, [replace(request, arrival=0.0) for request in drawn])]
 
 
 def serve_questions(sizes: Sizes, generator: np.random.Generator) -> list[Question]:
     kind = str(sizes["kind"])
     if kind == "little memory":
         machine = replace(ONLINE, blocks=150, step_tokens=200)
-        return [_question(machine, traces.poisson(8, 3, _seed(generator), SHORT))]
-    return [_question(ONLINE, TRACES[kind](_seed(generator)))]
+        return [as_question(machine, traces.poisson(8, 3, _seed(generator), SHORT))]
+    return [as_question(ONLINE, TRACES[kind](_seed(generator)))]
 
 
 def _goodput(kind: str, bound: float, advice: str) -> Budget:

@@ -347,14 +347,10 @@ def mapped(array: DeviceArray) -> MappedArray:
 
 
 def contiguous_strides(shape: Shape, dtype: np.dtype, order: str = "C") -> Shape:
-    """Strides in bytes of a C- or F-ordered array without gaps."""
+    """Strides in bytes of a C- or F-ordered array without gaps. Raises ArrayError for another order."""
     if order not in ("C", "F"):
         raise ArrayError(f"order {order!r} is neither 'C' (rows first) nor 'F' (columns first).")
-    strides, step = [], dtype.itemsize
-    for size in shape[::-1] if order == "C" else shape:
-        strides.append(step)
-        step *= size
-    return tuple(strides[::-1] if order == "C" else strides)
+    return devices.contiguous_strides(shape, dtype.itemsize, order)
 
 
 def extent(shape: Shape, strides: Shape, itemsize: int) -> int:

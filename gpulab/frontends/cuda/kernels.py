@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType
 from typing import Any
 
+from gpulab.foundation import underway
 from gpulab.foundation.errors import Message, shorten
 from gpulab.simulator import device as devices
 from gpulab.simulator.compile import CompiledKernel, CompileError, NumbaFunction, Resources
@@ -147,7 +148,8 @@ class Kernel:
         """Compile for argument types or a signature, ``"void(float32[:], int32)"``. Raises CompileError."""
         types, _ = _normalised(signature)
         if types not in self.overloads:
-            self._for_this_gpu(types)
+            with underway.work(f"compiling {self.name}"):
+                self._for_this_gpu(types)
         return self.overloads[types]
 
     def specialize(self, *args: Any) -> Kernel:

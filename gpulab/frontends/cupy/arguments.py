@@ -14,14 +14,20 @@ import numpy as np
 from gpulab.simulator import device as devices
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.ptx import Variable
-from gpulab.simulator.simt import ArrayLabel
+from gpulab.simulator.simt import ArrayLabel, tensor_maps
 
 from .arrays import ndarray
 from .c_types import fits
 from .cuda_text import Parameter, Signature
 from .memory import MemoryPointer
+from .tensor_maps import content, is_tensor_map
 
 POINTER_BYTES = 8
+# How NumPy calls the element types of tensor maps; all others are 32-bit floats.
+OF_TENSOR_MAPS = {
+    **{f"u{n}": f"uint{n}" for n in (8, 16, 32, 64)},
+    **{"s32": "int32", "s64": "int64", "f16": "float16", "bf16": "uint16", "f64": "float64"},
+}
 
 
 class ArgumentError(LaunchError, TypeError):
@@ -104,6 +110,8 @@ class _Place:
             return value.data.ptr.to_bytes(POINTER_BYTES, "little"), _label(value, self.parameter.name)
         if isinstance(value, Structure):
             return value.content, value.label
+        if is_tensor_map(value):
+            return self._tensor_map(value)
         if isinstance(value, MemoryPointer):
             self._check_takes_pointer("a device pointer")
             return value.ptr.to_bytes(POINTER_BYTES, "little"), None
@@ -120,6 +128,20 @@ class _Place:
         if self.variable.type.startswith("f"):
             return self._float(value), None
         return self._integer(value), None
+
+    def _tensor_map(self, value: Any) -> tuple[bytes, ArrayLabel]:
+        """A tensor map is passed by value; what it describes is called as its parameter is."""
+        if self.size != tensor_maps.BYTES:
+            raise self._error(
+                "got a tensor map, which a kernel takes by value: declare the parameter as "
+                "const __grid_constant__ CUtensorMap."
+            )
+        data = content(value)
+        map_ = tensor_maps.decode(data)
+        strides = (*reversed(map_.strides), map_.type.itemsize)
+        shape, type_ = map_.dimensions[::-1], map_.type
+        dtype = OF_TENSOR_MAPS.get(type_.name, "float32")
+        return data, ArrayLabel(self.parameter.name, map_.address, shape, strides, dtype, type_.itemsize)
 
     # ---- arrays ----------------------------------------------------------------------------------
 

@@ -434,11 +434,7 @@ def _shape(shape: Any) -> Shape:
 def _contiguous_strides(shape: Shape, itemsize: int, order: str) -> Shape:
     if order not in ("C", "F", None):
         raise ValueError(f"order must be 'C' or 'F', not {order!r}.")
-    strides, step = [], itemsize
-    for size in shape if order == "F" else shape[::-1]:
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(strides if order == "F" else strides[::-1])
+    return devices.contiguous_strides(shape, itemsize, order or "C")
 
 
 def _items(index: Any) -> tuple[Any, ...]:

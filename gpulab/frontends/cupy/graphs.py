@@ -33,6 +33,8 @@ class Graph:
                 shared_bytes=each.shared_bytes,
                 pointers=each.pointers,
                 arrays=each.arrays,
+                cluster=each.cluster,
+                scratch=each.scratch,
             )
 
     def upload(self, stream: Any = None) -> None:

@@ -113,11 +113,11 @@ class MemoryPointer:
 
     def copy_from_host(self, mem: Any, size: int) -> None:
         """Copy `size` bytes from a host address (an int or ``ctypes.c_void_p``)."""
-        self.bytes(size, writes=True)[:] = _host_bytes(mem, size)
+        self.bytes(size, writes=True)[:] = host_bytes(mem, size)
 
     def copy_to_host(self, mem: Any, size: int) -> None:
         """Copy `size` bytes to a host address."""
-        _host_bytes(mem, size)[:] = self.bytes(size)
+        host_bytes(mem, size)[:] = self.bytes(size)
 
     def copy_from(self, mem: Any, size: int) -> None:
         """Copy from a device pointer or a host address."""
@@ -143,7 +143,7 @@ class MemoryPointer:
         self.memset(value, size)
 
 
-def _host_bytes(address: Any, size: int) -> np.ndarray:
+def host_bytes(address: Any, size: int) -> np.ndarray:
     import ctypes
 
     place = getattr(address, "value", address)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 import warnings
 from collections.abc import Mapping
@@ -130,7 +129,7 @@ class RawKernel:
                 f"{self.name} waits for the whole grid (this_grid().sync()), which takes a cooperative "
                 "launch: cupy.RawKernel(…, enable_cooperative_groups=True)."
             )
-        blocks, most = math.prod(launch.grid), devices.current().resident_blocks(launch)
+        blocks, most = launch.blocks, devices.current().resident_blocks(launch)
         if blocks <= most:
             return launch.grid
         if launch.grid[1:] != (1, 1):

@@ -111,7 +111,7 @@ def free(ptr: int) -> None:
 
 def _side(address: int, size: int, on_device: bool, writes: bool) -> Any:
     if not on_device:
-        return memory._host_bytes(address, size)
+        return memory.host_bytes(address, size)
     device = devices.current()
     allocation = device.memory.find(address)
     if allocation is None or address + size > allocation.address + allocation.nbytes:

@@ -1,7 +1,7 @@
 """Triton without a GPU: real Triton compiles, the simulator runs, and everything else is Triton's own.
 
 Simulated: launches (``kernel[grid](…)``), `autotune` (by counted traffic), `heuristics`. Not simulated:
-clocks (`testing.do_bench`), graphs, multi-GPU. Kernels are compiled for compute capability 8.0 to 8.9.
+clocks (`testing.do_bench`), graphs, multi-GPU. Kernels are compiled for compute capability 8.0 to 9.0.
 """
 
 from __future__ import annotations
@@ -20,4 +20,8 @@ def __getattr__(name: str) -> Any:
     import triton
     import triton.language
 
+    if name == "runtime":
+        from .driver import install
+
+        install()
     return getattr(triton, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +14,8 @@ import numpy as np
 from gpulab.simulator import device as devices
 from gpulab.simulator.device import LaunchError
 from gpulab.simulator.simt import Allocation, ArrayLabel
+
+from .descriptors import MAP_ALIGNMENT, Described, Piece, described, is_descriptor, pieces, type_of
 
 # Element types as NumPy or torch name them → as Triton does.
 ELEMENTS = {
@@ -43,6 +45,10 @@ class Argument:
     @property
     def is_pointer(self) -> bool:
         return self.type.startswith("*")
+
+    @property
+    def is_descriptor(self) -> bool:
+        return isinstance(self.value, Described)
 
 
 @dataclass
@@ -101,6 +107,10 @@ def describe(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
         return Argument(type_, number, number % ALIGNMENT == 0)
     if isinstance(value, float | np.floating):
         return Argument("fp32", float(value), False)
+    if is_descriptor(value):
+        base = _pointer(name, kernel, value.base, moved)
+        given = described(name, kernel, value, base.value, base.type.removeprefix("*"))
+        return Argument(type_of(value), given, False, base.label)
     return _pointer(name, kernel, value, moved)
 
 
@@ -111,7 +121,7 @@ def _pointer(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
     if interface is not None:
         dtype = np.dtype(interface["typestr"])
         address, shape = interface["data"][0], tuple(interface["shape"])
-        strides = interface.get("strides") or _contiguous(shape, dtype.itemsize)
+        strides = interface.get("strides") or devices.contiguous_strides(shape, dtype.itemsize)
         label = ArrayLabel(name, address, shape, tuple(strides), dtype.name, dtype.itemsize)
         return Argument(f"*{_element(name, kernel, dtype.name)}", address, address % ALIGNMENT == 0, label)
     if hasattr(value, "untyped_storage"):
@@ -130,29 +140,31 @@ def _pointer(name: str, kernel: str, value: Any, moved: Transfers) -> Argument:
     )
 
 
-def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    strides, step = [], itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
-
-
 def _element(name: str, kernel: str, dtype: str) -> str:
     if dtype not in ELEMENTS:
         raise LaunchError(f"{kernel}: {name} holds {dtype}, a type that Triton has no pointers for.")
     return ELEMENTS[dtype]
 
 
-def pack(arguments: Mapping[str, Argument], room: int) -> tuple[bytes, tuple[int, ...]]:
-    """(the argument buffer of `room` bytes, where pointers are in it). Triton's own scratch pointers stay
-    null."""
+def pack(
+    kernel: str, arguments: Mapping[str, Argument], room: int, boxes: Sequence[Mapping[str, Any]] = ()
+) -> tuple[bytes, tuple[int, ...]]:
+    """(the argument buffer of `room` bytes, where pointers are in it). Triton's scratch pointers stay null.
+
+    `boxes` say of each descriptor in turn what TMA is to move; none where the kernel works out addresses.
+    """
     buffer = b""
     pointers = []
-    for argument in arguments.values():
-        piece = struct.pack("Q" if argument.is_pointer else SCALARS[argument.type], argument.value)
-        buffer += bytes(-len(buffer) % len(piece))
-        if argument.is_pointer:
-            pointers.append(len(buffer))
-        buffer += piece
+    of_descriptors = iter(boxes)
+    for name, argument in arguments.items():
+        if argument.is_descriptor:
+            parts = pieces(name, kernel, argument.value, next(of_descriptors, None))
+        else:
+            parts = [Piece("Q" if argument.is_pointer else SCALARS[argument.type], argument.value)]
+        for form, value in parts:
+            piece = value if form == "map" else struct.pack(form, value)
+            buffer += bytes(-len(buffer) % (MAP_ALIGNMENT if form == "map" else len(piece)))
+            if form in ("Q", "map") and (argument.is_pointer or argument.is_descriptor):
+                pointers.append(len(buffer))  # a map begins with its address
+            buffer += piece
     return buffer.ljust(room, b"\0"), tuple(pointers)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
+from triton.runtime import _allocation
 from triton.runtime.jit import JITFunction
 
 from gpulab.foundation.errors import Message, shorten
@@ -15,7 +19,10 @@ from gpulab.simulator.simt import SimulationError
 
 from .arguments import Argument, describe, pack, transfers
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
+POINTER = (
+    8  # bytes; Triton's last two parameters are pointers to scratch memory, of the kernel and a profiler
+)
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl")
 
 
 class Kernel(JITFunction):
@@ -33,9 +40,11 @@ class Kernel(JITFunction):
         name = self.__name__
         raise LaunchError(f"{name} is a kernel: say how many programs, as in {name}[grid](…).")
 
-    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> TritonKernel:
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Compiled:
         """Compile for the arguments and, unless only to warm up, launch."""
-        options = {name: kwargs.pop(name) for name in OPTIONS if name in kwargs}
+        options = {name: kwargs[name] for name in OPTIONS if name in kwargs}
+        for name in options.keys() - self.signature.parameters.keys():  # a kernel may have one as a constexpr
+            del kwargs[name]
         bound = self._bind(args, kwargs)
         device = devices.current()
         try:
@@ -46,7 +55,7 @@ class Kernel(JITFunction):
                     self._launch(device, made, given, _grid(grid, bound, self.__name__))
         except (Message, SimulationError) as error:
             raise shorten(error) from None
-        return made
+        return Compiled(self, made, bound, options)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -99,16 +108,75 @@ class Kernel(JITFunction):
         grid: tuple[Any, ...],
     ) -> None:
         passed = {name: argument for name, argument in given.items() if argument.type != "constexpr"}
-        buffer, pointers = pack(passed, device.program(made.kernel).parameter_bytes)
+        room = device.program(made.kernel).parameter_bytes
+        buffer, pointers = pack(self.__name__, passed, room, made.boxes)
+        blocks = (grid[0] * made.blocks, *grid[1:])
         device.launch(
             made.kernel,
-            grid,
+            blocks,
             (made.threads,),
             buffer,
             shared_bytes=made.shared_bytes,
             pointers=pointers,
             arrays=tuple(a.label for a in passed.values() if a.label is not None),
+            cluster=(made.blocks,) if made.blocks > 1 else None,
+            scratch=_scratch(self.__name__, made, blocks, len(buffer)),
         )
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a launch returns, and `warmup` without launching: the kernel as compiled for certain arguments.
+
+    ``compiled[grid](*arguments)`` launches it with other arguments; constants that are left out are those
+    that it was compiled for.
+    """
+
+    function: Kernel
+    made: TritonKernel
+    bound: dict[str, Any] = field(repr=False)
+    options: dict[str, Any] = field(repr=False)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Compiled]:
+        def launch(*args: Any, **kwargs: Any) -> Compiled:
+            parameters = self.function.params
+            given = {p.name for p, _ in zip(parameters, args, strict=False)} | set(kwargs)
+            constants = {
+                p.name: self.bound[p.name] for p in parameters if p.is_constexpr and p.name not in given
+            }
+            return self.function.run(*args, grid=grid, **{**self.options, **constants, **kwargs})
+
+        return launch
+
+    def _init_handles(self) -> None:
+        """Triton loads the machine code here."""
+
+    @property
+    def asm(self) -> dict[str, str]:
+        """What the compiler made, by its name; only PTX is kept."""
+        return {"ptx": self.made.kernel.ptx}
+
+    @property
+    def metadata(self) -> SimpleNamespace:
+        """`shared` in bytes a block, `num_warps`, and the kernel's `name`."""
+        made = self.made
+        return SimpleNamespace(
+            shared=made.shared_bytes,
+            num_warps=made.threads // 32,
+            name=made.kernel.entry,
+            num_ctas=self.options.get("num_ctas", 1),
+            num_stages=self.options.get("num_stages", 3),
+        )
+
+    @property
+    def n_regs(self) -> int:
+        """Registers of a thread, as ptxas allocates them."""
+        return devices.current().resources(self.made.kernel).registers
+
+    @property
+    def n_spills(self) -> int:
+        """Bytes that a thread spills into local memory."""
+        return devices.current().resources(self.made.kernel).spill_bytes
 
 
 class Launcher:
@@ -120,6 +188,22 @@ class Launcher:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.kernel.run(*args, grid=self.grid, **kwargs)
+
+
+def _scratch(kernel: str, made: TritonKernel, blocks: tuple[Any, ...], room: int) -> tuple[int, int] | None:
+    """Where the kernel gets the address of its scratch memory, and how large that is.
+
+    Triton asks the allocator for it that the program has set. Here the device has it, but there must be one.
+    """
+    if not made.scratch_bytes:
+        return None
+    if isinstance(_allocation._allocator.get(), _allocation.NullAllocator):
+        raise LaunchError(
+            f"{kernel} makes tensor descriptors, for which it needs memory of its own, but no allocator was "
+            "set. Call triton.set_allocator(lambda size, alignment, stream: torch.empty(size, "
+            "dtype=torch.int8)) before the launch."
+        )
+    return room - 2 * POINTER, made.scratch_bytes * math.prod(blocks)
 
 
 def _grid(grid: Any, bound: dict[str, Any], kernel: str) -> tuple[Any, ...]:
@@ -135,7 +219,12 @@ def _grid(grid: Any, bound: dict[str, Any], kernel: str) -> tuple[Any, ...]:
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """`triton.jit`, with or without parentheses."""
+    return jit_with(Kernel, fn, options)
+
+
+def jit_with(kind: type[Kernel], fn: Callable[..., Any] | None, options: dict[str, Any]) -> Any:
+    """A kernel of a language, or what makes one of a function."""
     keep = {k: v for k, v in options.items() if k not in ("launch_metadata",)}
     if fn is None:
-        return lambda function: Kernel(function, **keep)
-    return Kernel(fn, **keep)
+        return lambda function: kind(function, **keep)
+    return kind(fn, **keep)

@@ -1,9 +1,4 @@
 import { player } from "./player.js";
-import { kernelSteps } from "./kernel_steps.js";
-import { warpSectors } from "./warp_sectors.js";
-
-/** The renderers, by the name that Python gives the scene. @type {Record<string, (record: any) => import("./player.js").Scene>} */
-const SCENES = { "kernel steps": kernelSteps, "warp sectors": warpSectors };
 
 /** The record that a figure carries. @param {HTMLElement} host */
 async function recordOf(host) {
@@ -19,8 +14,9 @@ async function recordOf(host) {
  * drawn, and if it cannot be, the element shows what is in it: the picture of the first frame.
  * @param {string} tag
  * @param {string} style
+ * @param {(record: any) => import("./player.js").Scene} draws  makes the scene of a record
  */
-export function define(tag, style) {
+export function define(tag, style, draws) {
   if (customElements.get(tag)) return;
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(style);
@@ -29,7 +25,7 @@ export function define(tag, style) {
       if (this.begun) return; // it was taken out of the page and put back
       this.begun = true;
       const record = await recordOf(this);
-      const made = player(SCENES[this.dataset.scene ?? ""](record));
+      const made = player(draws(record));
       const root = this.attachShadow({ mode: "open" });
       root.adoptedStyleSheets = [sheet];
       root.append(made.node);

@@ -25,17 +25,18 @@ class Moving:
         self.scene, self.record, self.picture, self.caption = scene, record, picture, caption
 
     def html(self, script: str | None = None) -> str:
-        """The figure. With `script`, the address of a file that holds `bundle.script()`, it does not carry
-        the script itself: a site has it once."""
+        """The figure. With `script`, the address of a file that holds `bundle.script` of its scene, it does
+        not carry the script itself: a site has it once."""
+        tag = bundle.tag(self.scene)
         image = base64.b64encode(self.picture.encode()).decode()
-        code = bundle.script() if script is None else ""
+        code = bundle.script(self.scene) if script is None else ""
         source = f' src="{escape(script)}"' if script is not None else ""
         return (
-            f'<{bundle.tag()} data-scene="{escape(self.scene)}" data-lm-suppress-shortcuts="true"'
+            f'<{tag} data-scene="{escape(self.scene)}" data-lm-suppress-shortcuts="true"'
             ' style="display:block">'
             f'<img alt="{escape(self.caption)}" style="max-width:100%"'
             f' src="data:image/svg+xml;base64,{image}">'
-            f"{_inlined(self.record)}</{bundle.tag()}>"
+            f"{_inlined(self.record)}</{tag}>"
             f'<script type="module"{source}>{code}</script>'
         )
 
@@ -63,6 +64,16 @@ class Moving:
 
     def __repr__(self) -> str:
         return self.caption
+
+
+class Figured:
+    """Base of records: one that a cell ends in shows its figure."""
+
+    def figure(self) -> Moving:
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return self.figure()._repr_mimebundle_()
 
 
 def _inlined(record: dict[str, Any]) -> str:

@@ -1,15 +1,16 @@
-import { element, legend } from "./elements.js";
+import { element } from "./elements.js";
 
 /**
  * @typedef {{array: number, kind: "read" | "write", cells: [number, number, number][], values?: string[]}} Touch
  * @typedef {{line: number, warp: number, lanes: string, caption: string, touches?: Touch[],
  *   values?: Record<string, Record<string, string>>, mark?: "barrier" | "finished"}} Step
- * @typedef {{name: string, shape: number[], values: string[], note: string, first: number}} ArrayRecord
- * @typedef {{kernel: string, source: [number, string][], warps: {label: string, first: number}[],
- *   watched: string[], arrays: ArrayRecord[], steps: Step[]}} KernelSteps
+ * @typedef {{name: string, shape: number[], values: string[], note: string, first: number, pitch: number}} ArrayRecord
+ * @typedef {{kernel: string, source: [number, string][], warps: {label: string, first: number, short: string}[],
+ *   watched: string[], arrays: ArrayRecord[], steps: Step[], start?: number}} KernelSteps
  */
 
 const NAMED_CELLS = 256; // more are drawn small, without values
+const NAMED_SIDE = 16; // rows and columns of a matrix with values
 
 /** The cells of runs [first, step, count], in order. @param {[number, number, number][]} runs */
 function cellsOf(runs) {
@@ -60,8 +61,14 @@ export function kernelSteps(record) {
     element("div", { class: "columns" }, code.node,
       element("div", { class: "state" }, ...warps.map(warp => warp.node), variables.node)),
     element("div", { class: "arrays" }, ...arrays.map(array => array.node)),
-    legend(shown.filter(([kind]) => record.arrays.length || !kind.startsWith("cell"))));
-  return { node, count: record.steps.length, start: 0, frame: "step", show, caption: index => record.steps[index].caption };
+    samples(shown.filter(([kind]) => record.arrays.length || !kind.startsWith("cell"))));
+  return { node, count: record.steps.length, start: record.start ?? 0, frame: "step", show, caption: index => record.steps[index].caption };
+}
+
+/** What lanes and cells look like, each with a sample. @param {[kind: string, words: string][]} meanings */
+function samples(meanings) {
+  return element("div", { class: "legend" }, ...meanings.map(([kind, words]) =>
+    element("span", { class: "entry" }, element("i", { class: `sample ${kind}` }), words)));
 }
 
 /** The source; beside a line the warps that are on it. @param {KernelSteps} record */
@@ -71,16 +78,18 @@ function codeView(record) {
   /** @type {Map<number, number>} */
   let places = new Map(); // warp → line
   let current = 0;
+  const list = element("ol", { role: "list", tabindex: 0, "aria-label": `source of ${record.kernel}` }, ...lines.values());
   return {
-    node: element("div", { class: "source" }, element("div", { class: "name" }, record.kernel),
-      element("ol", { role: "list" }, ...lines.values())),
+    node: element("div", { class: "source" }, element("div", { class: "name" }, record.kernel), list),
     reset: () => places.clear(),
     /** @param {Step} step */
     apply: step => { places.set(step.warp, step.line); current = step.line; },
     paint() {
       const many = record.warps.length > 1;
+      const lit = lines.get(current);
+      if (lit && list.scrollHeight > list.clientHeight) list.scrollTop = lit.offsetTop - list.offsetTop - list.clientHeight / 2;
       for (const [number, line] of lines) {
-        const here = [...places].filter(([, at]) => at === number).map(([warp]) => record.warps[warp].label.replace(/\D+/g, "") || warp).sort();
+        const here = [...places].filter(([, at]) => at === number).map(([warp]) => record.warps[warp].short).sort();
         line.classList.toggle("current", number === current);
         line.toggleAttribute("aria-current", number === current);
         line.firstChild.textContent = here.length ? (many ? here.join(" ") : "▸") : "";
@@ -90,7 +99,7 @@ function codeView(record) {
   };
 }
 
-/** 32 lanes, full or hollow. @param {{label: string, first: number}} warp */
+/** 32 lanes, full or hollow. @param {{label: string, first: number, short: string}} warp */
 function warpView(warp) {
   const lanes = Array.from({ length: 32 }, () => element("i", {}));
   const status = element("span", { class: "soft" });
@@ -157,12 +166,19 @@ function variablesView(record) {
 /** An array: what this step reads and writes, and what was touched before. @param {ArrayRecord} array */
 function arrayView(array) {
   const [rows, wide] = array.shape;
-  const size = rows * (wide ?? 1), named = size <= NAMED_CELLS;
-  const name = (/** @type {number} */ i) => `${array.name}[${wide ? `${Math.floor(i / wide)}, ${i % wide}` : i + array.first}]`;
+  const size = rows * (wide ?? 1), named = size <= NAMED_CELLS && !(wide && Math.max(rows, wide) > NAMED_SIDE);
+  const box = !wide || wide > 40 ? 8 : wide > 24 ? 10 : 14;
+  const top = wide ? Math.floor(array.first / array.pitch) : 0, left = wide ? array.first % array.pitch : array.first;
+  const name = (/** @type {number} */ i) => `${array.name}[${wide ? `${top + Math.floor(i / wide)}, ${left + i % wide}` : left + i}]`;
+  /** Where a cell of the whole array stands among those shown; -1 for one that is not. @param {number} cell */
+  function placeOf(cell) {
+    const row = wide ? Math.floor(cell / array.pitch) - top : 0, column = (wide ? cell % array.pitch : cell) - left;
+    return row >= 0 && row < (wide ? rows : 1) && column >= 0 && column < (wide ?? rows) ? row * (wide ?? rows) + column : -1;
+  }
   const cells = Array.from({ length: size }, (_, i) => element("span", { class: "cell", "data-index": wide ? false : i + array.first }));
   const grid = element("div", {
     class: `cells ${wide ? "matrix" : "row"} ${named ? "named" : "small"}`, role: "img",
-    style: wide ? `--columns:${wide}` : false,
+    style: wide ? `--columns:${wide}${named ? "" : `;--box:${box}px`}` : false,
     onpointerover: (/** @type {PointerEvent} */ event) => {
       const cell = /** @type {HTMLElement} */ (event.target), i = cells.indexOf(cell);
       const value = written.get(i) ?? array.values[i];
@@ -191,8 +207,8 @@ function arrayView(array) {
     touch(touch, lanes, line) {
       const touched = cellsOf(touch.cells);
       touched.forEach((cell, k) => {
-        const i = cell - array.first;
-        if (i < 0 || i >= size) return;
+        const i = placeOf(cell);
+        if (i < 0) return;
         const who = touched.length === lanes.length ? ` by thread ${lanes[k]}` : "";
         if (!now.get(i)?.includes(touch.kind)) now.set(i, `${now.get(i) ?? ""} ${touch.kind}`);
         last.set(i, `${touch.kind === "read" ? "read" : "written"}${who}, line ${line}`);

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import wrap
 from typing import Any
 
 from gpulab.foundation.errors import Message
 
 from . import svg
-from .figure import Moving
+from .figure import Figured, Moving
 
 LANES = 32
 MOST_CELLS = 4096  # of an array: a page that draws more does not step smoothly
 NAMED_CELLS = 256  # more are drawn small, without values
+PICTURED = 16  # lines of the source in the first frame
 MARKS = ("", "barrier", "finished")
 
 
@@ -24,10 +26,12 @@ class CannotDraw(Message, ValueError):
 
 @dataclass(frozen=True)
 class Warp:
-    """A warp that is shown: its name, and the number that its lane 0 goes by."""
+    """A warp that is shown: its name, the number that its lane 0 goes by, and what stands for it beside the
+    source (the digits of the label, if nothing)."""
 
     label: str
     first: int = 0
+    short: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,9 @@ class Array:
     """An array whose cells are painted.
 
     `shape` has one or two axes. `values` are the texts in the cells before the first step, in row order, or
-    none. `note` says dtype and memory space. `first` is the index of the first cell shown, of an array in one
-    dimension that is too long to be shown whole.
+    none. `note` says dtype and memory space. Of an array that is too large to be shown whole, `shape` is that
+    of the part, `first` the linear index of the first cell shown and `pitch` the columns of the whole (0: as
+    many as are shown).
     """
 
     name: str
@@ -44,14 +49,29 @@ class Array:
     values: Sequence[str] = ()
     note: str = ""
     first: int = 0
+    pitch: int = 0
 
     @property
     def size(self) -> int:
         return self.shape[0] * (self.shape[1] if len(self.shape) == 2 else 1)
 
+    @property
+    def columns(self) -> int:
+        """Of the whole array; 0 in one dimension."""
+        return 0 if len(self.shape) == 1 else self.pitch or self.shape[1]
+
     def index(self, cell: int) -> str:
         """What stands in the brackets for a cell, a linear index: ``5``, ``1, 4``."""
-        return str(cell) if len(self.shape) == 1 else f"{cell // self.shape[1]}, {cell % self.shape[1]}"
+        return f"{cell // self.columns}, {cell % self.columns}" if self.columns else str(cell)
+
+    def place(self, cell: int) -> int:
+        """Where a cell stands among those that are shown, -1 if it is not among them."""
+        if not self.columns:
+            return cell - self.first if self.first <= cell < self.first + self.size else -1
+        row = cell // self.columns - self.first // self.columns
+        column = cell % self.columns - self.first % self.columns
+        inside = 0 <= row < self.shape[0] and 0 <= column < self.shape[1]
+        return row * self.shape[1] + column if inside else -1
 
 
 @dataclass(frozen=True)
@@ -86,9 +106,9 @@ class Step:
 
 
 @dataclass(frozen=True)
-class KernelSteps:
+class KernelSteps(Figured):
     """A record of steps. `source` are (number, text) of the kernel's lines, `watched` the labels of threads
-    whose variables are shown.
+    whose variables are shown. The figure opens on step `start`.
 
     Raises CannotDraw where a step names what is not there.
 
@@ -104,10 +124,13 @@ class KernelSteps:
     arrays: Sequence[Array]
     steps: Sequence[Step]
     watched: Sequence[str] = ()
+    start: int = 0
 
     def __post_init__(self) -> None:
         if not self.steps:
             raise CannotDraw("there is nothing to step through: the record has no step")
+        if not 0 <= self.start < len(self.steps):
+            raise CannotDraw(f"the figure cannot open on step {self.start}: there are {len(self.steps)}")
         if not 1 <= len(self.warps) <= 2:
             raise CannotDraw(f"one or two warps can be stood side by side; the record has {len(self.warps)}")
         for array in self.arrays:
@@ -141,6 +164,10 @@ class KernelSteps:
             if unknown := set(step.values) - set(self.watched):
                 raise CannotDraw(f"{where} has values of {', '.join(sorted(unknown))}, which nobody watches")
 
+    def first(self, count: int) -> KernelSteps:
+        """With the first `count` steps alone."""
+        return replace(self, steps=self.steps[:count], start=min(self.start, count - 1))
+
     # ---- words -----------------------------------------------------------------------------------
 
     def told(self, index: int) -> str:
@@ -165,7 +192,9 @@ class KernelSteps:
         if not doing:
             set_here = dict.fromkeys(name for named in step.values.values() for name in named)
             verb = "sets" if one else "set"
-            doing.append(f"{verb} {_and(list(set_here))}" if set_here else "runs it" if one else "run it")
+            decides = re.match(r"\s*(if|elif|while|for|else|\}\s*else)\b", dict(self.source)[step.line])
+            plainly = ("checks the condition", "check the condition") if decides else ("goes on", "go on")
+            doing.append(f"{verb} {_and(list(set_here))}" if set_here else plainly[0 if one else 1])
         return f"Line {step.line}: {who} {_and(doing)}."
 
     def _cells(self, name: str, cells: Sequence[int]) -> str:
@@ -202,80 +231,106 @@ class KernelSteps:
         return {
             "kernel": self.kernel,
             "source": [list(line) for line in self.source],
-            "warps": [{"label": w.label, "first": w.first} for w in self.warps],
+            "warps": [
+                {"label": w.label, "first": w.first, "short": w.short or re.sub(r"\D+", "", w.label)}
+                for w in self.warps
+            ],
             "watched": list(self.watched),
             "arrays": [
                 {"name": a.name, "shape": list(a.shape), "values": list(a.values)}
-                | {"note": a.note, "first": a.first}
+                | {"note": a.note, "first": a.first, "pitch": a.columns}
                 for a in self.arrays
             ],
             "steps": steps,
+            "start": self.start,
         }  # fmt: skip
 
     def figure(self) -> Moving:
-        """The figure, on its first step."""
-        caption = f"Stepping through {self.kernel}, {len(self.steps)} steps. Step 1: {self.told(0)}"
+        """The figure, on the step that it opens with."""
+        caption = f"Stepping through {self.kernel}, {len(self.steps)} steps. "
+        caption += f"Step {self.start + 1}: {self.told(self.start)}"
         return Moving("kernel steps", self.record(), self._picture(), caption)
 
     # ---- the first frame --------------------------------------------------------------------------
 
     def _picture(self) -> str:
-        step, parts, y = self.steps[0], [], 26.0
-        parts.append(svg.text(14, y, self.kernel, "mono strong"))
-        parts.append(svg.text(svg.WIDTH - 92, y, f"step 1 of {len(self.steps)}", "soft"))
-        for line in wrap(self.told(0), 76):
+        step, parts, y = self.steps[self.start], [], 28.0
+        parts.append(svg.text(16, y, self.kernel, "mono strong"))
+        parts.append(svg.text(svg.WIDTH - 16, y, f"step {self.start + 1} of {len(self.steps)}", "soft end"))
+        for line in wrap(self.told(self.start), 74):
             y += 20
-            parts.append(svg.text(14, y, line))
+            parts.append(svg.text(16, y, line, "strong"))
         y += 14
-        for number, words in self.source:
+        for number, words in self._lines_around(step.line):
             if number == step.line:
                 parts.append(svg.box(10, y, svg.WIDTH - 20, 19, "line"))
-                parts.append(svg.text(14, y + 14, "▸", "strong"))
-            parts.append(svg.text(26, y + 14, f"{number:>3}", "mono soft"))
-            parts.append(svg.text(60, y + 14, words if len(words) <= 60 else f"{words[:59]}…", "mono"))
+                parts.append(svg.text(16, y + 14, "▸", "strong"))
+            parts.append(svg.text(28, y + 14, f"{number:>3}", "mono soft"))
+            parts.append(svg.text(62, y + 14, words if len(words) <= 58 else f"{words[:57]}…", "mono"))
             y += 19
         for position, warp in enumerate(self.warps):
             y += 26
-            parts.append(svg.text(14, y, warp.label))
+            last = next((s for s in self.steps[self.start :: -1] if s.warp == position), None)
+            parts.append(svg.text(16, y, warp.label))
+            left = 38.0 + 7 * max(len(w.label) for w in self.warps)
             for lane in range(LANES):
-                on = position == step.warp and step.lanes[lane]
-                kind = (step.mark or "active") if on else "inactive"
-                parts.append(svg.lane(92 + 14 * lane + 4 * (lane // 8), y - 4, kind))
-        for who, named in step.values.items():
+                on = last is not None and last.lanes[lane]
+                kind = (last.mark or "active") if on and last else "inactive"
+                parts.append(svg.lane(left + 13 * lane + 4 * (lane // 8), y - 4, kind))
+        for who, named in self._held().items():
             y += 24
             values = " · ".join(f"{name} = {value}" for name, value in named.items())
-            parts.append(svg.text(14, y, f"{who}: {values}", "mono"))
+            parts.append(svg.text(16, y, f"{who}: {values}"[:70], "mono"))
         y += 10
         for array in self.arrays:
             y = self._array(parts, array, y)
         return svg.page(parts, y + 16)
 
+    def _lines_around(self, line: int) -> Sequence[tuple[int, str]]:
+        """As many lines of the source as a picture has room for, with `line` among them."""
+        at = next(i for i, (number, _) in enumerate(self.source) if number == line)
+        first = max(0, min(at - PICTURED // 2, len(self.source) - PICTURED))
+        return self.source[first : first + PICTURED]
+
+    def _held(self) -> dict[str, dict[str, str]]:
+        """What the watched threads' variables hold on the step that the figure opens with."""
+        held: dict[str, dict[str, str]] = {}
+        for step in self.steps[: self.start + 1]:
+            for who, named in step.values.items():
+                held.setdefault(who, {}).update(named)
+        return held
+
     def _array(self, parts: list[str], array: Array, y: float) -> float:
-        touched: dict[int, tuple[str, str | None]] = {}
-        for touch in self.steps[0].touches:
-            if touch.array == array.name:
-                for i, cell in enumerate(touch.cells):
-                    value = touch.values[i % len(touch.values)] if touch.values else None
-                    touched[cell - array.first] = touch.kind, value
+        kinds: dict[int, str] = {}
+        values = dict(enumerate(array.values))
+        for number, step in enumerate(self.steps[: self.start + 1]):
+            for touch in step.touches:
+                if touch.array == array.name:
+                    for i, cell in enumerate(touch.cells):
+                        kinds[array.place(cell)] = touch.kind if number == self.start else "earlier"
+                        if touch.values:
+                            values[array.place(cell)] = touch.values[i % len(touch.values)]
         named = array.size <= NAMED_CELLS
         columns = array.shape[1] if len(array.shape) == 2 else min(array.shape[0], 16 if named else 64)
-        width = min((svg.WIDTH - 28) / columns, 36.0)
+        named = named and columns <= 16
+        width = min((svg.WIDTH - 32) / columns, 36.0 if named else 14.0)
         height = min(width, 20.0)
         y += 24
-        parts.append(svg.text(14, y, array.name, "mono strong"))
-        parts.append(svg.text(26 + 8 * len(array.name), y, array.note, "soft"))
+        parts.append(svg.text(16, y, array.name, "mono strong"))
+        parts.append(svg.text(28 + 8 * len(array.name), y, array.note, "soft"))
         y += 8
         rows = -(-array.size // columns)
         if not named:  # thousands of frames would be the weight of the whole figure
-            parts.append(svg.box(14, y, columns * width, rows * height, "cell"))
+            parts.append(svg.box(16, y, columns * width, rows * height, "cell"))
         for cell in range(array.size):
-            kind, value = touched.get(cell, ("cell", None))
-            left, top = 14 + cell % columns * width, y + cell // columns * height
-            if named or cell in touched:
+            kind = kinds.get(cell, "cell")
+            left, top = 16 + cell % columns * width, y + cell // columns * height
+            if named or cell in kinds:
                 parts.append(svg.box(left + 1, top + 1, width - 2, height - 2, kind))
-            if named and width >= 20 and (value or array.values):
-                shown = array.values[cell] if value is None else value
-                parts.append(svg.text(left + width / 2, top + 14, shown[:5], "mono small middle"))
+                if kind == "read" and named:
+                    parts.append(svg.box(left + 1, top + height - 4, width - 2, 3, "under"))
+            if named and width >= 20 and cell in values:
+                parts.append(svg.text(left + width / 2, top + 14, values[cell][:5], "mono small middle"))
         return y + rows * height
 
 

@@ -9,6 +9,7 @@ import { element } from "./elements.js";
  * @property {string} frame  what a frame is called: "step", "lane"
  * @property {(index: number) => string} caption  what happens in a frame, a sentence
  * @property {(index: number) => void} show  draws a frame
+ * @property {(jump: (index: number) => void) => void} [jumps]  calls `jump` when a frame was chosen in the scene
  * @property {(redraw: () => void) => void} [changes]  calls `redraw` when a control of the scene's own was used
  */
 
@@ -33,6 +34,7 @@ export function player(scene) {
       element("svg:svg", { viewBox: "0 0 16 16", "aria-hidden": true }, element("svg:path", { d: ICONS[icon] })));
   const back = button("back", `one ${scene.frame} back`, () => step(index - 1));
   const play = button("play", "play", () => (timer ? stop() : start()));
+  play.classList.add("play");
   const forward = button("forward", `one ${scene.frame} forward`, () => step(index + 1));
   const range = element("input", {
     type: "range", min: 0, max: last, value: index, "aria-label": scene.frame, oninput: () => step(+range.value),
@@ -49,6 +51,7 @@ export function player(scene) {
     place.textContent = `${scene.frame} ${index + 1} of ${scene.count}`;
     range.value = String(index);
     range.setAttribute("aria-valuetext", place.textContent);
+    range.style.setProperty("--done", `${last ? (100 * index) / last : 100}%`);
     back.setAttribute("aria-disabled", String(index === 0));
     forward.setAttribute("aria-disabled", String(index === last));
   }
@@ -96,6 +99,7 @@ export function player(scene) {
   });
 
   scene.changes?.(() => go(index));
+  scene.jumps?.(step);
   go(index);
-  return { node: element("div", { class: "player" }, controls, caption, scene.node), stop };
+  return { node: element("div", { class: scene.count > 1 ? "player" : "player still" }, controls, caption, scene.node), stop };
 }

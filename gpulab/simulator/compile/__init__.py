@@ -6,7 +6,7 @@ from .kernel import CompiledKernel, CompileError
 from .lines import is_learners
 from .machine_code import NoDisassembler, sass
 from .numba_kernel import NumbaFunction, numba_kernel, without_driver
-from .ptxas import Resources, resources
+from .ptxas import Resources, registers_at_entry, resources
 from .stand_ins import copy_with
 from .versions import compiler_version, supported_capabilities
 
@@ -23,6 +23,7 @@ __all__ = [
     "cuda_c_module",
     "is_learners",
     "numba_kernel",
+    "registers_at_entry",
     "resources",
     "sass",
     "supported_capabilities",

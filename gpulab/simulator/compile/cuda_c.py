@@ -16,7 +16,7 @@ from .cuda_errors import in_words
 from .headers import header_folders
 from .kernel import Capability, CompileError
 from .lines import with_learners_lines
-from .versions import no_code_for, supported_capabilities
+from .versions import architecture, no_code_for, supported_capabilities
 
 # An option that keeps functions which nothing in the same text calls, for others to link.
 RELOCATABLE = ("--relocatable-device-code=true",)
@@ -53,12 +53,16 @@ def cuda_c_module(
     folders: tuple[str, ...] = (),
     variables: bool = False,
 ) -> CudaModule:
-    """Compile a learner's CUDA C++ so that its lines are known to reports and faults.
+    """Compile the CUDA C++ in `source` for compute capability `cc`, so that reports and faults can name its
+    lines.
 
-    `title` is what messages call it; `options` are NVRTC's; `names` are C++ names of kernels, such as
-    ``scale<float>``, to be compiled and found again; `folders` are searched for headers first. With
-    `variables` nothing is optimised, and the PTX says where each named variable is.
-    Raises CudaCompileError.
+    `title` is what messages call the source. `options` are NVRTC's. `names` are C++ names of kernels, such as
+    ``scale<float>``, to be compiled and found again. `folders` are searched for headers first. With
+    `variables` nothing is optimised, and the PTX says where each named variable is. Raises CudaCompileError.
+
+    >>> module = cuda_c_module('extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }')
+    >>> ".entry twice" in module.ptx
+    True
     """
     if cc not in supported_capabilities():
         raise CompileError(title, no_code_for(cc))
@@ -105,7 +109,7 @@ class _Result:
 def _nvrtc(source: str, file: str, cc: Capability, flags: tuple[str, ...], names: tuple[str, ...]) -> _Result:
     from cuda.bindings import nvrtc
 
-    flags = (f"--gpu-architecture=compute_{cc[0]}{cc[1]}", *flags)
+    flags = (f"--gpu-architecture=compute_{architecture(cc)}", *flags)
     # NVRTC writes paths with the working folder in front, unless they start at the root.
     path = f"/{file}" if file.startswith("<") else file
     program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), path.encode(), 0, [], []))

@@ -27,6 +27,7 @@ class CompiledKernel:
     `max_registers` is the limit per thread that the learner asked for; it binds ptxas, not the PTX.
     `with_variables` compiles the same kernel, for the same arguments, so that its PTX says where each named
     variable is (`ptx.source_variables`): slowly, and with other instructions; None where no compiler can.
+    `numbers` gives what names outside of the source stand for, such as the size of a tile.
     `exceptions` are those that the kernel may raise, (class, arguments, place) by the number that it leaves
     in memory; only numba's ``debug=True`` makes a kernel raise.
     """
@@ -39,6 +40,7 @@ class CompiledKernel:
     max_registers: int | None = None
     with_variables: Callable[[], CompiledKernel] | None = field(default=None, compare=False, repr=False)
     exceptions: Mapping[int, Any] = field(default_factory=dict, compare=False, repr=False)
+    numbers: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def cooperative(self) -> bool:

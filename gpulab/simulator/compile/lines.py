@@ -21,7 +21,11 @@ def _is_numbas(file: str) -> bool:
 
 
 def is_learners(file: str) -> bool:
-    """Whether a source file is the learner's, and neither numba's own nor a header that came with CUDA."""
+    """Whether a source file is the learner's, and neither numba's own nor a header that came with CUDA.
+
+    >>> is_learners("my_kernels.py")
+    True
+    """
     return not (_is_numbas(file) or file.startswith(header_folders()))
 
 

@@ -47,6 +47,10 @@ def sass(ptx: str, cc: Capability = (8, 0), entry: str | None = None) -> tuple[M
 
     What ptxas puts behind the code to fill it up is left out. Raises NoDisassembler without nvdisasm,
     CompileError where ptxas refuses the PTX or has no kernel `entry`.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
+    >>> "EXIT" in [instruction.text for instruction in sass(text)]
+    True
     """
     listings = _listings(_disassembled(link(ptx, cc)[1]))
     if not listings or (entry is not None and entry not in listings):

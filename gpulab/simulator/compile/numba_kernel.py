@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import threading
 import warnings
@@ -29,9 +30,17 @@ DEVICE_OPTIONS = ("fastmath", "opt", "inline", "forceinline")
 
 @contextmanager
 def without_driver(fn: FunctionType, cc: Capability, variables: bool = False) -> Iterator[FunctionType]:
-    """Inside, numba-cuda compiles for `cc` on any machine; the value is `fn` as numba understands it.
+    """A context in which numba-cuda compiles for `cc` on any machine; its value is `fn` as numba understands
+    it.
 
-    With `variables` device functions are compiled so that one can say where their variables are."""
+    With `variables`, device functions are compiled so that the places of their variables are known.
+
+    >>> def fill(out):
+    ...     out[0] = 1.0
+    >>> with without_driver(fill, (8, 0)) as function:
+    ...     function.__name__
+    'fill'
+    """
     with compiling_for(cc, variables), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Could not find source")  # a function made by exec
         yield with_real_names(fn, cc)
@@ -87,9 +96,16 @@ class NumbaFunction:
 def numba_kernel(
     fn: FunctionType, argument_types: tuple[Any, ...], cc: Capability = (8, 0), **options: Any
 ) -> CompiledKernel:
-    """Compile `fn` as a kernel for arguments of these numba types; `options` are those of `numba.cuda.jit`.
+    """Compile `fn` as a kernel for arguments of the numba types `argument_types`.
 
-    Raises CompileError. Keep a `NumbaFunction` instead where the same function is compiled again and again.
+    `cc` is the compute capability; `options` are those of `numba.cuda.jit`. Where the same function is
+    compiled again and again, keep a `NumbaFunction` instead. Raises CompileError.
+
+    >>> from numba.cuda import types
+    >>> def fill(out):
+    ...     out[0] = 1.0
+    >>> numba_kernel(fill, (types.float32[:],)).name
+    'fill'
     """
     return NumbaFunction(fn, **options).kernel(argument_types, cc)
 
@@ -131,4 +147,11 @@ def _compile(
     assert entry, "numba made PTX without a kernel"
     limit = options.get("max_registers")
     again = None if variables else cache(partial(_compile, fn, argument_types, cc, options, variables=True))
-    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit, again, exceptions)
+    numbers = _numbers_named(fn) if variables else {}
+    return CompiledKernel(fn.__name__, entry[1], ptx, cc, version_in(ptx), limit, again, exceptions, numbers)
+
+
+def _numbers_named(fn: FunctionType) -> dict[str, int]:
+    """The whole numbers that a function knows by a name from around it."""
+    named = inspect.getclosurevars(fn)
+    return {n: v for n, v in {**named.globals, **named.nonlocals}.items() if isinstance(v, int)}

@@ -7,6 +7,7 @@ PTX of unknown origin is linked in another process, and its results are looked u
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import TypeVar
 
 from .extended import link_extended
 from .kernel import Capability, CompileError, extends_shared
-from .versions import no_code_for, supported_capabilities
+from .versions import architecture, no_code_for, supported_capabilities
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Resources:
 # From 9.0 on the linker's figure for shared memory includes what the system takes of every block.
 RESERVED_SHARED_BYTES = 1024
 RESERVED_SINCE: Capability = (9, 0)
+
+REGISTERS_OF_SM, MOST_REGISTERS = 65536, 255  # and of a thread
 
 # The figures in the linker's log, behind the kernel's name.
 FIGURES = {
@@ -88,9 +91,15 @@ def linked_elsewhere(results: Mapping[str, Result]) -> Iterator[None]:
 def resources(
     ptx: str, cc: Capability = (8, 0), entry: str | None = None, max_registers: int | None = None
 ) -> Resources:
-    """What the kernel `entry` (the only one by default) of `ptx` takes on a GPU of compute capability `cc`.
+    """What ptxas reports for a kernel: registers, shared memory, local memory and spills.
 
-    Raises CompileError when ptxas refuses the PTX.
+    `ptx` is the text, `cc` the compute capability of the GPU, `entry` the name of the kernel (which may be
+    left out if there is only one), `max_registers` a limit on registers per thread. Raises CompileError when
+    ptxas refuses the PTX.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
+    >>> resources(text).spill_bytes
+    0
     """
     entry = entry or _only_entry(ptx)
     if _elsewhere is not None:
@@ -102,8 +111,36 @@ def resources(
         raise CompileError(entry, f"ptxas did not say what the kernel takes:\n{log.strip()}")
     if cc >= RESERVED_SINCE and figures["shared_bytes"]:
         figures["shared_bytes"] -= RESERVED_SHARED_BYTES
+    # Linked like this, ptxas ignores setmaxnreg, for which it would allot all that the kernel may have.
+    figures["registers"] = registers_at_entry(ptx, entry, max_registers) or figures["registers"]
     spilled = re.search(SPILLS, _section(log, f"Function properties for {entry}\n"))
     return Resources(**figures, spill_bytes=int(spilled[1]) + int(spilled[2]) if spilled else 0)
+
+
+def registers_at_entry(ptx: str, entry: str, max_registers: int | None = None) -> int | None:
+    """The registers of each thread with which a kernel that has ``setmaxnreg`` starts: all that it may have.
+
+    The kernel is `entry` of the text `ptx`; `max_registers` is a limit of the compiler's options. None for
+    all other kernels, and where neither the kernel nor such a limit says how many: then ptxas ignores
+    ``setmaxnreg``.
+
+    >>> kernel = ".visible .entry k() .reqntid 384 .minnctapersm 1 { setmaxnreg.dec.sync.aligned.u32 24; }"
+    >>> registers_at_entry(kernel, "k")
+    168
+    """
+    kernel = ptx[ptx.index(f".entry {entry}") :].partition("\n}")[0]
+    head, _, body = kernel.partition("{")
+    if "setmaxnreg" not in body:
+        return None
+    asked = [int(n) for n in re.findall(r"\.maxnreg\s+(\d+)", head)] + [max_registers or 0]
+    if limit := min(filter(None, asked), default=None):
+        return limit
+    threads = re.search(r"\.(?:req|max)ntid\s+(\d+(?:\s*,\s*\d+)*)", head)
+    blocks = re.search(r"\.minnctapersm\s+(\d+)", head)
+    if threads is None or blocks is None:
+        return None
+    block = math.prod(int(n) for n in threads[1].split(","))
+    return min(REGISTERS_OF_SM // (block * int(blocks[1])) // 8 * 8, MOST_REGISTERS)
 
 
 def _result(kind: type[Wanted], key: str, entry: str) -> Wanted:
@@ -143,7 +180,7 @@ def link(ptx: str, cc: Capability, max_registers: int | None = None) -> tuple[st
         if isinstance(made, str):
             raise CompileError(_first_entry(ptx), REFUSED.format(reason=made))
         return made
-    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-verbose", "-lineinfo"]
+    options = [f"-arch=sm_{architecture(cc)}", "-verbose", "-lineinfo"]
     if max_registers:
         options.append(f"-maxrregcount={max_registers}")
     code = ptx.encode()

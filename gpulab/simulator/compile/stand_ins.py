@@ -35,9 +35,15 @@ def with_real_names(
 def copy_with(
     fn: FunctionType, replace: Replace, on_copy: Callable[[FunctionType], None] | None = None
 ) -> FunctionType:
-    """A copy of `fn` in which all values that its names lead to went through `replace`.
+    """A copy of `fn` in which `replace` has been applied to every value that its names lead to.
 
-    `on_copy` gets the copy before its names are looked at, so that a function that calls itself can be found.
+    `on_copy` is called with the copy before its names are looked up, so that a function that calls itself can
+    be found.
+
+    >>> def price():
+    ...     return np.pi
+    >>> copy_with(price, lambda value: 3 if value == np.pi else value)()
+    3
     """
     names = set(names_in(fn.__code__))
     scope = dict(fn.__globals__)
@@ -82,7 +88,7 @@ class _Finder:
         return self.replace(value)
 
     def module(self, module: ModuleType) -> Any:
-        """What stands in place of a module; a helper module that holds something to replace is copied."""
+        """The replacement for a module; a helper module that contains something to replace is copied."""
         if module not in self.modules:
             self.modules[module] = module  # modules may hold each other
             new = self.replace(module)

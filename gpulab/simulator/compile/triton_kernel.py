@@ -10,7 +10,7 @@ from typing import Any
 
 from .kernel import Capability, CompiledKernel, CompileError
 
-NEWEST = (8, 9)  # above, Triton uses instructions of Hopper and Blackwell that the simulator does not know
+NEWEST = (9, 0)  # above, Triton uses instructions of Blackwell that the simulator does not know
 STAND_IN = (8, 0)
 # In what Triton says of an index that it does not know; of a pointer it says nothing.
 _OF_AN_INDEX = ("`_semantic` argument", "unsupported tensor index", "__setitem__")
@@ -18,11 +18,18 @@ _OF_AN_INDEX = ("`_semantic` argument", "unsupported tensor index", "__setitem__
 
 @dataclass(frozen=True)
 class TritonKernel:
-    """What Triton made: the kernel, the dynamic shared memory and the threads per block that it wants."""
+    """What Triton made: the kernel, and the dynamic shared memory and the threads that each block wants.
+
+    A program is a cluster of `blocks`, and each block wants `scratch_bytes` of global memory for itself.
+    `boxes` are Triton's words for what TMA is to move for each tensor descriptor among the arguments.
+    """
 
     kernel: CompiledKernel
     shared_bytes: int
     threads: int
+    blocks: int = 1
+    scratch_bytes: int = 0
+    boxes: tuple[Mapping[str, Any], ...] = ()
 
 
 def triton_kernel(
@@ -37,17 +44,18 @@ def triton_kernel(
 
     `signature` maps each parameter to Triton's name of its type (``*fp32``, ``i32``, ``constexpr``),
     `constants` those of type constexpr to their values; `aligned` are the parameters divisible by 16.
-    Capabilities above 8.9 are compiled for 8.0. Raises CompileError with Triton's message and the line.
+    Capabilities above 9.0 are compiled for 8.0. Raises CompileError with Triton's message and the line.
     """
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
     from triton.compiler.errors import CompilationError
+    from triton.experimental.gluon import GluonASTSource
 
     if cc > NEWEST:
         cc = STAND_IN
     names = list(signature)
-    source = ASTSource(
+    source = (GluonASTSource if function.is_gluon() else ASTSource)(
         function,
         dict(signature),
         {(names.index(name),): value for name, value in constants.items()},
@@ -61,7 +69,15 @@ def triton_kernel(
         raise _in_words(function, error, pointers) from None
     ptx = _in_its_file(made.asm["ptx"], function.fn.__code__.co_filename)
     kernel = CompiledKernel(function.__name__, made.metadata.name, ptx, cc, f"Triton {triton.__version__}")
-    return TritonKernel(kernel, made.metadata.shared, made.metadata.num_warps * 32)
+    about = made.metadata
+    return TritonKernel(
+        kernel,
+        about.shared,
+        about.num_warps * 32,
+        about.num_ctas,
+        getattr(about, "global_scratch_size", 0),
+        tuple(getattr(about, "tensordesc_meta", None) or ()),
+    )
 
 
 def _in_its_file(ptx: str, path: str) -> str:

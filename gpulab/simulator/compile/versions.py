@@ -10,6 +10,9 @@ from pathlib import Path
 
 from .kernel import Capability
 
+# Capabilities with instructions that no other one has: wgmma and setmaxnreg of Hopper.
+WITH_OWN_INSTRUCTIONS: frozenset[Capability] = frozenset({(9, 0)})
+
 # The wheels that carry NVVM: CUDA 13 has one of its own, CUDA 12 ships it with nvcc.
 NVVM_WHEELS = ("nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")
 
@@ -30,7 +33,11 @@ def target_of(ptx: str) -> Capability:
 
 @cache
 def compiler_version() -> str:
-    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none."""
+    """The installed compiler, ``NVVM 13.5``, of a wheel or a CUDA Toolkit; empty where there is none.
+
+    >>> compiler_version().split()[0]
+    'NVVM'
+    """
     for wheel in NVVM_WHEELS:
         try:
             return "NVVM " + ".".join(metadata.version(wheel).split(".")[:2])
@@ -54,9 +61,18 @@ def of_a_toolkit(library: Path) -> str:
     return ""
 
 
+def architecture(cc: Capability) -> str:
+    """What compilers call a compute capability with all its instructions: ``80``, ``90a``."""
+    return f"{cc[0]}{cc[1]}" + "a" * (cc in WITH_OWN_INSTRUCTIONS)
+
+
 @cache
 def supported_capabilities() -> tuple[Capability, ...]:
-    """The compute capabilities that the installed compiler makes code for, in rising order."""
+    """The compute capabilities that the installed compiler makes code for, in rising order.
+
+    >>> (8, 0) in supported_capabilities()
+    True
+    """
     from cuda.bindings import nvrtc
 
     error, architectures = nvrtc.nvrtcGetSupportedArchs()

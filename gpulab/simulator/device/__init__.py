@@ -4,6 +4,7 @@ from .checks import LaunchError, LaunchTypeError, dimensions
 from .choice import current, has_gpu, simulate, uses_gpu
 from .launch import Launch
 from .simulated import Executor, SimulatedDevice
+from .strides import contiguous_strides
 
 __all__ = [
     "Executor",
@@ -11,6 +12,7 @@ __all__ = [
     "LaunchError",
     "LaunchTypeError",
     "SimulatedDevice",
+    "contiguous_strides",
     "current",
     "dimensions",
     "has_gpu",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from .launch import Dim3
 
 AXES = "xyz"
+FIRST_WITH_CLUSTERS = (9, 0)
+LARGEST_CLUSTER = 16  # blocks; more than 8 are not portable between GPUs
 
 
 class LaunchError(Message, ValueError):
@@ -23,7 +26,13 @@ class LaunchTypeError(LaunchError, TypeError):
 
 
 def dimensions(size: Any, what: str, kernel: str) -> Dim3:
-    """`size`, one to three integers, as (x, y, z); `what` is ``grid`` or ``block``. Raises LaunchError."""
+    """`size`, one to three integers, as (x, y, z).
+
+    `what` is ``grid`` or ``block`` and `kernel` the kernel's name, for the message. Raises LaunchError.
+
+    >>> dimensions((4, 2), "grid", "my_kernel")
+    (4, 2, 1)
+    """
     items = tuple(size) if isinstance(size, tuple | list) else (size,)
     if not 1 <= len(items) <= 3:
         raise LaunchError(
@@ -49,7 +58,7 @@ def check_shape(kernel: str, grid: Dim3, block: Dim3, gpu: GPU) -> None:
                 f"{kernel}: the {what} {_shape(size)} is empty, so there is nothing to launch; "
                 "every size must be at least 1."
             )
-    threads = block[0] * block[1] * block[2]
+    threads = math.prod(block)
     if threads > limits.max_threads_per_block:
         raise LaunchError(
             f"{kernel}: blocks of {threads:,} threads ({_shape(block)}) are too large; a block has at most "
@@ -70,6 +79,38 @@ def check_shape(kernel: str, grid: Dim3, block: Dim3, gpu: GPU) -> None:
                     f"{kernel}: the {what} {_shape(size)} is too large in {axis}: {given:,}, "
                     f"at most {allowed:,}. {cure}"
                 )
+
+
+def check_cluster(kernel: str, grid: Dim3, asked: Dim3 | None, compiled: Dim3 | None, gpu: GPU) -> None:
+    """Raises LaunchError for clusters that `gpu` cannot launch: those that the launch has `asked` for, or the
+    kernel was `compiled` for."""
+    cluster = asked or compiled
+    if cluster is None:
+        return
+    if asked and compiled and asked != compiled:
+        raise LaunchError(
+            f"{kernel}: clusters of {_shape(asked)} blocks, but the kernel was compiled for clusters of "
+            f"{_shape(compiled)} (__cluster_dims__). Ask for the same, or leave it to the kernel."
+        )
+    if min(cluster) < 1:
+        raise LaunchError(f"{kernel}: a cluster of {_shape(cluster)} blocks; every size must be at least 1.")
+    blocks = math.prod(cluster)
+    if blocks > 1 and gpu.cc < FIRST_WITH_CLUSTERS:
+        raise LaunchError(
+            f"{kernel}: clusters of {blocks} blocks need a GPU of compute capability 9.0 or later; "
+            f"the {gpu} has {gpu.cc[0]}.{gpu.cc[1]}."
+        )
+    if blocks > LARGEST_CLUSTER:
+        raise LaunchError(
+            f"{kernel}: a cluster of {blocks} blocks ({_shape(cluster)}); a cluster has at most "
+            f"{LARGEST_CLUSTER}, and at most 8 on every GPU that has clusters."
+        )
+    for axis, size, by in zip(AXES, grid, cluster, strict=True):
+        if size % by:
+            raise LaunchError(
+                f"{kernel}: a grid of {_shape(grid)} blocks does not consist of clusters of "
+                f"{_shape(cluster)}: in {axis}, {size:,} is no multiple of {by}."
+            )
 
 
 def check_shared(kernel: str, static: int, dynamic: Any, gpu: GPU, extended: bool = False) -> None:

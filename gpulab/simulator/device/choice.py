@@ -28,6 +28,9 @@ def current() -> SimulatedDevice:
     """The simulated device: where kernels run without a GPU, and where they are counted on any machine.
 
     Raises hardware.UnknownGPU when GPULAB_GPU names no GPU.
+
+    >>> current().gpu.name
+    'A100'
     """
     global _current
     if _current is None:
@@ -43,6 +46,11 @@ def simulate(name: str) -> SimulatedDevice:
     """Simulate another GPU from now on, for example ``"H100"``. Arrays stay where they are.
 
     Raises hardware.UnknownGPU, in one line that lists the known names.
+
+    >>> simulate("H100").gpu.name
+    'H100'
+    >>> simulate("A100").gpu.name
+    'A100'
     """
     gpu = hardware.find(name)
     device = current()
@@ -52,7 +60,11 @@ def simulate(name: str) -> SimulatedDevice:
 
 @cache
 def uses_gpu() -> bool:
-    """Whether `gpulab.cuda` is numba.cuda on a GPU. Decided once per process."""
+    """Whether `gpulab.cuda` is numba.cuda on a GPU. Decided once per process.
+
+    >>> isinstance(uses_gpu(), bool)
+    True
+    """
     wish = os.environ.get("GPULAB_SIMULATE", "").strip().lower()
     if wish not in ("", "0", "1"):
         raise LaunchError(
@@ -65,7 +77,11 @@ def uses_gpu() -> bool:
 
 @cache
 def has_gpu() -> bool:
-    """Whether there is an NVIDIA GPU with a working driver. Asks the driver itself: numba takes longer."""
+    """Whether there is an NVIDIA GPU with a working driver. Asks the driver itself: numba takes longer.
+
+    >>> isinstance(has_gpu(), bool)
+    True
+    """
     for name in DRIVERS:
         try:
             driver = ctypes.CDLL(name)

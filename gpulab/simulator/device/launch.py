@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gpulab.simulator.compile import CompiledKernel
@@ -16,6 +17,8 @@ class Launch:
 
     `arguments` is the packed parameter buffer; `pointers` are the byte offsets in it that hold device
     addresses. `arrays` says what the learner calls the arrays. `shared_bytes` is the dynamic shared memory.
+    `cluster` is the shape of the clusters that the launch asks for; None leaves that to the kernel.
+    `scratch` is (offset in the buffer of a pointer, bytes): memory that is there while the kernel runs.
     """
 
     kernel: CompiledKernel
@@ -25,3 +28,15 @@ class Launch:
     shared_bytes: int = 0
     pointers: tuple[int, ...] = ()
     arrays: tuple[ArrayLabel, ...] = ()
+    cluster: Dim3 | None = None
+    scratch: tuple[int, int] | None = None
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the grid has."""
+        return math.prod(self.grid)
+
+    @property
+    def threads_per_block(self) -> int:
+        """How many threads each block has."""
+        return math.prod(self.block)

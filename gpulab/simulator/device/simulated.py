@@ -9,11 +9,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gpulab.foundation import underway
 from gpulab.foundation.errors import shorten
 from gpulab.simulator import compile, ptx, simt
 from gpulab.simulator.hardware import GPU, occupancy
 
-from .checks import check_bounds, check_registers, check_shape, check_shared, dimensions
+from .checks import check_bounds, check_cluster, check_registers, check_shape, check_shared, dimensions
 from .launch import Launch
 
 ObserverFactory = Callable[[Launch], simt.Observer | None]
@@ -34,6 +35,17 @@ class Executor(Protocol):
         """The host is about to read (or write) this memory: raise to refuse."""
 
 
+class _Blocks(simt.Observer):
+    """Counts the blocks that began before the newest chunk."""
+
+    def __init__(self, work: underway.Work) -> None:
+        self.work, self.begun = work, 0
+
+    def begin(self, state: simt.State) -> None:
+        self.work.done = self.begun
+        self.begun += len(state.chunk.blocks)
+
+
 class Simulator:
     """Carries out launches with `simt`. The host may touch any memory at any time."""
 
@@ -41,25 +53,48 @@ class Simulator:
         kernel = launch.kernel
         observers = [observer for make in device.observer_factories if (observer := make(launch)) is not None]
         program = device.program(kernel)
-        simt.launch(
-            program,
-            launch.grid,
-            launch.block,
-            launch.arguments,
-            device.memory,
-            shared_bytes=launch.shared_bytes,
-            observers=tuple(observers),
-            arrays=launch.arrays,
-            guard=kernel.guard,
-            # Only blocks that wait for each other can tell how many of them are there at once.
-            **(
-                {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
-                | device.options
-            ),
-        )
+        blocks = math.prod(launch.grid)
+        with (
+            scratch(device, launch) as arguments,
+            underway.work(f"simulating {kernel.name}", blocks, "block") as work,
+        ):
+            simt.launch(
+                program,
+                launch.grid,
+                launch.block,
+                arguments,
+                device.memory,
+                shared_bytes=launch.shared_bytes,
+                observers=(*observers, *([_Blocks(work)] if underway.watched() else [])),
+                arrays=launch.arrays,
+                guard=kernel.guard,
+                cluster=launch.cluster,
+                # Only blocks that wait for each other can tell how many of them are there at once.
+                **(
+                    {"resident_blocks": device.resident_blocks(launch) if program.ordered else None}
+                    | {"allotted": device.registers_at_entry(launch) if program.reallocates else None}
+                    | device.options
+                ),
+            )
 
     def host_access(self, device: SimulatedDevice, allocation: simt.Allocation, writes: bool) -> None:
         pass
+
+
+@contextmanager
+def scratch(device: SimulatedDevice, launch: Launch) -> Iterator[bytes]:
+    """The arguments of a launch. The memory that only its kernel needs is there until the block is left."""
+    if launch.scratch is None:
+        yield launch.arguments
+        return
+    at, nbytes = launch.scratch
+    allocation = device.memory.allocate(nbytes, "scratch memory")
+    arguments = bytearray(launch.arguments)
+    arguments[at : at + 8] = allocation.address.to_bytes(8, "little")
+    try:
+        yield bytes(arguments)
+    finally:
+        device.memory.free(allocation)
 
 
 class SimulatedDevice:
@@ -112,14 +147,19 @@ class SimulatedDevice:
         shared_bytes: int = 0,
         pointers: tuple[int, ...] = (),
         arrays: tuple[simt.ArrayLabel, ...] = (),
+        cluster: Any = None,
+        scratch: tuple[int, int] | None = None,
     ) -> None:
         """Check a launch and carry it out: the one door for all launches.
 
+        `cluster` is how many blocks are a cluster, one to three numbers; None leaves it to the kernel.
+        `scratch` is as in `Launch`.
         Raises LaunchError before anything runs, simt.KernelFault for what the kernel does wrong, and
         KeyboardInterrupt, shown in one line, when it is stopped.
         """
         shape = dimensions(grid, "grid", kernel.name), dimensions(block, "block", kernel.name)
-        launch = Launch(kernel, *shape, arguments, shared_bytes, pointers, arrays)
+        blocks = None if cluster is None else dimensions(cluster, "cluster", kernel.name)
+        launch = Launch(kernel, *shape, arguments, shared_bytes, pointers, arrays, blocks, scratch)
         self._check(launch)
         try:
             self._executors[-1].launch(self, launch)
@@ -134,7 +174,8 @@ class SimulatedDevice:
         check_shared(
             kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu, extended=kernel.extends_shared
         )
-        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        check_cluster(kernel.name, launch.grid, launch.cluster, program.cluster, self.gpu)
+        threads = launch.threads_per_block
         if bounds := program.module.functions[kernel.entry].directives.get("maxntid"):
             check_bounds(kernel.name, threads, math.prod(bounds))
         if threads > ALWAYS_ENOUGH_REGISTERS:
@@ -157,12 +198,17 @@ class SimulatedDevice:
         """What ptxas makes of the kernel: registers, shared memory, spills."""
         return compile.resources(kernel.ptx, kernel.cc, kernel.entry, kernel.max_registers)
 
+    def registers_at_entry(self, launch: Launch) -> int | None:
+        """The registers with which each thread of a kernel with ``setmaxnreg`` starts; None if unknown."""
+        kernel = launch.kernel
+        return compile.registers_at_entry(kernel.ptx, kernel.entry, kernel.max_registers)
+
     def resident_blocks(self, launch: Launch) -> int:
         """How many blocks of a launch the GPU holds at once."""
         used = self.resources(launch.kernel)
         held = occupancy(
             self.gpu,
-            launch.block[0] * launch.block[1] * launch.block[2],
+            launch.threads_per_block,
             used.registers,
             used.shared_bytes + launch.shared_bytes,
         )
@@ -203,5 +249,5 @@ class SimulatedDevice:
             self._executors.remove(executor)
 
     def behind(self, executor: Executor) -> Executor:
-        """Who would carry out launches if this one did not."""
+        """The executor that would carry out launches in place of this one."""
         return self._executors[self._executors.index(executor) - 1]

@@ -55,6 +55,8 @@ _XE = sources.MAX_OVERVIEW
 _GAUDI = sources.GAUDI_PAPER
 _V5E = sources.TPU_V5E
 _V5P = sources.TPU_V5P
+_V6E = sources.TPU_V6E
+_7X = sources.TPU_7X
 _M4 = sources.M4_MAX
 _BOTH = "half of the stated sum of both directions"
 
@@ -86,6 +88,7 @@ _MI300X = Accelerator(
     tdp=Figure(750, "W", _MI),
 )
 _MI325 = sources.MI325X_SHEET
+_MI355 = sources.MI355X_SHEET
 
 ACCELERATORS: dict[str, Accelerator] = {
     each.name: each
@@ -100,6 +103,29 @@ ACCELERATORS: dict[str, Accelerator] = {
             dram_seen=None,
             dram_latency=None,
             tdp=Figure(1000, "W", _MI325),
+        ),
+        Accelerator(
+            "MI355X",
+            "AMD",
+            Figure(2025, "year", _MI355),
+            Figure(256, "compute units", _MI355),
+            Figure(288e9, "B", _MI355),
+            Figure(8e12, "B/s", _MI355),
+            clock=Figure(2400e6, "Hz", _MI355),
+            width=Figure(64, "lanes", sources.ROCM_SPECS),
+            vector=_rates(_MI355, float64=78.6, float32=157.3),
+            dense=_rates(
+                _MI355,
+                float64=78.6,
+                float16=2516.6,
+                bfloat16=2516.6,
+                float8=5033.2,
+                float4=10066.3,
+                int8=5033.2,
+            ),
+            local_bytes=Figure(160 * KIB, "B", sources.ROCM_SPECS),
+            cache_bytes=Figure(256 * MIB, "B", sources.ROCM_SPECS),
+            tdp=Figure(1400, "W", _MI355),
         ),
         Accelerator(
             "RX 7900 XTX",
@@ -162,6 +188,26 @@ ACCELERATORS: dict[str, Accelerator] = {
             link=Figure(600e9, "B/s", _V5P, _BOTH),
         ),
         Accelerator(
+            "TPU v6e",
+            "Google",
+            Figure(2024, "year", _V6E),
+            Figure(2, "matrix units", _V6E, "of 256 × 256, in one TensorCore"),
+            Figure(32e9, "B", _V6E),
+            Figure(1638e9, "B/s", _V6E),
+            dense=_rates(_V6E, bfloat16=918, int8=1836),
+            link=Figure(400e9, "B/s", _V6E, _BOTH),
+        ),
+        Accelerator(
+            "TPU7x",
+            "Google",
+            Figure(2025, "year", _7X),
+            Figure(2, "TensorCores", _7X),
+            Figure(192 * 1024 * MIB, "B", _7X),
+            Figure(7380e9, "B/s", _7X),
+            dense=_rates(_7X, bfloat16=2307, float8=4614),
+            link=Figure(600e9, "B/s", _7X, _BOTH),
+        ),
+        Accelerator(
             "M4 Max",
             "Apple",
             Figure(2024, "year", _M4),
@@ -174,7 +220,11 @@ ACCELERATORS: dict[str, Accelerator] = {
 
 
 def accelerator(name: str) -> Accelerator:
-    """The accelerator of that name. Raises LookupError, in one line that lists the known ones."""
+    """The accelerator of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> accelerator("MI300X").name
+    'MI300X'
+    """
     if name not in ACCELERATORS:
         raise LookupError(f"no accelerator is named {name!r}; known are {', '.join(ACCELERATORS)}")
     return ACCELERATORS[name]

@@ -156,7 +156,9 @@ B300 = GPU(
     l2_bytes=replace(_L2, note="of a GB300, the same chip"),
     dram_bytes=Figure(288e9, "B", ULTRA_BLOG, "the HGX board states 2.1 TB for eight"),
     dram_bandwidth=Figure(8e12, "B/s", ULTRA_BLOG),
-    tdp=Figure(1400, "W", ULTRA_BLOG, "at most"),
+    tdp=Figure(
+        1400, "W", ULTRA_BLOG, "at most, of the chip, as in a GB300; boards of eight may be set lower"
+    ),
     tensor_fma={
         "tfloat32": Figure(2048, "FMA/clock/SM", _U, _FROM_RATE),
         "float16": Figure(4096, "FMA/clock/SM", _U, _FROM_RATE),

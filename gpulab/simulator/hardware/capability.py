@@ -108,9 +108,12 @@ TABLE: dict[tuple[int, int], Capability] = {
 
 
 def capability(cc: tuple[int, int] | str) -> Capability:
-    """The limits of a compute capability, given as ``(8, 0)`` or ``"8.0"``.
+    """The limits of the compute capability `cc`, given as ``(8, 0)`` or ``"8.0"``.
 
-    Raises LookupError, in one line that lists the known ones.
+    Raises LookupError, in one line that lists the known capabilities.
+
+    >>> capability("8.0").max_threads_per_block
+    1024
     """
     try:
         major, minor = (int(part) for part in (cc.split(".") if isinstance(cc, str) else cc))

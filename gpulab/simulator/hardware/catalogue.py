@@ -50,7 +50,11 @@ class UnknownGPU(Message, LookupError):
 
 
 def names() -> list[str]:
-    """The names of all GPUs, as `find` takes them."""
+    """The names of all GPUs, as `find` takes them.
+
+    >>> "H100" in names()
+    True
+    """
     return [gpu.name for gpu in ALL]
 
 
@@ -58,6 +62,9 @@ def find(name: str | GPU) -> GPU:
     """The GPU of that name or alias; case, blanks, dashes and underscores do not matter.
 
     A GPU is returned as it is. Raises UnknownGPU.
+
+    >>> find("a100").name
+    'A100'
     """
     if isinstance(name, GPU):
         return name

@@ -128,6 +128,9 @@ def compare(*names: str | GPU) -> Comparison:
     """A table of GPUs side by side; of all of them when none is named. `gpulab.plot.gpus` draws it.
 
     Raises UnknownGPU.
+
+    >>> [gpu.name for gpu in compare("T4", "A100").gpus]
+    ['T4', 'A100']
     """
     return Comparison(tuple(find(name) for name in names) or ALL)
 

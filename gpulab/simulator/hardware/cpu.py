@@ -14,7 +14,8 @@ from .sources import ARITHMETIC
 class CPU:
     """One socket. `flop_per_cycle` is per core and by dtype; an FMA counts as two.
 
-    The peak is at the base clock, which all cores may keep for ever; short runs and few cores go higher.
+    The peak is at the base clock. A few cores, or all of them for a short while, run faster. A Xeon whose
+    cores all execute AVX-512 without a pause may have to run slower, so the peak is a yardstick.
     `channels` of 8 bytes at `transfers` per second make the DRAM's bandwidth.
     """
 
@@ -95,7 +96,11 @@ CPUS: dict[str, CPU] = {
 
 
 def cpu(name: str) -> CPU:
-    """The CPU of that name. Raises LookupError, in one line that lists the known ones."""
+    """The CPU of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> int(cpu("EPYC 7742").cores)
+    64
+    """
     if name not in CPUS:
         raise LookupError(f"no CPU is named {name!r}; known are {', '.join(CPUS)}")
     return CPUS[name]

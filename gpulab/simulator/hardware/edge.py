@@ -231,7 +231,11 @@ EDGE: dict[str, EdgeDevice] = {
 
 
 def edge(name: str) -> EdgeDevice:
-    """The device of that name. Raises LookupError, in one line that lists the known ones."""
+    """The device of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> edge("Orin Nano").name
+    'Orin Nano'
+    """
     if name not in EDGE:
         raise LookupError(f"no edge device is named {name!r}; known are {', '.join(EDGE)}")
     return EDGE[name]

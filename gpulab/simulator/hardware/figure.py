@@ -57,7 +57,13 @@ class Figure:
 
 
 def amount(value: float, unit: str) -> str:
-    """The value with a prefix that keeps it short: 19.5 TFLOP/s, 40 MiB, 1.41 GHz, 108 SMs."""
+    """`value` in `unit`, with the prefix that keeps it short: 19.5 TFLOP/s, 40 MiB, 1.41 GHz, 108 SMs.
+
+    >>> amount(19.5e12, "FLOP/s")
+    '19.5 TFLOP/s'
+    >>> amount(40 * 2**20, "B")
+    '40 MiB'
+    """
     if unit == "B":
         for size, name in _BINARY:
             if value >= size:

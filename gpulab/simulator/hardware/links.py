@@ -88,6 +88,7 @@ LINKS: dict[str, Link] = {
         _nvlink(3, 12, 25e9, sources.AMPERE_PAPER),
         _nvlink(4, 18, 25e9, sources.HOPPER_PAPER),
         _nvlink(5, 18, 50e9, sources.BLACKWELL_SHEET),
+        _nvlink(6, 36, 50e9, sources.NVLINK_PAGE),
         Link(
             "NVLink-C2C",
             Figure(1, "links", sources.GRACE_PAPER),
@@ -111,19 +112,29 @@ SWITCHES: dict[str, Link] = {
         _switch("NVSwitch 2", 36, 25e9, sources.NVSWITCH_TALK),
         _switch("NVSwitch 3", 64, 25e9, sources.NVSWITCH_TALK),
         _switch("NVLink Switch", 72, 50e9, sources.GB200_SHEET),  # 18 of them in an NVL72: 130 TB/s
+        _switch("Tomahawk 5", 64, 100e9, sources.TOMAHAWK_5),
+        _switch("Tomahawk 6", 64, 200e9, sources.TOMAHAWK_6),
     )
 }
 
 
 def link(name: str) -> Link:
-    """The link of that name. Raises LookupError, in one line that lists the known ones."""
+    """The link of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> link("PCIe 4.0 ×16").name
+    'PCIe 4.0 ×16'
+    """
     if name not in LINKS:
         raise LookupError(f"no link is named {name!r}; known are {', '.join(LINKS)}")
     return LINKS[name]
 
 
 def switch(name: str) -> Link:
-    """The switch of that name. Raises LookupError, in one line that lists the known ones."""
+    """The switch of that name. Raises LookupError, in one line that lists the known ones.
+
+    >>> switch("NVSwitch 1").name
+    'NVSwitch 1'
+    """
     if name not in SWITCHES:
         raise LookupError(f"no switch is named {name!r}; known are {', '.join(SWITCHES)}")
     return SWITCHES[name]

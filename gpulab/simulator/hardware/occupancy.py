@@ -69,11 +69,15 @@ def occupancy(
     registers: int = 0,
     shared_bytes: int = 0,
 ) -> Occupancy:
-    """The occupancy of a launch on a GPU (record or name) or a compute capability (``"8.0"``, ``(8, 0)``).
+    """How many blocks and warps of a launch an SM can hold at once, and which limit decides.
 
-    `registers` is per thread, `shared_bytes` per block, static and dynamic together. A launch that cannot run
-    has zero active blocks and says why in `impossible`. Raises ValueError for sizes that are no sizes,
-    LookupError for an unknown GPU or capability.
+    `gpu_or_cc` is a GPU (record or name) or a compute capability (``"8.0"``, ``(8, 0)``). `threads_per_block`
+    is the size of a block, `registers` is per thread, and `shared_bytes` per block, static and dynamic
+    together. A launch that cannot run has zero active blocks and says why in `impossible`. Raises ValueError
+    for sizes that make no sense, LookupError for an unknown GPU or capability.
+
+    >>> occupancy("A100", threads_per_block=256, registers=64).active_blocks
+    4
     """
     cap = _limits(gpu_or_cc)
     if threads_per_block < 1 or registers < 0 or shared_bytes < 0:

@@ -38,10 +38,13 @@ class Roofline:
 
 
 def roofline(gpu: GPU | str, dtype: str = "float32", *, tensor: bool | None = None) -> Roofline:
-    """The roofline of a GPU (record or name) from its peak rate and peak DRAM bandwidth.
+    """The roofline of `gpu` (record or name), from its peak rate for `dtype` and its peak DRAM bandwidth.
 
-    float32, float64 and int32 are computed by the ordinary lanes, other dtypes by the tensor cores, dense;
-    `tensor` overrides that. Raises UnknownGPU, and ValueError where the GPU has no such rate.
+    The ordinary lanes compute float32, float64 and int32; the tensor cores compute the other dtypes, dense.
+    `tensor` overrides that choice. Raises UnknownGPU, and ValueError where the GPU has no such rate.
+
+    >>> round(roofline("A100").ridge, 1)  # FLOP/B
+    9.6
     """
     gpu = find(gpu)
     if tensor is None:

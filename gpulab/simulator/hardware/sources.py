@@ -144,6 +144,7 @@ SYNC_PERFORMANCE = Source(
 MI300X_SHEET = Source("AMD Instinct MI300X accelerator data sheet", "AMD", 2023)
 MI325X_SHEET = Source("AMD Instinct MI325X accelerator data sheet", "AMD", 2024)
 RX7900_PAGE = Source("AMD Radeon RX 7900 XTX specifications", "AMD", 2022)
+MI355X_SHEET = Source("AMD Instinct MI355X GPU data sheet", "AMD", 2025)
 ROCM_SPECS = Source(
     "ROCm, Accelerator and GPU hardware specifications",
     "AMD",
@@ -155,6 +156,8 @@ MAX_ARK = Source("Intel Data Center GPU Max 1550, product specifications", "Inte
 GAUDI_PAPER = Source("Intel Gaudi 3 AI Accelerator white paper", "Intel", 2024)
 TPU_V5E = Source("Cloud TPU v5e", "Google", 2025, "docs.cloud.google.com/tpu/docs/v5e")
 TPU_V5P = Source("Cloud TPU v5p", "Google", 2025, "docs.cloud.google.com/tpu/docs/v5p")
+TPU_V6E = Source("Cloud TPU v6e", "Google", 2026, "docs.cloud.google.com/tpu/docs/v6e")
+TPU_7X = Source("Cloud TPU7x (Ironwood)", "Google", 2026, "docs.cloud.google.com/tpu/docs/tpu7x")
 M4_MAX = Source("MacBook Pro with M4 Max, technical specifications", "Apple", 2024)
 # Small devices.
 ORIN_NANO_SHEET = Source("NVIDIA Jetson Orin Nano Series Modules data sheet, DS-11105-001", "NVIDIA", 2023)
@@ -209,6 +212,11 @@ XDR_BRIEF = Source("ConnectX-8 SuperNIC data sheet", "NVIDIA", 2024)
 ETHERNET_100 = Source("IEEE 802.3bj-2014", "IEEE", 2014)
 ETHERNET_400 = Source("IEEE 802.3bs-2017", "IEEE", 2017)
 ETHERNET_800 = Source("IEEE 802.3df-2024", "IEEE", 2024)
+NVLINK_PAGE = Source(
+    "NVIDIA NVLink and NVLink Switch, specifications of the sixth generation", "NVIDIA", 2026
+)
+TOMAHAWK_5 = Source("BCM78900 series, Tomahawk 5 Ethernet switch, product page", "Broadcom", 2022)
+TOMAHAWK_6 = Source("Broadcom ships Tomahawk 6: first 102.4 Tbit/s switch", "Broadcom", 2025)
 NVSWITCH_TALK = Source(
     "The NVLink-Network Switch: NVIDIA's Switch Chip for High Communication-Bandwidth SuperPODs",
     "NVIDIA, Hot Chips 34",

@@ -7,7 +7,8 @@ from collections import defaultdict
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Vector
-from gpulab.simulator.simt import Access, Chunk, Observer, Program
+from gpulab.simulator.simt import Access, Chunk, Observer, Program, Transfer
+from gpulab.simulator.simt.warpgroup_matrices import THREADS, bytes_read
 
 from . import patterns
 from .counts import COLUMNS, Counts
@@ -22,6 +23,8 @@ ANALYSES = {
 }
 REMEMBERED = 1024  # patterns of accesses whose cost is kept …
 REMEMBERED_LANES = 1024  # … of so many lanes: those of one block, or alike in all blocks
+STRONG = frozenset({"acquire", "relaxed", "volatile"})  # what other threads store may be seen by it
+WIDEST = 512  # bytes of one request: 16 of each lane
 SPACES = ("global", "shared", "local", "const", "param")
 ELSEWHERE = ("shared", "local")  # where a generic address may lead beside global memory
 KINDS = {
@@ -34,7 +37,7 @@ KINDS = {
     "red": "atomic",
     "bra": "branch",
     "brx": "branch",
-    "shfl": "warp_sync",
+    "shfl": "shuffle",
     "vote": "warp_sync",
     "match": "warp_sync",
     "redux": "warp_sync",
@@ -46,23 +49,45 @@ KINDS = {
     "trap": "other",
     "call": "other",
     "nanosleep": "other",
-    "mbarrier": "other",
+    "mbarrier": "mbarrier",
 }
 
+
+WGMMA = {"mma_async": ("matrix", "shared"), "wait_group": ("matrix_wait", "")}
+# Bulk copies by what they do, as their events call it; `space` is where they were sent from or to.
+BULK = {
+    "load": ("bulk_load", "global"),
+    "store": ("bulk_store", "global"),
+    "reduction": ("bulk_reduction", "global"),
+    "prefetch": ("bulk_prefetch", "global"),
+    "exchange": ("bulk_exchange", "cluster"),
+}
 
 # In their ``.approx`` form each is one instruction of the special function unit; exact forms are sequences.
 SPECIAL = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
 def classify(instruction: Instruction) -> tuple[str, str]:
-    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space."""
+    """(kind, space) of an instruction, as `Counts.kinds` lists them; global where it names no space.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<2>; "
+    >>> text += "st.shared.u32 [0], %r1; ret; }"
+    >>> classify(gpulab.simulator.ptx.parse(text).functions["k"].blocks[0].instructions[0])
+    ('store', 'shared')
+    """
     name = instruction.parts[0]
+    if instruction.parts[:2] == ("barrier", "cluster"):
+        return ("cluster_barrier" if "wait" in instruction.parts else "other"), ""
     if name in ("bar", "barrier"):
         return ("warp_sync" if "warp" in instruction.parts else "barrier"), ""
     if name in SPECIAL and "approx" in instruction.parts:
         return "special", ""
+    if (bulk := bulk_kind(instruction)) is not None:
+        return BULK[bulk]
     if is_copy(instruction):
         return "load", "global"
+    if name == "wgmma":
+        return WGMMA.get(instruction.parts[1], ("other", ""))
     kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""
@@ -80,9 +105,36 @@ def is_generic(instruction: Instruction) -> bool:
     return classify(instruction)[0] in ("load", "store", "atomic") and not named_space(instruction)
 
 
+def elsewhere(instruction: Instruction) -> tuple[str, ...]:
+    """The spaces in which an instruction has a row more."""
+    return ELSEWHERE if is_generic(instruction) else ("shared",) if is_copy(instruction) else ()
+
+
+def bulk_kind(instruction: Instruction) -> str | None:
+    """What a bulk copy does, as `simt.events.Transfer` calls it; None for all else."""
+    parts = instruction.parts
+    if parts[0] in ("st", "red"):
+        return "exchange" if "async" in parts else None
+    if parts[0] != "cp" or "bulk" not in parts or {"commit_group", "wait_group"} & set(parts):
+        return None
+    if "prefetch" in parts:
+        return "prefetch"
+    if "global" not in parts:
+        return "exchange"
+    if any(part.startswith("mbarrier") for part in parts):
+        return "load"
+    return "reduction" if parts[1] == "reduce" else "store"
+
+
 def is_copy(instruction: Instruction) -> bool:
     """Whether it sends words from global to shared memory: ``cp.async``, and not one that waits for it."""
-    return instruction.parts[0] == "cp" and "global" in instruction.parts
+    parts = instruction.parts
+    return parts[0] == "cp" and "global" in parts and "bulk" not in parts
+
+
+def is_product(instruction: Instruction) -> bool:
+    """Whether a warpgroup asks for a product by it: ``wgmma.mma_async``."""
+    return instruction.parts[:2] == ("wgmma", "mma_async")
 
 
 def is_fragment(instruction: Instruction) -> bool:
@@ -93,9 +145,11 @@ def is_fragment(instruction: Instruction) -> bool:
 class Counters(Observer):
     """Fills a `Counts`; read it from `counts` after the launch. One `Counters` serves one launch.
 
-    An instruction has one row, so of ``cp.async``, which loads from global memory and stores to shared
-    memory, the load is counted. One with a generic address has a row more for each other space: what is
-    counted is where the access went, not what the opcode says.
+    An instruction has one row. ``cp.async`` has two, because it loads from global memory and stores to shared
+    memory. One with a generic address has a row more for each other space: what is counted is where the
+    access went, not what the opcode says. So does one that reaches the shared memory of another block of the
+    cluster. A bulk copy is one request, sent by one lane; a multicast is counted once.
+    ``wgmma`` reads its operands by itself: their bytes count once for a warpgroup, in passes of all banks.
     """
 
     def __init__(self) -> None:
@@ -103,7 +157,7 @@ class Counters(Observer):
         self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self._guarded: dict[int, int] = defaultdict(int)
         self._table: dict[str, Array] = {}
-        self._rows: dict[tuple[int, str], int] = {}  # of generic accesses, by instruction and space
+        self._rows: dict[tuple[int, str], int] = {}  # beyond the first, by instruction and space
         self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
         self._fragment: list[Array] = []  # the addresses of a matrix, as far as they have come
         self._last: tuple[Array | None, int, int, int] = (None, -1, 0, 0)
@@ -112,8 +166,7 @@ class Counters(Observer):
 
     def start(self, program: Program, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         self._program, self._grid, self._block = program, grid, block
-        generic = [i for i, instruction in enumerate(program.instructions) if is_generic(instruction)]
-        places = [(i, space) for i in generic for space in ELSEWHERE]
+        places = [(i, space) for i, each in enumerate(program.instructions) for space in elsewhere(each)]
         self._rows = {place: row for row, place in enumerate(places, len(program.instructions))}
         self._table = {
             column: np.zeros(len(program.instructions) + len(places), np.int64) for column in COLUMNS
@@ -143,17 +196,20 @@ class Counters(Observer):
         self._table["uniform"][index] += warps - int(split.sum()) * _times(len(split), chunk)
 
     def access(self, access: Access) -> None:
-        index, table = self._row(access), self._table
+        index = self._row(access)
+        table = self._table
         if access.space == "global" and access.kind != "store":
             self._ask(access)
         if is_fragment(access.instruction):
             self._element(access)
             return
-        if access.space == "shared" and is_copy(access.instruction):
+        if access.space == "shared" and is_product(access.instruction):
             return
         warps, threads = self._size(access.lanes, access.chunk)
         table["requests"][index] += warps
         table["bytes"][index] += threads * access.size
+        if access.space == "cluster":
+            return
         what = "wavefronts" if access.space in ("shared", "const") else "sectors"
         asked, ideal = self._cost(access)
         table[what][index] += asked
@@ -162,6 +218,18 @@ class Counters(Observer):
             rows, lanes = _together(access.address, access.lanes, access.chunk)
             apart = int(patterns.distinct(rows, lanes).sum()) * _times(len(rows), access.chunk)
             table["conflicts"][index] += threads - apart
+
+    def bulk(self, transfer: Transfer) -> None:
+        table, index = self._table, transfer.index
+        table["requests"][index] += transfer.row.size
+        if transfer.address is None:
+            assert transfer.offset is not None
+            table["bytes"][index] += transfer.offset.size * transfer.size
+            return
+        nbytes, sectors, ideal = patterns.box_sectors(transfer.address, transfer.size, transfer.inside)
+        table["bytes"][index] += nbytes
+        table["sectors"][index] += sectors
+        table["ideal_sectors"][index] += ideal
 
     def _ask(self, access: Access) -> None:
         """The bytes of an access for each of its blocks."""
@@ -179,8 +247,8 @@ class Counters(Observer):
     def _element(self, access: Access) -> None:
         """An element that each lane moves of a matrix; they come one after the other.
 
-        PTX leaves open which lane moves which element. So the matrix counts as one request of all its bytes,
-        in the order that suits memory best.
+        PTX leaves open which lane moves which element. So the matrix counts as the fewest requests, in the
+        order that suits memory best.
         """
         rows, lanes = _together(access.address, access.lanes, access.chunk)
         self._fragment.append(rows)
@@ -196,7 +264,7 @@ class Counters(Observer):
         what = "wavefronts" if access.space == "shared" else "sectors"
         times = _times(len(rows), access.chunk)
         for column, amount in (
-            ("requests", len(moved)),
+            ("requests", int((-(-size // WIDEST)).sum())),
             ("bytes", int(size.sum())),
             (what, int(count.sum())),
             (
@@ -208,6 +276,9 @@ class Counters(Observer):
 
     def _row(self, access: Access) -> int:
         """The row of an access: its instruction's, unless its address was a generic one of another space."""
+        if access.space == "cluster" and (access.index, "cluster") not in self._rows:
+            self._rows[access.index, "cluster"] = len(self._table["requests"])
+            self._table = {column: np.append(row, 0) for column, row in self._table.items()}
         return self._rows.get((access.index, access.space), access.index)
 
     def _cost(self, access: Access) -> tuple[int, int]:
@@ -243,12 +314,23 @@ class Counters(Observer):
             table["active"][index] = lanes
         instructions = self._program.instructions
         own = len(instructions)
+        for index, instruction in enumerate(instructions):
+            if is_product(instruction):
+                warpgroups = int(table["active"][index]) // THREADS
+                read = warpgroups * bytes_read(instruction)
+                table["bytes"][index] = read
+                table["wavefronts"][index] = table["ideal_wavefronts"][index] = read // patterns.LINE
         table["flops"][:own] = np.array(self._program.flops) * table["active"][:own]
         kinds = [classify(i) for i in instructions]
+        strong = [
+            k == "load" and not STRONG.isdisjoint(i.parts)
+            for i, (k, _) in zip(instructions, kinds, strict=True)
+        ]
+        table["strong"][:own] = np.array(strong, bool) * table["warps"][:own]
         self.counts = Counts(
             self._program.display_name,
             (*instructions, *(instructions[index] for index, _ in self._rows)),
-            (*kinds, *((kinds[index][0], space) for index, space in self._rows)),
+            (*kinds, *(("store" if is_copy(instructions[i]) else kinds[i][0], s) for i, s in self._rows)),
             table,
             self._grid,
             self._block,

@@ -17,10 +17,11 @@ COLUMNS = (
     "sectors",  # global and local memory: distinct 32-byte sectors, summed over requests
     # … had the same lanes asked for the same number of bytes without gaps, overlaps counted once
     "ideal_sectors",
-    "wavefronts",  # shared memory: passes that the banks need
+    "wavefronts",  # shared memory: passes that the banks need; operands of wgmma need as few as can be
     "ideal_wavefronts",  # … without bank conflicts
     "flops",  # floating-point operations (an fma is two), by lanes whose guard held
     "uniform",  # conditional branches: warps whose lanes all went one way
+    "strong",  # loads by which a warp can wait for another (acquire, relaxed, volatile): warps
     "conflicts",  # atomics: lanes beyond the first on the same address in one warp
 )
 
@@ -30,9 +31,13 @@ class Counts:
     """Counts of one launch, int64.
 
     `table[column][i]` belongs to `instructions[i]`. At the end stand once more those with generic addresses,
-    for what they did in shared and in local memory. `kinds[i]` is ``(kind, space)`` with kind one of
-    load, store, atomic, branch, barrier, warp_sync, special (one instruction of the special function unit),
-    arithmetic, other, and space global, shared, local, const, param or "".
+    for what they did in shared and in local memory, those that reached other blocks of a cluster, and
+    ``cp.async``, for what it stored. `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch,
+    barrier, cluster_barrier (a wait), mbarrier, shuffle, warp_sync (what else a warp does together), special
+    (one instruction of the special function unit), matrix (a warpgroup's product, which reads shared memory
+    by itself), matrix_wait, arithmetic or other, and of bulk copies bulk_load, bulk_store, bulk_reduction,
+    bulk_prefetch or bulk_exchange. A space is global, shared, cluster (shared memory of other blocks), local,
+    const, param or "".
     """
 
     kernel: str

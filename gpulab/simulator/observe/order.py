@@ -23,8 +23,9 @@ Counts = dict[int, int]  # how many of its releases are known, by block
 
 @dataclass(frozen=True)
 class _Release:
-    """A thread told others what it had written before its fence at time `fence`, its own block what it had
-    written before `fence_here`, and what its block and its warp had before the barriers at those times."""
+    """A thread released to others what it had written before its fence at time `fence`, to its own block what
+    it had written before `fence_here`, and what its block and its warp had before the barriers at those
+    times."""
 
     thread: int
     barrier: int
@@ -35,9 +36,9 @@ class _Release:
 
 class Order:
     """Threads are numbered through the whole grid of `blocks` times `lanes`. Time, `now`, counts accesses,
-    barriers and fences; a touch is a thread and a time."""
+    barriers and fences; a touch is a thread and a time. `copied`: bulk copies bring what others read."""
 
-    def __init__(self, program: Program, blocks: int, lanes: int) -> None:
+    def __init__(self, program: Program, blocks: int, lanes: int, copied: bool = False) -> None:
         self.now = 0
         self.met = False  # whether anybody has passed a barrier
         self._at = array("i", [0])  # the instruction of each time
@@ -49,7 +50,12 @@ class Order:
         self._barrier = np.zeros(blocks, np.int64)  # when each block passed its last one …
         self._warp_barrier = np.zeros(blocks * lanes // 32, np.int64)  # … and each warp
         self._lane_barrier = np.zeros((0, 32), np.int64)  # by thread: when it waited for a lane of its warp
-        self._clocks: dict[int, Clocks] = {}  # by block, once it uses an mbarrier
+        # By block, once it uses an mbarrier; of a cluster by its first block, from the beginning.
+        self._clocks: dict[int, Clocks] = {}
+        self._home = np.arange(blocks)  # the first block of each block's cluster …
+        self._rank = np.zeros(blocks, np.int64)  # … and its rank there
+        self._cluster = 1  # blocks of a cluster
+        self._keeps = bool(copied)  # whether threads know of each other by more than barriers from the start
         self._fenced = np.full(blocks * lanes, -1, np.int64)
         self._fenced_here = self._fenced.copy()  # by a fence of any scope
         self._releases: dict[int, list[_Release]] = defaultdict(list)  # by block
@@ -74,6 +80,21 @@ class Order:
         """Whether only some threads waited at some barriers."""
         return bool(len(self._lane_barrier) or self._clocks)
 
+    def begin(self, blocks: Array, cluster_size: int) -> None:
+        """These blocks begin, which are whole clusters, each in the order of its ranks."""
+        self._keeps |= cluster_size > 1
+        if not self._keeps:
+            return
+        self._cluster = cluster_size
+        self._home[blocks] = np.repeat(blocks[::cluster_size], cluster_size)
+        self._rank[blocks] = np.arange(len(blocks)) % cluster_size
+        for first in blocks[::cluster_size].tolist():
+            self._clocks[first] = Clocks((self._lanes + 1) * cluster_size)
+
+    def _member(self, thread: Array) -> Array:
+        """The numbers of threads in their blocks or, where there are clusters, in those."""
+        return self._rank[thread // self._lanes] * self._lanes + thread % self._lanes
+
     # ---- barriers --------------------------------------------------------------------------------------
 
     def barrier(self, index: int, blocks: Array) -> None:
@@ -81,7 +102,14 @@ class Order:
         self.advance(index)
         self.met = True
         self._barrier[blocks] = self.now
+        for block in blocks.tolist() if self._keeps else ():
+            self._meet_as_block(block)
         self._share_out(set(blocks.tolist()) if self._acquired else set())
+
+    def _meet_as_block(self, block: int) -> None:
+        """All threads of a block of a cluster know what the others do."""
+        first = int(self._rank[block]) * self._lanes
+        self._clocks[int(self._home[block])].meet(np.arange(first, first + self._lanes), self.now)
 
     def warp_sync(self, index: int, threads: Array) -> None:
         """These threads wait for those of them that are of their warp."""
@@ -92,7 +120,7 @@ class Order:
         for one in {who >> 5 for who in self._acquired}:
             self._tell_each_other(threads[warp == one])
         for block, clocks in self._clocks.items():
-            mine = threads[threads // self._lanes == block] % self._lanes
+            mine = self._member(threads[self._home[threads // self._lanes] == block])
             for one in np.unique(mine // 32):
                 clocks.meet(mine[mine // 32 == one], self.now)
 
@@ -114,8 +142,8 @@ class Order:
             known[own] = self.now
             self._lane_barrier[group] = known[np.searchsorted(warps, group >> 5)]
             for block, clocks in self._clocks.items():
-                for warp in warps[warps * 32 // self._lanes == block]:
-                    clocks.meet(group[group >> 5 == warp] % self._lanes, self.now)
+                for warp in warps[self._home[warps * 32 // self._lanes] == block]:
+                    clocks.meet(self._member(group[group >> 5 == warp]), self.now)
             if self._acquired:
                 for warp in warps:
                     self._tell_each_other(group[group >> 5 == warp])
@@ -134,15 +162,34 @@ class Order:
             _merge(self._shared_out[who // self._lanes], self._acquired.pop(who))
 
     def arrive(self, block: int, address: int, parity: int, threads: Array) -> None:
-        """`threads` of a block, numbered in it, arrive at an mbarrier in the phase of `parity`."""
-        clocks = self._clocks.setdefault(block, Clocks(self._lanes))
-        clocks.arrive(address, parity, threads, self.now)
+        """`threads` arrive at an mbarrier of a block of their cluster, in the phase of `parity`."""
+        home = int(self._home[block])
+        clocks = self._clocks.setdefault(home, Clocks(self._lanes))
+        clocks.arrive((block, address), parity, self._member(threads), self.now)
 
     def passed(self, block: int, address: int, parity: int, threads: Array) -> None:
         """They see that the phase is over."""
-        if block in self._clocks:
-            self._clocks[block].see(address, parity, threads)
-        self._share_out({block} if self._acquired else set())
+        home = int(self._home[block])
+        if home in self._clocks:
+            self._clocks[home].see((block, address), parity, self._member(threads))
+        self._share_out(set((threads // self._lanes).tolist()) if self._acquired else set())
+
+    def copies_arrive(self, block: int, address: int, parity: int, senders: Array) -> None:
+        """Bulk copies that blocks `senders` of the cluster sent just now will arrive at an mbarrier."""
+        engines = self._lanes * self._cluster + np.unique(self._rank[senders])
+        self._clocks[int(self._home[block])].arrive((block, address), parity, engines, self.now)
+
+    def is_there(self, touch: Array, who: Who) -> Array:
+        """Lanes that know that what the bulk copies of a touch brought is there."""
+        sender, tick = thread_of(touch) // self._lanes, tick_of(touch)
+        home = self._home[who.block]
+        there = np.zeros(len(touch), bool)
+        for first in np.unique(home):
+            here = (home == first) & (self._home[sender] == first)
+            engine = self._lanes * self._cluster + self._rank[sender[here]]
+            known = self._clocks[int(first)].before[self._member(who.thread[here]), engine]
+            there[here] = known >= tick[here]
+        return there
 
     # ---- fences and atomics ------------------------------------------------------------------------------
 
@@ -201,7 +248,7 @@ class Order:
         """The lanes of `apart` that no mbarrier, fence or atomic puts behind the touch."""
         other, tick = thread_of(touch), tick_of(touch)
         if self._clocks:
-            for at in np.flatnonzero(apart & (other // self._lanes == who.block)):
+            for at in np.flatnonzero(apart & (self._home[other // self._lanes] == self._home[who.block])):
                 apart[at] = not self._is_seen(int(other[at]), int(tick[at]), int(who.thread[at]))
         if self._releases:
             for at in np.flatnonzero(apart):
@@ -230,8 +277,11 @@ class Order:
 
     def _is_seen(self, first: int, tick: int, second: int) -> bool:
         """Whether an mbarrier puts what thread `first` did at `tick` before what `second` does now."""
-        clocks = self._clocks.get(first // self._lanes)
-        return clocks is not None and bool(clocks.before[second % self._lanes, first % self._lanes] >= tick)
+        clocks = self._clocks.get(int(self._home[first // self._lanes]))
+        if clocks is None:
+            return False
+        mine, theirs = self._member(np.array([second, first]))
+        return bool(clocks.before[mine, theirs] >= tick)
 
 
 def _merge(counts: Counts, more: Counts) -> None:

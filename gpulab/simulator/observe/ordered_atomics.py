@@ -1,4 +1,4 @@
-"""Atomic operations whose outcome depends on who comes first, for results that differ from order to order."""
+"""Atomic operations whose outcome depends on which thread comes first: the result changes with the order."""
 
 from __future__ import annotations
 

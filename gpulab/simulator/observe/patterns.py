@@ -13,6 +13,7 @@ import numpy as np
 SECTOR = 32  # bytes
 BANKS = 32
 WORD = 4  # bytes that one bank delivers a wavefront
+LINE = BANKS * WORD  # bytes of a wavefront
 LANES = np.arange(32)
 
 Array = np.ndarray
@@ -28,6 +29,24 @@ def distinct(keys: Array, lanes: Array | None) -> Array:
         changes = ordered[:, 1:] != ordered[:, :-1]
     count = 1 + changes.sum(axis=1)
     return count if lanes is None else np.where(lanes.any(axis=1), count, 0)
+
+
+def box_sectors(address: Array, size: int, inside: Array | None) -> tuple[int, int, int]:
+    """(bytes, sectors, sectors at best) of copies: element e of copy n has `size` bytes at address[n, e],
+    and those not `inside` (None: all are) are not there. A sector counts once for each copy."""
+    sectors = address // SECTOR
+    if inside is None and sectors.size:
+        moved = sectors - sectors[:, :1]
+        if (moved == moved[:1]).all():  # as nearly always: the same shape somewhere else
+            moved = moved[:1]
+        counts = [len(np.unique(row)) for row in moved]
+        total = sum(counts) * (len(sectors) // len(moved))
+        each = sectors.shape[1] * size
+        return each * len(sectors), total, -(-each // SECTOR) * len(sectors)
+    there = np.ones(sectors.shape, bool) if inside is None else inside
+    each = there.sum(axis=1) * size
+    total = sum(len(np.unique(row[on])) for row, on in zip(sectors, there, strict=True))
+    return int(each.sum()), total, int((-(-each // SECTOR)).sum())
 
 
 def _fill(keys: Array, lanes: Array) -> Array:

@@ -8,8 +8,11 @@ from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt.errors import Index, source_text
 
 # What a touch is; BLOCK_ATOMIC is an atomic of block scope (``.cta``), which other blocks do not honour.
-READ, WRITE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
+# BULK is what a bulk copy writes, some time after it was sent; BULK_ATOMIC what a bulk reduction updates.
+READ, WRITE, ATOMIC, BLOCK_ATOMIC, BULK, BULK_ATOMIC = 0, 1, 2, 3, -1, -2
 VERBS = {
+    BULK: "sends a bulk copy to",
+    BULK_ATOMIC: "sends a bulk reduction to",
     READ: "reads",
     WRITE: "writes",
     ATOMIC: "atomically updates",
@@ -24,10 +27,10 @@ CUDA_C = (".cu", ".cuh", ".h", ".hpp")  # how files of CUDA C++ end
 
 @dataclass(frozen=True)
 class Touch:
-    """One side of a race: a thread's access of kind READ, WRITE, ATOMIC or BLOCK_ATOMIC at a source line.
+    """One side of a race: a thread's access at a source line, of kind READ, WRITE and so on.
 
-    `linear_thread` counts within the block; `value` is what was read or written, empty where it is not known.
-    `verb` says what it does where VERBS would not do.
+    `linear_thread` counts within the block, `linear_block` within the grid; `value` is what was read or
+    written, empty where it is not known. `verb` says what it does where VERBS would not do.
     """
 
     location: Location | None
@@ -37,6 +40,7 @@ class Touch:
     kind: int
     value: str = ""
     verb: str = ""
+    linear_block: int = 0
 
     @property
     def line(self) -> int:
@@ -108,6 +112,17 @@ class Race:
     def _explained(self) -> tuple[str, str]:
         earlier, later = self.first.line, self.second.line
         c = self.first.location is not None and self.first.location.file.endswith(CUDA_C)
+        if min(self.first.kind, self.second.kind) < READ:
+            return (
+                "Nothing tells the second thread that the copy is there: barriers do not wait for it.",
+                "Usual cure: let every thread that touches what the copy brings wait for the mbarrier that "
+                "counts its bytes, or meet at a barrier with one that has.",
+            )
+        if not self.within_a_block and self.space == "shared":
+            return (
+                "The cluster does not meet in between.",
+                "Usual cure: cluster.sync() (barrier.cluster) between the two, in all threads of all blocks.",
+            )
         if not self.within_a_block:
             usual = (
                 "Usual cure: let each block write its own elements, use an atomic, or make it two kernels."

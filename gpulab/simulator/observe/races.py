@@ -8,19 +8,24 @@ race to go wrong: it remembers who touched each word last, and what has happened
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program
+from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Observer, Program, Transfer
 from gpulab.simulator.simt.errors import Index
+from gpulab.simulator.simt.events import State
 from gpulab.simulator.simt.opcodes import is_volatile
 
+from .bulk_ends import End, arrivals, at_mbarriers, ends
+from .counters import bulk_kind
 from .flow import Flow
 from .granules import WIDEST, Pages, finest, granule_of
 from .order import Order
-from .race import ATOMIC, BLOCK_ATOMIC, READ, STRONG, WRITE, Race
+from .race import ATOMIC, BLOCK_ATOMIC, BULK, BULK_ATOMIC, READ, STRONG, WRITE, Race
 from .shadow import (
     NOBODY,
     OTHER_READER,
@@ -69,9 +74,10 @@ class Races(Observer):
 
     def start(self, program: Program, grid: Index, block: Index) -> None:
         self._program = program
-        self._lanes = (block[0] * block[1] * block[2] + 31) // 32 * 32
+        self._lanes = (math.prod(block) + 31) // 32 * 32
         self._groups = Groups(self._lanes)
-        self._order = Order(program, grid[0] * grid[1] * grid[2], self._lanes)
+        self._copied = any(bulk_kind(i) in ("load", "exchange") for i in program.instructions)
+        self._order = Order(program, math.prod(grid), self._lanes, self._copied)
         self._flow = Flow(program)
         self._sightings = Sightings(program, self._flow, grid, block, self._lanes, self._arrays, self._find)
         self._finest = finest(program, "global")
@@ -91,9 +97,9 @@ class Races(Observer):
 
     def barrier(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         passed = None if lanes is None else np.atleast_1d(lanes.any(axis=1))
-        if passed is not None and not passed.all():
-            self._tell_apart(chunk)
-            self._order.barrier(index, chunk.blocks[passed])
+        if chunk.cluster_size > 1 or self._copied or (passed is not None and not passed.all()):
+            self._tell_apart(chunk)  # other blocks and bulk copies do not care for this barrier
+            self._order.barrier(index, chunk.blocks if passed is None else chunk.blocks[passed])
             return
         self._order.barrier(index, chunk.blocks)
         shadow = self._shadow_of(chunk)
@@ -116,35 +122,73 @@ class Races(Observer):
                 self._tell_apart(chunk)
         self._order.warp_sync(index, group.thread)
 
-    def arrive(self, index: int, address: Array, phase: Array, lanes: Array | None, chunk: Chunk) -> None:
+    def begin(self, state: State) -> None:
+        self._order.begin(state.chunk.blocks, state.chunk.cluster_size)
+
+    def arrive(
+        self,
+        index: int,
+        address: Array,
+        phase: Array,
+        lanes: Array | None,
+        chunk: Chunk,
+        rows: Array | None = None,
+    ) -> None:
         self._tell_apart(chunk)
-        for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
+        for block, where, parity, threads in at_mbarriers(address, phase, lanes, chunk, rows):
             self._order.arrive(block, where, parity, threads)
 
-    def passed(self, index: int, address: Array, phase: Array, lanes: Array, chunk: Chunk) -> None:
+    def passed(
+        self,
+        index: int,
+        address: Array,
+        phase: Array,
+        lanes: Array,
+        chunk: Chunk,
+        rows: Array | None = None,
+    ) -> None:
         self._catch_up(chunk)
-        for block, where, parity, threads in self._apart(address, phase, lanes, chunk):
+        for block, where, parity, threads in at_mbarriers(address, phase, lanes, chunk, rows):
             self._order.passed(block, where, parity, threads)
-
-    @staticmethod
-    def _apart(
-        address: Array, phase: Array, lanes: Array | None, chunk: Chunk
-    ) -> Iterator[tuple[int, int, int, Array]]:
-        """(block, address, parity, threads of the block) for each mbarrier and phase of a group."""
-        shape = (chunk.blocks.size, chunk.lanes_per_block)
-        row, lane = np.nonzero(np.broadcast_to(True if lanes is None else lanes, shape))
-        keys = np.stack([row, *(np.broadcast_to(x, shape)[row, lane] for x in (address, phase))])
-        for key in np.unique(keys, axis=1).T:
-            threads = lane[(keys == key[:, None]).all(axis=0)]
-            yield int(chunk.blocks[key[0]]), int(key[1]), int(key[2]), threads
 
     def fence(self, index: int, lanes: Array | None, chunk: Chunk) -> None:
         self._order.fence(index, self._groups.of(lanes, chunk.blocks).thread)
 
+    # ---- bulk copies -----------------------------------------------------------------------------------
+
+    def bulk(self, transfer: Transfer) -> None:
+        """A bulk copy is looked at as what its sender does when it sends it; who waits for the mbarrier that
+        counts its bytes comes after that."""
+        self._order.advance(transfer.index)
+        if "shared" in self._spaces:
+            self._tell_apart(transfer.chunk)
+        for end in ends(transfer):
+            if end.space in self._spaces and end.address.size:
+                self._bulk_end(transfer, end)
+        for arrival in arrivals(transfer):
+            self._order.copies_arrive(*arrival)
+
+    def _bulk_end(self, transfer: Transfer, end: End) -> None:
+        both = end.reads and end.writes
+        kind = WRITE if end.writes else READ
+        if both and end.space == "global":
+            kind = ATOMIC
+        block = transfer.chunk.blocks[end.row]
+        who = Who(block * self._lanes + end.lane, block, self._order.now)
+        access = end.access(transfer)
+        for shadow, start, chosen in self._stretches(access, end.address, end.owner):
+            part = who if chosen is None else who.only(chosen)
+            where = end.address if chosen is None else end.address[chosen]
+            for i in range(max(access.size // shadow.granule, 1)):
+                self._touch(access, shadow, part, start + i, kind, None, where, both)
+                if end.writes and end.space == "shared":
+                    shadow.kind[start + i] = BULK_ATOMIC if both else BULK
+
     # ---- accesses --------------------------------------------------------------------------------------
 
     def access(self, access: Access) -> None:
-        if access.space not in self._spaces:
+        space = "shared" if access.space == "cluster" else access.space
+        if space not in self._spaces:
             return
         self._order.advance(access.index)
         kind = self._kind(access)
@@ -152,16 +196,19 @@ class Races(Observer):
             self._look_within_warps(access)
         if access.space == "shared" and self._is_done(access, kind):
             return
+        if access.space == "cluster":
+            self._tell_apart(access.chunk)
         lanes = self._groups.of(access.lanes, access.chunk.blocks)
         address = lanes.of(access.address)
         if kind >= ATOMIC:
             self._order.communicate(access, kind, lanes.thread, address)
         who = Who(lanes.thread, lanes.block, self._order.now)
-        for shadow, start, chosen in self._stretches(access, address, lanes.row):
+        row = lanes.row if access.rows is None else lanes.of(access.rows)
+        for shadow, start, chosen in self._stretches(access, address, row):
             part = who if chosen is None else who.only(chosen)
             for i in range(max(access.size // shadow.granule, 1)):
                 value = None
-                if kind == WRITE:
+                if kind == WRITE and access.values:
                     value = lanes.of(written_bits(access.values, shadow.granule, i))
                     value = value if chosen is None else value[chosen]
                 self._touch(access, shadow, part, start + i, kind, value)
@@ -189,7 +236,7 @@ class Races(Observer):
             return True
         if kind != READ and shadow.has_put_off(access):
             self._catch_up(access.chunk)
-        one = self._as_one(shadow, access, self._order.now)
+        one = self._as_one(shadow, access, self._order.now) if kind == READ or access.values else None
         if one is None or not self._is_clean(shadow, access.size, kind, *one):
             self._tell_apart(access.chunk)
             return False
@@ -289,7 +336,7 @@ class Races(Observer):
         self, access: Access, address: Array, row: Array
     ) -> list[tuple[Shadow, Array, Array | None]]:
         """(shadow, place of each lane's first granule, lanes that it concerns or None for all)."""
-        if access.space == "shared":
+        if access.space != "global":
             shadow = self._shadow_of(access.chunk)
             shadow.fit(int(address.max(initial=0)) + access.size, access.size)
             return [(shadow, row * shadow.width + address // shadow.granule, None)]
@@ -335,15 +382,27 @@ class Races(Observer):
         return self._global[start]
 
     def _touch(
-        self, access: Access, s: Shadow, who: Who, place: Array, kind: int, value: Array | None
+        self,
+        access: Access,
+        s: Shadow,
+        who: Who,
+        place: Array,
+        kind: int,
+        value: Array | None,
+        where: Array | None = None,
+        combines: bool = False,
     ) -> None:
+        """`where` are the addresses of a bulk copy's elements, whose sender is not at one of them. A bulk
+        reduction `combines` what comes with what is there, in any order."""
         for role in filter(s.waits, (WRITER,) if kind == READ else range(ROLES)):
             unordered = self._unordered(s, role, who, place, kind)
-            if role == WRITER and kind == WRITE and unordered.any():
+            if combines and role == WRITER:
+                unordered &= s.kind[place] != BULK_ATOMIC
+            if role == WRITER and kind == WRITE and value is not None and unordered.any():
                 again = self._order.index_of(s.touch[WRITER][place]) == access.index
                 unordered &= ~(again & (s.value[place] == value))
             if unordered.any():
-                self._report(access, s, role, who, place, kind, unordered)
+                self._report(access, s, role, who, place, kind, unordered, where)
         if kind == READ:
             self._note_readers(s, who, place)
             return
@@ -361,6 +420,17 @@ class Races(Observer):
         touch = s.touch[role][place]
         other = thread_of(touch)
         unordered: Array = (touch != NOBODY) & (other != who.thread)
+        copied = (touch != NOBODY) & (s.kind[place] < READ) if self._copied and role == WRITER else None
+        if copied is not None and copied.any():
+            normal = self._unordered_threads(s, role, who, place, kind, touch, unordered & ~copied)
+            return normal | copied & ~self._order.is_there(touch, who)
+        return self._unordered_threads(s, role, who, place, kind, touch, unordered)
+
+    def _unordered_threads(
+        self, s: Shadow, role: int, who: Who, place: Array, kind: int, touch: Array, unordered: Array
+    ) -> Array:
+        """As `_unordered`, of touches that are not by bulk copies and might be."""
+        other = thread_of(touch)
         if not unordered.any():
             return unordered
         unordered &= ~self._order.waited(touch, who)
@@ -412,13 +482,23 @@ class Races(Observer):
             self._sightings.add(access, sides)
 
     def _report(
-        self, access: Access, s: Shadow, role: int, who: Who, place: Array, kind: int, unordered: Array
+        self,
+        access: Access,
+        s: Shadow,
+        role: int,
+        who: Who,
+        place: Array,
+        kind: int,
+        unordered: Array,
+        where: Array | None = None,
     ) -> None:
         touch = s.touch[role][place]
         across = unordered & (thread_of(touch) >> 5 != who.thread >> 5)  # the worse kind, if there is any
         at = int(across.argmax() if across.any() else unordered.argmax())
         before = int(s.kind[place[at]]) if role == WRITER else READ
         first, index = int(thread_of(touch[at])), int(self._order.index_of(touch[at]))
+        if where is not None:
+            access = replace(access, address=np.full((1, 1), where[at]))
         known = before == WRITE and len(access.values) == 1 and access.size == s.granule
         written = int(s.value[place[at]]) if known else None
         self._sightings.add(

@@ -1,4 +1,4 @@
-"""What a race detector remembers of memory: for each granule who wrote it last, and who has read it since."""
+"""What a race detector remembers of memory: the last writer of each granule, and its readers since then."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Shadow(Granules):
         self.touch = np.where(touch == NOBODY, touch, touch + further)
 
     def note(self, role: int, place: Array, who: Who) -> None:
-        """`who` touched `place`; where several did, the last one stays."""
+        """Note that the threads `who` touched `place`; of several at one place, the last is kept."""
         self.last[role] = max(self.last[role], who.tick)
         self.touch[role][place] = who.touch
 
     def waits(self, role: int) -> bool:
-        """Whether somebody has touched something in a role to whom what comes now may not be ordered."""
+        """Whether some earlier access in this role may not be ordered before the present one."""
         return self.last[role] > self.quiet
 
     def put_off(self, access: Access, tick: int) -> int:

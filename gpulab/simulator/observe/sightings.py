@@ -1,4 +1,4 @@
-"""What is told of two touches that race: source lines, threads, the element, the values, the cure's place."""
+"""What a race report says of two accesses: source lines, threads, element, values, and where to fix it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Sightings:
         fields = access.space == "shared" and any(self._has_fields(label, index) for index, *_ in sides)
         race = Race(
             self._program.display_name,
-            access.space,
+            "shared" if access.space == "cluster" else access.space,
             earlier,
             later,
             element,
@@ -189,6 +189,7 @@ class Sightings:
             kind,
             value,
             verb,
+            block,
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpulab.simulator.ptx import Location
+from gpulab.simulator.ptx import Immediate, Instruction, Location
 from gpulab.simulator.simt import Chunk, Observer, Program
 from gpulab.simulator.simt.errors import Index, source_text
 
@@ -33,6 +33,15 @@ class MissedBarrier:
         return "\n".join(lines)
 
 
+def _is_for_roles(instruction: Instruction) -> bool:
+    """Whether threads come to a barrier from different places, and some when others have done their part: one
+    with a number of its own that is not aligned, as Triton has between warps with roles."""
+    parts, number = instruction.parts, instruction.operands[:1]
+    if parts[0] == "bar" or "aligned" in parts:
+        return False
+    return bool(number) and not (isinstance(number[0], Immediate) and int(number[0].value) == 0)
+
+
 class Synchronisation(Observer):
     """Finds barriers after an early return; read `findings` after the launch, each source line once."""
 
@@ -52,6 +61,8 @@ class Synchronisation(Observer):
         instruction = self._program.instructions[index]
         if len(instruction.operands) > 1 + ("red" in instruction.parts) * 2:
             return  # it says itself how many threads it is for
+        if _is_for_roles(instruction):
+            return
         key = instruction.location or index
         if not short.any() or key in self._seen:
             return

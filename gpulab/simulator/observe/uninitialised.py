@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpulab.simulator.ptx import Location
-from gpulab.simulator.simt import Access, ArrayLabel, Observer, Program
+from gpulab.simulator.simt import Access, ArrayLabel, Observer, Program, Transfer
 from gpulab.simulator.simt.errors import Index, source_text, thread_words
 
+from .bulk_ends import ends
 from .granules import WIDEST, Granules, Pages, granule_of
 
 Array = np.ndarray
@@ -67,16 +68,22 @@ class Uninitialised(Observer):
         self._program, self._grid, self._block = program, grid, block
 
     def access(self, access: Access) -> None:
-        if access.space in ("shared", "local"):
+        if access.space in ("shared", "local", "cluster"):
             if not self._is_alike(access):
                 self._look(access)
         elif access.space == "global" and self._fresh:
             self._look(access)
 
+    def bulk(self, transfer: Transfer) -> None:
+        for end in ends(transfer):
+            if end.address.size and (end.space == "shared" or self._fresh):
+                access, what = end.access(transfer), (end.reads, end.writes)
+                self._examine(access, end.address, end.row, end.lane, end.owner, *what)
+
     def _window(self, access: Access) -> _Written:
         """What has been written of the shared or local memory of the blocks that run together."""
         chunk = access.chunk
-        key = (access.space, int(chunk.blocks[0]))
+        key = ("local" if access.space == "local" else "shared", int(chunk.blocks[0]))
         if key not in self._written:
             rows = chunk.blocks.size * (chunk.lanes_per_block if access.space == "local" else 1)
             self._written[key] = _Written(WIDEST, 1, rows)
@@ -87,6 +94,8 @@ class Uninitialised(Observer):
     def _is_alike(self, access: Access) -> bool:
         """Look at one row for all, if each does the same and reads what all have written."""
         address, lanes = access.address, access.lanes
+        if access.space == "cluster":
+            return False
         if access.space == "shared":
             if address.shape[0] > 1 or (lanes is not None and lanes.shape[0] > 1):
                 return False
@@ -109,25 +118,35 @@ class Uninitialised(Observer):
         shape = (chunk.blocks.size, chunk.lanes_per_block)
         row, lane = np.nonzero(np.broadcast_to(True if access.lanes is None else access.lanes, shape))
         address = np.broadcast_to(access.address, shape)[row, lane]
-        for written, owner, first, chosen, label in self._places(access, address, row, lane):
+        owner = row if access.space != "local" else row * chunk.lanes_per_block + lane
+        if access.rows is not None:
+            owner = np.broadcast_to(access.rows, shape)[row, lane]
+        self._examine(access, address, row, lane, owner, _reads(access), access.kind != "load")
+
+    def _examine(
+        self, access: Access, address: Array, row: Array, lane: Array, owner: Array, reads: bool, writes: bool
+    ) -> None:
+        """Elements at `address`, of the shared or local memory numbered `owner`, that the threads at `row`
+        and `lane` read and write; all have the shape (n,)."""
+        chunk = access.chunk
+        for written, whose, first, chosen, label in self._places(access, address, owner):
             missing = np.zeros(len(first), bool)
             for i in range(max(access.size // written.granule, 1)):
                 place = first + i
-                spot = owner * written.width + place
-                if _reads(access):
+                spot = whose * written.width + place
+                if reads:
                     missing |= ~(written.alone[spot] | written.common[place])
-                if access.kind != "load":
+                if writes:
                     written.alone[spot] = True
             if missing.any():
                 at = int(np.flatnonzero(chosen)[int(missing.argmax())])
                 block = int(chunk.blocks[row[at]])
                 self._report(access, block, int(lane[at]), int(address[at]), label, int(missing.sum()))
 
-    def _places(self, access: Access, address: Array, row: Array, lane: Array) -> list[tuple[Any, ...]]:
-        """(what has been written, row and first granule of each lane in it, lanes concerned, array) for each
-        stretch of memory."""
+    def _places(self, access: Access, address: Array, owner: Array) -> list[tuple[Any, ...]]:
+        """(what has been written, row and first granule of each element in it, elements concerned, array) for
+        each stretch of memory."""
         if access.space != "global":
-            owner = row if access.space == "shared" else row * access.chunk.lanes_per_block + lane
             written = self._window(access)
             return [(written, owner, address // written.granule, np.ones(len(address), bool), None)]
         found = []

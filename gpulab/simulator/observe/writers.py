@@ -1,4 +1,4 @@
-"""Who wrote which element last: block, thread and instruction, for arrays that someone asks about."""
+"""The last writer of each element (block, thread and instruction), for arrays that are asked about."""
 
 from __future__ import annotations
 

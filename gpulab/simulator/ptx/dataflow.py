@@ -16,9 +16,17 @@ _FIRST_IS_BOTH = ("wgmma.mma_async",)
 
 
 def split_operands(instruction: Instruction) -> tuple[Operand | None, tuple[Operand, ...]]:
-    """The destination (None for stores, branches, barriers, …) and the sources, in the order of the text.
+    """The destination of `instruction` and its sources, in the order of the text.
 
-    The destination may be a register, a pair, a vector, or the returned parameters of a call.
+    The destination may be a register, a pair, a vector, or the returned parameters of a call; it is None for
+    stores, branches, barriers and the like.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<3>; "
+    >>> text += ""
+    >>> text += "add.u32 %r2, %r1, 1; ret; }"
+    >>> destination, sources = split_operands(parse(text).functions["k"].blocks[0].instructions[0])
+    >>> destination.name, len(sources)
+    ('%r2', 2)
     """
     operands = instruction.operands
     if operands and _writes_first(instruction.opcode, operands[0]):
@@ -27,7 +35,13 @@ def split_operands(instruction: Instruction) -> tuple[Operand | None, tuple[Oper
 
 
 def reads(instruction: Instruction) -> tuple[str, ...]:
-    """Names of the registers that `instruction` reads, each once: sources, bases of addresses, its guard."""
+    """Names of the registers that `instruction` reads, each once: sources, bases of addresses, its guard.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<3>; "
+    >>> text += "add.u32 %r2, %r1, 1; ret; }"
+    >>> reads(parse(text).functions["k"].blocks[0].instructions[0])
+    ('%r1',)
+    """
     _, sources = split_operands(instruction)
     names = dict.fromkeys(_names(sources))
     if instruction.guard is not None:
@@ -39,6 +53,11 @@ def writes(instruction: Instruction) -> tuple[str, ...]:
     """Names of the registers that `instruction` writes, each once; a sink ``_`` is none.
 
     A guarded instruction writes only where its guard holds, so it does not end the life of the old value.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<3>; "
+    >>> text += "add.u32 %r2, %r1, 1; ret; }"
+    >>> writes(parse(text).functions["k"].blocks[0].instructions[0])
+    ('%r2',)
     """
     destination, _ = split_operands(instruction)
     return () if destination is None else tuple(dict.fromkeys(_names((destination,))))

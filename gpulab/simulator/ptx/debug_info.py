@@ -75,6 +75,9 @@ def source_variables(text: str) -> dict[str, tuple[SourceVariable, ...]]:
     """The variables of each function of a PTX text that was compiled with debug information, by its name.
 
     Empty where there is none. Variables of other types than numbers and small tuples of them are left out.
+
+    >>> source_variables(".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }")
+    {}
     """
     found: dict[str, tuple[SourceVariable, ...]] = {}
     sections: dict[str, str] = {}
@@ -112,7 +115,11 @@ def _offset(place: int | str) -> int:
 
 
 def label_lines(text: str) -> dict[str, list[int]]:
-    """The lines on which each label of a text stands: functions may use the same names."""
+    r"""The line numbers on which each label of `text` is defined: functions may use the same names.
+
+    >>> label_lines("$L__BB0_1:\n    ret;\n$L__BB0_2:\n    exit;")
+    {'$L__BB0_1': [1], '$L__BB0_2': [3]}
+    """
     found: dict[str, list[int]] = {}
     line, at = 1, 0
     for match in _LABEL.finditer(text):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from .blocks import leaves
+from .basic_blocks import leaves
 from .ir import Function
 
 
 def immediate_post_dominators(function: Function) -> tuple[int | None, ...]:
-    """For each block, the first block that every path from it to an exit runs through.
+    """For each block of `function`, the first block that every path from it to an exit runs through.
 
-    None where there is none: the paths meet only at the end of the thread, or never reach it.
+    None where there is no such block: the paths meet only at the end of the thread, or never reach it.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .pred %p<2>; "
+    >>> text += "@%p1 bra END; nanosleep.u32 20; END: ret; }"
+    >>> immediate_post_dominators(parse(text).functions["k"])
+    (2, 2, None)
     """
     blocks = function.blocks
     exit_ = len(blocks)

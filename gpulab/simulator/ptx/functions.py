@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from .blocks import branch_table, branch_target, ends_control, split_blocks
+from .basic_blocks import branch_table, branch_target, ends_control, split_blocks
 from .declarations import SPACES, parse_registers, parse_variables, parse_word
 from .ir import Function, Instruction, Location, PtxError, Symbol, Variable
 from .operands import parse_operands

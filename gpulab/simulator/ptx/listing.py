@@ -26,12 +26,23 @@ _NUMBERED = re.compile(r"(%.*?)(0|[1-9]\d{0,8})", re.ASCII)
 
 
 def print_module(module: Module) -> str:
-    """The text of `module`. What the parser forgets (comments, linkage, inner scopes) is not in it."""
+    """The PTX text of `module`. Whatever the parser forgets (comments, linkage, inner scopes) is not in it.
+
+    >>> module = parse(".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }")
+    >>> print_module(module).splitlines()[0]
+    '.version 8.0'
+    """
     return "\n".join(_module_lines(module)) + "\n"
 
 
 def print_instruction(instruction: Instruction) -> str:
-    """One instruction without its semicolon: ``@!%p1 ld.global.f32 %f1, [%rd4+8]``."""
+    """One instruction without its semicolon: ``@!%p1 ld.global.f32 %f1, [%rd4+8]``.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<3>; "
+    >>> text += "add.u32 %r2, %r1, 1; ret; }"
+    >>> print_instruction(parse(text).functions["k"].blocks[0].instructions[0])
+    'add.u32 %r2, %r1, 1'
+    """
     guard = ""
     if instruction.guard is not None:
         guard = f"@{'!' * instruction.guard_negated}{instruction.guard.name} "

@@ -11,14 +11,27 @@ Live = frozenset[str]
 
 
 def live_registers(function: Function) -> tuple[Live, ...]:
-    """For each block of `function`, the registers that some path from its start reads before writing them."""
+    """For each block of `function`, the registers that some path from its start reads before writing them.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<3>; "
+    >>> text += "L: add.u32 %r2, %r1, 1; bra L; }"
+    >>> [sorted(live) for live in live_registers(parse(text).functions["k"])]
+    [['%r1']]
+    """
     numbers = {name: number for number, name in enumerate(function.registers)}
     names = tuple(numbers)
     return tuple(_names(bits, names) for bits in _live_in(function.blocks, numbers))
 
 
 def live_before(block: BasicBlock, live_in: Sequence[Live]) -> tuple[Live, ...]:
-    """The registers live before each instruction of `block`; `live_in` is what `live_registers` returns."""
+    """The registers live before each instruction of `block`; `live_in` is what `live_registers` returns.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .b32 %r<3>; "
+    >>> text += "mov.u32 %r1, 1; add.u32 %r2, %r1, 1; ret; }"
+    >>> function = parse(text).functions["k"]
+    >>> [sorted(live) for live in live_before(function.blocks[0], live_registers(function))]
+    [[], ['%r1'], []]
+    """
     live = frozenset[str]().union(*(live_in[successor] for successor in block.successors))
     before = []
     for instruction in reversed(block.instructions):

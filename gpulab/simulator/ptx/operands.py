@@ -87,7 +87,7 @@ def parse_operand(text: str, position: int, scope: Scope) -> tuple[int, Operand]
 
 
 def _parse_plain(text: str, position: int, scope: Scope) -> tuple[int, Operand]:
-    """What may also stand in a list: a literal, a name, or a pair of names."""
+    """An item of a list: a literal, a name, or a pair of names."""
     if starts_number(text, position):
         return parse_number(text, position)
     position, operand = parse_named(text, position, scope)

@@ -44,9 +44,13 @@ class _Parts:
 
 
 def parse(text: str) -> Module:
-    """Read a module as numba, NVRTC and Triton emit it.
+    """Read the PTX in `text` as a module, as numba, NVRTC and Triton emit it.
 
-    The ``.version`` is taken as it is. Raises PtxError, with the line, for anything that cannot be read.
+    Any ``.version`` is accepted. Raises PtxError, with the line, for anything that cannot be read.
+
+    >>> module = parse(".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }")
+    >>> module.functions["stop"].blocks[0].instructions[0].opcode
+    'ret'
     """
     source = blank_comments(blank_locations_of_assembly(text))
     # A compiler may put `.file` after the functions that name it, so these come first.

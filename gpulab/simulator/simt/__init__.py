@@ -4,12 +4,15 @@ The modules, each group built on those above it:
 
 - records and names: `types`, `errors`, `program`, `opcodes`, `events`;
 - meanings, functions of whole arrays that know no registers: `integers`, `floats`, `conversions`, `packed`,
-  `warps`, `matrix`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic;
+  `warps`, `matrix`, `sparse`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic;
 - memory (`memory`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks (`run`), and
-  what changes it: `accesses`, `atomics`, `branching`, `block_meetings`, `warp_meetings`;
+  what changes it: `clusters` (whose shared memory an address means), `accesses`, `atomics`, `transfers` (the
+  engine that moves bulk copies), `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`,
+  `warpgroup_meetings`; in words, should it never end, `waits`;
 - decoding, once per kernel: `inline`, `layouts` and `operands`, then the builders of steps (`steps`,
-  `matrix_steps`, `async_copies`, `mbarriers`, `meetings`), `table`, which picks the builder for each
-  instruction, and `decoding`, which makes an `Executable` of a parsed kernel;
+  `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`, `bulk_copies`, `tensor_copies`,
+  `cluster_steps`, `meetings` and others), `table`, which picks the builder for each instruction, and
+  `decoding`, which makes an `Executable` of a parsed kernel;
 - running, once per launch: `engine` and `scheduling`.
 """
 
@@ -26,7 +29,7 @@ from .errors import (
     Trap,
     UnsupportedInstruction,
 )
-from .events import Access, Chunk, Observer
+from .events import Access, Chunk, Observer, State, Transfer
 from .executable import Executable
 from .frame import BACKWARDS, LOCKSTEP, Schedule, two_teams, warp_serial
 from .journal import Journal
@@ -52,6 +55,8 @@ __all__ = [
     "Program",
     "Schedule",
     "SimulationError",
+    "State",
+    "Transfer",
     "Trap",
     "UnsupportedInstruction",
     "launch",

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal
 
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction
 
-from . import atomics
+from . import access_faults, atomics
+from .clusters import Part, locate, split
 from .copies import Pending
-from .errors import ArrayLabel, Misaligned, OutOfBounds, indexed_names, indexes_axes
+from .errors import OutOfBounds
 from .events import Access
-from .memory import GUARD, LOCAL_WINDOW, SHARED_WINDOW, WINDOW
+from .flights import unread
+from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW
 from .run import Run
 from .types import SIGNED
 
@@ -26,6 +28,7 @@ Array = np.ndarray
 
 # All places were checked, so none is out of range: this is the fastest of NumPy's ways to be told so.
 ANY: Literal["wrap"] = "wrap"
+WINDOWS = ("shared", "cluster", "local")  # spaces of a block, of several and of a thread
 READ_ONLY = {"const": "constants", "param": "parameters"}  # spaces whose instructions reach nothing else
 
 
@@ -39,55 +42,54 @@ class Reached:
     lanes: Array | None = None
 
 
-@dataclass(slots=True)
-class Part:
-    """The lanes of a group whose generic addresses are in one space, whose window begins at `start`."""
-
-    space: str
-    lanes: Array
-    start: int
-
-
-class Told(TypedDict):
-    """The words of a fault."""
-
-    what: str
-    advice: str
-
-
 def load(run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int) -> list[Array]:
     """`count` neighbouring elements of `dtype` for each lane; lanes outside the group get some value."""
-    if space == "generic":
-        return _load_generic(run, index, address, dtype, count)
+    if space == "generic" or (space == "shared" and run.cluster_size > 1):
+        return _load_parts(run, index, _parts(run, index, space, address), dtype, count)
+    return _load(run, index, space, address, dtype, count)
+
+
+def _load(
+    run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int, rows: Array | None = None
+) -> list[Array]:
     size = dtype.itemsize * count
     if space == "local":
         values = _load_local(run, index, address, dtype, count)
     elif space == "shared":
         values = load_shared(run, index, address, dtype, count)
+    elif rows is not None:
+        (target,) = _window_target(run, index, space, address, dtype, count, rows)
+        values = [target.view.take(target.places + i, mode=ANY) for i in range(count)]
     else:
         values = _load_global(run, index, address, dtype, count)
         if space in READ_ONLY:
             _check_read_only(run, index, address, space, size)
     if run.on_access:
-        tell(run, index, "global" if space == "param" else space, "load", address, size, values)
+        tell(run, index, "global" if space == "param" else space, "load", address, size, values, rows)
     return values
 
 
 def store(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
     """Write `values` (one array per vector element, of the memory's element type) for the lanes of the
     group."""
-    if space == "generic":
-        for part in _spaces(run, address):
+    if space == "generic" or (space == "shared" and run.cluster_size > 1):
+        for part in _parts(run, index, space, address):
             with run.only(part.lanes):
-                store(run, index, part.space, address - part.start, values)
+                _store(run, index, part.space, part.address, values, part.rows)
         return
+    _store(run, index, space, address, values)
+
+
+def _store(
+    run: Run, index: int, space: str, address: Array, values: list[Array], rows: Array | None = None
+) -> None:
     dtype, count = values[0].dtype, len(values)
     if space == "global" or space == "const":
         targets = _global_places(run, index, address, dtype, count, writing=True)
     else:
-        targets = _window_target(run, index, space, address, dtype, count)
+        targets = _window_target(run, index, space, address, dtype, count, rows)
     if run.on_access:  # before the write: an observer may want to see what was there
-        tell(run, index, space, "store", address, dtype.itemsize * count, values)
+        tell(run, index, space, "store", address, dtype.itemsize * count, values, rows)
     lanes = [_both(run.lanes, target.lanes) for target in targets]
     # Where somebody waits for memory to change, storing what is there already is no change.
     if not run.idle or any(
@@ -99,7 +101,7 @@ def store(run: Run, index: int, space: str, address: Array, values: list[Array])
 
 
 def store_window(run: Run, index: int, space: str, address: Array, values: list[Array]) -> None:
-    """A store to shared or local memory that nobody is told of."""
+    """A store to shared or local memory that no observer is told of."""
     for target in _window_target(run, index, space, address, values[0].dtype, len(values)):
         _scatter(target.view, target.places, values, run.lanes)
 
@@ -116,20 +118,37 @@ def atomic(
 ) -> Array | None:
     """Apply an atomic, `function` of (old, operands…); returns the old values (B, T) when `keep`, garbage
     outside the group."""
-    if space == "generic":
+    if space == "generic" or (space == "shared" and run.cluster_size > 1):
         result = None
-        for part in _spaces(run, address):
+        for part in _parts(run, index, space, address):
             with run.only(part.lanes):
-                found = atomic(run, index, part.space, address - part.start, function, dtype, operands, keep)
+                found = _atomic(
+                    run, index, part.space, part.address, function, dtype, operands, keep, part.rows
+                )
             if found is not None:
-                result = found if result is None else np.where(part.lanes, found, result)
+                result = found if result is None else np.where(run.full(part.lanes), found, result)
         return result
-    if space == "shared" or space == "local":
-        targets = _window_target(run, index, space, address, dtype, 1)
+    return _atomic(run, index, space, address, function, dtype, operands, keep)
+
+
+def _atomic(
+    run: Run,
+    index: int,
+    space: str,
+    address: Array,
+    function: Callable[..., Array],
+    dtype: np.dtype,
+    operands: tuple[Array, ...],
+    keep: bool,
+    rows: Array | None = None,
+) -> Array | None:
+    if space in WINDOWS:
+        targets = _window_target(run, index, space, address, dtype, 1, rows)
     else:
         targets = _global_places(run, index, address, dtype, 1, writing=True)
     if run.on_access:
-        tell(run, index, space, "atomic" if keep else "reduction", address, dtype.itemsize, list(operands))
+        kind = "atomic" if keep else "reduction"
+        tell(run, index, space, kind, address, dtype.itemsize, list(operands), rows)
     shape = (run.chunk.blocks.size, run.chunk.lanes_per_block)
     old = np.zeros(shape, dtype)
     lanes = run.lanes
@@ -187,14 +206,14 @@ def _global_places(
             return [Reached(found.view(dtype), offset >> shift)]
     low, high = int(address.min()), int(address.max())
     if size > 1 and _reach(address) & (size - 1):
-        _fault_misaligned(run, index, "global", address, size)
+        access_faults.fault_misaligned(run, index, "global", address, size)
     if found is None or low < found.address or high + size > found.address + found.nbytes:
         found = run.memory.find(low)
         if found is None or high + size > found.address + found.nbytes:
             return _several(run, index, address, dtype, size, writing)
         run.nearby[index] = found
     if writing and not found.writable:
-        _fault_outside(run, index, address, size, "wrote")
+        access_faults.fault_outside(run, index, address, size, "wrote")
     offset = address - found.address
     if writing:
         run.memory.writes(found, offset)
@@ -231,7 +250,7 @@ def _several(
         first = int(address[rest][0])
         allocation = run.memory.find(first)
         if allocation is None or (writing and not allocation.writable):
-            _fault_outside(run, index, address, size, "wrote" if writing else "read")
+            access_faults.fault_outside(run, index, address, size, "wrote" if writing else "read")
         assert allocation is not None
         here = (
             rest
@@ -239,7 +258,7 @@ def _several(
             & (address + size <= allocation.address + allocation.nbytes)
         )
         if not here.flat[int(np.flatnonzero(rest)[0])]:
-            _fault_outside(run, index, address, size, "wrote" if writing else "read")
+            access_faults.fault_outside(run, index, address, size, "wrote" if writing else "read")
         offset = np.where(here, address - allocation.address, 0)
         if writing:
             run.memory.writes(allocation, offset[here])
@@ -290,7 +309,7 @@ def _both(lanes: Array | None, part: Array | None) -> Array | None:
 
 
 def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
-    """A load from shared memory that nobody is told of."""
+    """A load from shared memory that no observer is told of."""
     size = dtype.itemsize * count
     address = in_window(run, index, "shared", address, size)
     view = run.shared.view(dtype)  # (B, elements)
@@ -301,6 +320,13 @@ def load_shared(run: Run, index: int, address: Array, dtype: np.dtype, count: in
     places = places + run.block_rows * view.shape[1]
     flat = view.reshape(-1)
     return [flat.take(places + i if i else places, mode=ANY) for i in range(count)]
+
+
+def peek_shared(run: Run, index: int, address: Array, dtype: np.dtype) -> Array:
+    """An element of shared memory of any block of the cluster, read without telling any observer."""
+    offset, rows = locate(run, index, address)
+    (target,) = _window_target(run, index, "cluster", offset, dtype, 1, rows)
+    return target.view.take(target.places, mode=ANY)
 
 
 def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
@@ -314,37 +340,46 @@ def _load_local(run: Run, index: int, address: Array, dtype: np.dtype, count: in
     return [flat.take(places + i, mode=ANY) for i in range(count)]
 
 
-def _window_places(run: Run, space: str, address: Array, dtype: np.dtype) -> tuple[Array, Array]:
+def _window_places(
+    run: Run, space: str, address: Array, dtype: np.dtype, rows: Array | None = None
+) -> tuple[Array, Array]:
     """(all elements of the chunk's windows as one row, each lane's place in it)."""
     shift = dtype.itemsize.bit_length() - 1
-    if space == "shared":
+    if space != "local":
         view = run.shared.view(dtype)
-        return view.reshape(-1), (address >> shift) + run.block_rows * view.shape[1]
+        rows = run.block_rows if rows is None else rows
+        return view.reshape(-1), (address >> shift) + rows * view.shape[1]
     own = run.local.view(dtype)
     return own.reshape(-1), (address >> shift) + run.lane_rows * own.shape[2]
 
 
 def _window_target(
-    run: Run, index: int, space: str, address: Array, dtype: np.dtype, count: int
+    run: Run,
+    index: int,
+    space: str,
+    address: Array,
+    dtype: np.dtype,
+    count: int,
+    rows: Array | None = None,
 ) -> list[Reached]:
     """As `_global_places`, for shared and local memory, where all lanes hit one array."""
     address = in_window(run, index, space, address, dtype.itemsize * count)
-    return [Reached(*_window_places(run, space, address, dtype))]
+    return [Reached(*_window_places(run, space, address, dtype, rows))]
 
 
 def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Array:
     """The addresses, checked, with those of lanes outside the group replaced by one of a lane inside it."""
     address = _inside(run, address)
-    limit = run.shared_bytes if space == "shared" else run.program.local_bytes
+    limit = run.program.local_bytes if space == "local" else run.shared_bytes
     reach = _reach(address)
     if reach & (size - 1):
-        _fault_misaligned(run, index, space, address, size)
+        access_faults.fault_misaligned(run, index, space, address, size)
     if 0 <= reach <= limit - size:
         return address
     low, high = int(address.min()), int(address.max())
     if low < 0 or high + size > limit:
         bad = (address < 0) | (address + size > limit)
-        place = _first(run, bad)
+        place = access_faults.first(run, bad)
         offset = int(np.broadcast_to(address, run.shape)[place])
         did = "read" if run.program.is_load(index) else "wrote"
         advice = f"Is the index into the {space} array smaller than its size for every thread?"
@@ -353,52 +388,42 @@ def in_window(run: Run, index: int, space: str, address: Array, size: int) -> Ar
         else:
             if limit == 0:
                 advice = "The launch gave the block no dynamic shared memory."
-            what = _shared_element(run, index, offset, limit, size)
-        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice)
+            what = access_faults.shared_element(run, index, offset, limit, size)
+        found = None
+        if space == "shared" and limit:
+            found = access_faults.outside_shared(run, index, offset, limit, size, did)
+        raise OutOfBounds(**run.blame(index, bad), what=f"{did} {what}", advice=advice, outside=found)
     return address
-
-
-def _shared_element(run: Run, index: int, offset: int, limit: int, size: int) -> str:
-    """An element of the shared array before `offset`: whose index ran over, most likely."""
-    places = run.program.shared_variables.values()
-    start, nbytes = max((p for p in places if p[0] <= offset), default=(0, 0))
-    return _element(run, index, "shared", offset - start, nbytes or limit - start, size)
-
-
-def _element(run: Run, index: int, kind: str, offset: int, nbytes: int, size: int) -> str:
-    """``element 32 of the shared array s, which has 32 elements of 4 bytes.``, by its name in the source."""
-    names = indexed_names(run.program.instructions[index].location) - {label.name for label in run.arrays}
-    array = f"the {kind} array {names.pop()}" if len(names) == 1 else f"a {kind} array"
-    return f"element {offset // size} of {array}, which has {_elements(nbytes // size)} of {size} bytes."
-
-
-def _elements(count: int) -> str:
-    return f"{count} element{'' if count == 1 else 's'}"
 
 
 # ---- generic addresses ---------------------------------------------------------------------------
 
 
-def _spaces(run: Run, address: Array) -> list[Part]:
-    """The lanes of the group by the spaces of their addresses."""
+def _parts(run: Run, index: int, space: str, address: Array) -> list[Part]:
+    """The lanes of the group by the memories that their addresses, generic or of shared memory, are in."""
+    if space == "shared":
+        return split(run, index, address)
     lanes = np.broadcast_to(True if run.lanes is None else run.lanes, run.shape)
     shared = address >= SHARED_WINDOW
     local = (address >= LOCAL_WINDOW) & (address < LOCAL_WINDOW + WINDOW)
-    parts = [
-        Part("shared", lanes & shared, SHARED_WINDOW),
-        Part("local", lanes & local, LOCAL_WINDOW),
-        Part("global", lanes & ~(shared | local), 0),
-    ]
-    return [part for part in parts if part.lanes.any()]
+    parts = []
+    if (inside := lanes & shared).any():
+        with run.only(inside):
+            parts += split(run, index, address - SHARED_WINDOW)
+    if (inside := lanes & local).any():
+        parts.append(Part("local", inside, address - LOCAL_WINDOW))
+    if (inside := lanes & ~(shared | local)).any():
+        parts.append(Part("global", inside, address))
+    return parts
 
 
-def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: int) -> list[Array]:
+def _load_parts(run: Run, index: int, parts: list[Part], dtype: np.dtype, count: int) -> list[Array]:
     values: list[Array] = []
-    for part in _spaces(run, address):
+    for part in parts:
         with run.only(part.lanes):
-            found = load(run, index, part.space, address - part.start, dtype, count)
+            found = _load(run, index, part.space, part.address, dtype, count, part.rows)
         values = (
-            [np.where(part.lanes, new, old) for new, old in zip(found, values, strict=True)]
+            [np.where(run.full(part.lanes), new, old) for new, old in zip(found, values, strict=True)]
             if values
             else found
         )
@@ -408,21 +433,46 @@ def _load_generic(run: Run, index: int, address: Array, dtype: np.dtype, count: 
 # ---- telling -------------------------------------------------------------------------------------
 
 
-def tell(run: Run, index: int, space: str, kind: str, address: Array, size: int, values: list[Array]) -> None:
+def tell(
+    run: Run,
+    index: int,
+    space: str,
+    kind: str,
+    address: Array,
+    size: int,
+    values: list[Array],
+    rows: Array | None = None,
+) -> None:
     """An access happened: pass it to those who listen."""
     instruction: Instruction = run.program.instructions[index]
-    access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values)
+    access = Access(index, instruction, space, kind, address, size, run.lanes, run.chunk, values, rows)
     for hear in run.on_access:
         hear(access)
-    if space == "shared" and run.on_early and run.copies is not None:
-        _tell_early(run, run.copies.pending, index, address, size)
+    if not run.on_early or space not in ("shared", "cluster"):
+        return
+    pending = run.copies.pending if run.copies is not None and space == "shared" else []
+    if pending or (run.flights is not None and run.flights.going):
+        _tell_early(run, pending, index, kind, address, size, rows)
 
 
-def _tell_early(run: Run, pending: list[Pending], index: int, address: Array, size: int) -> None:
-    """Tell observers of lanes that touch shared memory to which a copy is still on its way."""
+def _tell_early(
+    run: Run, pending: list[Pending], index: int, kind: str, address: Array, size: int, owner: Array | None
+) -> None:
+    """Tell observers of lanes that touch shared memory to which a copy is still on its way, or that write
+    what a bulk copy has still to read."""
     rows, lanes = np.nonzero(run.mask())
     touched = np.broadcast_to(address, run.shape)[rows, lanes, None] + np.arange(size)
     touched = touched.clip(0, run.shared.shape[1] - 1)  # bounds are checked elsewhere
+    there = rows if owner is None else np.broadcast_to(owner, run.shape)[rows, lanes]
+    for flight in run.flights.going if run.flights is not None and kind != "load" else ():
+        leaving = unread(run.shared, flight)
+        if leaving is None:
+            continue
+        early = np.zeros(run.shape, bool)
+        early[rows, lanes] = leaving[there[:, None], touched].any(axis=1)
+        if early.any():
+            for hear in run.on_early:
+                hear(index, flight.index, early, run.chunk)
     for copy in pending:
         coming = np.zeros(run.shared.shape, bool)
         row, lane = np.nonzero(copy.lanes)
@@ -433,99 +483,6 @@ def _tell_early(run: Run, pending: list[Pending], index: int, address: Array, si
         if early.any():
             for hear in run.on_early:
                 hear(index, copy.index, early, run.chunk)
-
-
-def _first(run: Run, bad: Array) -> tuple[int, int]:
-    """(block row, lane) of the first lane of the group in `bad`."""
-    chosen = np.broadcast_to(bad, run.shape)
-    if run.lanes is not None:
-        chosen = chosen & run.lanes
-    row, lane = np.unravel_index(int(chosen.argmax()), run.shape)
-    return int(row), int(lane)
-
-
-def _fault_misaligned(run: Run, index: int, space: str, address: Array, size: int) -> None:
-    bad = (address & (size - 1)) != 0
-    place = _first(run, bad)
-    offset = int(np.broadcast_to(address, run.shape)[place])
-    raise Misaligned(
-        **run.blame(index, bad),
-        what=f"used {size} bytes at {space} address {offset:#x}, which is no multiple of {size}.",
-        advice=f"Accesses of {size} bytes must start at a multiple of {size} bytes.",
-    )
-
-
-def _fault_outside(run: Run, index: int, address: Array, size: int, did: str) -> None:
-    wide = np.broadcast_to(address, run.shape)
-    bad = np.array([not _holds(run, int(a), size, did) for a in wide.reshape(-1)]).reshape(run.shape)
-    row, lane = _first(run, bad)
-    raise OutOfBounds(**run.blame(index, bad), **_describe(run, index, int(wide[row, lane]), size, did))
-
-
-def _holds(run: Run, address: int, size: int, did: str) -> bool:
-    allocation = run.memory.find(address)
-    if allocation is None or (did == "wrote" and not allocation.writable):
-        return False
-    return address + size <= allocation.address + allocation.nbytes
-
-
-def _describe(run: Run, index: int, address: int, size: int, did: str) -> Told:
-    """What was touched, in the learner's names: array, index, size."""
-    if abs(address) < GUARD:
-        return {
-            "what": f"{did} address {address:#x}: a null pointer.",
-            "advice": "Did an empty or missing array reach the kernel?",
-        }
-    label = _nearest_label(run.arrays, address)
-    if label is None:
-        return _describe_unlabelled(run, index, address, size, did)
-    what = f"{label.name}[{', '.join(map(str, label.index_of(address)))}]"
-    advice = _kept_inside(run)
-    if address < label.address:
-        advice = "The index is negative. Did a product overflow, or a difference fall below 0?"
-    elif address < label.address + label.extent:
-        what = f"{size} bytes at {what}"
-        advice = f"Do all {size} bytes lie inside the array?"
-    if len(label.shape) == 1:
-        has = f"{label.name} has {_elements(label.shape[0])} ({label.dtype})."
-    else:
-        has = f"{label.name} is {' × '.join(map(str, label.shape))} ({label.dtype})."
-        advice += (
-            "\nThe index is worked out from the address, and behind the end of a row comes the"
-            "\nnext row: your line may have named the place by a column too many"
-        )
-        by_axes = indexes_axes(run.program.instructions[index].location)
-        advice += ", or by a\nnegative index, which counts from the end." if by_axes else "."
-    return {"what": f"{did} {what}; {has}", "advice": advice}
-
-
-def _describe_unlabelled(run: Run, index: int, address: int, size: int, did: str) -> Told:
-    """As `_describe`, for memory that is no argument: constants and variables of the module, or nothing."""
-    nearest = run.memory.nearest(address)
-    offset = address - nearest.address if nearest else 0
-    if nearest is None or not nearest.name or not 0 <= offset < nearest.nbytes + GUARD:
-        return {
-            "what": f"{did} {size} bytes at {address:#x}, which belongs to no array.",
-            "advice": "Was the array freed, does an index run far beyond it, or did a product overflow?",
-        }
-    kind = "global" if nearest.writable else "constant"
-    if did == "wrote" and not nearest.writable and offset < nearest.nbytes:
-        return {"what": "wrote to a constant array.", "advice": "A kernel can only read constant memory."}
-    return {
-        "what": f"{did} {_element(run, index, kind, offset, nearest.nbytes, size)}",
-        "advice": _kept_inside(run),
-    }
-
-
-def _kept_inside(run: Run) -> str:
-    return f"Does a {run.frame.guard} keep every index inside the array?"
-
-
-def _nearest_label(labels: tuple[ArrayLabel, ...], address: int) -> ArrayLabel | None:
-    near = [l for l in labels if l.address - GUARD <= address < l.address + l.extent + GUARD]
-    return min(
-        near, key=lambda l: max(l.address - address, address - (l.address + l.extent), 0), default=None
-    )
 
 
 def memory_dtype(register: np.dtype, size: int) -> np.dtype:

@@ -11,6 +11,7 @@ import numpy as np
 from gpulab.simulator.ptx import Immediate
 
 from . import accesses
+from .clusters import own_offsets
 from .copies import Copies, Pending
 from .executable import Step
 from .opcodes import Opcode
@@ -57,7 +58,7 @@ def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     def step(run: Run) -> None:
         given = taken.value(run.registers) if taken is not None else None
         lanes = run.mask()
-        address = to(run.registers)
+        address = own_offsets(run, index, to(run.registers))
         reading = lanes if given is None else lanes & (given > 0)
         zero = np.zeros((1, 1), U32)
         values = [zero] * (nbytes // 4)
@@ -81,8 +82,8 @@ def _commit(run: Run) -> None:
 
 def copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``cp.async``: a copy, the end of a group of them, or a wait."""
-    if "async" not in op.modifiers or "bulk" in op.modifiers:
-        raise decoder.unsupported(op, "Compile for a capability from 8.0 to 8.9, which has no bulk copies.")
+    if "async" not in op.modifiers:
+        raise decoder.unsupported(op)
     if "commit_group" in op.modifiers:
         return _commit
     if "wait_all" in op.modifiers:

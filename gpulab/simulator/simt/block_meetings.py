@@ -51,7 +51,7 @@ def come(run: Run, segment: Segment, lanes: Array | None) -> None:
 
 
 def _with_plain(run: Run, number: int, came: Array) -> Array:
-    """Who has come, with those that wait at the same barrier for all threads of the block."""
+    """The threads that have arrived, with those that wait at the same barrier for the whole block."""
     for where, lanes in run.at_barrier.items():
         if (segment := run.program.segments[where]).meeting.count is None:
             for its_number, there in _by_number(run, segment, run.full(lanes)):
@@ -93,7 +93,7 @@ def arrive(run: Run, segment: Segment, lanes: Array | None) -> None:
 
 
 def missing(run: Run, segment: Segment) -> str:
-    """Whom the lanes that wait at a barrier or warp operation wait for."""
+    """The threads that this barrier or warp operation is still waiting for."""
     number, here = 0, run.mask()
     if segment.kind == "barrier":
         number, here = next(_by_number(run, segment, here))
@@ -121,7 +121,7 @@ def _threads(run: Run, came: Array) -> Array:
 
 
 def release(run: Run) -> None:
-    """Let the blocks go on whose threads have all come to a barrier."""
+    """Let those blocks continue whose threads have all arrived at a barrier."""
     if not run.at_barrier and not run.came:
         return
     if run.at_barrier and run.alone() and not run.came:
@@ -154,7 +154,7 @@ def _release_all(run: Run, parts: dict[int, Array]) -> None:
 
 
 def _release_counted(run: Run, number: int, parts: dict[int, Array]) -> None:
-    """A barrier of as many threads as those say that come to it."""
+    """A barrier for the number of threads that the arriving threads name."""
     came, phase = run.came[number], run.phases[number]
     complete = (_threads(run, came > 0) == came.max(axis=1)) & came.any(axis=1)
     if not complete.any():
@@ -182,8 +182,13 @@ def _let_go(run: Run, where: int, part: Array) -> None:
 
 
 def _refuse_mixed(run: Run, parts: dict[int, Array]) -> None:
-    """Threads of one block at two different barriers: the hardware would let them pass by accident."""
-    there = [(n, part.any(axis=1)) for n, part in parts.items()]
+    """Threads of one block at two different barriers: the hardware would let them pass by accident.
+
+    Not so at ``barrier`` without ``.aligned``, which says that threads come to it from different places.
+    """
+    there = [(n, part.any(axis=1)) for n, part in parts.items() if _is_aligned(run, n)]
+    if len(there) < 2:
+        return
     if not (there[0][1] & there[1][1]).any():
         return
     first, second = there[0][0], there[1][0]
@@ -197,6 +202,12 @@ def _refuse_mixed(run: Run, parts: dict[int, Array]) -> None:
         + (f" (line {other.line})." if other else "."),
         advice="All threads of a block must reach the same barrier: move it out of the branch.",
     )
+
+
+def _is_aligned(run: Run, number: int) -> bool:
+    """Whether all threads must run the very instruction of a segment: ``bar`` is short for that."""
+    parts = run.program.instructions[run.program.segments[number].first].parts
+    return parts[0] == "bar" or "aligned" in parts
 
 
 def _pass(run: Run, segment: Segment, lanes: Array | None) -> None:
@@ -214,7 +225,7 @@ def _pass(run: Run, segment: Segment, lanes: Array | None) -> None:
 
 
 def _is_for_all(run: Run, segment: Segment, lanes: Array | None) -> bool:
-    """Whether all threads of the block wait at this barrier: others are told of as arrivals."""
+    """Whether all threads of the block wait at this barrier. Others are reported as arrivals."""
     count = segment.meeting.count
     if count is None or lanes is None:
         return True

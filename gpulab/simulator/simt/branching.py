@@ -12,6 +12,7 @@ from .program import Branch, Segment, Stop, Table, Target
 from .run import Run, place
 
 Array = np.ndarray
+FIRST = -1  # the turn of a team that comes before all others
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -78,7 +79,15 @@ def _go(run: Run, segment: Segment, target: Target, lanes: Array | None) -> None
 
 
 def add(run: Run, number: int, lanes: Array | None) -> None:
-    """Lanes are about to run segment `number`; they join those that are there already."""
+    """Lanes are about to run segment `number`; they join those that are there already.
+
+    In a cluster, who returns does so at once: others may wrongly reach for what it takes along.
+    """
+    if run.cluster_size > 1 and run.program.segments[number].leaves:
+        there = place(FIRST, number)
+        run.last.add(there)
+        join(run.ready, there, lanes)
+        return
     if not run.teams:
         there = place(0, number)
         run.last.add(there)
@@ -94,7 +103,7 @@ def add(run: Run, number: int, lanes: Array | None) -> None:
 
 
 def join(groups: dict[Key, Array | None], key: Key, lanes: Array | None) -> None:
-    """Lanes come to those that are at a place already."""
+    """Lanes join those that are at a place already."""
     if key in groups:
         there = groups[key]
         groups[key] = None if there is None or lanes is None else there | lanes

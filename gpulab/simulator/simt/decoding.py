@@ -4,7 +4,7 @@ lanes may have to wait, instructions turned into steps. It happens once per kern
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from gpulab.simulator.ptx import Instruction, Module, Special, reads, writes
@@ -13,7 +13,7 @@ from . import table
 from .executable import Executable, Step
 from .inline import Body
 from .meetings import make_meeting
-from .opcodes import JUMPS, MEETING, looks, opcode
+from .opcodes import JUMPS, MEETING, WARPGROUP, looks, opcode
 from .operands import CLOCKS, Decoder
 from .operations import flops
 from .program import (
@@ -23,6 +23,7 @@ from .program import (
     Meeting,
     ParameterSlot,
     Segment,
+    SharedSlot,
     SpecialSlot,
     Stop,
     SymbolSlot,
@@ -48,12 +49,19 @@ def load(
     display_name: str = "",
     stops: Collection[int] | None = None,
 ) -> Executable:
-    """Make kernel `entry` of `module` ready (the only kernel by default).
+    """Decode kernel `entry` of `module` into an executable; `entry` may be left out if there is only one
+    kernel.
 
-    With `stops` a segment begins at the instructions on these lines of the PTX text, and no register is ever
-    left with garbage, so that an observer can look there at a thread's registers. Raises
-    `UnsupportedInstruction` for an instruction that the simulator does not know, KeyError for an unknown
-    entry.
+    `display_name` is the name that messages use. With `stops`, a segment begins at the instructions on these
+    lines of the PTX text, and no register is ever left with garbage, so that an observer can look at a
+    thread's registers there. Raises `UnsupportedInstruction` for an instruction that the simulator does not
+    know, KeyError for an unknown entry.
+
+    >>> module = gpulab.simulator.ptx.parse(
+    ...     ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
+    ... )
+    >>> load(module).name
+    'stop'
     """
     name = entry or module.entries[0]
     decoder = Decoder(module, name, display_name or name)
@@ -76,6 +84,7 @@ def load(
             live,
             any(map(looks, instructions[piece.first : piece.stop])),
             found.meeting,
+            end is Stop.EXIT and piece.kind == "plain" and not found.steps,
         )
         for piece, end, live, found in zip(pieces, ends, lives, decoded, strict=True)
     )
@@ -89,6 +98,7 @@ def load(
         constants=decoder.constant_values,
         specials=[SpecialSlot(slot, name) for name, slot in decoder.specials.items()],
         symbols=[SymbolSlot(slot, name, offset) for (name, offset), slot in decoder.symbol_slots.items()],
+        shared_slots=[SharedSlot(slot, offset) for offset, slot in decoder.shared_slots.items()],
         parameter_slots=[
             ParameterSlot(slot, offset, dtype) for (offset, dtype), slot in decoder.parameter_slots.items()
         ],
@@ -104,11 +114,19 @@ def load(
             isinstance(o, Special) and o.name.startswith(CLOCKS) for i in instructions for o in i.operands
         ),
         ordered=any(segment.looks for segment in segments),
+        reallocates=any(i.parts[0] == "setmaxnreg" for i in instructions),
         slots=decoder.slots,
         local_variables=decoder.local.offsets,
         prefixes=tuple(prefixes),
+        cluster=_cluster(module.functions[name].directives),
         steps=tuple(tuple(found.steps) for found in decoded),
     )
+
+
+def _cluster(directives: Mapping[str, tuple[int, ...]]) -> tuple[int, int, int] | None:
+    """The shape of the cluster that a kernel was compiled for (``.reqnctapercluster``)."""
+    x, y, z = (*directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
+    return (x, y, z) if "reqnctapercluster" in directives else None
 
 
 class Decoded(NamedTuple):
@@ -166,10 +184,11 @@ def _cut_up(body: Body, stops: Collection[int]) -> CutBody:
 
 
 def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Instruction]]:
-    """Cut before and after every instruction at which lanes meet, and before those on the lines `stops`."""
+    """Cut before and after every instruction at which lanes meet, before and after those of a warpgroup, and
+    before those on the lines `stops`."""
     piece: list[Instruction] = []
     for instruction in block:
-        if piece and instruction.line in stops:
+        if piece and (instruction.line in stops or _goes_apart(piece[0], instruction)):
             yield piece
             piece = []
         if instruction.parts[0] in MEETING:
@@ -183,9 +202,23 @@ def _cut(block: list[Instruction], stops: Collection[int]) -> Iterable[list[Inst
         yield piece
 
 
+def _is_of_warpgroup(instruction: Instruction) -> bool:
+    return instruction.parts[0] in WARPGROUP
+
+
+def _goes_apart(first: Instruction, instruction: Instruction) -> bool:
+    """Whether an instruction begins another piece than the one that begins with `first`."""
+    names = [i.parts[0] if _is_of_warpgroup(i) else "" for i in (first, instruction)]
+    return names[0] != names[1] or names[1] == "setmaxnreg"
+
+
 def _kind(piece: list[Instruction]) -> Kind:
+    if piece and _is_of_warpgroup(piece[0]):
+        return "warpgroup"
     if not piece or piece[0].parts[0] not in MEETING:
         return "plain"
+    if piece[0].parts[:2] == ("barrier", "cluster"):
+        return "cluster"
     if piece[0].parts[0] in ("bar", "barrier"):
         return "warp" if "warp" in piece[0].parts else "barrier"
     return "warp"
@@ -218,7 +251,8 @@ def _live(
         used = killed = 0
         for index in range(piece.first, piece.stop):
             instruction = instructions[index]
-            for name in reads(instruction):
+            waits = instruction.parts[:2] == ("wgmma", "wait_group")  # until then accumulators are in use
+            for name in decoder.accumulators if waits else reads(instruction):
                 bit = 1 << decoder.slot(name)
                 if not killed & bit:
                     used |= bit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -49,16 +50,29 @@ def launch(
     blocks: Array | None = None,
     guard: str = "guard",
     garbage: np.random.Generator | None = None,
+    cluster: Index | None = None,
+    allotted: int | None = None,
 ) -> None:
-    """Run a kernel to its end; what it leaves behind is in `memory`.
+    """Run the kernel `program` to its end; what it leaves behind is in `memory`.
 
-    `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer; `shared_bytes` the dynamic
-    shared memory; `resident_blocks` how many blocks the device could hold at once; `limit` the instructions
-    after which a chunk of blocks counts as endless; `write` gets what the kernel prints; `undefined` is what
-    a shuffle fetches where its result is undefined (None: what the register happens to hold); `blocks` are
-    the linear indices of those blocks that run, in order (None: all); `guard` is what keeps an index inside
-    an array, in the words of the kernel's language; `garbage` draws what stands in shared and local memory
-    before anything is written there (None: `memory.FRESH`, everywhere). Raises `KernelFault`.
+    `grid` and `block` are (x, y, z); `arguments` is the packed parameter buffer, whose arrays `arrays`
+    describe; `shared_bytes` is the dynamic shared memory. `observers` are told what happens. `schedule` is
+    the order in which warps run, and `resident_blocks` how many blocks the device could hold at once. A chunk
+    of blocks counts as endless after `limit` instructions. `write` gets what the kernel prints.
+
+    `undefined` is what a shuffle fetches where its result is undefined (None: what the register happens to
+    hold). `blocks` are the linear indices of the blocks that run, in order (None: all). `guard` is what keeps
+    an index inside an array, in the words of the kernel's language. `garbage` draws what shared and local
+    memory hold before anything is written there (None: `memory.FRESH`, everywhere).
+
+    `cluster` is the shape of the clusters of blocks, which divides the grid (None: as the kernel was
+    compiled). With clusters, every cluster runs of which `blocks` has a block. `allotted` is how many
+    registers each thread has until ``setmaxnreg`` changes it (None: registers are not counted). Raises
+    `KernelFault`.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .visible .entry stop() { ret; }"
+    >>> stop = load(gpulab.simulator.ptx.parse(text))
+    >>> launch(stop, grid=(2, 1, 1), block=(32, 1, 1), arguments=b"", memory=Memory())
     """
     on_loan: list[Allocation] = []  # what lies in memory for the time of the launch
     registers = _registers(program, arguments, memory, on_loan)
@@ -79,8 +93,11 @@ def launch(
         undefined=undefined,
         guard=guard,
         garbage=garbage,
+        cluster=cluster or program.cluster or (1, 1, 1),
+        has_clusters=(cluster or program.cluster) is not None,
+        allotted=allotted,
     )
-    order = _order(grid, schedule, blocks)
+    order = _order(frame, blocks)
     for observer in observers:
         observer.start(program, grid, block)
     try:
@@ -103,6 +120,8 @@ def _registers(
     registers = [ZERO[dtype.str] for dtype in program.dtypes]
     for constant in program.constants:
         registers[constant.slot] = constant.value
+    for shared in program.shared_slots:
+        registers[shared.slot] = np.full((1, 1), shared.offset, np.int64)
     for slot, offset, dtype in program.parameter_slots:
         registers[slot] = np.frombuffer(arguments[offset : offset + dtype.itemsize], dtype).reshape(1, 1)
     if program.symbols:
@@ -113,7 +132,7 @@ def _registers(
 
 
 def _place_grid_barrier(memory: Memory, on_loan: list[Allocation]) -> int:
-    """Where the blocks of a cooperative launch count who has come: zeros, as the driver makes it."""
+    """The counter of arrived blocks in a cooperative launch: zeros, as the driver makes it."""
     barrier = memory.allocate(GRID_BARRIER_BYTES, "the barrier of the grid", fill=None)
     on_loan.append(barrier)
     return barrier.address
@@ -136,7 +155,13 @@ def _place_variables(
 
 
 def variables_of(module: Module, memory: Memory) -> dict[str, int]:
-    """Addresses of a module's global and constant variables, which `memory` makes once and keeps."""
+    """Addresses of a module's global and constant variables, which `memory` makes once and keeps.
+
+    >>> text = ".version 8.0 .target sm_80 .address_size 64 .global .u32 total; "
+    >>> text += ".visible .entry stop() { ret; }"
+    >>> list(variables_of(gpulab.simulator.ptx.parse(text), Memory()))
+    ['total']
+    """
     places = memory.modules.get(id(module))
     if places is None:
         wanted = [v for v in module.variables.values() if v.space in ("global", "const")]
@@ -179,23 +204,42 @@ class Order:
         return turns if self.blocks is None else self.blocks[turns]
 
 
-def _order(grid: Index, schedule: Schedule, blocks: Array | None) -> Order:
-    whole = grid[0] * grid[1] * grid[2]
+def _order(frame: Frame, blocks: Array | None) -> Order:
+    grid, schedule = frame.grid, frame.schedule
+    whole = math.prod(grid)
+    if frame.cluster_size > 1:
+        clusters = _clusters(grid, frame.cluster)
+        if blocks is not None:
+            owner = np.empty(whole, np.int64)
+            owner[clusters] = np.arange(len(clusters))[:, None]
+            clusters = clusters[list(dict.fromkeys(owner[blocks].tolist()))]
+        if schedule.seed is not None:
+            clusters = np.random.default_rng(schedule.seed).permutation(clusters)
+        return Order(clusters.size, clusters.reshape(-1), schedule.backwards)
     count = whole if blocks is None else len(blocks)
     if schedule.seed is not None:
         blocks = np.random.default_rng(schedule.seed).permutation(whole if blocks is None else blocks)
     return Order(count, blocks, schedule.backwards)
 
 
+def _clusters(grid: Index, cluster: Index) -> Array:
+    """Linear indices of the blocks of each cluster, a row a cluster, in the order of their ranks."""
+    linear = np.arange(math.prod(grid)).reshape(grid[::-1])
+    pieces = [part for size, by in zip(grid[::-1], cluster[::-1], strict=True) for part in (size // by, by)]
+    return linear.reshape(pieces).transpose(0, 2, 4, 1, 3, 5).reshape(-1, math.prod(cluster))
+
+
 def _chunk_size(frame: Frame) -> int:
-    """How many blocks run together."""
+    """How many blocks run together: whole clusters."""
+    unit = frame.cluster_size
     if frame.schedule.teams is None:
-        return 1
+        return unit
     program = frame.program
     per_lane = 8 * min(len(program.dtypes), 96) + program.local_bytes
     per_block = frame.lanes_per_block * per_lane + frame.shared_bytes
     lanes = CONTENDED_LANES if program.contended else CHUNK_LANES
-    return max(1, min(lanes // frame.lanes_per_block, CHUNK_BYTES // max(per_block, 1)))
+    fit = min(lanes // frame.lanes_per_block, CHUNK_BYTES // max(per_block, 1))
+    return max(1, fit // unit) * unit
 
 
 class Parked(NamedTuple):
@@ -223,6 +267,9 @@ def _run_chunks(
         room = size
         if resident_blocks is not None:
             room = min(size, resident_blocks - sum(each.run.chunk.blocks.size for each in parked))
+            room -= room % frame.cluster_size
+            if not parked:
+                room = max(room, frame.cluster_size)
         if room > 0 and started < order.count:
             run = Run(frame, order.take(started, room))
             started += run.chunk.blocks.size

@@ -91,6 +91,17 @@ class UnsupportedInstruction(SimulationError):
         return type(self), (self.opcode, self.kernel, self.location, self.line, self.hint)
 
 
+@dataclass(frozen=True)
+class Outside:
+    """An element that is not there: an array's name and shape, the `index`, and `did`: ``read`` or
+    ``wrote``."""
+
+    array: str
+    shape: tuple[int, ...]
+    index: tuple[int, ...]
+    did: str
+
+
 @dataclass(eq=False)
 class KernelFault(SimulationError):
     """A kernel did something that no device allows. `block` and `thread` are those of the first offender."""
@@ -103,6 +114,8 @@ class KernelFault(SimulationError):
     others: int = 0
     advice: str = ""
     elsewhere: Location | None = None  # another line that has part in it
+    outside: Outside | None = None  # of an access beyond an array that has a name
+    linear: tuple[int, int] | None = None  # block and thread, counted within the grid and the block
 
     title = "Fault"
 
@@ -152,6 +165,24 @@ class WrongBarrier(KernelFault):
     """An mbarrier that is not initialised, or at which more threads arrive than it was made for."""
 
     title = "Wrong use of an mbarrier"
+
+
+class WrongDescriptor(KernelFault):
+    """A tensor map that breaks a rule, or a copy that does not fit its map."""
+
+    title = "Wrong tensor map"
+
+
+class WrongMatrix(KernelFault):
+    """A matrix operation whose operands cannot be what it needs."""
+
+    title = "Wrong use of a matrix operation"
+
+
+class WrongRegisters(KernelFault):
+    """``setmaxnreg`` for more registers than the block has, or in the wrong direction."""
+
+    title = "Wrong number of registers"
 
 
 class Endless(KernelFault):

@@ -18,14 +18,18 @@ from gpulab.simulator.ptx import Instruction
 from .errors import Index
 from .program import Program
 
+CLUSTER_BARRIER = -1000  # stands for the address of the barrier of a cluster
+
 
 @dataclass(slots=True)
 class Chunk:
-    """The blocks that run together. `blocks` holds their linear indices, shape (B,)."""
+    """The blocks that run together. `blocks` holds their linear indices, shape (B,): whole clusters, each in
+    the order of its ranks."""
 
     blocks: np.ndarray
     lanes_per_block: int  # T: threads per block rounded up to a multiple of 32
     threads_per_block: int
+    cluster_size: int = 1  # blocks of a cluster
 
     @property
     def warps_per_block(self) -> int:
@@ -36,10 +40,13 @@ class Chunk:
 class Access:
     """One memory instruction of one group of lanes.
 
-    `index` is the instruction's index in the program. `space` is global, shared, local or const; `kind` is
-    load, store, atomic or reduction. `address` is in bytes: an address of the global space, or an offset into
-    the block's shared / the thread's local window. `size` is bytes per lane (a vector access counts whole).
+    `index` is the instruction's index in the program. `space` is global, shared, cluster, local or const;
+    `kind` is load, store, atomic or reduction. `address` is in bytes: an address of the global space, or an
+    offset into the block's shared / the thread's local window. `size` is bytes per lane (a vector access
+    counts whole).
     `values` is what was loaded or stored (None where an observer did not ask), one array per vector element.
+    In the space ``cluster``, shared memory of other blocks of the cluster, `rows` are those blocks as rows of
+    the chunk.
     """
 
     index: int
@@ -51,6 +58,38 @@ class Access:
     lanes: np.ndarray | None
     chunk: Chunk
     values: list[np.ndarray] = field(default_factory=list)
+    rows: np.ndarray | None = None
+
+
+@dataclass(slots=True)
+class Transfer:
+    """Bulk copies that a group of threads sent with one instruction: the n-th by `lane[n]` of row `row[n]`.
+
+    `kind` is load (into shared memory), store, reduction (both into global memory), exchange (between blocks
+    of a cluster) or prefetch. Elements have `size` bytes. `address` (n, E) is where they are in global memory
+    (None: nowhere), `inside` which of them are there (None: all). `offset` (m, E) is where they are in the
+    shared memory of the blocks in `rows` (m,), and `copy` (m,) which of the copies that is: a multicast
+    reaches several blocks. An exchange reads them at `origin` (n, E) of the blocks in `origin_rows`. Those
+    that an mbarrier counts name it by `barrier` and `barrier_rows`, (m,), in the phase of parity `phase`.
+    """
+
+    index: int
+    instruction: Instruction
+    kind: str
+    size: int
+    row: np.ndarray
+    lane: np.ndarray
+    chunk: Chunk
+    address: np.ndarray | None = None
+    inside: np.ndarray | None = None
+    offset: np.ndarray | None = None
+    rows: np.ndarray | None = None
+    copy: np.ndarray | None = None
+    origin: np.ndarray | None = None
+    origin_rows: np.ndarray | None = None
+    barrier: np.ndarray | None = None
+    barrier_rows: np.ndarray | None = None
+    phase: np.ndarray | None = None
 
 
 class State(Protocol):
@@ -101,18 +140,47 @@ class Observer:
 
     def early(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
         """Instruction `index` touched, for `lanes`, shared memory that the ``cp.async`` of instruction
-        `copied` has not reached yet."""
+        `copied` has not reached yet, or wrote what a bulk copy sent by `copied` has not read yet."""
+
+    def short(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        """Instruction `index` saw, for `lanes`, the end of a phase of an mbarrier, although a bulk copy that
+        instruction `copied` sent to complete in it has not come: too few bytes were announced."""
+
+    def bulk(self, transfer: Transfer) -> None:
+        """Threads sent bulk copies, which will happen between now and the end of the wait for them."""
+
+    def left(self, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:
+        """`lanes` have returned, and bulk copies that they sent with instruction `copied` have not read their
+        block's shared memory yet."""
 
     def arrive(
-        self, index: int, address: np.ndarray, phase: np.ndarray, lanes: np.ndarray | None, chunk: Chunk
+        self,
+        index: int,
+        address: np.ndarray,
+        phase: np.ndarray,
+        lanes: np.ndarray | None,
+        chunk: Chunk,
+        rows: np.ndarray | None = None,
     ) -> None:
         """`lanes` arrived at the mbarriers at `address`, an offset into shared memory, in the phase of parity
-        `phase`. A barrier of the hardware for a number of threads has the address -1 - its number."""
+        `phase`. A barrier of the hardware for a number of threads has the address -1 - its number; that of
+        the cluster is `CLUSTER_BARRIER` of its first block. `rows` are the rows of the chunk whose blocks
+        have the barriers (None: each thread's own block)."""
 
     def passed(
-        self, index: int, address: np.ndarray, phase: np.ndarray, lanes: np.ndarray, chunk: Chunk
+        self,
+        index: int,
+        address: np.ndarray,
+        phase: np.ndarray,
+        lanes: np.ndarray,
+        chunk: Chunk,
+        rows: np.ndarray | None = None,
     ) -> None:
         """`lanes` saw that the phase of parity `phase` of the mbarriers at `address` is over."""
+
+    def product(self, index: int, warpgroups: np.ndarray, made: bool, chunk: Chunk) -> None:
+        """`warpgroups` (B, G) asked for the product of the ``wgmma.mma_async`` at `index`, or it is `made`.
+        What they read of shared memory follows, both times, as accesses of 16 bytes a thread."""
 
     def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Threads passed a memory fence."""

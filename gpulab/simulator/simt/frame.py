@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -36,12 +37,20 @@ BACKWARDS = Schedule(backwards=True)
 
 
 def warp_serial(seed: int) -> Schedule:
-    """Every warp runs until it has to wait; the order of warps and of blocks is drawn from `seed`."""
+    """Every warp runs until it has to wait; the order of warps and of blocks is drawn from `seed`.
+
+    >>> warp_serial(seed=1).seed
+    1
+    """
     return Schedule(seed, teams=None)
 
 
 def two_teams(seed: int) -> Schedule:
-    """One half of all warps runs until it has to wait, then the other does; `seed` draws the halves."""
+    """One half of all warps runs until it has to wait, then the other does; `seed` draws the halves.
+
+    >>> two_teams(seed=1).teams
+    2
+    """
     return Schedule(seed, teams=2)
 
 
@@ -68,12 +77,20 @@ class Frame:
     write: Callable[[str], None] | None
     undefined: int | None
     guard: str  # as messages call it
+    allotted: int | None  # registers of each thread when the launch begins; None: nobody counts them
     garbage: np.random.Generator | None  # draws unwritten bytes of shared and local memory
+    cluster: Index = (1, 1, 1)  # blocks of a cluster
+    has_clusters: bool = False  # whether the launch or the kernel asked for them
+
+    @property
+    def cluster_size(self) -> int:
+        """Blocks of a cluster."""
+        return math.prod(self.cluster)
 
     @property
     def threads(self) -> int:
         """Of a block."""
-        return self.block[0] * self.block[1] * self.block[2]
+        return math.prod(self.block)
 
     @property
     def lanes_per_block(self) -> int:

@@ -127,8 +127,12 @@ class _Names:
                 return operand if name == "_" else Register(self.prefix + name)
             case Symbol(name, offset):
                 return Symbol(self.prefix + name, offset) if name in self.local else operand
-            case Address(base, offset):
-                return Address(None if base is None else self.operand(base), offset)  # type: ignore[arg-type]
+            case Address(base, offset, coordinates):
+                return Address(
+                    None if base is None else self.operand(base),  # type: ignore[arg-type]
+                    offset,
+                    tuple(map(self.operand, coordinates)),
+                )
             case Vector(items):
                 return Vector(tuple(map(self.operand, items)))
             case Arguments(items):

@@ -4,25 +4,30 @@ back."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Operand, Vector
 
 from . import accesses
+from .clusters import own_offsets
 from .errors import Misaligned
 from .events import Access
 from .executable import Step
 from .matrix import ELEMENTS, matrix_product, mma_tables, wmma_tables
+from .memory import SHARED_WINDOW
 from .opcodes import MatrixShape, Opcode, matrix_shape
 from .operands import Decoder
 from .program import Source
 from .run import Run
+from .sparse import kept_columns, selectors, spread
 from .steps import space_of
 from .types import DTYPES, I32, I64, U32
 
 Array = np.ndarray
 LANE = np.arange(32)
+SPARSE = {"sp", "sp::ordered_metadata"}  # marks of a matrix operation whose A is sparse
 # Elements whose matrices start at 32 bytes, rows at 16 (CUDA Programming Guide, "Warp Matrix Functions").
 ALIGNED = ("f16", "bf16", "tf32", "f32")
 INTEGER_LIMITS = -(2**31), 2**31 - 1
@@ -79,8 +84,8 @@ def _packed(result: Array, type_: str) -> Array:
 
 
 def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
-    shape = matrix_shape(op.instruction)
-    if shape is None or len(op.types) != 4 or "sp" in op.modifiers:
+    shape, sparse = matrix_shape(op.instruction), not SPARSE.isdisjoint(op.modifiers)
+    if shape is None or len(op.types) != 4:
         raise decoder.unsupported(op)
     d_type, a_type, b_type, c_type = op.types
     known = a_type in ELEMENTS and b_type in ELEMENTS and d_type in ("f16", "f32", "f64", "s32")
@@ -90,6 +95,10 @@ def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
     tables = mma_tables(m, n, k, element.bits)
     d, *operands = op.instruction.operands
+    stored = tables.a
+    if sparse:
+        stored = mma_tables(m, n, k // 2, element.bits).a
+        metadata, selector = _metadata(decoder, op, shape, element.bits, *operands[3:])
     a, b = (
         _registers(decoder, o, _register_dtype(t)) for o, t in zip(operands, (a_type, b_type), strict=False)
     )
@@ -97,19 +106,35 @@ def _mma(decoder: Decoder, op: Opcode, index: int) -> Step:
     slots = _slots(decoder, d)
     target, result = decoder.module.target, np.dtype({"s32": "i4"}.get(d_type, f"f{_bytes(d_type)}"))
     saturated = "satfinite" in op.modifiers
+    depth = 256 // element.bits * (2 if sparse else 1)  # columns that a tensor core takes at once
 
     def step(run: Run) -> None:
-        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., tables.a]
+        x = element.decode(_gather(run, a)).reshape(*_lead(run, a), -1)[..., stored]
         y = other.decode(_gather(run, b)).reshape(*_lead(run, b), -1)[..., tables.b]
         z = _decode(_gather(run, c), c_type).reshape(*_lead(run, c), -1)[..., tables.c]
+        if sparse:
+            x = spread(x, kept_columns(_gather(run, [metadata])[..., 0], a_type, m, k // 2, selector))
         if saturated:
             wide = np.clip(np.matmul(x, y.swapaxes(-1, -2)) + z, *INTEGER_LIMITS).astype(I32)
         else:
-            wide = matrix_product(x, y, z, element, result, target, 256 // element.bits)
+            wide = matrix_product(x, y, z, element, result, target, depth)
         fragments = wide.reshape(*wide.shape[:-2], m * n)[..., tables.d]
         _hand_out(run, slots, _packed(fragments, d_type))
 
     return step
+
+
+def _metadata(
+    decoder: Decoder, op: Opcode, shape: MatrixShape, bits: int, word: Operand, selector: Operand
+) -> tuple[Source, int]:
+    """The register that says which columns of a sparse A are kept, and whose of them count."""
+    if (shape.m, shape.n) != (16, 8) or shape.k * bits not in (256, 512) or bits > 32:
+        raise decoder.unsupported(op, "A sparse A has 16 rows of 32 or 64 bytes, the zeros counted.")
+    assert isinstance(selector, Immediate)
+    chosen, ways = int(selector.value), selectors(bits, shape.k // 2)
+    if not 0 <= chosen < ways:
+        raise decoder.unsupported(op, f"Its sparsity selector is {chosen}, and must be less than {ways}.")
+    return decoder.source(word, I32), chosen
 
 
 def _bytes(type_: str) -> int:
@@ -151,16 +176,26 @@ def _tell_rows(run: Run, index: int, kind: str, address: Array, count: int) -> N
             hear(access)
 
 
-def _load_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
+def _rows(decoder: Decoder, op: Opcode, operand: Operand) -> Callable[[list[Array]], Array]:
+    """Where each lane's row of 16 bytes is in shared memory. Raises UnsupportedInstruction."""
     if "m8n8" not in op.modifiers or op.type != "b16":
-        raise decoder.unsupported(op)
+        raise decoder.unsupported(
+            op, "Only matrices of 8 × 8 elements of 16 bits are moved; others need 10.0."
+        )
+    address = decoder.address(operand)
+    if space_of(op) == "shared":
+        return address
+    return lambda registers: address(registers) - SHARED_WINDOW
+
+
+def _load_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination, source = op.instruction.operands
     slots = _slots(decoder, destination)
-    address = decoder.address(source)
+    address = _rows(decoder, op, source)
     count, transposed = _matrix_count(op), "trans" in op.modifiers
 
     def step(run: Run) -> None:
-        given = address(run.registers)
+        given = own_offsets(run, index, address(run.registers))
         _tell_rows(run, index, "load", given, count)
         for matrix, slot in enumerate(slots):
             places = _row_places(run, given, matrix, transposed)
@@ -178,15 +213,13 @@ def _load_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
 
 
 def _store_matrix(decoder: Decoder, op: Opcode, index: int) -> Step:
-    if "m8n8" not in op.modifiers or op.type != "b16":
-        raise decoder.unsupported(op)
     target, value = op.instruction.operands
     registers = _registers(decoder, value, U32)
-    address = decoder.address(target)
+    address = _rows(decoder, op, target)
     count, transposed = _matrix_count(op), "trans" in op.modifiers
 
     def step(run: Run) -> None:
-        given = address(run.registers)
+        given = own_offsets(run, index, address(run.registers))
         _tell_rows(run, index, "store", given, count)
         for matrix, source in enumerate(registers):
             word = source.value(run.registers)

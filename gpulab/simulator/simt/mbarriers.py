@@ -1,10 +1,7 @@
 """``mbarrier``: barriers in shared memory, at which a thread arrives at one time and waits at another.
 
-PTX leaves it open what the 64 bits hold. Ours, from the lowest: 20 bits for the arrivals expected of each
-phase, 20 for those that this phase still lacks, 22 for the bytes that are announced and have not come
-(signed), and the phase's parity. The state that an arrival returns is the word as it was before.
-
-A ``cp.async.mbarrier.arrive`` arrives when somebody looks whether the phase is over, and its copies with it.
+`mbarrier_words` says what its 64 bits hold. Copies that signal an mbarrier arrive when somebody looks at it:
+a ``cp.async.mbarrier.arrive`` arrives when somebody looks whether the phase is over, and its copies with it.
 """
 
 from __future__ import annotations
@@ -15,101 +12,36 @@ import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Register
 
-from . import accesses, atomics
+from . import accesses, transfers
 from .async_copies import copies_of, deliver
+from .clusters import locate
 from .copies import Arrival
 from .errors import WrongBarrier
 from .executable import Step
+from .mbarrier_words import LARGEST, NONE, PENDING, after, first_word, parity, pending
 from .memory import SHARED_WINDOW
 from .opcodes import Opcode
 from .operands import Decoder
-from .run import Run
+from .run import Run, Wait
 from .steps import Builder, space_of
 from .types import I64, U32
 
 Array = np.ndarray
 
-COUNT_BITS, BYTES_BITS = 20, 22
-COUNT = (1 << COUNT_BITS) - 1
-PENDING, BYTES, PARITY = COUNT_BITS, 2 * COUNT_BITS, 2 * COUNT_BITS + BYTES_BITS
-LARGEST = COUNT  # of arrivals, as PTX limits it
-NONE = (0, -1)  # words that are no mbarrier: destroyed, and shared memory that nobody has written
-
-OUTSIDE_CLUSTER = "The simulator knows no clusters of blocks: compile for a capability from 8.0 to 8.9."
-
-
-def expected(word: Array) -> Array:
-    """Arrivals that each phase takes."""
-    return word & COUNT
-
-
-def pending(word: Array) -> Array:
-    """Arrivals that this phase still lacks."""
-    return word >> PENDING & COUNT
-
-
-def parity(word: Array) -> Array:
-    """0 or 1: of the phase that is not over yet."""
-    return word >> PARITY & 1
-
-
-def after(old: Array, count: Array, drop: Array, announce: Array) -> Array:
-    """The word after `count` arrivals, of which `drop` are for good, and `announce` more bytes to come."""
-    will, lacks = expected(old) - drop, pending(old) - count
-    coming = ((old << (64 - PARITY)) >> (64 - BYTES_BITS)) + announce
-    over = (lacks == 0) & (coming == 0)
-    return _word(will, np.where(over, will, lacks), coming, parity(old) ^ over)
-
-
-def in_turn(start: Array, count: Array, drop: Array, announce: Array) -> Array:
-    """The words before each of several arrivals at one mbarrier, and after the last, shape (n + 1,)."""
-    if (count < 1).any() or count.sum() > pending(start)[0]:  # may end a phase in between
-        words = [start]
-        for each in zip(count[:, None], drop[:, None], announce[:, None], strict=True):
-            words.append(after(words[-1], *each))
-        return np.concatenate(words)
-    sums = [np.cumsum(x) for x in (count, drop, announce)]
-    so_far = [np.concatenate(([0], x[:-1])) for x in sums]
-    before = after(start, *so_far)
-    return np.append(before, after(start, *(x[-1:] for x in sums)))
-
-
-atomics.CHAINS[after] = in_turn
-
-
-def _word(will: Array, lacks: Array, coming: Array, phase: Array) -> Array:
-    mask = (1 << BYTES_BITS) - 1
-    return (will | lacks << PENDING | (coming & mask) << BYTES | phase << PARITY).astype(np.int64)
-
-
-def first_word(count: Array) -> Array:
-    """The word of a new mbarrier for `count` arrivals in each phase."""
-    zero = np.zeros_like(count)
-    return _word(count, count, zero, zero)
-
-
 # ---- instructions --------------------------------------------------------------------------------
 
 
 def _place(decoder: Decoder, op: Opcode, operand: int) -> Callable[[Run], Array]:
-    """Where the mbarrier of each lane is, as an offset into shared memory."""
-    if "shared::cluster" in op.instruction.parts and not _is_own(op):
-        raise decoder.unsupported(op, OUTSIDE_CLUSTER)
+    """Where the mbarrier of each lane is, as an address of shared memory."""
     space = space_of(op)
     address = decoder.address(op.instruction.operands[operand])
     start = SHARED_WINDOW if space == "generic" else 0
     return lambda run: address(run.registers) - start
 
 
-def _is_own(op: Opcode) -> bool:
-    """Whether only the block's own mbarrier can be meant: one of another block returns no state."""
-    first = op.instruction.operands[0]
-    return isinstance(first, Register) and first.name != "_"
-
-
 def _read(run: Run, index: int, address: Array) -> Array:
     """What is there. Raises WrongBarrier where that is no mbarrier."""
-    (word,) = accesses.load_shared(run, index, address, I64, 1)
+    word = accesses.peek_shared(run, index, address, I64)
     bad = np.isin(word, NONE)
     if (bad & run.mask()).any():
         raise WrongBarrier(
@@ -187,8 +119,10 @@ def _apply(run: Run, index: int, address: Array, count: Array, drop: Array, anno
             what="arrives at an mbarrier once more than its phase expects.",
             advice="Wait for the phase to end before arriving for the next one, or expect more arrivals.",
         )
-    for hear in run.on_arrive:
-        hear(index, address, parity(old), run.lanes, run.chunk)
+    if run.on_arrive:
+        offset, rows = locate(run, index, address)
+        for hear in run.on_arrive:
+            hear(index, offset, parity(old), run.lanes, run.chunk, rows)
     return old
 
 
@@ -201,18 +135,26 @@ def _wait(decoder: Decoder, op: Opcode, index: int) -> Step:
 
     def step(run: Run) -> None:
         address = place(run)
-        _copies_arrive(run, address)
-        word = _read(run, index, address)
-        if run.on_access:
-            accesses.tell(run, index, "shared", "load", address, 8, [word])
         given = asked.value(run.registers).astype(np.int64)
         wanted = given & 1 if by_parity else parity(given)
-        over = parity(word) != wanted
-        run.looked(in_vain=bool((~over & run.mask()).any()))
+        over = parity(_read(run, index, address)) != wanted
+        # Who sees a phase over, if only by a wrong parity, does not bring copies about.
+        waiting = run.mask() & ~over
+        if waiting.any() and _copies_arrive(run, index, address, waiting):
+            over = parity(_read(run, index, address)) != wanted
+        if run.on_access:
+            accesses.load(run, index, "shared", address, I64, 1)
+        vain = ~over & run.mask()
+        run.looked(in_vain=bool(vain.any()))
+        if vain.any():
+            offset, rows = locate(run, index, address)
+            shaped = (np.broadcast_to(x, run.shape) for x in (offset, rows, wanted))
+            run.waits[index] = Wait(vain, *shaped)
         if run.on_pass:
             passed = np.broadcast_to(over & run.mask(), run.shape)
+            offset, rows = locate(run, index, address)
             for hear in run.on_pass if passed.any() else ():
-                hear(index, address, wanted, passed, run.chunk)
+                hear(index, offset, wanted, passed, run.chunk, rows)
         if slot is not None:
             run.put(slot, over)
 
@@ -250,11 +192,16 @@ def arrive_with_copies(decoder: Decoder, op: Opcode, index: int) -> Step:
     return step
 
 
-def _copies_arrive(run: Run, address: Array) -> None:
-    """What was to arrive at the mbarriers that the group looks at is there now."""
-    if run.copies is None or not run.copies.arrivals:
-        return
-    row, lane = np.nonzero(run.mask())
+def _copies_arrive(run: Run, index: int, address: Array, lanes: Array) -> bool:
+    """What was to arrive at the mbarriers that `lanes` wait at is there now. False if there was nothing."""
+    sent = run.copies is not None and run.copies.arrivals
+    if not sent and run.flights is None:
+        return False
+    row, lane = np.nonzero(lanes)
+    offset, owner = (np.broadcast_to(x, run.shape)[row, lane] for x in locate(run, index, address))
+    transfers.look(run, index, owner, offset)
+    if run.copies is None or not sent:
+        return True
     looked = np.unique(_key(row, np.broadcast_to(address, run.shape)[row, lane]))
     one, none = np.ones((1, 1), np.int64), np.zeros((1, 1), np.int64)
     for arrival in run.copies.arrivals:
@@ -267,6 +214,7 @@ def _copies_arrive(run: Run, address: Array) -> None:
             _apply(run, arrival.index, arrival.address, one, none, none)
         arrival.lanes = arrival.lanes & ~now
     run.copies.arrivals = [arrival for arrival in run.copies.arrivals if arrival.lanes.any()]
+    return True
 
 
 def _key(row: Array, address: Array) -> Array:

@@ -25,6 +25,8 @@ def make_meeting(decoder: Decoder, op: Opcode) -> Meeting:
     """The meeting that an instruction stands for."""
     if op.instruction.guard is not None:
         raise decoder.unsupported(op, "It stands under a predicate.")
+    if op.name == "barrier" and "cluster" in op.modifiers:
+        return Meeting("cluster", decoder.source(Immediate(0), I32), waits="wait" in op.modifiers)
     if op.name in ("bar", "barrier") and "warp" not in op.modifiers:
         return _barrier(decoder, op)
     build = WARP[op.name]
@@ -115,9 +117,22 @@ def _reduce(decoder: Decoder, op: Opcode) -> Meeting:
     destination, value, members = op.instruction.operands
     name = next((m for m in warps.REDUCTIONS if m in op.modifiers), None)
     dtype = DTYPES.get(op.type)
-    if name is None or dtype is None or dtype.kind == "f":
+    if (
+        name is None
+        or dtype is None
+        or (dtype.kind == "f" and (name not in ("min", "max") or op.type != "f32"))
+    ):
         raise decoder.unsupported(op)
     slot = decoder.destination(destination)
+    if dtype.kind == "f":
+        how = "abs" in op.modifiers, "NaN" in op.modifiers
+        return Meeting(
+            f"redux.{name}.f32",
+            decoder.source(members, U32),
+            (decoder.source(value, dtype),),
+            (slot,),
+            lambda x, who: [warps.reduce_floats(name, x, who, *how)],
+        )
     return Meeting(
         f"redux.{name}",
         decoder.source(members, U32),

@@ -20,6 +20,7 @@ TYPES = frozenset(DTYPES) | SMALL_TYPES | {"b128"}
 
 # Where lanes may have to wait for others a segment of its own begins.
 MEETING = frozenset({"bar", "barrier", "shfl", "vote", "match", "redux", "elect"})
+WARPGROUP = frozenset({"wgmma", "setmaxnreg"})  # … and of those in a row that four warps run together
 JUMPS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 LOOKING = frozenset({"atom", "red", "membar", "fence", "nanosleep", "mbarrier"})
 

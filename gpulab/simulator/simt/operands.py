@@ -51,6 +51,7 @@ class Decoder:
         self.constant_values: list[Constant] = []
         self.specials: dict[str, int] = {}
         self.symbol_slots: dict[tuple[str, int], int] = {}
+        self.shared_slots: dict[int, int] = {}  # by the offset into shared memory
         self.parameter_slots: dict[tuple[int, np.dtype], int] = {}
         self.parameters = parameter_layout(module.functions[entry].parameters)
         self.kernel_parameters = {parameter.name: parameter.offset for parameter in self.parameters}
@@ -59,6 +60,7 @@ class Decoder:
         for register, type_ in self.body.registers.items():
             self.slots[register] = self._new_slot(REGISTER_DTYPES.get(type_, I64))
         self.computed = _computed_floats(self.body)
+        self.accumulators = _accumulators(self.body)
         self.read = {
             name for block in self.body.blocks for instruction in block for name in reads(instruction)
         }
@@ -99,7 +101,10 @@ class Decoder:
     def symbol(self, name: str, offset: int) -> int:
         """The slot with the address of a variable plus `offset`."""
         if name in self.shared.variables:
-            return self.constant(np.array(self.shared.variables[name].offset + offset, np.int64))
+            place = self.shared.variables[name].offset + offset
+            if place not in self.shared_slots:
+                self.shared_slots[place] = self._new_slot(I64)
+            return self.shared_slots[place]
         if name in self.local.offsets:
             return self.constant(np.array(self.local.offsets[name] + offset, np.int64))
         key = (name, offset)
@@ -202,6 +207,19 @@ def _viewed(x: Array, dtype: np.dtype) -> Array:
     if dtype.kind == "f":  # a 16-bit float in a wider register
         return x.astype(UNSIGNED[dtype.itemsize]).view(dtype)
     return x.astype(dtype)
+
+
+def _accumulators(body: Body) -> frozenset[str]:
+    """Registers to which ``wgmma`` adds, and those to which a compiler copies them before they are there."""
+    instructions = [instruction for block in body.blocks for instruction in block]
+    found = {name for i in instructions if i.opcode.startswith("wgmma.mma_async") for name in writes(i)}
+    copies = [(writes(i), reads(i)) for i in instructions if found and i.parts[0] == "mov"]
+    grown = bool(found)
+    while grown:
+        more = {name for written, read in copies if not found.isdisjoint(read) for name in written} - found
+        grown = bool(more)
+        found |= more
+    return frozenset(found)
 
 
 def _computed_floats(body: Body) -> set[str]:

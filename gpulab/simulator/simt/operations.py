@@ -42,11 +42,16 @@ def makes_float(instruction: Instruction) -> bool:
 
 
 def flops(instruction: Instruction) -> float:
-    """Floating-point operations of one lane's execution; of a warp's matrix operation, a 32nd."""
-    if instruction.opcode.startswith(("mma.", "wmma.mma.")):
-        shape = matrix_shape(instruction)
-        integer = bool({"s8", "u8", "s4", "u4", "b1"} & set(instruction.parts))
-        return 0 if shape is None or integer else 2 * shape.m * shape.n * shape.k / 32
+    """Floating-point operations of one lane's execution; of a matrix operation, its share of them.
+
+    Products with elements that a sparse matrix does not store are none.
+    """
+    if instruction.opcode.startswith(("mma.", "wmma.mma.", "wgmma.mma_async.")):
+        shape, parts = matrix_shape(instruction), set(instruction.parts)
+        integer = bool({"s8", "u8", "s4", "u4", "b1"} & parts)
+        lanes = 128 if "mma_async" in parts else 32
+        kept = 2 if {"sp", "sp::ordered_metadata"} & parts else 1
+        return 0 if shape is None or integer else 2 * shape.m * shape.n * shape.k / lanes / kept
     if instruction.parts[0] in ("atom", "red"):
         return _atomic_flops(instruction)
     meaning = operation(instruction)

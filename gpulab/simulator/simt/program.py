@@ -41,7 +41,7 @@ class Stop(Enum):
     ENDLESS = "endless"  # an empty loop: nobody ever leaves it
 
 
-Kind = Literal["plain", "barrier", "warp"]
+Kind = Literal["plain", "barrier", "warp", "warpgroup", "cluster"]
 Target = int | Stop  # the segment that lanes go on to, if there is one
 
 
@@ -97,7 +97,8 @@ class Segment:
     end: End
     live: int
     looks: bool  # may wait here for what another thread does to memory
-    meets: Meeting | None = None  # of all kinds but plain
+    meets: Meeting | None = None  # of barriers and warp operations
+    leaves: bool = False  # does nothing but return
 
     @property
     def meeting(self) -> Meeting:
@@ -142,6 +143,13 @@ class SymbolSlot(NamedTuple):
     offset: int
 
 
+class SharedSlot(NamedTuple):
+    """A register slot that holds an address in the block's shared memory, `offset` bytes behind its start."""
+
+    slot: int
+    offset: int
+
+
 class ParameterSlot(NamedTuple):
     """A register slot that holds the piece of the argument buffer at `offset`."""
 
@@ -183,6 +191,7 @@ class Program:
     constants: list[Constant]
     specials: list[SpecialSlot]
     symbols: list[SymbolSlot]
+    shared_slots: list[SharedSlot]
     parameter_slots: list[ParameterSlot]
     parameters: tuple[Parameter, ...]
     parameter_bytes: int
@@ -193,10 +202,12 @@ class Program:
     contended: bool  # has compare-and-swap loops: run fewer lanes at once
     timed: bool  # reads a clock
     flops: tuple[float, ...]  # floating-point operations of one lane, for each instruction
+    reallocates: bool  # warpgroups pass registers to each other
     ordered: bool  # blocks may talk to each other: run chunks in order
     slots: dict[str, int]  # of the registers, by name
     local_variables: dict[str, int]  # offset in a thread's local memory
     prefixes: tuple[str, ...]  # what stands before the names in each instruction's function
+    cluster: tuple[int, int, int] | None  # blocks of the cluster that it was compiled for
 
     @property
     def syncs_grid(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, TypedDict
 
@@ -18,15 +19,19 @@ from gpulab.simulator.ptx import Location
 from .copies import Copies
 from .errors import Endless, Index
 from .events import Chunk, Observer
+from .flights import Flights
 from .frame import Frame
 from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from .products import Products
 from .program import Segment
+from .register_pools import RegisterPool
 from .types import ZERO
 from .warps import WARP
 
 Array = np.ndarray
 
 AXES = ("x", "y", "z")
+RANK_BIT = 24  # of a shared address: from here on it holds the rank of the block in its cluster
 PATIENCE = 64  # looks in vain at memory that nobody changed, before all groups take turns
 
 
@@ -43,14 +48,45 @@ class Place(NamedTuple):
 place = cache(Place)  # groups come to the same places again and again
 
 
+@dataclass
+class ClusterMeeting:
+    """The barriers of the chunk's clusters: how often each lane has arrived and waited, (B, T), and how many
+    phases of each cluster are over, (clusters,)."""
+
+    arrived: Array
+    waited: Array
+    over: Array
+
+
+@dataclass
+class Wait:
+    """`lanes` looked at the mbarriers at `address` of the blocks in `row`, and the phase of `parity` was not
+    over. All have the shape (B, T)."""
+
+    lanes: Array
+    address: Array
+    row: Array
+    parity: Array
+
+    def with_others(self, before: Wait, here: Array) -> Wait:
+        """This, and those who looked `before` but are not `here`, among the lanes that look now."""
+        return Wait(
+            self.lanes | before.lanes & ~here,
+            np.where(here, self.address, before.address),
+            np.where(here, self.row, before.row),
+            np.where(here, self.parity, before.parity),
+        )
+
+
 class Blame(TypedDict):
-    """The fields of a fault that say who did it, and where."""
+    """The fields of a fault that name the thread and the place."""
 
     kernel: str
     location: Location | None
     block: Index
     thread: Index
     others: int
+    linear: tuple[int, int]
 
 
 def _fresh(garbage: np.random.Generator | None, *shape: int) -> Array:
@@ -70,13 +106,15 @@ class Run:
         self.program = frame.program
         self.memory = frame.memory
         self.arrays = frame.arrays
-        self.chunk = Chunk(blocks, frame.lanes_per_block, frame.threads)
+        self.chunk = Chunk(blocks, frame.lanes_per_block, frame.threads, frame.cluster_size)
         self.shape = (blocks.size, frame.lanes_per_block)
         self.registers: list[Array] = list(frame.registers)
         self.shared_bytes = frame.shared_bytes
         self.shared = _fresh(frame.garbage, blocks.size, self.shared_bytes)
         self.local = _fresh(frame.garbage, *self.shape, self.program.local_bytes)
         self.block_rows = np.arange(blocks.size, dtype=np.int64)[:, None]
+        self.cluster_size = frame.cluster_size
+        self.ranks = self.block_rows % self.cluster_size
         self.lane_rows = np.arange(self.shape[0] * self.shape[1], dtype=np.int64).reshape(self.shape)
         lane = np.arange(frame.lanes_per_block)
         full = frame.lanes_per_block == frame.threads
@@ -85,6 +123,8 @@ class Run:
         self.protected = 0
         self.nearby: dict[int, Allocation] = {}  # what each instruction touched last
         self.copies: Copies | None = None
+        self.flights: Flights | None = None
+        self.products: Products | None = None
         self.changes = 0  # of memory, as far as others may see them
         # Since memory changed: looks at it in vain (without a step to somewhere new), states of groups that
         # were about to look, and groups that have run.
@@ -94,6 +134,8 @@ class Run:
         self.ran: set[Place] = set()
         self.following = False  # whether the group that got its turn goes on, until it looks in vain itself
         self.last: set[Place] = set()  # where the lanes of the last group went
+        self.pool: RegisterPool | None = None
+        self.freed = False  # whether registers have been given back, for which others may have waited
         self.exited = False  # whether lanes have, for whom others may have waited
         self.spent = 0
         self.clock = 0
@@ -101,6 +143,9 @@ class Run:
         self.ready: dict[Place, Array | None] = {}
         self.at_barrier: dict[int, Array | None] = {}
         self.at_warp: dict[int, Array | None] = {}
+        self.at_cluster: dict[int, Array | None] = {}
+        self.meeting: ClusterMeeting | None = None
+        self.waits: dict[int, Wait] = {}  # by instruction: who looked at an mbarrier in vain last
         # By the number of a barrier: the threads that each lane counts on there (0: it has not come), and how
         # often the barrier was complete, by block.
         self.came: dict[int, Array] = {}
@@ -118,8 +163,9 @@ class Run:
         if schedule.teams == 1:
             return []
         if schedule.teams is None:
-            draw = np.random.default_rng(schedule.seed)
-            places, teams = draw.permutation(warps).argsort()[None, :], range(warps)
+            draw, rows = np.random.default_rng(schedule.seed), self.shape[0]
+            places = draw.permutation(rows * warps).argsort().reshape(rows, warps)
+            teams = range(rows * warps)
         else:
             draw = np.random.default_rng([schedule.seed or 0, int(self.chunk.blocks[0])])
             places, teams = draw.integers(schedule.teams, size=(self.shape[0], warps)), range(schedule.teams)
@@ -145,9 +191,16 @@ class Run:
         self.on_pass = listeners("passed")
         self.on_stray = listeners("stray")
         self.on_early = listeners("early")
+        self.on_product = listeners("product")
+        self.on_bulk = listeners("bulk")
+        self.on_short = listeners("short")
+        self.on_left = listeners("left")
         self.watches_lanes = bool(self.on_stray) or self.frame.undefined is not None
 
     def _fill_specials(self, lane: Array) -> None:
+        if self.cluster_size > 1:
+            for slot, offset in self.program.shared_slots:
+                self.registers[slot] = (self.ranks << RANK_BIT) + offset
         for slot, name in self.program.specials:
             value = self._special(name, lane)
             self.registers[slot] = (
@@ -188,6 +241,12 @@ class Run:
                 return self.chunk.blocks[:, None]
             case "%nsmid" | "%gridid":
                 return np.array([[1]])
+            case "%cluster_ctarank":
+                return self.ranks
+            case "%cluster_nctarank":
+                return np.array([[self.cluster_size]])
+            case "%is_explicit_cluster":
+                return np.array([[self.frame.has_clusters]])
             case "%envreg1":
                 return np.array([[self.frame.grid_barrier >> 32]])
             case "%envreg2":
@@ -196,8 +255,16 @@ class Run:
 
     def _coordinate(self, name: str, axis: int, lane: Array) -> Array:
         """Of a thread in its block, of a block in the grid, or how many of them there are along an axis."""
-        grid, block = self.frame.grid, self.frame.block
+        grid, block, cluster = self.frame.grid, self.frame.block, self.frame.cluster
         match name:
+            case "%cluster_nctaid":
+                return np.array([[cluster[axis]]])
+            case "%nclusterid":
+                return np.array([[grid[axis] // cluster[axis]]])
+            case "%clusterid":
+                return self._coordinate("%ctaid", axis, lane) // cluster[axis]
+            case "%cluster_ctaid":
+                return self._coordinate("%ctaid", axis, lane) % cluster[axis]
             case "%ntid":
                 return np.array([[block[axis]]])
             case "%nctaid":
@@ -246,7 +313,7 @@ class Run:
         return lanes.reshape(lanes.shape[0], -1, WARP)
 
     @contextmanager
-    def only(self, lanes: Array) -> Iterator[None]:
+    def only(self, lanes: Array | None) -> Iterator[None]:
         """For a while the group is these lanes."""
         before = self.lanes
         self.lanes = lanes
@@ -254,6 +321,16 @@ class Run:
             yield
         finally:
             self.lanes = before
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """A context in which no observer is told of accesses."""
+        before = self.on_access
+        self.on_access = []
+        try:
+            yield
+        finally:
+            self.on_access = before
 
     def write(self, text: str) -> None:
         if self.frame.write is not None:
@@ -317,6 +394,7 @@ class Run:
             block=self.block(int(row)),
             thread=self.thread(int(lane)),
             others=int(lanes.sum()) - 1,
+            linear=(int(self.chunk.blocks[row]), int(lane)),
         )
 
     def changed(self) -> None:
@@ -326,7 +404,7 @@ class Run:
         self.forget()
 
     def looked(self, in_vain: bool) -> None:
-        """A group has looked at what only others can change; in vain if it is sure to wait for them."""
+        """A group has polled memory that only others can change, without success if it must wait for them."""
         self.idle += PATIENCE if in_vain else 1
         self.in_vain |= in_vain
 
@@ -349,6 +427,8 @@ class Run:
             needed |= segments[number].live
         for number in self.at_warp:
             needed |= segments[number].live
+        for number in self.at_cluster:
+            needed |= segments[number].live
         return needed
 
     def spend(self, segment: Segment) -> None:
@@ -362,4 +442,4 @@ class Run:
             )
 
     def alone(self) -> bool:
-        return not self.ready and len(self.at_barrier) + len(self.at_warp) == 1
+        return not self.ready and len(self.at_barrier) + len(self.at_warp) + len(self.at_cluster) == 1

@@ -25,7 +25,9 @@ laid out otherwise gives the same results in more turns. Take an ``if`` that hol
 block go on when all its threads that have not exited are there, or as many as the barrier is for
 (`block_meetings`). Operations between the lanes of a warp, such as shuffles and votes, work in the same way
 with `run.at_warp`: they are computed once, for all lanes that their mask names, when these have all come
-(`warp_meetings`). Others may have waited for lanes that exit, so every exit is followed by a look at those
+(`warp_meetings`). ``wgmma`` needs all lanes of four warps, which wait there for each other as well
+(`warpgroup_meetings`). Lanes that wait for all blocks of their cluster are in `run.at_cluster`
+(`cluster_meetings`). Others may have waited for lanes that exit, so every exit is followed by a look at those
 that wait. When no group is ready and some lanes still wait, nobody is left to release them, and the kernel is
 at fault.
 
@@ -59,12 +61,23 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from . import block_meetings, branching, warp_meetings
+from . import (
+    block_meetings,
+    branching,
+    cluster_meetings,
+    transfers,
+    waits,
+    warp_meetings,
+    warpgroup_meetings,
+)
 from .errors import DivergentBarrier, Endless
 from .executable import Step
 from .run import PATIENCE, Place, Run
 
 Array = np.ndarray
+
+PLACES = {"barrier": "barrier", "cluster": "barrier of the cluster"}
+MISSED = "Every thread that the operation waits for must reach it: move it out of the branch."
 
 
 def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
@@ -84,7 +97,7 @@ def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
             run.idle = 0
         lanes, turn = run.ready.pop(place), place
         run.last.clear()
-        if run.ready or run.at_barrier or run.at_warp:
+        if run.ready or run.at_barrier or run.at_warp or run.at_cluster:
             run.protected = run.needed()
         else:
             lanes, run.protected = run.alive, 0
@@ -93,8 +106,11 @@ def execute(run: Run, steps: Sequence[Sequence[Step]]) -> Iterator[int]:
         while run.exited:
             run.exited = False
             block_meetings.release(run)
-            for key in {segments[number].meeting.key for number in run.at_warp}:
+            cluster_meetings.release(run)
+            for key in {s.meets.key for number in run.at_warp if (s := segments[number]).meets}:
                 warp_meetings.release(run, key)
+        if run.freed:
+            warpgroup_meetings.try_again(run)
     _finish(run)
 
 
@@ -136,7 +152,7 @@ def _state(run: Run, turn: Place | None) -> int:
     contents = (register.tobytes() for register in run.contents(run.needed()))
     groups = (
         tuple((key, run.full(lanes).tobytes()) for key, lanes in sorted(places.items()))
-        for places in (run.ready, run.at_barrier, run.at_warp)
+        for places in (run.ready, run.at_barrier, run.at_warp, run.at_cluster)
     )
     return hash((turn, run.clock * run.program.timed, *contents, *groups))
 
@@ -152,10 +168,17 @@ def _run_segment(run: Run, number: int, steps: Sequence[Step], lanes: Array | No
             block_meetings.arrive(run, segment, lanes)
         block_meetings.release(run)
         return
+    if segment.kind == "cluster":
+        cluster_meetings.come(run, segment, number, lanes)
+        return
     if segment.kind == "warp":
         branching.join(run.at_warp, number, lanes)
         warp_meetings.release(run, segment.meeting.key)
         return
+    if segment.kind == "warpgroup":
+        if not warpgroup_meetings.come(run, number, lanes):
+            return
+        lanes = run.lanes
     for hear in run.on_executed:
         hear(segment.first, segment.stop, lanes, run.chunk)
     run.spend(segment)
@@ -166,13 +189,18 @@ def _run_segment(run: Run, number: int, steps: Sequence[Step], lanes: Array | No
 
 def _finish(run: Run) -> None:
     """Nothing can run any more: either all lanes have exited, or some wait for what cannot come."""
-    waiting = dict(sorted({**run.at_barrier, **run.at_warp}.items()))
+    transfers.finish(run)
+    waiting = dict(sorted({**run.at_barrier, **run.at_warp, **run.at_cluster}.items()))
     if not waiting:
         return
     number, lanes = next(iter(waiting.items()))
     segment = run.program.segments[number]
     run.lanes = lanes
-    where = "barrier" if number in run.at_barrier else "warp operation"
+    if segment.kind == "warpgroup":
+        where, (missing, advice) = "operation of a warpgroup", warpgroup_meetings.missing(run, segment)
+    else:
+        where = PLACES.get(segment.kind, "warp operation")
+        missing, advice = block_meetings.missing(run, segment), MISSED
     others = [
         run.program.instructions[run.program.segments[n].first].location for n in waiting if n != number
     ]
@@ -180,9 +208,9 @@ def _finish(run: Run) -> None:
     elsewhere = f" Others wait at line {', '.join(lines)}." if lines else ""
     raise DivergentBarrier(
         **run.blame(segment.first),
-        what=f"waits at this {where} for {block_meetings.missing(run, segment)}.{elsewhere}",
+        what=f"waits at this {where} for {missing}.{elsewhere}",
         elsewhere=next((o for o in others if o is not None), None),
-        advice="Every thread that the operation waits for must reach it: move it out of the branch.",
+        advice=advice,
     )
 
 
@@ -191,11 +219,7 @@ def stuck(run: Run, more: bool) -> Endless:
     (_, number), lanes = next(iter(run.ready.items()))
     run.lanes = lanes
     if run.in_vain:
-        return Endless(
-            **run.blame(run.program.segments[number].first),
-            what="waits at an mbarrier for arrivals that never come.",
-            advice="Do as many threads arrive, in each phase, as it was initialised for?",
-        )
+        return waits.at_mbarriers(run)
     what = (
         "waits for a block that cannot be resident: the device is full of blocks that wait."
         if more

@@ -17,8 +17,8 @@ from .opcodes import Function, Opcode, is_volatile
 from .operands import CARRY, CLOCKS, Decoder, targets_of
 from .operations import operation
 from .program import Source
-from .run import Run
-from .types import BOOL, DTYPES, I64, SIGNED, UNSIGNED, size_of
+from .run import RANK_BIT, Run
+from .types import BOOL, DTYPES, I32, I64, SIGNED, UNSIGNED, size_of
 
 Array = np.ndarray
 Adapter = Callable[[Array], Array] | None
@@ -67,13 +67,13 @@ def arithmetic(decoder: Decoder, op: Opcode, index: int) -> Step:
         sources.append(Source(decoder.slot(CARRY)))
     if meaning.carry_out:
         slots.append(decoder.slot(CARRY))
-    adapters = [_adapter(decoder, s, t) for s, t in zip(slots, (*meaning.writes, BOOL), strict=False)]
+    adapters = [adapter(decoder, s, t) for s, t in zip(slots, (*meaning.writes, BOOL), strict=False)]
     if len(slots) > 1:
         return _many_results(meaning.run, sources, slots, adapters)
-    return _one_result(meaning.run, sources, slots[0], adapters[0])
+    return one_result(meaning.run, sources, slots[0], adapters[0])
 
 
-def _adapter(decoder: Decoder, slot: int | None, dtype: np.dtype) -> Adapter:
+def adapter(decoder: Decoder, slot: int | None, dtype: np.dtype) -> Adapter:
     """From an operation's result type to the register's type."""
     if slot is None or decoder.dtypes[slot] == dtype:
         return None
@@ -85,7 +85,7 @@ def _adapter(decoder: Decoder, slot: int | None, dtype: np.dtype) -> Adapter:
     return lambda x: x.astype(have)
 
 
-def _one_result(run_operation: Function, sources: list[Source], slot: int | None, adapt: Adapter) -> Step:
+def one_result(run_operation: Function, sources: list[Source], slot: int | None, adapt: Adapter) -> Step:
     """Specialised by the number of sources: this is where a run spends its time."""
     if slot is None:
         return lambda run: None
@@ -159,7 +159,7 @@ def _move(decoder: Decoder, op: Opcode, index: int) -> Step:
         dtype = decoder.dtypes[slot]
         return lambda run: run.put(slot, np.full((1, 1), run.clock).astype(dtype))
     have = decoder.dtypes[slot]
-    return _one_result(lambda x: x, [decoder.source(source, have)], slot, None)
+    return one_result(lambda x: x, [decoder.source(source, have)], slot, None)
 
 
 def _pack(decoder: Decoder, destination: Operand, source: Vector, op: Opcode) -> Step:
@@ -169,7 +169,7 @@ def _pack(decoder: Decoder, destination: Operand, source: Vector, op: Opcode) ->
     part = whole // len(source.items)
     sources = [decoder.source(item, np.dtype(f"u{part}")) for item in source.items]
     wide = np.dtype(f"u{whole}")
-    adapt = _adapter(decoder, slot, wide)
+    adapt = adapter(decoder, slot, wide)
 
     def join(*parts: Array) -> Array:
         total = parts[0].astype(wide)
@@ -177,7 +177,7 @@ def _pack(decoder: Decoder, destination: Operand, source: Vector, op: Opcode) ->
             total = total | (x.astype(wide) << wide.type(8 * part * i))
         return total
 
-    return _one_result(join, sources, slot, adapt)
+    return one_result(join, sources, slot, adapt)
 
 
 def _unpack(decoder: Decoder, destination: Vector, source: Operand, op: Opcode) -> Step:
@@ -185,7 +185,7 @@ def _unpack(decoder: Decoder, destination: Vector, source: Operand, op: Opcode) 
     part = whole // len(destination.items)
     slots = [decoder.destination(item) for item in destination.items]
     narrow, wide = np.dtype(f"u{part}"), np.dtype(f"u{whole}")
-    adapters = [_adapter(decoder, slot, narrow) for slot in slots]
+    adapters = [adapter(decoder, slot, narrow) for slot in slots]
 
     def split(x: Array) -> list[Array]:
         return [(x >> wide.type(8 * part * i)).astype(narrow) for i in range(len(slots))]
@@ -197,24 +197,38 @@ def _convert_address(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``cvta``: generic address ↔ offset in a window; global and const addresses are generic already."""
     destination, source = op.instruction.operands
     slot = decoder.destination(destination)
+    if "param" in op.modifiers and decoder.kernel_parameters:
+        # Parameters lie in global memory, near each other; Triton takes 32 bits of their addresses.
+        near = Source(decoder.symbol(next(iter(decoder.kernel_parameters)), 0))
+        given = decoder.source(source, I64)
+        return one_result(lambda x, base: base + (x - base).astype(I32), [given, near], slot, None)
     window = next((WINDOW_OF[m] for m in op.modifiers if m in WINDOW_OF), 0)
     shift = np.int64(-window if "to" in op.modifiers else window)
     if shift == 0:
-        return _one_result(lambda x: x, [decoder.source(source, I64)], slot, None)
-    return _one_result(lambda x: x + shift, [decoder.source(source, I64)], slot, _adapter(decoder, slot, I64))
+        return one_result(lambda x: x, [decoder.source(source, I64)], slot, None)
+    return one_result(lambda x: x + shift, [decoder.source(source, I64)], slot, adapter(decoder, slot, I64))
 
 
 def _is_space(decoder: Decoder, op: Opcode, index: int) -> Step:
     destination, source = op.instruction.operands
     space = next(m.partition("::")[0] for m in op.modifiers if m.partition("::")[0] in SPACES)
     start = WINDOW_OF.get(space)
+    slot = decoder.destination(destination)
+    if space == "shared" and "shared::cluster" not in op.modifiers:
+        own = decoder.source(Special("%cluster_ctarank"), I64)
+        return one_result(
+            lambda x, rank: (x - SHARED_WINDOW) >> RANK_BIT == rank,
+            [decoder.source(source, I64), own],
+            slot,
+            None,
+        )
 
     def test(x: Array) -> Array:
         if start is None:
             return x < LOCAL_WINDOW
         return (x >= start) & (x < start + WINDOW)
 
-    return _one_result(test, [decoder.source(source, I64)], decoder.destination(destination), None)
+    return one_result(test, [decoder.source(source, I64)], slot, None)
 
 
 # ---- memory --------------------------------------------------------------------------------------
@@ -239,7 +253,7 @@ def _load(decoder: Decoder, op: Opcode, index: int) -> Step:
     slots = [decoder.destination(item) for item in items]
     first = next((decoder.dtypes[s] for s in slots if s is not None), SIGNED[size])
     dtype = first if first.itemsize == size else _extended_from(op.type)
-    adapters = [_adapter(decoder, slot, dtype) for slot in slots]
+    adapters = [adapter(decoder, slot, dtype) for slot in slots]
     if space == "param":
         constant = _parameter_slots(decoder, source, dtype, len(items))
         if constant is not None:
@@ -315,7 +329,7 @@ def _atomic(decoder: Decoder, op: Opcode, index: int) -> Step:
         raise decoder.unsupported(op)
     slot = decoder.destination(destination) if destination is not None else None
     keep = slot is not None and isinstance(destination, Register) and destination.name in decoder.read
-    adapt = _adapter(decoder, slot, dtype)
+    adapt = adapter(decoder, slot, dtype)
     sources = [decoder.source(v, dtype, canonical=True) for v in values]
     space = space_of(op)
     address = decoder.address(target)

@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
-from . import async_copies, matrix_steps, mbarriers, steps
+from gpulab.simulator.ptx import reads
+
+from . import (
+    async_copies,
+    bulk_copies,
+    cluster_steps,
+    matrix_steps,
+    mbarriers,
+    register_steps,
+    steps,
+    tensor_copies,
+    warpgroup_steps,
+)
 from .executable import Step
 from .opcodes import Opcode
 from .operands import Decoder
 from .steps import Builder
 
 
-def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
-    """``cp.async``; its arrival at an mbarrier is one of the mbarrier's."""
+def _copy(decoder: Decoder, op: Opcode, index: int) -> Step | None:
+    """All that begins with ``cp``: a thread's own copies, their arrival at mbarriers, and bulk copies."""
+    if "tensor" in op.modifiers:
+        return tensor_copies.tensor(decoder, op, index)
+    if "bulk" in op.modifiers:
+        return bulk_copies.bulk(decoder, op, index)
     arrives = "mbarrier" in op.modifiers and "arrive" in op.modifiers
     build = mbarriers.arrive_with_copies if arrives else async_copies.copy
     return build(decoder, op, index)
+
+
+def _asynchronous(build: Builder) -> Builder:
+    """The builder of ``st`` or ``red``, which may also send what it writes to another block."""
+
+    def either(decoder: Decoder, op: Opcode, index: int) -> Step | None:
+        chosen = cluster_steps.send_values if cluster_steps.is_asynchronous(op) else build
+        return chosen(decoder, op, index)
+
+    return either
 
 
 BUILDERS: dict[str, Builder] = {
     **steps.BUILDERS,
     **matrix_steps.BUILDERS,
     **mbarriers.BUILDERS,
+    **cluster_steps.BUILDERS,
+    **warpgroup_steps.BUILDERS,
+    **register_steps.BUILDERS,
     "cp": _copy,
+    "st": _asynchronous(steps.BUILDERS["st"]),
+    "red": _asynchronous(steps.BUILDERS["red"]),
+    "tensormap": tensor_copies.tensormap,
 }
 
 # What needs a newer machine model, and what to do instead: by the beginning of the opcode.
-NO_CLUSTERS = "The simulator knows no clusters of blocks: compile for a capability from 8.0 to 8.9."
 ADVICE = {
-    "wgmma": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
-    "tcgen05": "Compile for a capability from 8.0 to 8.9: it has mma.sync instead.",
+    "tcgen05": "Compile for a capability from 8.0 to 9.0: it has mma.sync, and 9.0 wgmma, instead.",
     "tex": "Textures are not simulated: read global memory.",
-    "setmaxnreg": "Compile for a capability from 8.0 to 8.9.",
-    "mapa": NO_CLUSTERS,
-    "getctarank": NO_CLUSTERS,
-    "barrier.cluster": NO_CLUSTERS,
-    "st.async": NO_CLUSTERS,
-    "red.async": NO_CLUSTERS,
     "multimem": "The simulator knows one GPU and no switch between several: use one.",
-    "cp.async.bulk": "Compile for a capability from 8.0 to 8.9, which has cp.async and no bulk copies.",
-    "cp.reduce": "Compile for a capability from 8.0 to 8.9, which has red and no bulk copies.",
-    "mma.sp": "Sparse matrices are not simulated: use mma without .sp on the full ones.",
 }
 
 
@@ -56,6 +77,8 @@ def check(decoder: Decoder, op: Opcode) -> None:
 def make_step(decoder: Decoder, op: Opcode, index: int) -> Step | None:
     """The step of one instruction; None for hints, which need none."""
     step = BUILDERS.get(op.name, steps.arithmetic)(decoder, op, index)
+    if step is not None and op.name == "mov" and not decoder.accumulators.isdisjoint(reads(op.instruction)):
+        step = warpgroup_steps.carry(decoder, op, step)
     if step is None or op.instruction.guard is None:
         return step
     return steps.guarded(decoder, op.instruction, index, step)

@@ -15,8 +15,9 @@ EVERY = 0xFFFFFFFF  # the mask of all lanes of a warp
 
 
 def release(run: Run, key: str) -> None:
-    """Let those lanes go on whose partners have all come to an operation of the same kind."""
-    numbers = [n for n in run.at_warp if run.program.segments[n].meeting.key == key]
+    """Let those lanes continue whose partners have all arrived at an operation of the same kind."""
+    meets = {n: run.program.segments[n].meets for n in run.at_warp}
+    numbers = [n for n, meeting in meets.items() if meeting is not None and meeting.key == key]
     if not numbers:
         return
     if run.alone():
@@ -72,7 +73,8 @@ def _pass(run: Run, parts: dict[int, Array | None], lanes: Array | None) -> None
 
 
 def _some(run: Run, number: int, part: Array | None) -> Array | None:
-    """The masks of lanes that wait for some lanes of their warp; None if all wait for all that are there."""
+    """The masks of lanes that wait for only some lanes of their warp; None if all wait for all active
+    lanes."""
     masks = _members(run, number)
     if masks.size == 1 and int(masks.flat[0]) & EVERY == EVERY:
         return None

@@ -10,8 +10,11 @@ from functools import cache
 
 import numpy as np
 
+from gpulab.simulator.ptx import Instruction, Vector
+
 from .floats import canonical, round_toward
 from .matrix import ELEMENTS, Places
+from .opcodes import matrix_shape
 
 Array = np.ndarray
 
@@ -32,6 +35,7 @@ RESULTS: dict[tuple[str, ...], tuple[str, ...]] = {
 # (measured bit for bit on an H100: MMA-Sim, Microsoft Research).
 FRACTION_BITS, FP8_FRACTION_BITS = 25, 13
 FP8_KEPT = np.uint32(0xFFFFFFFF << (23 - FP8_FRACTION_BITS) & 0xFFFFFFFF)
+INTEGER_LIMITS = -(2**31), 2**31 - 1
 ZERO_EXPONENT = -126  # what a zero counts as
 
 
@@ -60,6 +64,15 @@ def check(m: int, n: int, k: int, d: str, a: str, b: str, sparse: bool = False) 
 def columns_of_a(type_: str) -> int:
     """How many elements a row of A has as it is stored: k, and half of it if A is sparse."""
     return ROW_BYTES * 8 // ELEMENTS[type_].bits
+
+
+def bytes_read(instruction: Instruction) -> int:
+    """Bytes of shared memory that a ``wgmma.mma_async`` of one warpgroup reads: all of B, and of A as it is
+    stored, unless that is in registers."""
+    shape = matrix_shape(instruction)
+    assert shape is not None, "Every wgmma has a shape."
+    rows = shape.n * (2 if "sp" in instruction.parts else 1)
+    return ROW_BYTES * (rows if isinstance(instruction.operands[1], Vector) else rows + ROWS)
 
 
 # ---- who holds what ------------------------------------------------------------------------------
@@ -95,52 +108,24 @@ def _row(thread: Array) -> Array:
     return thread // 32 * 16 + thread % 32 // 4
 
 
-# ---- sparse A ------------------------------------------------------------------------------------
-
-
-def kept_columns(metadata: Array, type_: str, selector: int = 0) -> Array:
-    """Which columns of the full A the stored elements of a sparse one have, shape (…, 64, k / 2).
-
-    `metadata` (…, 128) is each thread's register. Two of every four columns are stored, of tf32 one of every
-    two; four bits say which. Of each four threads, the first two hold those bits, or with `selector` 1 the
-    last two, and for types of 8 bits all four.
-    """
-    row, bits = np.arange(ROWS)[:, None], ELEMENTS[type_].bits
-    lower_half = row % 16 // 8
-    chunk = np.arange(columns_of_a(type_) // (1 if bits == 32 else 2))
-    if bits == 8:
-        holder, first = lower_half + chunk // 8 * 2, chunk % 8 * 4
-    else:
-        holder, first = selector * 2 + chunk // 4, lower_half * 16 + chunk % 4 * 4
-    thread = row // 16 * 32 + row % 8 * 4 + holder
-    code = metadata[..., thread].view(np.uint32) >> first & 15
-    if bits == 32:  # one of two, named by the halves of it: 0 and 1, or 2 and 3
-        return chunk * 2 + (code & 3) // 2
-    pair = chunk[:, None] * 4 + np.stack([code & 3, code >> 2], axis=-1)
-    return pair.reshape(*pair.shape[:-2], -1)
-
-
-def spread(a: Array, columns: Array) -> Array:
-    """The full A (…, m, k) of a sparse one: stored elements (…, m, k / 2) and their `kept_columns`."""
-    full = np.zeros((*columns.shape[:-1], 2 * columns.shape[-1]), a.dtype)
-    np.put_along_axis(full, columns, np.broadcast_to(a, columns.shape), axis=-1)
-    return full
-
-
 # ---- how it adds ---------------------------------------------------------------------------------
 
 
-def multiply_accumulate(a: Array, b: Array, c: Array, a_type: str, b_type: str, d_type: str) -> Array:
+def multiply_accumulate(
+    a: Array, b: Array, c: Array, a_type: str, b_type: str, d_type: str, saturates: bool = False
+) -> Array:
     """C + A·B as Hopper's ``wgmma`` rounds it.
 
-    a (…, m, k) and b (…, n, k) hold exact operands, float64 or for integers int64; c (…, m, n) likewise.
-    The result (…, m, n) is float32, float16 or int32, as `d_type` says. The terms of each sum are aligned
-    to the largest exponent among them, cut to 25 fraction bits (13 for FP8), added, and rounded toward zero
-    to float32, or to the nearest float16. A float32 sum of FP8 products keeps 13 fraction bits.
+    a (…, m, k) and b (…, n, k) hold exact operands as float64; c (…, m, n) likewise. The result (…, m, n) is
+    float32, float16 or int32, as `d_type` says. The terms of each sum are aligned to the largest exponent
+    among them, cut to 25 fraction bits (13 for FP8), added, and rounded toward zero to float32, or to the
+    nearest float16. A float32 sum of FP8 products keeps 13 fraction bits. A sum of integers that int32 cannot
+    hold wraps around, or becomes the nearest number that it can hold where it `saturates`.
     """
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
     if element.is_integer:
-        return (np.matmul(a, b.swapaxes(-1, -2)) + c).astype(np.int32)
+        exact = np.matmul(a.astype(np.float64), b.swapaxes(-1, -2).astype(np.float64)) + c
+        return (exact.clip(*INTEGER_LIMITS) if saturates else exact).astype(np.int64).astype(np.int32)
     bits = FP8_FRACTION_BITS if element.bits == 8 else FRACTION_BITS
     exponents = _exponents(a, element.smallest_exponent), _exponents(b, other.smallest_exponent)
     smallest_c = -14 if d_type == "f16" else -126

@@ -8,6 +8,7 @@ Array = np.ndarray
 
 WARP = 32  # lanes
 LANE = np.arange(WARP, dtype=np.int32)
+NAN = np.uint32(0x7FFFFFFF).view(np.float32)  # as PTX writes it
 LANE_BIT = np.uint32(1) << LANE.astype(np.uint32)
 
 
@@ -83,6 +84,23 @@ REDUCTIONS = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
+
+
+def reduce_floats(name: str, value: Array, members: Array, absolute: bool, keeps_nan: bool) -> Array:
+    """``redux.sync`` of float32: ``min`` or ``max``, one result a warp.
+
+    +0 counts as larger than -0. With `keeps_nan` one NaN makes the result NaN, without it only numbers count.
+    """
+    if absolute:
+        value = np.abs(value)
+    nan = np.isnan(value)
+    # As integers, floats of one sign are in their own order: so -0 comes before +0.
+    bits = value.view(np.int32)
+    order = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
+    chosen = reduce(name, order, members & ~nan)
+    result = np.where(chosen < 0, chosen ^ np.int32(0x7FFFFFFF), chosen).view(np.float32)
+    spoiled = (nan & members).any(axis=-1, keepdims=True) if keeps_nan else False
+    return np.where(spoiled | ~(members & ~nan).any(axis=-1, keepdims=True), NAN, result)
 
 
 def reduce(name: str, value: Array, members: Array) -> Array:

@@ -45,7 +45,11 @@ class Measured:
 
 
 def timed(run: Callable[[], object], work: float, unit: str, repeats: int = 5) -> Measured:
-    """Time `run`, once unmeasured and then `repeats` times. Raises ValueError for fewer than one repeat."""
+    """Time `run`, once unmeasured and then `repeats` times. Raises ValueError for fewer than one repeat.
+
+    >>> timed(lambda: sum(range(1000)), work=1000, unit="additions", repeats=2).work
+    1000
+    """
     if repeats < 1:
         raise ValueError(f"a measurement needs at least 1 repeat; got {repeats}")
     run()  # pages are touched, threads started, caches filled
@@ -61,6 +65,9 @@ def bandwidth(megabytes: int = 256, threads: int | None = None, repeats: int = 5
     """Copy an array of `megabytes` (10⁶ B) into another, in equal parts by `threads` (all cores by default).
 
     The work is the bytes read and written, in B. Arrays that fit into a cache measure the cache.
+
+    >>> bandwidth(megabytes=1, threads=1, repeats=1).unit
+    'B'
     """
     source = np.ones(megabytes * MB // 8)
     target = np.zeros_like(source)
@@ -76,7 +83,11 @@ def copy(target: np.ndarray, source: np.ndarray, pool: ThreadPoolExecutor, parts
 
 
 def flops(n: int = 1536, dtype: str = "float32", repeats: int = 5) -> Measured:
-    """Multiply two n × n matrices with NumPy's BLAS: 2 · n³ FLOP."""
+    """Multiply two `n` × `n` matrices of `dtype` with NumPy's BLAS, `repeats` times: 2 · n³ FLOP each.
+
+    >>> flops(n=64, repeats=1).work
+    524288.0
+    """
     numbers = np.random.default_rng(0)
     a, b = (numbers.random((n, n)).astype(dtype) for _ in range(2))
     out = np.empty((n, n), dtype)
@@ -88,6 +99,9 @@ def steps(count: int, megabytes: int = 64, threads: int | None = None, repeats: 
 
     So the intensity is count / 4 FLOP/B. `count` must be a multiple of 4; the work is in FLOP.
     Raises ValueError for another count.
+
+    >>> steps(4, megabytes=1, threads=1, repeats=1).unit
+    'FLOP'
     """
     if count < 4 or count % 4:
         raise ValueError(f"the number of steps must be a multiple of 4, at least 4; got {count}")
@@ -125,5 +139,9 @@ def _stepper() -> Callable[[np.ndarray, np.ndarray, int], None]:
 
 
 def roofline(dtype: str = "float32") -> Roofline:
-    """The roof of this CPU from the two measurements; its name is ``this CPU``."""
+    """The roofline of this CPU for `dtype`, from `bandwidth` and `flops`; its name is ``this CPU``.
+
+    >>> roofline("float32").ridge  # doctest: +SKIP
+    41.7
+    """
     return Roofline("this CPU", dtype, flops(dtype=dtype).rate, bandwidth().rate)

@@ -18,8 +18,10 @@ from typing import Any
 
 import cloudpickle
 
+from gpulab.foundation import underway
 from gpulab.foundation.errors import Message
 
+from .patience import Patience
 from .records import Call, sent
 
 MOST = 64  # ranks; one machine has no use for more
@@ -76,23 +78,29 @@ def run(
 ) -> Results:
     """Run ``fn(*arguments)`` in `world_size` processes that torch.distributed has joined (gloo, CPU).
 
-    Inside, ``torch.distributed`` is ready: ``dist.get_rank()``, ``dist.send``, ``dist.all_reduce``… `fn`
-    may be defined in a cell; what it uses from the notebook is copied to the ranks. Lines that ranks
-    print come out as they are printed, with the rank in front (`show` gets them; None for silence).
+    Inside `fn`, ``torch.distributed`` is ready: ``dist.get_rank()``, ``dist.send``, ``dist.all_reduce`` and
+    so on. `fn` may be defined in a cell; what it uses from the notebook is copied to the ranks. Lines that
+    ranks print come out as they are printed, with the rank in front; `show` is called with each, and None
+    silences them.
 
-    Returns the results by rank; `gpulab.plot.timeline_ranks` draws their calls. Raises RanksStopped, after
-    all ranks have been ended: with the rank, the line and the error if one failed, at once if one died, and
-    after `timeout` seconds with the line at which each rank waits. KeyboardInterrupt ends all ranks, too.
-    Raises ValueError for a world size that is none.
+    Returns the results by rank; `gpulab.plot.timeline_ranks` draws their calls. Raises RanksStopped if a rank
+    fails (with its line and error), if one dies, or after `timeout` seconds (with the line at which each rank
+    waits). Time in which ranks wait for a processor is not part of the `timeout`. All ranks have ended by
+    then; KeyboardInterrupt ends them, too. Raises ValueError for a world size that is not a whole number from
+    1 to 64.
+
+    >>> run(lambda: torch.distributed.get_rank(), 2)  # doctest: +SKIP
+    [0, 1]
     """
     if not isinstance(world_size, int) or not 1 <= world_size <= MOST:
         raise ValueError(f"world_size is a whole number from 1 to {MOST}, not {world_size!r}")
     job = cloudpickle.dumps((fn, arguments))
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="gpulab-") as folder:
+    what = f"{world_size} ranks run {getattr(fn, '__name__', 'a function')}"
+    with underway.work(what), tempfile.TemporaryDirectory(prefix="gpulab-") as folder:
         ranks = _start(world_size, str(Path(folder, "meeting")), job, timeout)
         try:
-            _attend(ranks, began + timeout, timeout, show)
+            _attend(ranks, timeout, show)
         finally:
             _end(ranks)
     values = [cloudpickle.loads(rank.result) for rank in ranks]
@@ -139,10 +147,11 @@ def _start(size: int, place: str, job: bytes, timeout: float) -> list[_Rank]:
     return ranks
 
 
-def _attend(ranks: list[_Rank], until: float, timeout: float, show: Callable[[str], None] | None) -> None:
+def _attend(ranks: list[_Rank], timeout: float, show: Callable[[str], None] | None) -> None:
     """Listen to all ranks until the last has sent its result."""
+    clock = Patience([rank.process.pid for rank in ranks])
     while not all(rank.done for rank in ranks):
-        left = until - time.monotonic()
+        left = timeout - clock()
         if left <= 0:
             raise RanksStopped(_too_long(ranks, timeout))
         waited = [rank.connection for rank in ranks if not rank.done]

@@ -10,11 +10,14 @@ from typing import Any
 
 from .launch import GRACE, server, start
 from .network import Network
+from .patience import Patience
 
 
 @contextlib.contextmanager
-def joined(target: Callable[..., None], size: int, *arguments: Any) -> Iterator[Network]:
-    """`size` processes that run ``target(connection, *arguments)``, and the network that joins them.
+def joined(
+    target: Callable[..., None], size: int, *arguments: Any
+) -> Iterator[tuple[Network, Callable[[], float]]]:
+    """`size` processes that run ``target(connection, *arguments)``, the network between them, their clock.
 
     No process is left behind, whatever happens.
     """
@@ -32,7 +35,7 @@ def joined(target: Callable[..., None], size: int, *arguments: Any) -> Iterator[
             mine.close()
             processes.append(process)
         network = Network(ours)
-        yield network
+        yield network, Patience([process.pid for process in processes])
     finally:
         if network is not None:
             network.close()

@@ -199,23 +199,29 @@ class Network:
             return Trouble("died", words.died(gone[0], len(self._ranks)), gone[0])
         return Trouble("error", "", error="missing") if self._absent else None
 
-    def run(self, task: Task, seconds: float, show: Callable[[int, str], None] | None = None) -> Outcome:
+    def run(
+        self,
+        task: Task,
+        seconds: float,
+        show: Callable[[int, str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Outcome:
         """Give each rank its task and serve them until all have returned, or something goes wrong.
 
-        `show` gets the lines that ranks print, with the rank.
+        They have `seconds` by `clock`. `show` gets the lines that ranks print, with the rank.
         """
         self._begin(task, show)
-        until, ends = time.monotonic() + seconds, None
+        until, ends, left = clock() + seconds, None, seconds
         trouble: Trouble | None = None
         while any(rank.state in ("runs", "waits") for rank in self._world):
             now = time.monotonic()
             if ends is not None and now > ends:
                 break
             try:
-                if ends is None and now > until:
+                if ends is None and (left := until - clock()) < 0:
                     raise _Ends(Trouble("too long", words.too_long(seconds, self._where())))
                 stuck = ends is None and not any(map(_goes_on, self._world))
-                heard = self._listen(min(PATIENCE, max(until - now, 0.01)) if stuck or ends else 0.1)
+                heard = self._listen(min(PATIENCE, max(left, 0.01)) if stuck or ends else 0.1)
                 if stuck and not heard:
                     raise _Ends(self._deadlock())
             except _Ends as stop:

@@ -6,7 +6,7 @@ numerics.quantize(x, "BF16")              # both
 numerics.encode_blocks(x, "MXFP4")        # 32 elements with one scale → Blocks
 """
 
-from .blocks import BLOCK_FORMATS, BlockFormat, Blocks, encode_blocks
+from .block_formats import BLOCK_FORMATS, BlockFormat, Blocks, encode_blocks
 from .codecs import decode, encode, neighbours, quantize, representable
 from .formats import FORMATS, Format, UnknownFormat, find
 from .hadamard import hadamard

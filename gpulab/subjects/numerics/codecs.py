@@ -40,6 +40,9 @@ def encode(
 
     Raises UnknownFormat; ValueError for a rounding that does not exist, and for stochastic rounding without
     a generator.
+
+    >>> [hex(code) for code in encode([1.0, -2.0], "FP16")]
+    ['0x3c00', '0xc000']
     """
     form = find(format)
     if rounding not in ("nearest", "toward zero", "stochastic"):
@@ -67,6 +70,9 @@ def decode(codes: Any, format: str | Format) -> Array:
     """What codes mean, as float32 (FP64: float64), which holds every format's numbers exactly.
 
     Raises UnknownFormat, and ValueError for a code that has too many bits.
+
+    >>> decode([0x3C00, 0xC000], "FP16").tolist()
+    [1.0, -2.0]
     """
     form = find(format)
     given = np.asarray(codes)
@@ -87,12 +93,22 @@ def decode(codes: Any, format: str | Format) -> Array:
 
 
 def quantize(values: Any, format: str | Format, rounding: Rounding = "nearest", **options: Any) -> Array:
-    """The nearest numbers that the format has, as float32: `decode` of `encode`, with the same options."""
+    """`values` rounded to numbers that `format` has, as float32: what `decode` makes of `encode`.
+
+    `rounding` and the further `options` are those of `encode`, which also says what it raises.
+
+    >>> quantize([0.3, 5.1], "E2M1").tolist()
+    [0.5, 6.0]
+    """
     return decode(encode(values, format, rounding, **options), format)
 
 
 def representable(format: str | Format) -> Array:
-    """All finite numbers of a format of up to 16 bits, each once, ascending, float64."""
+    """All finite numbers of a format of up to 16 bits, each once, ascending, float64.
+
+    >>> representable("E2M1").tolist()
+    [-6.0, -4.0, -3.0, -2.0, -1.5, -1.0, -0.5, -0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+    """
     form = find(format)
     if form.bits > 16:
         raise ValueError(f"{form.name} has 2^{form.bits} codes: too many to list")
@@ -104,6 +120,9 @@ def neighbours(value: float, format: str | Format) -> tuple[float, float]:
     """The largest number of the format that is at most `value`, and the smallest that is at least `value`.
 
     ±infinity where there is none.
+
+    >>> neighbours(0.3, "E2M1")
+    (0.0, 0.5)
     """
     form = find(format)
     below = float(decode(encode(np.array(abs(value)), form, "toward zero", saturate=True), form))

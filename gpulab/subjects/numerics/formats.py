@@ -147,7 +147,11 @@ class UnknownFormat(LookupError):
 
 
 def find(name: str | Format) -> Format:
-    """The format of that name, in either case. Raises UnknownFormat."""
+    """The format of that name, in either case. Raises UnknownFormat.
+
+    >>> find("fp16").name
+    'FP16'
+    """
     if isinstance(name, Format):
         return name
     key = str(name).upper()

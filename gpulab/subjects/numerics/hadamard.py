@@ -10,11 +10,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def hadamard(x: Any, signs: Any = None) -> Array:
-    """The orthonormal Walsh-Hadamard transform along the last axis, float64; it is its own inverse.
+    """The orthonormal Walsh-Hadamard transform of `x` along its last axis, float64. It is its own inverse.
 
-    `signs` (±1, length of the last axis) are multiplied on first, for the *random* transform; then the
-    inverse is ``hadamard(y) * signs``. n·log2 n additions instead of n². Raises ValueError unless the length
-    is a power of two.
+    For the *random* transform, `signs` (±1, as many as the last axis is long) are multiplied on first; its
+    inverse is ``hadamard(y) * signs``. It takes n·log2 n additions instead of n². Raises ValueError unless
+    the length is a power of two.
+
+    >>> hadamard([1.0, 1.0, 1.0, 1.0]).tolist()
+    [2.0, 0.0, 0.0, 0.0]
     """
     y = np.array(x, dtype=np.float64)
     n = y.shape[-1]

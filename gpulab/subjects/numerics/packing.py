@@ -14,6 +14,9 @@ def pack(codes: Any, bits: int) -> Array:
 
     Two 4-bit codes fill a byte, four 6-bit codes three. Raises ValueError for other widths and for codes that
     are too large.
+
+    >>> pack([1, 2, 3], bits=4).tolist()
+    [33, 3]
     """
     given = np.asarray(codes)
     if not 1 <= bits <= 8:
@@ -27,7 +30,11 @@ def pack(codes: Any, bits: int) -> Array:
 
 
 def unpack(packed: Any, bits: int, count: int) -> Array:
-    """The first `count` codes along the last axis of what `pack` made."""
+    """The first `count` codes of `bits` bits along the last axis of `packed`: the inverse of `pack`.
+
+    >>> unpack(pack([1, 2, 3], bits=4), bits=4, count=3).tolist()
+    [1, 2, 3]
+    """
     data = np.asarray(packed, dtype=np.uint8)
     if bits == 4:
         both = np.stack([data & 15, data >> 4], axis=-1)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from typing import Any
 
-from . import messages
+from . import decision_errors
 from .engine import PARTS, Decision, Engine, InvalidDecision, NotADecision, Run, Service, State, as_decision
 from .machine import Machine
 from .requests import Request
@@ -49,19 +49,36 @@ class Decider:
             if decision is None and not decisions:
                 return None
             if decision is None:
-                raise NotADecision(messages.at(len(engine.steps), messages.not_a_decision("nothing")))
+                raise NotADecision(
+                    decision_errors.at(len(engine.steps), decision_errors.not_a_decision("nothing"))
+                )
             news, decisions = tell(to_data(decision)), decisions + 1
             engine.step(decision)
         return decisions
 
 
 def policy(function: Callable[[State], Any]) -> Decider:
-    """Decorates a policy state → Decision (or a dictionary of its parts)."""
+    """Decorates a policy `function` that takes a State and returns a Decision, or a dictionary of its parts.
+
+    >>> @policy
+    ... def one_at_a_time(state):
+    ...     return {"admit": [r.number for r in state.waiting[:1]] if not state.running else []}
+    >>> type(one_at_a_time).__name__
+    'Decider'
+    """
     return Decider(function, lambda function, state: function(state))
 
 
 def admission(function: Callable[..., Any]) -> Decider:
-    """Decorates a policy (queue, running, free blocks, free slots) → the numbers of the requests to admit."""
+    """Decorates a policy `function` (queue, running, free blocks, free slots) → the numbers of requests to
+    admit.
+
+    >>> @admission
+    ... def first_come(queue, running, free_blocks, free_slots):
+    ...     return [request.number for request in queue[:free_slots]]
+    >>> type(first_come).__name__
+    'Decider'
+    """
 
     def ask(function: Callable[..., Any], state: State) -> Any:
         numbers = function(list(state.waiting), list(state.running), state.free_blocks, state.free_slots)
@@ -88,9 +105,17 @@ def to_data(decision: Decision) -> dict[str, Any]:
 def decided_by(
     policy: Callable[[Tell, Mapping[str, Any]], Any], machine: Mapping[str, Any], requests: Iterable[Request]
 ) -> Run:
-    """Serve requests by the decisions of a Decider, which may be in another process.
+    """Serve `requests` on `machine` by the decisions of `policy`, which may run in another process.
 
-    Raises InvalidDecision for one that cannot be, and where it stops before all requests are through.
+    `policy` is a Decider, `machine` what `Machine.to_data` gives. Raises InvalidDecision for a decision that
+    cannot be carried out, and if the policy stops before all requests have finished.
+
+    >>> @admission
+    ... def first_come(queue, running, free_blocks, free_slots):
+    ...     return [request.number for request in queue[:free_slots]]
+    >>> machine = Machine(slots=8, blocks=1000, reserve=True).to_data()
+    >>> len(decided_by(first_come, machine, traces.alternating(2)).lives)
+    2
     """
     service = Service(Machine.from_data(machine), requests, limit=LIMIT)
     engine = service.engine
@@ -106,7 +131,7 @@ def decided_by(
 
     policy(decide, machine)
     if service.left:
-        raise InvalidDecision(messages.stops_early(service.decisions, service.left))
+        raise InvalidDecision(decision_errors.stops_early(service.decisions, service.left))
     return engine.result()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from gpulab.foundation.errors import Message
 
-from . import messages
+from . import decision_errors
 from .machine import Machine, Work
 from .requests import Request
 
@@ -165,7 +165,7 @@ class Engine:
         """A request has come. Raises ValueError for one that can never be served here."""
         needed = self.machine.blocks_for(request.tokens)
         if needed > self.machine.blocks:
-            raise ValueError(messages.never_fits(request.number, needed, self.machine.blocks))
+            raise ValueError(decision_errors.never_fits(request.number, needed, self.machine.blocks))
         life = Life(request, cached=request.cached, left=request.prompt - request.cached)
         self.lives[request.number] = life
         self.waiting.append(life)
@@ -218,7 +218,7 @@ class Engine:
             chunks = self._chunks(decision, running)
             self._check(running, chunks, decision)
         except InvalidDecision as wrong:
-            raise InvalidDecision(messages.at(len(self.steps), str(wrong))) from None
+            raise InvalidDecision(decision_errors.at(len(self.steps), str(wrong))) from None
         if not running and not decision.preempt and not decision.swap:
             return None
         moved = self._apply(decision, running, waiting)
@@ -230,7 +230,7 @@ class Engine:
         swapped = self._named("swap", decision.swap, self.running)
         for life in swapped:
             if life in leave:
-                raise InvalidDecision(messages.both_ways(life.request.number))
+                raise InvalidDecision(decision_errors.both_ways(life.request.number))
         admitted = self._named("admit", decision.admit, self.waiting)
         gone = leave + swapped
         running = [life for life in self.running if life not in gone] + admitted
@@ -245,20 +245,20 @@ class Engine:
             if life not in among:
                 where = self._where(life)
                 if part == "admit":
-                    raise InvalidDecision(messages.not_waiting(number, where))
-                raise InvalidDecision(messages.not_running(part, number, where))
+                    raise InvalidDecision(decision_errors.not_waiting(number, where))
+                raise InvalidDecision(decision_errors.not_running(part, number, where))
             if life in found:
-                raise InvalidDecision(messages.twice(part, number))
+                raise InvalidDecision(decision_errors.twice(part, number))
             assert life is not None
             found.append(life)
         return found
 
     def _where(self, life: Life | None) -> str:
         if life is None:
-            return messages.UNKNOWN
+            return decision_errors.UNKNOWN
         if life.ended:
-            return messages.OVER
-        return messages.RUNS if life in self.running else messages.WAITS
+            return decision_errors.OVER
+        return decision_errors.RUNS if life in self.running else decision_errors.WAITS
 
     def _chunks(self, decision: Decision, running: list[Life]) -> dict[int, int]:
         """Tokens of prompts by request."""
@@ -269,9 +269,9 @@ class Engine:
         for number, tokens in decision.prefill.items():
             if number not in {life.request.number for life in running}:
                 where = self._where(self.lives.get(number))
-                raise InvalidDecision(messages.not_running("prefill", number, where))
+                raise InvalidDecision(decision_errors.not_running("prefill", number, where))
             if tokens > left.get(number, 0):
-                raise InvalidDecision(messages.chunk_too_long(number, tokens, left.get(number, 0)))
+                raise InvalidDecision(decision_errors.chunk_too_long(number, tokens, left.get(number, 0)))
             if tokens:
                 chunks[number] = tokens
         return chunks
@@ -279,20 +279,22 @@ class Engine:
     def _check(self, running: list[Life], chunks: Mapping[int, int], decision: Decision) -> None:
         machine = self.machine
         if len(running) > machine.slots:
-            raise InvalidDecision(messages.no_slot(len(running), machine.slots))
+            raise InvalidDecision(decision_errors.no_slot(len(running), machine.slots))
         needed = sum(self._needs(life, chunks) for life in running)
         if needed > machine.blocks:
-            raise InvalidDecision(messages.no_blocks(needed, machine.blocks, len(running), machine.reserve))
+            raise InvalidDecision(
+                decision_errors.no_blocks(needed, machine.blocks, len(running), machine.reserve)
+            )
         tokens = sum(chunks.values()) + sum(life.left == 0 for life in running)
         if machine.step_tokens is not None and tokens > machine.step_tokens:
-            raise InvalidDecision(messages.over_budget(tokens, machine.step_tokens))
+            raise InvalidDecision(decision_errors.over_budget(tokens, machine.step_tokens))
         if running and not tokens:
-            raise InvalidDecision(messages.nothing_moves(len(self.waiting), len(running)))
+            raise InvalidDecision(decision_errors.nothing_moves(len(self.waiting), len(running)))
         out = [life for life in self.waiting if life.swapped and life not in running]
         out += [self.lives[number] for number in decision.swap]
         blocks = sum(machine.blocks_for(life.cached) for life in out)
         if decision.swap and blocks > machine.host:
-            raise InvalidDecision(messages.no_host_room(blocks, machine.host))
+            raise InvalidDecision(decision_errors.no_host_room(blocks, machine.host))
 
     def _needs(self, life: Life, chunks: Mapping[int, int]) -> int:
         """Blocks that a request holds at the end of the step."""
@@ -400,7 +402,7 @@ class Service:
         while coming and coming[-1].arrival <= engine.now:
             engine.add(coming.pop())
         if self.decisions >= self.limit:
-            raise InvalidDecision(messages.no_end(self.limit, self.left))
+            raise InvalidDecision(decision_errors.no_end(self.limit, self.left))
         return True
 
     def decide(self, decision: Decision | Mapping[str, Any]) -> tuple[int, ...]:
@@ -417,8 +419,8 @@ class Service:
         arrival = self._coming[-1].arrival if self._coming else None
         times = [time for time in (until, arrival) if time is not None and time > engine.now]
         if not times:
-            said = messages.nothing_moves(len(engine.waiting), 0)
-            raise InvalidDecision(messages.at(len(engine.steps), said))
+            said = decision_errors.nothing_moves(len(engine.waiting), 0)
+            raise InvalidDecision(decision_errors.at(len(engine.steps), said))
         engine.now = min(times)
 
 
@@ -430,7 +432,15 @@ def run(
     execute: Executor | None = None,
     limit: int = 200_000,
 ) -> Run:
-    """Serve all requests on a virtual clock. Raises InvalidDecision, also after `limit` decisions."""
+    """Serve all `requests` on `machine` as `policy` decides, on a virtual clock.
+
+    With `execute`, a real model computes the tokens. Raises InvalidDecision for a decision that cannot be
+    carried out, and after `limit` decisions.
+
+    >>> finished = run(Machine(slots=8, blocks=1000), traces.alternating(4), policies.static)
+    >>> len(finished.lives)
+    4
+    """
     service = Service(machine, requests, execute, limit)
     while service.due():
         service.decide(policy(service.engine.state()))
@@ -451,10 +461,10 @@ def as_decision(told: Decision | Mapping[str, Any]) -> Decision:
     if isinstance(told, Decision):
         told = {part: getattr(told, part) for part in PARTS}
     if not isinstance(told, Mapping):
-        raise NotADecision(messages.not_a_decision(type(told).__name__))
+        raise NotADecision(decision_errors.not_a_decision(type(told).__name__))
     for name in told:
         if name not in PARTS:
-            raise NotADecision(messages.unknown_part(str(name)))
+            raise NotADecision(decision_errors.unknown_part(str(name)))
     admit, preempt, swap = (_numbers(part, told.get(part)) for part in PARTS[:3])
     return Decision(admit, preempt, swap, _prefill(told.get("prefill")), _time(told.get("sleep")))
 
@@ -463,11 +473,11 @@ def _numbers(part: str, value: Any) -> tuple[int, ...]:
     if value is None:
         return ()
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise NotADecision(messages.not_numbers(part, value))
+        raise NotADecision(decision_errors.not_numbers(part, value))
     found = []
     for number in value:
         if isinstance(number, bool) or not hasattr(number, "__index__"):
-            raise NotADecision(messages.not_numbers(part, value))
+            raise NotADecision(decision_errors.not_numbers(part, value))
         found.append(int(number))
     return tuple(found)
 
@@ -476,15 +486,15 @@ def _prefill(value: Any) -> dict[int, int] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise NotADecision(messages.not_numbers("prefill", value))
+        raise NotADecision(decision_errors.not_numbers("prefill", value))
     chunks = {}
     for number, tokens in value.items():
         try:
             number = int(number)
         except (TypeError, ValueError):
-            raise NotADecision(messages.not_numbers("prefill", value)) from None
+            raise NotADecision(decision_errors.not_numbers("prefill", value)) from None
         if isinstance(tokens, bool) or not hasattr(tokens, "__index__") or int(tokens) < 0:
-            raise NotADecision(messages.bad_chunk(number, tokens))
+            raise NotADecision(decision_errors.bad_chunk(number, tokens))
         chunks[number] = int(tokens)
     return chunks
 
@@ -493,5 +503,5 @@ def _time(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise NotADecision(messages.bad_sleep(value))
+        raise NotADecision(decision_errors.bad_sleep(value))
     return float(value)

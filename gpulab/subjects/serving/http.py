@@ -25,7 +25,7 @@ from gpulab.foundation.errors import Message
 from gpulab.subjects.models import text
 from gpulab.subjects.models.gpt import GPT
 
-from . import messages
+from . import decision_errors
 from .engine import Engine, InvalidDecision, Policy, Run
 from .machine import Machine
 from .model import OnModel
@@ -43,7 +43,7 @@ try:
     from fastapi.responses import JSONResponse, StreamingResponse
     from pydantic import BaseModel, Field
 except ModuleNotFoundError as missing:
-    raise ServerMissing(messages.no_server(missing.name or "FastAPI")) from None
+    raise ServerMissing(decision_errors.no_server(missing.name or "FastAPI")) from None
 
 NAME = "stories"
 PATIENCE = 10.0  # seconds to start, and to end

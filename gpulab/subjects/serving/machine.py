@@ -89,11 +89,16 @@ def times(
     cache_bits: int = 16,
     overhead: float = 0.0,
 ) -> Times:
-    """The times of a published model (`gpulab.models.known`) on `gpus` GPUs that share it evenly.
+    """The times of a published `model` (see `gpulab.models.known`) on `gpus` GPUs called `gpu` that share it
+    evenly.
 
-    What they say to each other is left out. The link to the host is that of each GPU, without limit where
-    it shares the host's memory. `bits` are those of a weight, and `cache_bits` those of a
-    key's or value's number; the arithmetic is bfloat16. Raises LookupError for an unknown model, UnknownGPU.
+    `bits` is the size of a weight and `cache_bits` that of a number in the KV cache; the arithmetic is
+    bfloat16. `overhead` is added to each step, in seconds. Communication between the GPUs is left out. The
+    link to the host is that of each GPU, or unlimited where the GPU shares the host's memory. Raises
+    LookupError for an unknown model, UnknownGPU.
+
+    >>> times("Llama 3 8B", "H100").bandwidth
+    3350000000000.0
     """
     config = known.find(model).config
     roof = hardware.roofline(gpu, "bfloat16")
@@ -161,9 +166,13 @@ class Machine:
 def fitting(
     model: str, gpu: str = "H100", *, gpus: int = 1, slots: int = 256, memory: float = 0.9, **more: Any
 ) -> Machine:
-    """A machine whose blocks fill what the weights leave free of `memory` of the GPUs' DRAM.
+    """A machine for `model` on `gpus` GPUs called `gpu`, with as many blocks as its weights leave room for.
 
+    Weights and blocks together fill the share `memory` of the GPUs' DRAM; `slots` requests may run at once.
     `more` are further fields of Machine. Raises ValueError where the weights alone do not fit.
+
+    >>> fitting("Llama 3 8B", "H100").blocks
+    27175
     """
     timed = times(model, gpu, gpus=gpus)
     free = memory * gpus * float(hardware.find(gpu).dram_bytes) - timed.weights

@@ -19,9 +19,14 @@ class Stay:
 
 
 def stays(run: Run) -> list[Stay]:
-    """A slot for each request that is through: the first that is free when it is admitted.
+    """For each request of `run` that has finished, the slot that it held, and from when to when.
 
-    Raises ValueError for a run in which somebody was preempted: their stay has gaps.
+    A request gets the first slot that is free when it is admitted. Raises ValueError for a run in which a
+    request was preempted, because its stay has gaps.
+
+    >>> finished = run(Machine(slots=8, blocks=1000), traces.alternating(4), policies.static)
+    >>> [stay.slot for stay in stays(finished)]
+    [0, 1, 2, 3]
     """
     free = [0.0] * run.machine.slots
     found = []

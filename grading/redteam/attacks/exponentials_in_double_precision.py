@@ -1,7 +1,7 @@
 # how: two exponentials for each element, in float64, where an exponential is no special function
 # exercise: parallel.logsumexp
 # earns: 3
-# says: exponentials … naive
+# says: instructions … naive
 @cuda.jit
 def logsumexp(x, out):
     row, lane = cuda.grid(1) // 32, cuda.threadIdx.x % 32

@@ -67,7 +67,7 @@ def dispatch(inputs: Arrays, sizes: Sizes) -> dict[str, np.ndarray]:
 # ---------------------------------------------------------------- pipelines
 
 
-def _orders(answer: Any, devices: int, batches: int, kinds: str) -> list[list[Work]]:
+def parse_schedule(answer: Any, devices: int, batches: int, kinds: str) -> list[list[Work]]:
     """A schedule in words as the simulator takes it. Raises WrongAnswer for what is none."""
     if not isinstance(answer, list) or not all(isinstance(order, list) for order in answer):
         raise WrongAnswer("a schedule is a list with one list of words for each device.")
@@ -101,12 +101,12 @@ def _carried_out(orders: list[list[Work]]) -> dict[str, float]:
 
 def schedule(answer: Any, devices: int, batches: int) -> dict[str, float]:
     """Steps until the last backward, and the most micro-batches whose activations a device holds."""
-    return _carried_out(_orders(answer, devices, batches, "FB"))
+    return _carried_out(parse_schedule(answer, devices, batches, "FB"))
 
 
 def zero_bubble(answer: Any, devices: int, batches: int) -> dict[str, float]:
     """The same where backward is in two parts; activations are held until W."""
-    return _carried_out(_orders(answer, devices, batches, "FBW"))
+    return _carried_out(parse_schedule(answer, devices, batches, "FBW"))
 
 
 def least(times: Sequence[int], devices: int) -> int:

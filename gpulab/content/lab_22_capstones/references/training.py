@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.checks.spec import Sizes, WrongAnswer
-from gpulab.content.lab_17_model_parallelism.references.exercises import _orders
+from gpulab.content.lab_17_model_parallelism.references.exercises import parse_schedule
 from gpulab.subjects.distributed.layouts import WAYS, NoLayout, cost
 from gpulab.subjects.distributed.pipelines import CannotRun, simulate
 from gpulab.subjects.distributed.runs import days, saving
@@ -99,7 +99,7 @@ def timetable(
     answer: Any, devices: int, batches: int, times: Mapping[str, float], message: float, room: int
 ) -> dict[str, float]:
     """How much longer a schedule takes than the last device must, in percent."""
-    orders = _orders(answer, devices, batches, "FBW")
+    orders = parse_schedule(answer, devices, batches, "FBW")
     try:
         run = simulate(orders, times, message)
     except CannotRun as stuck:

@@ -1,0 +1,182 @@
+"""``gpulab run``: a program as its author wrote it, on the simulated GPU."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from gpulab.foundation.errors import Message
+from gpulab.simulator import device as devices
+from gpulab.simulator import hardware
+from gpulab.simulator.simt import SimulationError
+
+from . import imports, ledger
+
+CLOCKS = ("none", "wall", "modelled")
+USAGE = "gpulab run [OPTIONS] script.py [ARGUMENTS], or gpulab run [OPTIONS] -m module [ARGUMENTS]"
+
+
+class CannotRun(Message):
+    """There is nothing to run; the message says what was looked for."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is asked for, beside the program.
+
+    `gpu` is a name of the catalogue, or empty for the default. `limit` is how many instructions a chunk of
+    blocks may take before it counts as endless, or 0 for the simulator's own limit.
+    """
+
+    gpu: str = ""
+    clock: str = "none"
+    limit: int = 0
+    report: bool = False
+    sanitize: bool = False
+    budget: Path | None = None
+    write_budget: Path | None = None
+
+
+def run(program: list[str], settings: Settings) -> int:
+    """Run a script or module with its arguments; the exit code.
+
+    It is the program's own, or 1 where that is 0 and a count is over budget or the sanitizer found something.
+    Whatever is wrong with the command is said before the program starts: raises CannotRun,
+    hardware.UnknownGPU, ledger.WrongBudget.
+    """
+    start = _program(program)
+    gpu = hardware.find(settings.gpu) if settings.gpu else devices.current().gpu
+    limits = ledger.read_budget(settings.budget, gpu.name) if settings.budget else None
+    if settings.limit < 0:
+        raise CannotRun(f"--limit {settings.limit}: a kernel cannot stop after fewer than 0 instructions")
+    if settings.write_budget and not settings.write_budget.parent.is_dir():
+        raise CannotRun(f"--write-budget {settings.write_budget}: there is no folder for it")
+    os.environ |= {"GPULAB_SIMULATE": "1", "GPULAB_GPU": gpu.name}
+    device = devices.simulate(gpu.name)
+    imports.install()
+    counted = ledger.Ledger(device)
+    with ExitStack() as stack:
+        if find_spec("torch"):
+            from . import torch_cuda
+
+            torch_cuda.install()
+        if find_spec("triton"):
+            stack.enter_context(_clock(settings.clock))
+        if settings.limit:
+            stack.enter_context(device.using(limit=settings.limit))
+        if settings.report or settings.budget or settings.write_budget:
+            stack.enter_context(counted.standing())
+        findings = stack.enter_context(_sanitized(settings.sanitize))
+        code = _exit_code(start)
+    counts = counted.counts()
+    if settings.report:
+        print(ledger.table(counts, gpu.name), file=sys.stderr)
+    if settings.write_budget:
+        ledger.write_budget(settings.write_budget, counts, gpu.name)
+    complaints = findings()
+    if limits is not None:
+        complaints += ledger.over_budget(limits, counts)
+    for complaint in complaints:
+        print(f"gpulab run: {complaint}", file=sys.stderr)
+    return code or int(bool(complaints))
+
+
+def _program(program: list[str]) -> Callable[[], Any]:
+    """What starts the program as Python would: its arguments and its folder in place."""
+    if not program:
+        raise CannotRun(f"nothing to run: {USAGE}")
+    first, *rest = program
+    if first == "-m":
+        if not rest:
+            raise CannotRun(f"-m names no module: {USAGE}")
+        module, *arguments = rest
+
+        def start_module() -> Any:
+            sys.argv = [module, *arguments]
+            sys.path.insert(0, os.getcwd())
+            return runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+        return start_module
+    path = Path(first)
+    if not path.is_file():
+        raise CannotRun(f"there is no file {first}: {USAGE}")
+
+    def start_script() -> Any:
+        sys.argv = [first, *rest]
+        sys.path.insert(0, str(path.resolve().parent))
+        return runpy.run_path(first, run_name="__main__")
+
+    return start_script
+
+
+def _exit_code(start: Callable[[], Any]) -> int:
+    """Run the program to its end; as Python does, an error that nobody catches is shown and means 1."""
+    try:
+        start()
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    except (Message, SimulationError) as error:  # its text says where, and frames of ours say nothing
+        print(error, file=sys.stderr)
+        return 1
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+@contextmanager
+def _clock(name: str) -> Iterator[None]:
+    """While it is entered, Triton's benchmarks are timed by this clock."""
+    from gpulab.frontends.triton.testing import testing
+
+    with testing.timed_by({"none": _no_time, "wall": _wall_time, "modelled": _modelled_time}[name]):
+        yield
+
+
+def _no_time(fn: Callable[[], Any]) -> float:
+    """Runs the function, so that it is checked and counted; its time is not a number."""
+    fn()
+    return float("nan")
+
+
+def _wall_time(fn: Callable[[], Any]) -> float:
+    """The milliseconds of the simulation."""
+    began = time.perf_counter()
+    fn()
+    return 1e3 * (time.perf_counter() - began)
+
+
+def _modelled_time(fn: Callable[[], Any]) -> float:
+    """The milliseconds of the function's kernels by the time model; not a number where it launches none."""
+    from gpulab.analysis.machine.modelled import modelled
+    from gpulab.analysis.profile.watch import NothingLaunched
+
+    try:
+        return 1e3 * modelled(fn).seconds
+    except NothingLaunched:
+        return float("nan")
+
+
+@contextmanager
+def _sanitized(wanted: bool) -> Iterator[Callable[[], list[str]]]:
+    """While it is entered, the sanitizer's tools watch every launch; what is yielded tells their findings."""
+    if not wanted:
+        yield list
+        return
+    from gpulab.analysis.sanitizer.tools import Tools
+
+    tools = Tools(devices.current())
+    with tools.standing():
+        yield lambda: list(dict.fromkeys(str(finding) for finding in tools.findings()))

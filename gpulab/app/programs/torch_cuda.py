@@ -1,0 +1,192 @@
+"""PyTorch's "cuda" device, where there is none: its tensors are tensors of the CPU.
+
+A mode of PyTorch's sees every call of its functions and methods. Where a call asks for the device "cuda" it
+gets the CPU. Where it asks a tensor for its device, the answer is "cuda:0", so that a program's assertions
+hold and new tensors are made where it expects them. `torch.cuda` answers for the simulated GPU. Work on the
+simulated device is over when a call returns, so streams and events have nothing to wait for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from gpulab.simulator import device as devices
+
+CUDA = torch.device("cuda", 0)
+CPU = torch.device("cpu")
+_ANSWERS: dict[Any, Any] = {
+    torch.Tensor.device.__get__: CUDA,
+    torch.Tensor.is_cuda.__get__: True,
+}
+_TO_THE_GPU = frozenset({torch.Tensor.cuda})
+_IN_PINNED_MEMORY = frozenset({torch.Tensor.pin_memory})
+
+
+class CudaMeansCpu(TorchFunctionMode):
+    """While it is entered, "cuda" means the CPU in every call of PyTorch's functions and methods.
+
+    Which tensors the program has put on the GPU is not kept: all of them answer "cuda:0".
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in _ANSWERS:
+            return _ANSWERS[func]
+        if func in _TO_THE_GPU or func in _IN_PINNED_MEMORY:
+            return args[0]
+        if kwargs.get("pin_memory"):
+            kwargs = {**kwargs, "pin_memory": False}
+        return func(*map(_on_cpu, args), **{name: _on_cpu(value) for name, value in kwargs.items()})
+
+
+def _on_cpu(value: Any) -> Any:
+    """The same argument, with the CPU where it says "cuda" or a number of a GPU."""
+    if isinstance(value, torch.device):
+        return CPU if value.type == "cuda" else value
+    if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+        return "cpu"
+    return value
+
+
+class Event:
+    """`torch.cuda.Event`: the time between two is the simulation's, in milliseconds."""
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> None:
+        self._at = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        self._at = time.perf_counter()
+
+    def elapsed_time(self, end: Event) -> float:
+        return 1e3 * (end._at - self._at)
+
+    def query(self) -> bool:
+        return True
+
+    def wait(self, stream: Any = None) -> None:
+        """Nothing is under way."""
+
+    def synchronize(self) -> None:
+        """Nothing is under way."""
+
+
+class Stream:
+    """`torch.cuda.Stream`: an order of work that is done at once."""
+
+    cuda_stream = 0
+    device = CUDA
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def wait_event(self, event: Any) -> None: ...
+
+    def wait_stream(self, stream: Any) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+    def query(self) -> bool:
+        return True
+
+    def record_event(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.record()
+        return event
+
+
+def properties(device: Any = None) -> SimpleNamespace:
+    """What `torch.cuda.get_device_properties` says of the simulated GPU, as far as its data sheet says it."""
+    gpu = devices.current().gpu
+    return SimpleNamespace(
+        name=f"NVIDIA {gpu.name}",
+        major=gpu.cc[0],
+        minor=gpu.cc[1],
+        total_memory=int(gpu.dram_bytes),
+        multi_processor_count=int(gpu.sms),
+        L2_cache_size=int(gpu.l2_bytes),
+        warp_size=gpu.capability.warp,
+        regs_per_multiprocessor=gpu.capability.registers_per_sm,
+        max_threads_per_multi_processor=gpu.capability.max_threads,
+        shared_memory_per_block=gpu.capability.shared_per_block_static,
+        shared_memory_per_block_optin=gpu.capability.shared_per_block_optin,
+        shared_memory_per_multiprocessor=gpu.capability.shared_per_sm,
+        gcnArchName="",
+    )
+
+
+class Generator(torch.Generator):
+    """`torch.Generator` of the CPU, also where the program asks for one of the GPU."""
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        made: Generator = super().__new__(cls, device=_on_cpu(device))
+        return made
+
+
+def install() -> None:
+    """Let "cuda" mean the CPU from now on, in this process."""
+    CudaMeansCpu().__enter__()
+    torch.Generator = Generator
+    for name, value in _module().items():
+        setattr(torch.cuda, name, value)
+
+
+def _module() -> dict[str, Any]:
+    """The names of `torch.cuda` that answer for the simulated GPU."""
+    nothing: Callable[..., None] = lambda *args, **kwargs: None  # noqa: E731
+    none_used: Callable[..., int] = lambda *args, **kwargs: 0  # noqa: E731
+    return {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "init": nothing,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": nothing,
+        "synchronize": nothing,
+        "empty_cache": nothing,
+        "manual_seed": torch.default_generator.manual_seed,
+        "manual_seed_all": torch.default_generator.manual_seed,
+        "get_device_name": lambda device=None: properties().name,
+        "get_device_capability": lambda device=None: devices.current().gpu.cc,
+        "get_device_properties": properties,
+        "is_bf16_supported": lambda *args, **kwargs: devices.current().gpu.cc >= (8, 0),
+        "Event": Event,
+        "Stream": Stream,
+        "stream": lambda stream: stream if stream is not None else Stream(),
+        "current_stream": lambda device=None: Stream(),
+        "default_stream": lambda device=None: Stream(),
+        "device": _Device,
+        "memory_allocated": none_used,
+        "max_memory_allocated": none_used,
+        "memory_reserved": none_used,
+        "max_memory_reserved": none_used,
+        "reset_peak_memory_stats": nothing,
+        "mem_get_info": lambda device=None: (int(devices.current().gpu.dram_bytes),) * 2,
+    }
+
+
+class _Device:
+    """`torch.cuda.device`: there is one."""
+
+    def __init__(self, device: Any = None) -> None: ...
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...

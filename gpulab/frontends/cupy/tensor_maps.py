@@ -1,0 +1,187 @@
+"""``cuTensorMapEncodeTiled`` and its like, which CUDA's driver has and a machine without a GPU has not.
+
+They take and return what those of ``cuda.bindings.driver`` do, so that a host's code runs as it is. A rule
+that is broken is an exception that names it; the driver only returns a number.
+
+>>> from gpulab.frontends.cupy.tensor_maps import driver
+>>> driver.cuTensorMapEncodeTiled.__name__
+'cuTensorMapEncodeTiled'
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpulab.foundation.errors import shorten
+from gpulab.simulator.simt import tensor_maps
+from gpulab.simulator.simt.tensor_maps import DRIVER_TYPES, INTERLEAVES, SPANS, WrongTensorMap
+
+from .driver import CUDADriverError
+
+Result = tuple[Any, Any]
+WORDS = tensor_maps.BYTES // 8
+
+
+def _real() -> Any:
+    return importlib.import_module("cuda.bindings.driver")
+
+
+def _numbers(values: Sequence[Any] | None) -> tuple[int, ...]:
+    return tuple(int(value) for value in values or ())
+
+
+def _one_of(what: str, known: Sequence[Any], value: Any) -> Any:
+    number = int(value)
+    if not 0 <= number < len(known):
+        name = getattr(value, "name", number)
+        raise WrongTensorMap(f"Hopper has no {what} {name}.")
+    return known[number]
+
+
+def _checked_rank(rank: Any, **given: tuple[int, ...]) -> None:
+    """The driver reads as many numbers as the rank says; here all are there."""
+    for name, values in given.items():
+        wanted = int(rank) - (name == "globalStrides")
+        if len(values) != wanted:
+            numbers = f"{wanted} number{'' if wanted == 1 else 's'}"
+            raise WrongTensorMap(
+                f"{name} must have {numbers} for a tensor of rank {int(rank)}, but has {len(values)}."
+            )
+
+
+def _made(data: bytes) -> Result:
+    real = _real()
+    made = real.CUtensorMap()
+    made.opaque = [real.cuuint64_t(word) for word in np.frombuffer(data, np.uint64).tolist()]
+    return real.CUresult.CUDA_SUCCESS, made
+
+
+def content(made: Any) -> bytes:
+    """The 128 bytes of a ``CUtensorMap``."""
+    return np.array([int(word) for word in made.opaque], np.uint64).tobytes()
+
+
+def is_tensor_map(value: Any) -> bool:
+    """Whether something is a ``CUtensorMap`` of ``cuda.bindings``."""
+    return type(value).__name__ == "CUtensorMap" and hasattr(value, "opaque")
+
+
+def cuTensorMapEncodeTiled(
+    tensorDataType: Any,
+    tensorRank: Any,
+    globalAddress: Any,
+    globalDim: Sequence[Any] | None,
+    globalStrides: Sequence[Any] | None,
+    boxDim: Sequence[Any] | None,
+    elementStrides: Sequence[Any] | None,
+    interleave: Any,
+    swizzle: Any,
+    l2Promotion: Any,
+    oobFill: Any,
+) -> Result:
+    """(CUDA_SUCCESS, the tensor map of a tiled tensor). Raises CUDADriverError for a broken rule."""
+    dimensions, strides = _numbers(globalDim), _numbers(globalStrides)
+    box, steps = _numbers(boxDim), _numbers(elementStrides)
+    try:
+        _checked_rank(
+            tensorRank, globalDim=dimensions, globalStrides=strides, boxDim=box, elementStrides=steps
+        )
+        data = tensor_maps.encode_tiled(
+            _one_of("type", DRIVER_TYPES, tensorDataType),
+            int(globalAddress),
+            dimensions,
+            strides,
+            box,
+            steps,
+            interleave=_one_of("interleave", INTERLEAVES, interleave),
+            span=_one_of("swizzle", SPANS, swizzle),
+            promotion=int(l2Promotion),
+            fills_nan=bool(int(oobFill)),
+        )
+    except WrongTensorMap as error:
+        raise _in_words("cuTensorMapEncodeTiled", error) from None
+    return _made(data)
+
+
+def cuTensorMapEncodeIm2col(
+    tensorDataType: Any,
+    tensorRank: Any,
+    globalAddress: Any,
+    globalDim: Sequence[Any] | None,
+    globalStrides: Sequence[Any] | None,
+    pixelBoxLowerCorner: Sequence[int] | None,
+    pixelBoxUpperCorner: Sequence[int] | None,
+    channelsPerPixel: Any,
+    pixelsPerColumn: Any,
+    elementStrides: Sequence[Any] | None,
+    interleave: Any,
+    swizzle: Any,
+    l2Promotion: Any,
+    oobFill: Any,
+) -> Result:
+    """(CUDA_SUCCESS, the tensor map of an im2col tensor). Raises CUDADriverError as for a tiled one."""
+    dimensions, strides, steps = map(_numbers, (globalDim, globalStrides, elementStrides))
+    try:
+        _checked_rank(tensorRank, globalDim=dimensions, globalStrides=strides, elementStrides=steps)
+        data = tensor_maps.encode_im2col(
+            _one_of("type", DRIVER_TYPES, tensorDataType),
+            int(globalAddress),
+            dimensions,
+            strides,
+            _numbers(pixelBoxLowerCorner),
+            _numbers(pixelBoxUpperCorner),
+            int(channelsPerPixel),
+            int(pixelsPerColumn),
+            steps,
+            interleave=_one_of("interleave", INTERLEAVES, interleave),
+            span=_one_of("swizzle", SPANS, swizzle),
+            promotion=int(l2Promotion),
+            fills_nan=bool(int(oobFill)),
+        )
+    except WrongTensorMap as error:
+        raise _in_words("cuTensorMapEncodeIm2col", error) from None
+    return _made(data)
+
+
+def cuTensorMapReplaceAddress(tensorMap: Any, globalAddress: Any) -> tuple[Any]:
+    """Let a tensor map mean the same tensor at another address. Raises CUDADriverError."""
+    try:
+        data = tensor_maps.replaced(content(tensorMap), "global_address", int(globalAddress))
+        tensor_maps.decode(data)
+    except WrongTensorMap as error:
+        raise _in_words("cuTensorMapReplaceAddress", error) from None
+    code, made = _made(data)
+    tensorMap.opaque = made.opaque
+    return (code,)
+
+
+def _in_words(call: str, error: WrongTensorMap) -> BaseException:
+    return shorten(CUDADriverError(f"CUDA_ERROR_INVALID_VALUE: {call}: {error}"))
+
+
+class _Driver(ModuleType):
+    """``cuda.bindings.driver`` as a learner's code sees it: what makes tensor maps is ours, all else its."""
+
+    cuTensorMapEncodeTiled = staticmethod(cuTensorMapEncodeTiled)
+    cuTensorMapEncodeIm2col = staticmethod(cuTensorMapEncodeIm2col)
+    cuTensorMapReplaceAddress = staticmethod(cuTensorMapReplaceAddress)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_real(), name)
+
+
+class _Bindings(ModuleType):
+    """``cuda.bindings`` with that driver."""
+
+    def __getattr__(self, name: str) -> Any:
+        return importlib.import_module(f"cuda.bindings.{name}")
+
+
+driver = _Driver("cuda.bindings.driver")
+bindings = _Bindings("cuda.bindings")
+bindings.driver = driver  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""``triton.experimental`` without a GPU: Gluon, whose kernels run in the simulator."""

@@ -1,0 +1,188 @@
+"""`gpulab run`: programs as their authors wrote them, on a simulated GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpulab
+from gpulab.app.programs import ledger
+
+ROOT = Path(gpulab.__file__).resolve().parent.parent
+
+TRITON = """
+import sys
+import pytest, torch, triton
+import triton.language as tl
+import helper
+
+DEVICE = triton.runtime.driver.active.get_active_torch_device()
+properties = triton.runtime.driver.active.utils.get_device_properties(0)
+print("target", triton.runtime.driver.active.get_current_target().arch, properties["multiprocessor_count"])
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    tl.store(out + i, tl.load(x + i, mask=inside) + tl.load(y + i, mask=inside), mask=inside)
+
+
+torch.manual_seed(0)
+x, y = torch.rand(1024, device="cuda"), torch.rand(1024, device=DEVICE)
+out = torch.empty_like(x)
+assert x.is_cuda and x.device.type == "cuda" and torch.cuda.is_available()
+model = torch.nn.Linear(4, 4).to("cuda")
+generator = torch.Generator(device="cuda").manual_seed(1)
+torch.randn(3, generator=generator, device="cuda")
+torch.cuda.synchronize()
+
+kernel = add.warmup(x, y, out, 1024, BLOCK=256, grid=(1,))
+kernel._init_handles()
+print("registers", kernel.n_regs > 0, kernel.metadata.shared)
+kernel[(4,)](x, y, out, 1024, 256)
+torch.testing.assert_close(out, x + y)
+print("time", triton.testing.do_bench(lambda: add[(4,)](x, y, out, 1024, BLOCK=256), quantiles=[0.5, 0.2]))
+print("helper", helper.doubled(), sys.argv[1:])
+"""
+HELPER = """
+import importlib
+import numba.cuda
+import numpy as np
+
+cupy = importlib.import_module("cupy")
+
+
+@numba.cuda.jit
+def double(a):
+    i = numba.cuda.grid(1)
+    if i < a.size:
+        a[i] *= 2
+
+
+def doubled():
+    a = cupy.arange(4)
+    double[1, 32](a)
+    return cupy.asnumpy(a).tolist()
+"""
+RACE = """
+from numba import cuda
+import numpy as np
+
+@cuda.jit
+def rotate(a):
+    tile = cuda.shared.array(64, np.float32)
+    i = cuda.threadIdx.x
+    tile[i] = a[i]
+    a[i] = tile[(i + 1) % 64]
+
+rotate[1, 64](np.arange(64, dtype=np.float32))
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gpulab", "run", *arguments]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs, and what a run of the first one wrote as its budget."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name, text in (("adds", TRITON), ("helper", HELPER), ("race", RACE)):
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(folder: Path) -> subprocess.CompletedProcess[str]:
+    """A run of the program that uses everything."""
+    return run(folder, "--report", "--write-budget", "budget.json", "--gpu", "L4", "adds.py", "--fast", "x")
+
+
+def test_a_program_for_a_gpu_runs_unchanged(first: subprocess.CompletedProcess[str]) -> None:
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.splitlines() == [
+        "target 89 58",
+        "registers True 0",
+        "time [nan, nan]",
+        "helper [0, 2, 4, 6] ['--fast', 'x']",
+    ]
+
+
+def test_the_report_has_each_kernel_with_its_counts(first: subprocess.CompletedProcess[str]) -> None:
+    head, names, *rows = first.stderr.splitlines()
+    assert head == "gpulab run: counted on a simulated L4" and names.split()[:2] == ["kernel", "launches"]
+    kernels = {row.split()[0]: row.split()[1:] for row in rows}
+    # Two launches of four blocks load 2 x 1,024 float32 in sectors of 32 bytes, and store 1,024.
+    assert kernels["add"][0] == "2" and kernels["add"][2:4] == ["512", "256"]
+    assert kernels["double"][0] == "1"
+
+
+def test_a_run_within_its_budget_ends_well_and_one_above_it_does_not(
+    first: subprocess.CompletedProcess[str], folder: Path
+) -> None:
+    assert first.returncode == 0
+    written = json.loads((folder / "budget.json").read_text())
+    assert written["gpu"] == "L4" and written["kernels"]["add"]["global_store_sectors"] == 256
+    limits = ledger.read_budget(folder / "budget.json", "L4")
+    assert ledger.over_budget(limits, limits) == []
+    lower = {name: dict(each) for name, each in limits.items()}
+    lower["add"]["global_load_sectors"] -= 1
+    del lower["double"]
+    assert ledger.over_budget(lower, limits) == [
+        "add: 512 global load sectors; the budget is 511",
+        "double has no budget",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[]", "no `kernels` in format 1"),
+        ('{"format": 2, "gpu": "L4", "kernels": {}}', "no `kernels` in format 1"),
+        ('{"format": 1, "gpu": "L4", "kernels": {"add": {"launches": "2"}}}', "no whole numbers"),
+        (
+            '{"format": 1, "gpu": "L4", "kernels": {"add": {"seconds": 2}}}',
+            "a budget for 'seconds'; known are",
+        ),
+        ('{"format": 1, "gpu": "T4", "kernels": {}}', "for 'T4', and this run simulates 'L4'"),
+        ("{", "is no budget"),
+    ],
+)
+def test_a_file_that_is_no_budget_is_refused_in_words(content: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "budget.json"
+    file.write_text(content)
+    with pytest.raises(ledger.WrongBudget, match=words.replace("no whole", "not whole")):
+        ledger.read_budget(file, "L4")
+
+
+def test_a_race_that_the_sanitizer_finds_makes_the_run_fail(folder: Path) -> None:
+    found = run(folder, "--sanitize", "race.py")
+    assert found.returncode == 1
+    assert "Race" in found.stderr and "tile" in found.stderr
+
+
+def test_a_fault_ends_the_program_with_its_place_and_no_frames_of_ours(folder: Path) -> None:
+    (folder / "beyond.py").write_text(HELPER.replace("if i < a.size:", "if True:") + "\nprint(doubled())\n")
+    ended = run(folder, "-m", "beyond")
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert "OutOfBounds in kernel double, line 13" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_the_exit_code_is_the_programs_own_and_its_errors_are_shown_as_python_does(folder: Path) -> None:
+    (folder / "leaves.py").write_text("import sys\nsys.exit(7)\n")
+    (folder / "fails.py").write_text("def f():\n    return 1 / 0\n\nf()\n")
+    assert run(folder, "leaves.py").returncode == 7
+    failed = run(folder, "fails.py")
+    assert failed.returncode == 1 and "ZeroDivisionError" in failed.stderr and "fails.py" in failed.stderr

@@ -1,0 +1,125 @@
+"""What was once broken in how figures and cards look."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+from PIL import Image
+
+from gpulab import plot
+from gpulab.foundation.display import Card, Code, Heading, Note, Row, Span, Table
+from gpulab.plot import on_paper, style
+from gpulab.plot.records import Point
+from gpulab.simulator import hardware
+from tests.conftest import find_browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+READABLE = 4.5  # WCAG 2.2, level AA
+CARD = Card(
+    (
+        Heading(Span("memory.transpose", "strong"), "1.6 of 5 points"),
+        Row("store sectors", "32.0 per request   budget 4   a plain copy needs 4", "0", "fail"),
+        Code(9, "out[x, y] = a[y, x]"),
+        Note("Neighbouring threads write addresses 384 bytes apart.", inset=True),
+        Row("bank conflicts", "not looked at until the stores are fixed", "", "wait"),
+        Table(("exercise", "points"), (("a", "2"),)),
+    )
+)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize(
+    "paper, ink",
+    [(on_paper.LIGHT, on_paper.LIGHT_INK), (on_paper.DARK, on_paper.DARK_INK), ("#ffffff", style.INK)],
+)
+def test_the_ink_of_figures_can_be_read_on_light_and_on_dark_paper(paper: str, ink: str) -> None:
+    low, high = sorted((luminance(paper), luminance(ink)))
+    assert (high + 0.05) / (low + 0.05) >= READABLE
+
+
+def test_a_figure_in_a_notebook_is_its_colours_and_its_ink_apart() -> None:
+    html = plot.bars({"naive": 32, "yours": 4}, "sectors per request", budget=4).html()
+    svg = unquote(BeautifulSoup(html, "html.parser").img["src"])  # type: ignore[index,arg-type]
+    mask, colours = (
+        np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
+        for data in re.findall(r"data:image/png;base64,([^\"]+)", svg)
+    )
+    assert mask.any() and colours[..., 3].any()
+    key = np.array([int(style.INK[at : at + 2], 16) for at in (1, 3, 5)])
+    seen = colours[colours[..., 3] > 0][:, :3].astype(int)
+    assert not (np.abs(seen - key) <= 2).all(axis=1).any()
+    assert len(html) < 60_000
+
+
+def test_the_caption_stands_below_the_figure_as_text_and_not_in_the_pixels() -> None:
+    picture = plot.bars({"naive": 32, "yours": 4}, "sectors per request")
+    shown = BeautifulSoup(picture.html(), "html.parser")
+    assert shown.figcaption and shown.figcaption.get_text() == picture.caption
+    assert shown.img and shown.img["alt"] == picture.caption
+    whole = Image.open(io.BytesIO(picture.png())).size
+    assert int(re.search(r'height="(\d+)"', unquote(str(shown.img["src"])))[1]) <= whole[1]  # type: ignore[index]
+    assert picture.figure.get_supxlabel() == " ".join(
+        picture.caption.split()
+    )  # for a file it is in the image
+
+
+def test_a_point_above_the_roof_is_not_said_to_lie_under_it() -> None:
+    roof = hardware.roofline("A100", "float32")
+    points = [Point("cached", 1.0, 3 * roof.attainable(1.0)), Point("plain", 1.0, 0.5 * roof.attainable(1.0))]
+    said = plot.roofline(points, "A100").caption
+    assert "cached lies above the roof" in said and "plain lies under the slope" in said
+
+
+def test_the_stroke_before_a_curves_name_is_dashed_as_the_curve_is() -> None:
+    picture = plot.lines({"a": [(0, 1), (9, 2)], "b": [(0, 2), (9, 5)]}, "n", "value", "Both grow.")
+    lines = [line.get_linestyle() for line in picture.axes.lines]
+    strokes = [text.arrow_patch.get_linestyle() for text in picture.axes.texts if text.get_text() in "ab"]  # type: ignore[attr-defined]
+    assert lines == ["-", "--"] and sorted(strokes) == sorted(lines)
+
+
+def test_the_lane_view_names_its_colours_its_warps_and_its_scale() -> None:
+    axes = import_module("gpulab.plot.warp_lanes").sample().axes
+    texts = " ".join(text.get_text() for text in axes.texts)
+    assert "all 32 lanes take part" in texts and "some lanes" in texts
+    assert [label.get_text() for label in axes.get_yticklabels()][:2] == ["warp 0", "warp 1"]
+    (scale,) = axes.child_axes
+    assert [label.get_text() for label in scale.get_yticklabels()] == ["0 lanes", "32 lanes"]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser())
+        yield browser
+        browser.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1400, 600, 390, 320])
+def test_a_card_keeps_its_words_whole_on_a_narrow_page(width: int, chromium: Browser) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 800})
+    page.set_content(f"<!doctype html><body>{CARD.html()}</body>")
+    for words in ("a plain copy needs 4", "not looked at until"):
+        body = page.get_by_text(words)
+        assert body.evaluate("e => e.getBoundingClientRect().width") >= min(180, width - 140)
+        assert body.evaluate("e => e.getBoundingClientRect().height") < 90
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
