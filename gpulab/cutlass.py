@@ -6,12 +6,13 @@ simulated device, so that the same host code launches the same kernels there.
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 from gpulab.simulator.device import uses_gpu
 
 if uses_gpu():
-    import cutlass as _chosen
+    _chosen = importlib.import_module("cutlass")
 else:
     from gpulab.frontends.cutlass import package
 

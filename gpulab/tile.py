@@ -6,12 +6,13 @@ the simulated device, so that ``ct.launch`` runs the same kernels there.
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 from gpulab.simulator.device import uses_gpu
 
 if uses_gpu():
-    import cuda.tile as _chosen
+    _chosen = importlib.import_module("cuda.tile")
 else:
     from gpulab.frontends.tile import package
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import wraps
 from typing import Any
 
 import torch
@@ -89,6 +90,7 @@ def install() -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
-    torch.nn.attention.sdpa_kernel = lambda *_, **__: nullcontext()  # names backends that only a GPU has
+    # It names backends that only a GPU has.
+    torch.nn.attention.sdpa_kernel = wraps(torch.nn.attention.sdpa_kernel)(lambda *_, **__: nullcontext())
     torch.Tensor.cuda = lambda self, *_, **__: self  # type: ignore[assignment,method-assign]
     torch.Tensor.is_cuda = property(lambda self: True)  # type: ignore[assignment]

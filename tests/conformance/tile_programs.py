@@ -106,6 +106,7 @@ TILE = (
             (r"NUM_HEADS = \d+", "NUM_HEADS = 2"),
             (r"= 1024\b", "= 128"),
         ),
+        "measures time with CUDA events, which a simulated GPU does not have",
     ),
     Program(
         "LayerNorm.py",

@@ -13,7 +13,6 @@ from typing import Any
 
 from gpulab.simulator import device as devices
 from gpulab.simulator.compile import CompiledKernel
-from gpulab.simulator.device import LaunchError
 from gpulab.simulator.simt import ArrayLabel
 
 from .host_arrays import HostCopies, Region
@@ -116,11 +115,6 @@ def read_config(address: int) -> Config:
 def launch(config: Config, kernel: CompiledKernel, arguments: int) -> None:
     """Launch on the simulated device. `arguments` is the address of an array of pointers to the arguments."""
     device = devices.current()
-    if config.cluster != (1, 1, 1):
-        raise LaunchError(
-            f"{kernel.name}: blocks in clusters of {config.cluster}; the simulator knows no clusters yet. "
-            "Launch without one."
-        )
     buffer, pointers, labels = _packed(device, kernel, arguments)
     device.launch(
         kernel,
@@ -130,6 +124,7 @@ def launch(config: Config, kernel: CompiledKernel, arguments: int) -> None:
         shared_bytes=config.shared_bytes,
         pointers=pointers,
         arrays=labels,
+        cluster=None if config.cluster == (1, 1, 1) else config.cluster,
     )
 
 

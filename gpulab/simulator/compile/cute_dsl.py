@@ -40,6 +40,7 @@ PACKAGE = Internals(
 # Capabilities whose code may use what only that GPU has; the others have no such variant.
 ARCHITECTURE_SPECIFIC = (9, 0)
 PREFIX = "cutlass_"
+OURS = "_kept_for_gpulab"  # marks an option that nobody but `prepare` has set
 
 _names: dict[str, str] = {}  # of functions, by what the compiler calls them with their arguments' types
 
@@ -73,14 +74,14 @@ def prepare(capability: Callable[[], Capability]) -> None:
 
     def apply_envar_settings(self: Any, envar: Any, function_name: str) -> None:
         envar.disable_file_caching = True  # machine code in a file brings no PTX along
-        wanted = self.options[KeepPTX].value or envar.keep_ptx
-        self.options[KeepPTX].value = self.options[GenerateLineInfo].value = True
+        keep = self.options[KeepPTX]  # may have been here before
+        wanted = envar.keep_ptx or (keep.value and not getattr(keep, OURS, False))
+        keep.value = self.options[GenerateLineInfo].value = True
+        setattr(keep, OURS, not wanted)
         apply(self, envar, function_name)
         if not wanted:
             arch = self.gpu_arch or envar.arch
-            self._set_artifact_dump_paths(
-                self.options[KeepPTX], _folder().name, function_name, arch, "ptx", "full_ptx_path"
-            )
+            self._set_artifact_dump_paths(keep, _folder().name, function_name, arch, "ptx", "full_ptx_path")
 
     def mangle_name(self: Any, function_name: str, *rest: Any) -> str:
         mangled: str = mangle(self, function_name, *rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -37,7 +38,7 @@ class Internals:
 
     def check_presence(self) -> None:
         """Raise MissingCompiler, in one line, unless the package is here."""
-        if not self.version or find_spec(self.used[0].partition(".")[0]) is None:
+        if not self.version or find_spec(re.split("[.:]", self.used[0])[0]) is None:
             raise MissingCompiler(
                 f"{self.name} is not installed here. Install it with: pip install 'gpulab[{self.extra}]'"
             )
