@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CORE = {
     "numpy",
     "matplotlib",
+    "PIL",  # matplotlib's
     "numba",
     "cuda",
     "rich",
@@ -34,6 +35,7 @@ CORE = {
 FACES = {
     "gpulab.app.programs.torch_cuda": {"torch"},
     "gpulab.frontends.triton": {"triton"},
+    "gpulab.cutlass": {"cutlass"},
     "gpulab.subjects.models.gpt": {"torch"},
     "gpulab.subjects.models.emulate": {"torch"},
     "gpulab.subjects.models.outliers": {"torch"},
