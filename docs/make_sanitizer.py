@@ -55,8 +55,9 @@ Written by `python docs/make_sanitizer.py` from a run of the corpus in `tests/sa
 The corpus holds {total} wrong kernels, each with a mended twin, and {harmless} that look wrong and
 are right. `gpulab.sanitize` tells {found} of the {total} with the expected class and source lines.
 `tests/sanitizer/` holds that; and that nothing is said of the mended twins, of those that are right, and
-of the solutions of the labs. Wrong kernels with bulk copies, mbarriers and clusters, for a GPU of capability
-9.0, are not in the table: `tests/sanitizer/corpus/on_hopper.py` has them, and a test holds each of them, too.
+of the solutions of the labs. Wrong kernels with bulk copies, mbarriers, clusters and wgmma, for a GPU of
+capability 9.0, are not in the table: `tests/sanitizer/corpus/on_hopper.py` has them, and a test holds
+each of them, too.
 
 **numba's simulator** (`NUMBA_ENABLE_CUDASIM=1`) ran the numba half. What it does with a wrong kernel:
 an error, a result that is not the mended twin's, no end within {patience} seconds of the

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .app import course
     from .app.appeal import appeal
     from .checks.face import check, hint, predict, show, watch
+    from .checks.model_answers import model_answer
     from .checks.need import need
     from .checks.predictions import recap
     from .checks.start import start
@@ -37,6 +38,7 @@ _FUNCTIONS = {
     "appeal": "app.appeal",
     "check": "checks.face",
     "hint": "checks.face",
+    "model_answer": "checks.model_answers",
     "modelled": "analysis.machine.modelled",
     "need": "checks.need",
     "predict": "checks.face",
@@ -58,6 +60,7 @@ __all__ = [
     "cupyx",
     "hardware",
     "hint",
+    "model_answer",
     "modelled",
     "need",
     "plot",

@@ -58,6 +58,15 @@ def draw(options: argparse.Namespace, course: Course) -> int:
     return 0
 
 
+def answers(options: argparse.Namespace, course: Course) -> int:
+    """Write the model answers of all written questions into one file."""
+    from grading.authoring import answers as model_answers
+
+    count = model_answers.write(course, options.file)
+    console.print(f"{options.file}: {count} answers, for people who are not graded", markup=False)
+    return 0
+
+
 def _release_pages(course: Course, check: bool, wide: int) -> bool:
     """The notebooks beside the labs; says whether any is stale."""
     from grading.authoring import release as release_module
@@ -340,6 +349,9 @@ def parser() -> argparse.ArgumentParser:
         "--prove", action="store_true", help="judge stubs, solutions and wrong/*: all as they should?"
     )
     command.set_defaults(run=release)
+    command = commands.add_parser("answers", help="model answers, for people who study alone")
+    command.add_argument("file", type=Path, metavar="FILE", help="such as model_answers.json")
+    command.set_defaults(run=answers)
     command = commands.add_parser("draw", help="the drawings of the labs' texts → solutions/*/drawings")
     command.set_defaults(run=draw)
     command = commands.add_parser(

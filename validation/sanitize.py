@@ -36,7 +36,7 @@ class UnknownPair(Message, LookupError):
 
 def corpus() -> list[Any]:
     """The pairs in CUDA C; they lie among the tests."""
-    return [pair for pair in import_module("tests.sanitizer.corpus.in_cuda_c").PAIRS if not pair.gpu]
+    return list(import_module("tests.sanitizer.corpus.in_cuda_c").PAIRS)
 
 
 def _pair(name: str) -> Any:

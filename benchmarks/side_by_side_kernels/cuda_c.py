@@ -3,6 +3,7 @@
 from gpulab import cupy as cp
 
 CODE = r"""
+#include <math_constants.h>
 #include <mma.h>
 using namespace nvcuda;
 
@@ -21,7 +22,7 @@ extern "C" __global__ void transpose(const float* x, float* y, int rows, int col
 
 extern "C" __global__ void softmax(const float* x, float* y, int n) {
   x += blockIdx.x * n, y += blockIdx.x * n;
-  float top = -INFINITY, total = 0;
+  float top = -CUDART_INF_F, total = 0;
   for (int i = threadIdx.x; i < n; i += 32) top = fmaxf(top, x[i]);
   for (int step = 16; step; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
   for (int i = threadIdx.x; i < n; i += 32) total += expf(x[i] - top);

@@ -27,7 +27,7 @@ from matplotlib.patches import Rectangle
 from gpulab.foundation.errors import Message
 
 from . import on_paper
-from .on_paper import INK as INK
+from .on_paper import INK as INK  # by this name for all figures
 
 FAINT = "#9b9b9b55"
 DEEP = "#0064a4"

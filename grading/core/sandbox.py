@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from gpulab.simulator.compile import cutile
 from grading.core import cgroup, container, seccomp
 from grading.core.course import ROOT
 from grading.core.errors import SandboxError
@@ -155,6 +156,7 @@ def _walls(limits: Limits, namespaces: Sequence[str] = ALONE) -> list[str]:
     if os.path.exists("/etc/ld.so.cache"):
         binds += ["--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache"]
     memory_disk = ["--size", str(limits.scratch), "--tmpfs"]
+    cutile.make_ready()
     binds += _python_binds()
     return [
         "bwrap", *namespaces, "--new-session", "--cap-drop", "ALL",

@@ -32,12 +32,13 @@ def collect(
     """
     labs = {*course.lab_names(), *(p.name for p in course.labs.glob("[0-9]*"))} - {lab.name}
     names, known = list(lab.notebooks), settings.read(course)
+    released = {place.name for place in (course.labs / lab.name).iterdir() if place.is_dir()}
     found: list[Submission] = []
     again: list[str] = []
     untimed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="gpulab-zips-") as scratch:
         delivered = find_submissions(
-            folder, lab.name, names, roster, called, scratch=Path(scratch), other_labs=labs
+            folder, lab.name, names, roster, called, scratch=Path(scratch), other_labs=labs, released=released
         )
         before = {s.student for s in delivered if (course.submitted / s.student / lab.name).is_dir()}
         same = _copies(known.groups_of(lab.name), delivered, before)

@@ -101,6 +101,7 @@ def find_submissions(
     *,
     scratch: Path | None = None,
     other_labs: Collection[str] = (),
+    released: Collection[str] = (),
 ) -> list[Submission]:
     """All submissions under `folder`, by student, in order. Each file is part of one, or refused by name.
 
@@ -108,14 +109,15 @@ def find_submissions(
     learners' repository), ``folder/STUDENT/NAME.ipynb``, ``folder/STUDENT.ipynb``, or what Canvas and Moodle
     make of "download all submissions". Messages say `called` for a folder unpacked. A student's zip is
     unpacked below `scratch`, an empty folder; without one it is only named. A folder that holds nothing
-    but `other_labs` is somebody's who handed in those. Raises GradingError where there is no folder, or
+    but `other_labs` is somebody's who handed in those; folders that were `released` with the lab, such as
+    its drawings, are passed over. Raises GradingError where there is no folder, or
     nothing in it.
     """
     if not folder.is_dir():
         raise GradingError(
             f"no folder {folder}, nor a zip file of that name: give the one that holds the submissions"
         )
-    reader = _Reader(lab, notebooks, roster, scratch, other_labs)
+    reader = _Reader(lab, notebooks, roster, scratch, other_labs, released)
     deliveries = list(reader.deliveries(_inner(folder, lab, notebooks)))
     if all(delivery.stray for delivery in deliveries):
         raise GradingError(
@@ -156,6 +158,7 @@ class _Reader:
     roster: Roster
     scratch: Path | None
     other_labs: Collection[str]
+    released: Collection[str]
 
     def deliveries(self, folder: Path) -> Iterator[_Delivery]:
         """One for each entry of a folder."""
@@ -185,6 +188,8 @@ class _Reader:
             return
         files: list[tuple[str, Path]] = []
         for each in inside:
+            if each.is_dir() and each.name in self.released:
+                continue
             if each.is_dir() and each.suffix != ".ipynb":
                 files.append((f"{each.name} (a {'link' if each.is_symlink() else 'folder'})", each))
             else:
@@ -210,7 +215,7 @@ class _Reader:
         """All files of a folder and those in it; no link is followed."""
         found: list[tuple[str, Path]] = []
         for place, folders, names in os.walk(folder):
-            folders[:] = sorted(f for f in folders if not f.startswith("."))
+            folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in self.released)
             for name in sorted(names):
                 if not name.startswith(".") and name != STAMP:
                     found += self._file(name, Path(place, name))

@@ -127,9 +127,9 @@ for name in ("V100", "A100", "H100", "B200", "RTX 4090"):
 #
 # ### Peak, dense and sparse
 #
-# Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations:
-#
 # ![Structured sparsity keeps two of every four weights. What is stored is half as many values, and two bits for each that say where it stood.](drawings/two_of_four.svg)
+#
+# Every lane starts one **FMA** (fused multiply-add) per cycle, and an FMA counts as two operations:
 #
 # **peak = SMs × FMA per SM and cycle × 2 × clock**
 #
@@ -676,11 +676,11 @@ gpulab.plot.bars(
 gpulab.predict("arch.weights", ...)
 
 # %% [markdown]
+# ![16 GB of weights, read once for every token at 2 TB/s: 8 ms on one GPU. Two GPUs read half each, in 4 ms, and four a quarter each, in 2 ms.](drawings/weights_shared.svg)
+#
 # **Weights** take parameters × bytes per parameter. That alone decides how many GPUs a model needs; caches
 # and activations come on top (labs 16 to 19). Serving one token after the other reads all weights for every
 # step, whatever the batch. So the least time of a step for g GPUs that share the weights is
-#
-# ![What a parameter takes in training with Adam in mixed precision: 2 bytes of weight, 2 of gradient, and 12 of the optimizer: a float32 weight and two averages. Activations come on top and depend on the batch.](drawings/training_memory.svg)
 #
 # **max( weights / (g · bandwidth), 2 · parameters · batch / (g · peak) )**
 #

@@ -37,10 +37,10 @@ gpulab.start("03")
 # %% [markdown]
 # ## 1 · One thread, one element
 #
+# ![A grid of four blocks, a block of eight warps, and a warp of 32 lanes, each smaller one drawn out of the larger one.](drawings/grid.svg)
+#
 # A launch starts a **grid** of **blocks** of **threads**. The hardware runs the threads of a block in
 # **warps** of 32. A thread finds its place from three numbers:
-#
-# ![A grid of four blocks, a block of eight warps, and a warp of 32 lanes, each smaller one drawn out of the larger one.](drawings/grid.svg)
 #
 #     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x      # cuda.grid(1) is the same
 #

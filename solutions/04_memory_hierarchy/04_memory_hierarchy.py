@@ -885,10 +885,10 @@ for report in (in_constant, in_global):
 #
 # ## 12 · Caches
 #
+# ![A cache line of 128 bytes consists of four sectors with a common tag. A miss fetches only the sectors that were asked for.](drawings/line.svg)
+#
 # This lab counts what warps *ask for*. Less reaches L2 and DRAM if a cache has it. On all recent
 # GPUs (Nsight Compute documentation, "Memory Tables"; CUDA Programming Guide):
-#
-# ![A cache line of 128 bytes consists of four sectors with a common tag. A miss fetches only the sectors that were asked for.](drawings/line.svg)
 #
 # - A line is 128 bytes, four sectors. A miss fetches the sectors needed, not the line.
 # - Each SM has an L1 that knows nothing of the others. Blocks exchange data in the **L2**, which all SMs share: there

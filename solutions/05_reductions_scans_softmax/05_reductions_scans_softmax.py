@@ -42,12 +42,12 @@ gpulab.start("05")
 # %% [markdown]
 # ## 1 · One number from many
 #
+# ![A block adds eight numbers in three levels. On each level half of the threads of the level before take part.](drawings/ladder.svg)
+#
 # A **reduction** makes one number from many with an operation such as + or max. If the operation is
 # **associative**, `(a + b) + c = a + (b + c)`, pairs may be combined in a **tree**: all pairs at once, then all
 # pairs of the results, and so on. Lab 03 built one for a block. Here are the first rungs of a well-known ladder
 # (M. Harris, 2007):
-#
-# ![A block adds eight numbers in three levels. On each level half of the threads of the level before take part.](drawings/ladder.svg)
 #
 # - `interleaved`: every second thread adds its neighbour, then every fourth;
 # - `sequential`: the first half of the threads adds the second half, then a quarter;
@@ -219,9 +219,9 @@ gpulab.sanitize(warp_sum_in_step[4, 256], a[:1024], in_step)
 # %% [markdown]
 # ## 2 · Shuffles: from register to register
 #
-# A **shuffle** hands a register's value to another lane of the warp, without memory:
-#
 # ![A sum by shuffles: every lane takes the value of the lane four, two and one places further up and adds it. After three steps lane 0 has the sum of eight. No memory is used.](drawings/shuffle.svg)
+#
+# A **shuffle** hands a register's value to another lane of the warp, without memory:
 #
 #     cuda.shfl_down_sync(mask, value, k)    the value of lane i + k
 #     cuda.shfl_up_sync(mask, value, k)      the value of lane i − k
@@ -269,10 +269,10 @@ in_memory.compare(gpulab.profile(warp_sum[N // 256, 256], a, of_each_warp))
 # %% [markdown]
 # ## 3 · The whole array in one launch
 #
+# ![A whole array in one launch: each thread adds many elements, each warp its lanes by shuffles, each block its warps in shared memory, and one atomic addition per block joins the blocks.](drawings/whole_array.svg)
+#
 # A tree over all elements has as many threads as pairs, and each does next to nothing. Give each thread many
 # elements first: a **grid-stride loop** (lab 03) adds them in a register. Then the tree is small:
-#
-# ![A whole array in one launch: each thread adds many elements, each warp its lanes by shuffles, each block its warps in shared memory, and one atomic addition per block joins the blocks.](drawings/whole_array.svg)
 #
 #     threads over the array → lanes of a warp → warps of a block → blocks of the grid
 #
@@ -1019,11 +1019,11 @@ print(
 )
 
 # %% [markdown]
+# ![Online softmax reads the logits once. It keeps the largest one so far, m, and the sum s of exp(x − m); when a larger one comes, s is scaled down by exp(old m − new m).](drawings/online_softmax.svg)
+#
 # **Maximum and sum in one pass.** Keep m, the largest logit *so far*, and s, the sum of exp(x − m) so far. When a
 # larger logit m′ comes, s was measured against the wrong m; multiply it by exp(m − m′). In the same way two parts
 # of a row merge:
-#
-# ![Online softmax reads the logits once. It keeps the largest one so far, m, and the sum s of exp(x − m); when a larger one comes, s is scaled down by exp(old m − new m).](drawings/online_softmax.svg)
 #
 # > m = max(m₁, m₂), s = s₁ · exp(m₁ − m) + s₂ · exp(m₂ − m)
 #

@@ -40,10 +40,10 @@ gpulab.start("06")
 # %% [markdown]
 # ## 1 · Three levels of work
 #
+# ![Three levels of a product: a block has a tile of C, a warp a part of that tile, and a thread a small square of the warp's part.](drawings/three_levels.svg)
+#
 # The **BLAS** (basic linear algebra subprograms) sorts its routines by what they do with n numbers in a
 # row:
-#
-# ![Three levels of a product: a block has a tile of C, a warp a part of that tile, and a thread a small square of the warp's part.](drawings/three_levels.svg)
 #
 # | level | examples | operations | numbers | operations per byte, float32 |
 # |---|---|---|---|---|
@@ -882,9 +882,9 @@ for slices in (1, 4, 16, 64):
 #
 # ## 12 · The library's names
 #
-# What you have built has names in every BLAS; cuBLAS, from C:
-#
 # ![Libraries for products, from the one call that does everything to the parts to build a kernel from: cuBLAS, cuBLASLt, CUTLASS.](drawings/libraries.svg)
+#
+# What you have built has names in every BLAS; cuBLAS, from C:
 #
 # | product | routine |
 # |---|---|

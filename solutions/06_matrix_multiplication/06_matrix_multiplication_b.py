@@ -106,10 +106,10 @@ roofline(
 #
 # ## 2 · Fragments
 #
+# ![mma.m16n8k16: a warp multiplies a 16 × 16 piece of A by a 16 × 8 piece of B. Each of the 32 lanes holds 8 numbers of A, 4 of B and 4 of the result.](drawings/fragments.svg)
+#
 # `wmma` (warp matrix multiply-accumulate) is CUDA C++'s portable way. A **fragment** is a small matrix
 # spread over the registers of a warp; who holds which element is not said. All 32 lanes call together:
-#
-# ![mma.m16n8k16: a warp multiplies a 16 × 16 piece of A by a 16 × 8 piece of B. Each of the 32 lanes holds 8 numbers of A, 4 of B and 4 of the result.](drawings/fragments.svg)
 #
 #     wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;   // or matrix_b
 #     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;

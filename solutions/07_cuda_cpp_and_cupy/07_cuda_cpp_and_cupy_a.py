@@ -144,9 +144,9 @@ gpulab.show("cpp.invert", invert, view="accesses")
 #
 # ## 3 · What goes wrong, and how it looks
 #
-# Three kinds of error, at three times:
-#
 # ![A launch returns before the kernel has run. A kernel that fails is noticed only by a later call, so the error is reported at a line that is not to blame.](drawings/late_error.svg)
+#
+# Three kinds of error, at three times:
 #
 # - The **compiler** refuses the text. You get the line.
 # - The **launch** is impossible: too many threads in a block, too much shared memory, no blocks. In C++ the
@@ -246,11 +246,11 @@ dict(cuda_c_module(module.code, title="scale", names=module.name_expressions).na
 #
 # ## 5 · Sixteen bytes at a time
 #
+# ![A float4 load brings four floats with one instruction. The warp asks for 512 bytes at once, in 16 sectors, and issues a quarter of the instructions.](drawings/wide_load.svg)
+#
 # A lane can load 4, 8 or 16 bytes with one instruction. CUDA has types for it: a `float4` is four floats `x`,
 # `y`, `z`, `w` at an address that is a multiple of 16. Arrays from CuPy start at multiples of
 # 256 bytes, so
-#
-# ![A float4 load brings four floats with one instruction. The warp asks for 512 bytes at once, in 16 sectors, and issues a quarter of the instructions.](drawings/wide_load.svg)
 #
 # ```c++
 # const float4* a4 = reinterpret_cast<const float4*>(a);

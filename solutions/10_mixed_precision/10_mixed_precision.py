@@ -463,10 +463,10 @@ gpulab.check("mixed.clip", clip)
 #
 # ## 6 · Autocast
 #
+# ![Autocast chooses for each operation: products in 16 bits, sums and exponentials in 32, and additions in the wider type of their inputs.](drawings/autocast.svg)
+#
 # Nobody casts by hand. Under `with torch.amp.autocast("cuda", dtype=torch.float16):` PyTorch chooses a type
 # per operation, from three lists (PyTorch documentation, "Autocast Op Reference"). Parts of them:
-#
-# ![Autocast chooses for each operation: products in 16 bits, sums and exponentials in 32, and additions in the wider type of their inputs.](drawings/autocast.svg)
 #
 # | runs in | operations here |
 # |---|---|

@@ -44,10 +44,10 @@ gpulab.start("12")
 # %% [markdown]
 # ## 1 · Attention, and its bytes
 #
+# ![Attention with all scores in memory: Q times K transposed gives n × n scores, softmax makes weights of them, and weights times V gives the output. The n × n matrices are the large part.](drawings/scores.svg)
+#
 # A **query** q asks, **keys** kⱼ answer with a **score** q·kⱼ, softmax turns the scores of a query into weights,
 # and the output is the weighted sum of the **values** vⱼ:
-#
-# ![Attention with all scores in memory: Q times K transposed gives n × n scores, softmax makes weights of them, and weights times V gives the output. The n × n matrices are the large part.](drawings/scores.svg)
 #
 # > O = softmax(Q·Kᵀ / √d) · V
 #
@@ -126,11 +126,11 @@ plot.lines(
 #
 # ## 3 · Parts that merge
 #
+# ![The keys are cut in two parts. Each part gives an output and the logarithm of its sum of exponentials; the merged output weighs the two by these.](drawings/parts_merge.svg)
+#
 # Lab 05 kept for a row the pair (m, s): the largest logit so far, and the sum of exp(x − m). Attention adds a
 # third: the output so far. For a part of the keys let `out` be its attention output, and `lse` = m + log s,
 # the **log-sum-exp** of its scores. exp(lse) is what the part weighs:
-#
-# ![The keys are cut in two parts. Each part gives an output and the logarithm of its sum of exponentials; the merged output weighs the two by these.](drawings/parts_merge.svg)
 #
 # > out = Σ exp(lseₚ) · outₚ / Σ exp(lseₚ), lse = log Σ exp(lseₚ)
 #
@@ -187,10 +187,10 @@ for parts in (1, 2, 8, 64):
 #
 # ## 4 · A tile at a time
 #
+# ![A tile at a time: a tile of queries stays, and the tiles of keys and values pass by. Of the scores only one tile exists at any moment, and the running maximum, sum and output are updated after each.](drawings/tiles.svg)
+#
 # Merging after each part divides and multiplies again. Keep the output **undivided**, with m and s.
 # A tile of scores with maximum m′ makes
-#
-# ![A tile at a time: a tile of queries stays, and the tiles of keys and values pass by. Of the scores only one tile exists at any moment, and the running maximum, sum and output are updated after each.](drawings/tiles.svg)
 #
 # > larger = max(m, m′), old = exp(m − larger), weights = exp(scores − larger)
 #

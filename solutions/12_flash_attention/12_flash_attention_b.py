@@ -484,9 +484,9 @@ for name, report, done in (*compared, ("blocks", in_triton, pairs)):
 #
 # ## 5 · Backward, computed again
 #
-# Training needs dQ, dK and dV from dO, the slope of the loss in each output. With P = exp(S − lse):
-#
 # ![Backward without stored scores: from q, k and the saved lse of each row, a tile of weights is computed again, used for dq, dk and dv, and dropped.](drawings/backward.svg)
+#
+# Training needs dQ, dK and dV from dO, the slope of the loss in each output. With P = exp(S − lse):
 #
 # > dV = Pᵀ·dO, dP = dO·Vᵀ, dS = P ∘ (dP − δ), dQ = dS·K, dK = dSᵀ·Q
 #

@@ -42,10 +42,10 @@ gpulab.start("13")
 # %% [markdown]
 # ## 1 · Integers for reals
 #
+# ![Absmax quantisation: the largest value is mapped to 127, all others to the nearest step. One outlier makes the steps wide for everybody.](drawings/rounding.svg)
+#
 # **Uniform** (or **affine**) quantisation (Jacob et al., 2018) keeps a real number x as a whole number, its
 # **code** q:
-#
-# ![Absmax quantisation: the largest value is mapped to 127, all others to the nearest step. One outlier makes the steps wide for everybody.](drawings/rounding.svg)
 #
 # q = clamp(round(x / scale) + zero, 0, 2^bits − 1), and back: x ≈ scale · (q − zero).
 #
@@ -988,9 +988,9 @@ plot.pareto(
 #
 # ## 10 · What is shipped
 #
-# Bytes of published models, weights only (scales of 32 bits for groups of 128 where codes are integers):
-#
 # ![What a packed file holds for a group of 32 weights of four bits: 16 bytes of weights, two in each byte, and a scale of two bytes. Together 4.5 bits for each weight.](drawings/packed_file.svg)
+#
+# Bytes of published models, weights only (scales of 32 bits for groups of 128 where codes are integers):
 
 # %%
 from gpulab.models import known

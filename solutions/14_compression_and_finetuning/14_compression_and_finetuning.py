@@ -477,11 +477,11 @@ report
 #
 # ## 6 · Learning from a teacher
 #
+# ![Distillation: teacher and student see the same text. The student learns from the teacher's probabilities for all words, not only from the word that came.](drawings/teacher.svg)
+#
 # In **distillation** a small **student** learns from a large **teacher**'s probabilities, which say more than
 # a label: what else would have been likely. A **temperature** T divides logits before the softmax, and larger
 # T show more of the unlikely. The loss (Hinton et al., 2015) is
-#
-# ![Distillation: teacher and student see the same text. The student learns from the teacher's probabilities for all words, not only from the word that came.](drawings/teacher.svg)
 #
 # α · cross-entropy(labels, student) + (1 − α) · T² · KL(teacher at T ‖ student at T),
 #
@@ -590,10 +590,10 @@ plot.lines(
 #
 # ## 7 · Low rank
 #
+# ![LoRA: the weight W is frozen. Two thin matrices, B and A of rank r, are learnt and their product is added. For 4096 × 4096 and r = 8 that is 65,536 numbers instead of 16.8 million.](drawings/lora.svg)
+#
 # Now the task changes: another kind of story, with the same words and the same entropy. **LoRA** (Hu et al.,
 # 2021) freezes a weight W of shape (out, in) and adds a product of two small matrices,
-#
-# ![LoRA: the weight W is frozen. Two thin matrices, B and A of rank r, are learnt and their product is added. For 4096 × 4096 and r = 8 that is 65,536 numbers instead of 16.8 million.](drawings/lora.svg)
 #
 # W + (α / r) · B A, with A of shape (r, in), random, and B of shape (out, r), zero at the start.
 #

@@ -480,9 +480,9 @@ print(f"1 GB, 8 machines of 8 GPUs, modelled: one ring {1e3 * flat:.1f} ms, in l
 #
 # ## A7 · Who carries the messages
 #
-# `dist.init_process_group(backend)` chooses a **back end**:
-#
 # ![The same call, carried by different libraries: NCCL between GPUs over NVLink and InfiniBand, Gloo between CPUs over TCP, MPI where the cluster has one.](drawings/backends.svg)
+#
+# `dist.init_process_group(backend)` chooses a **back end**:
 #
 # | back end | carries | where |
 # |---|---|---|

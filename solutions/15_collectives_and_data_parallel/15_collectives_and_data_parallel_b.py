@@ -129,10 +129,10 @@ print("whole numbers: four ranks and one process agree to the last bit:", same)
 #
 # ## B2 · Who gets which sample
 #
+# ![Who gets which sample: the order is shuffled by the epoch's seed, and rank r takes every third place from r on. What is missing at the end is filled from the start.](drawings/sampler.svg)
+#
 # In each epoch every sample should be used once, by one rank, in a new random order. No rank must run out
 # before the others: its partners would wait in the all-reduce forever. PyTorch's `DistributedSampler` does it:
-#
-# ![Who gets which sample: the order is shuffled by the epoch's seed, and rank r takes every third place from r on. What is missing at the end is filled from the start.](drawings/sampler.svg)
 #
 # - all ranks shuffle alike, with a seed that depends on the epoch: `seed + epoch`;
 # - the order is made longer with its own beginning, again and again if need be, until its length is a multiple

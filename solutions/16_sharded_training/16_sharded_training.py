@@ -51,9 +51,9 @@ gpulab.start("16")
 # %% [markdown]
 # ## 1 · Sixteen bytes
 #
-# Training with Adam in mixed precision (lab 10) keeps for each parameter
-#
 # ![What four ranks hold: weights, gradients and optimizer state on every rank; with ZeRO-1 a quarter of the optimizer state; with ZeRO-2 a quarter of the gradients too; with ZeRO-3 a quarter of everything.](drawings/zero.svg)
+#
+# Training with Adam in mixed precision (lab 10) keeps for each parameter
 #
 # | what | format | bytes |
 # |---|---|---|
@@ -776,9 +776,9 @@ gpulab.plot.lines(
 #
 # ## 9 · Configurations
 #
-# **DeepSpeed** takes a JSON file. Its engine does in three calls what you wrote above:
-#
 # ![16 GPUs as a box: 2 in tensor parallel, 2 in the pipeline, and what is left, 16 ÷ (2 · 2) = 4, in data parallel. The global batch is micro-batch × accumulation × 4.](drawings/product_of_sizes.svg)
+#
+# **DeepSpeed** takes a JSON file. Its engine does in three calls what you wrote above:
 #
 #     engine, optimizer, _, _ = deepspeed.initialize(model=model, model_parameters=…, config="ds.json")
 #     loss = engine(batch); engine.backward(loss); engine.step()
@@ -914,10 +914,10 @@ for gpus in (4, 8):
 # %% [markdown]
 # ### Megatron and DeepSpeed together
 #
+# ![Megatron and DeepSpeed together: inside a node the tensors are cut, between some nodes the layers, and over what is left DeepSpeed shards the optimizer's state.](drawings/together.svg)
+#
 # Megatron-LM brings tensor and pipeline parallelism (lab 17), DeepSpeed ZeRO and offload; the fork **Megatron-DeepSpeed**,
 # which trained BLOOM, has both. Arguments of the one stand beside a JSON file of the other:
-#
-# ![Megatron and DeepSpeed together: inside a node the tensors are cut, between some nodes the layers, and over what is left DeepSpeed shards the optimizer's state.](drawings/together.svg)
 #
 #     deepspeed pretrain_gpt.py --tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 \
 #         --micro-batch-size 1 --global-batch-size 1536 --deepspeed --deepspeed_config ds.json --zero-stage 1

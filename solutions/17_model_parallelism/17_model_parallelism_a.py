@@ -239,11 +239,11 @@ gpulab.plot.panels(
 #
 # ## 4 · A vocabulary in pieces
 #
+# ![A vocabulary in pieces: each of two ranks has half of the rows of the table. A word is found by the rank that has it, the other one adds zero, and the sum over ranks is the embedding.](drawings/vocabulary.svg)
+#
 # The embedding table and the head are vocabulary × width, in small models a large part of all weights. Cut by
 # *words*, rank r has rows r · n to (r + 1) · n − 1. The **embedding** of a token that is not here is a zero
 # row, and an all-reduce puts the right rows together:
-#
-# ![A vocabulary in pieces: each of two ranks has half of the rows of the table. A word is found by the rank that has it, the other one adds zero, and the sum over ranks is the embedding.](drawings/vocabulary.svg)
 
 # %%
 table = torch.randn(40, 6)

@@ -214,9 +214,9 @@ gpulab.plot.lines(
 # %% [markdown]
 # ## B3 · A checkpoint that is there or not
 #
-# A machine may stop between any two operations. Three things about files make that dangerous:
-#
 # ![A checkpoint is written under another name, flushed to disk, and renamed. Whoever looks finds the old one or the new one, and never a half.](drawings/atomic_checkpoint.svg)
+#
+# A machine may stop between any two operations. Three things about files make that dangerous:
 #
 # - what was **written** is in memory until it is **synchronised** (`fsync`), and may be lost until then;
 # - a change of **names** (create, rename, delete) is on the disk only after the folder above, `"."`, is synchronised.

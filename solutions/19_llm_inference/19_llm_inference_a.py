@@ -47,10 +47,10 @@ gpulab.start("19")
 # %% [markdown]
 # ## 1 · One token after another
 #
+# ![An answer has two phases. Prefill reads the whole prompt in one pass and is bound by arithmetic. Decoding makes a token in each pass, reads all weights for it, and is bound by memory.](drawings/two_phases.svg)
+#
 # A language model gives the probability of the next token, given all before. The probability of a text is
 # the product of these:
-#
-# ![An answer has two phases. Prefill reads the whole prompt in one pass and is bound by arithmetic. Decoding makes a token in each pass, reads all weights for it, and is bound by memory.](drawings/two_phases.svg)
 #
 # > P(x₁ … xₙ) = P(x₁) · P(x₂ | x₁) · … · P(xₙ | x₁ … xₙ₋₁)
 #
@@ -226,9 +226,9 @@ for gpus in (1, 8):
 gpulab.predict("kv.token", ...)
 
 # %% [markdown]
-# What else must be right:
-#
 # ![The order in a step: compute the new token's key and value, write them into the cache behind the others, and only then let the query look at all that is there, itself included.](drawings/write_then_read.svg)
+#
+# What else must be right:
 #
 # - **Order.** A new token's key and value are written first, then read: it sees itself.
 # - **Positions.** With **rotary positions** queries and keys are turned by an angle that grows with the
@@ -396,12 +396,12 @@ plot.stacked(
 )
 
 # %% [markdown]
+# ![A GPU of 80 GB with weights of 16 GB: what is left, less a reserve, is shared by the caches of all users.](drawings/left_over.svg)
+#
 # **Why.** What weights leave free is users × tokens. A long prompt is cut into chunks, so that its
 # activations stay small. Beside these three a server needs room for what it can't use: tails of blocks and
 # pools (section 7), buffers of libraries. Engines take a share of the memory, such as 90 %. Divided among
 # users:
-#
-# ![A GPU of 80 GB with weights of 16 GB: what is left, less a reserve, is shared by the caches of all users.](drawings/left_over.svg)
 
 # %%
 for name in ("L4", "A100", "H200"):
@@ -516,8 +516,6 @@ plot.panels(
 #
 # In decode each head has one query. Lab 12's kernel gives a block a tile of queries; here that makes a
 # block for each head of keys.
-#
-# ![Weights that do not fit are fetched layer by layer. While layer 1 computes, layer 2 travels; the link decides how long a step takes.](drawings/streamed_layers.svg)
 #
 # **Predict.** One sequence, 8 heads of keys, a block for each. How many of an A100's SMs work, in percent?
 

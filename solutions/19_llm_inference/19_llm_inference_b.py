@@ -256,11 +256,11 @@ plot.panels(
 #
 # ## 3 · Guess ahead
 #
+# ![A draft guesses four tokens one after the other. The target checks all four in one pass, keeps those up to the first that it would not have chosen, and puts its own token there.](drawings/guess_ahead.svg)
+#
 # A pass over five tokens costs hardly more than over one while reading weights takes the time. **Speculative
 # decoding** uses that. A cheap **draft** model guesses k tokens, one after the other. The **target** then judges all of
 # them in one pass. With q(x) the draft's probability for the token x that it drew, and p(x) the target's:
-#
-# ![A draft guesses four tokens one after the other. The target checks all four in one pass, keeps those up to the first that it would not have chosen, and puts its own token there.](drawings/guess_ahead.svg)
 #
 # - keep x with probability min(1, p(x)/q(x));
 # - at the first one not kept, draw from max(0, p − q), normalised, and end the round;
@@ -557,6 +557,8 @@ plot.bars(
 # of two **buffers**, while the GPU works on the other. Some layers can stay, **resident**. A pass over all layers is a
 # **sweep**; it brings one token for each request.
 #
+# ![Weights that do not fit are fetched layer by layer. While layer 1 computes, layer 2 travels; the link decides how long a step takes.](drawings/streamed_layers.svg)
+#
 # **Predict.** 140 GB over PCIe 4.0 ×16: seconds for one sweep?
 
 # %%
@@ -664,9 +666,9 @@ for name in ("A100", "H100"):
 # %% [markdown]
 # ## 7 · Many requests, and what to measure
 #
-# One pass over the weights serves a whole batch. How requests come together is the **scheduler**'s choice:
-#
 # ![Continuous batching: when a sequence ends its place is given to the next request at once. In a fixed batch the place stays empty until the longest is through.](drawings/continuous.svg)
+#
+# One pass over the weights serves a whole batch. How requests come together is the **scheduler**'s choice:
 #
 # - **static**: a batch starts together and ends with its longest request;
 # - **dynamic**: a static one that waits for requests, but not longer than a limit;
@@ -702,8 +704,6 @@ print(
 # %% [markdown]
 # Lab 20 builds the scheduler. What a service is measured by:
 #
-# ![What a user notices: the time to the first token, then the time from token to token. The whole answer takes both.](drawings/measures.svg)
-#
 # | name | what |
 # |---|---|
 # | **TTFT** | time to the first token: waiting + prefill |
@@ -712,6 +712,8 @@ print(
 # | **goodput** | requests per second that keep all their limits |
 # | percentiles | p50, p99: what half, and all but 1 in 100, get at most |
 # | cost | GPU-seconds × price ÷ tokens, and memory in use ÷ memory there |
+#
+# ![What a user notices: the time to the first token, then the time from token to token. The whole answer takes both.](drawings/measures.svg)
 #
 # A mean hides the slow ones. Here are 40 real requests on this CPU.
 

@@ -376,7 +376,7 @@ gpulab.plot.timeline(
 )
 
 # %% [markdown]
-# **Step through it.** A smaller machine with four slots and 48 blocks of cache, served by your `admit`. A dashed
+# **Step through it.** A smaller machine with four slots and 24 blocks of cache, served by your `admit`. A dashed
 # block is reserved and still empty. Find a step in which a slot is free and somebody waits all the same. Why?
 
 # %%

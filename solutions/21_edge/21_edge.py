@@ -45,11 +45,11 @@ gpulab.start("21")
 # %% [markdown]
 # ## 1 · What TOPS count
 #
+# ![What TOPS count: a multiply-add is two operations. 1,000 multiply-adds a cycle at 1 GHz are 2 · 10¹² operations a second: 2 TOPS, if all units are busy all the time.](drawings/tops.svg)
+#
 # An **edge device** computes where the data is: a robot's board, a phone, a laptop. CPU, GPU and often a unit for neural
 # networks (**NPU**, on some Jetsons **DLA**) are one chip with one DRAM. Its headline is **TOPS**, 10¹² operations
 # a second. Ask three questions of it:
-#
-# ![What TOPS count: a multiply-add is two operations. 1,000 multiply-adds a cycle at 1 GHz are 2 · 10¹² operations a second: 2 TOPS, if all units are busy all the time.](drawings/tops.svg)
 #
 # - *Which dtype?* A Jetson Orin counts int8, a Thor float4.
 # - *Dense?* Headlines of the Jetsons count 2:4 sparsity (lab 14): twice what a dense model gets.

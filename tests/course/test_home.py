@@ -57,7 +57,7 @@ def test_nothing_of_the_page_needs_a_script_or_a_style_sheet() -> None:
 
 def test_a_ring_shows_what_has_been_passed() -> None:
     half = BeautifulSoup(LabMap({"04": 0.5}).html(), "html.parser").select_one(".gpulab-lab-04 img")
-    none = BeautifulSoup(LabMap({}).html(), "html.parser").select_one(".gpulab-lab-04 img")
+    none = BeautifulSoup(LabMap({"04": 0.0}).html(), "html.parser").select_one(".gpulab-lab-04 img")
     assert half and none and half["src"] != none["src"]
     assert "◐ 04" in LabMap({"04": 0.5}).card().text() and "✔ 04" in LabMap({"04": 1.0}).card().text()
 

@@ -11,6 +11,7 @@ import torch
 
 pytest.importorskip("cuda.tile", reason="cuTile is not installed")
 
+import gpulab
 from gpulab import cupy as cp
 from gpulab import device, machine, profile, sanitize
 from gpulab import tile as ct
@@ -204,3 +205,14 @@ def test_the_compilers_folder_is_made_once() -> None:
     cutile._toolchain.cache_clear()
     assert cutile._toolchain().parent == folder
     assert {file: file.stat().st_ctime_ns for file in folder.iterdir()} == before
+
+
+def softmax(x, out):
+    """A row for each block; columns beyond the end count as −∞."""
+    columns = 1 << (x.shape[1] - 1).bit_length()
+    ct.launch(0, (x.shape[0],), kernels.padded_softmax, (x, out, columns))
+
+
+def test_an_exercise_is_checked_with_its_budgets() -> None:
+    verdict = gpulab.check("triton.softmax", softmax)
+    assert verdict.passed, str(verdict)

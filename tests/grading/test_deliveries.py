@@ -388,3 +388,18 @@ def test_the_distribution_counts_everybody_once_and_full_marks_last() -> None:
     ]  # fmt: skip
     large = screen.distribution([0] * 80 + [10], 10, most=2)
     assert [line.split("–")[-1].split()[1:] for line in large[1:]] == [["█" * 40, "80"], ["█", "1"]]
+
+
+def test_drawings_that_came_with_the_lab_are_not_listed_for_each_student(
+    school: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (school.course.labs / LAB / "drawings").mkdir()
+    content = json.dumps(school.notebook()).encode()
+    work = zipped(tmp_path / "work.zip", {f"{LAB}/{NAME}": content, f"{LAB}/drawings/one.svg": b"<svg/>"})
+    place = "Ann Doe_11_assignsubmission_file_"
+    delivery = zipped(
+        tmp_path / "all.zip", {f"{place}/work.zip": work.read_bytes(), f"{place}/notes.txt": b""}
+    )
+    assert grade(school.course, delivery) == 0
+    said = capsys.readouterr().out
+    assert "no notebook of this lab: 11 notes.txt" in said and "one.svg" not in said

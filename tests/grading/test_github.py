@@ -75,7 +75,9 @@ def test_a_whole_file_is_checked_exercise_by_exercise_and_one_that_fails_costs_n
     assert "checks no exercise" in capsys.readouterr().err
 
 
-def test_clones_are_graded_by_the_users_names_on_the_roster(school: Class, tmp_path: Path) -> None:
+def test_clones_are_graded_by_the_users_names_on_the_roster(
+    school: Class, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     course = school.course
     course.home.mkdir(exist_ok=True)
     course.roster.write_text("id,github,name\n1001,ada-l,Ada\n1002,L,Lou\n")
@@ -83,11 +85,14 @@ def test_clones_are_graded_by_the_users_names_on_the_roster(school: Class, tmp_p
         clone = tmp_path / "clones" / f"lab-04-{user}"
         (clone / "labs" / LAB).mkdir(parents=True)
         (clone / "README.md").write_text("The course")
+        (clone / "labs" / LAB / "drawings").mkdir()
         shutil.copy(school.hand_in(user), clone / "labs" / LAB)
         (clone / "labs" / LAB / "timestamp.txt").write_text(
             "2027-01-16T10:00:00+01:00\n"
         )  # git log --format=%cI
     course.settings.write_text(f'timezone = "UTC"\n[due]\n{LAB} = 2027-01-15T12:00:00\n[late]\nper_day = 10')
+    (course.labs / LAB / "drawings").mkdir()  # released with the lab
     assert grade(course, tmp_path / "clones") == 0
+    assert "not looked at" not in capsys.readouterr().out
     found = {who: (row["points"], row["late"], row["why"]) for who, row in rows(course).items()}
     assert found == dict.fromkeys(("1001", "1002"), ("11.0", "-1.1", "late by 21 h; 10 % off"))

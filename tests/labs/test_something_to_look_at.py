@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from gpulab import plot
+from gpulab.plot import moving
 from tests.labs.test_reading import NOTEBOOKS, words
 
 WORDS = 400
 DRAWING = re.compile(r"!\[[^\]]{40,}\]\([^)\s]+\.svg\)")
 # Calls whose result is a picture: the figures of gpulab.plot, what a run did, what moves.
-FIGURES = "|".join(sorted(name for name in plot.__all__ if name.islower() and name != "axes"))
+STILL = {name for name in plot.__all__ if name.islower() and name != "axes"}
+MOVES = {name for name in moving.__all__ if hasattr(getattr(moving, name), "figure")}
+FIGURES = "|".join(sorted(STILL | MOVES))
 SHOWS = re.compile(
     rf"\bgpulab\.(show|trace|watch)\(|\bplt\.show\(|\blab_map\(|\bmoving\.|(?<![\w.])(?:gpulab\.)?(?:plot\.)?({FIGURES})\("
 )

@@ -33,7 +33,6 @@ class Pair:
     shared: int
     lines: tuple[int, ...]
     language: str = "numba"
-    gpu: str = ""  # whose instructions it has, where the usual GPU does not do
 
     def launch(self, mended: bool) -> Any:
         """The kernel with the shape of its launch."""

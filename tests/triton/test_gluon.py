@@ -85,8 +85,12 @@ def test_a_product_of_warpgroups_agrees_with_numpy(held, warps, n):
     a, b = (torch.randint(-4, 5, s, generator=generator).half() for s in ((3, rows, 64), (3, 64, n)))
     c = torch.zeros(rows, n)
     made = product[1,](a, b, c, rows, n, 64, held, 3, num_warps=warps)
-    assert f"m64n{n}k16.f32.f16.f16" in made.kernel.ptx
-    assert np.array_equal(c.numpy(), np.einsum("imk,ikn->mn", a.double().numpy(), b.double().numpy()))
+    assert f"m64n{n}k16.f32.f16.f16" in made.asm["ptx"]
+    expected = np.einsum("imk,ikn->mn", a.double().numpy(), b.double().numpy())
+    assert np.array_equal(c.numpy(), expected)
+    again = torch.zeros(rows, n)
+    made[1,](a, b, again)  # with the constants that it was compiled for, the option among them
+    assert np.array_equal(again.numpy(), expected)
 
 
 def test_gluons_modules_are_gluons_own_under_every_name():
@@ -172,7 +176,7 @@ def test_tiles_come_by_tma_and_are_multiplied_beyond_the_edges_too(held, transpo
         transposed,
         num_warps=warps,
     )
-    assert "wgmma.mma_async" in made.kernel.ptx and "cp.async.bulk.tensor.2d" in made.kernel.ptx
+    assert "wgmma.mma_async" in made.asm["ptx"] and "cp.async.bulk.tensor.2d" in made.asm["ptx"]
     right = b.double().numpy().T if transposed else b.double().numpy()
     assert np.array_equal(c.numpy(), a.double().numpy() @ right)
     tiles = described(a, [rows, 64]), described(b, [64, 64]), described(c, [rows, 64])
@@ -222,6 +226,6 @@ def test_warps_with_different_roles_pass_tiles_and_registers_to_each_other():
     a = torch.arange(32 * 160, dtype=torch.float32).reshape(32, 160)
     out = torch.zeros(32, 32)
     made = sum_of_tiles[1,](described(a, [32, 32]), out, num_warps=4, maxnreg=128)
-    assert "setmaxnreg.dec" in made.kernel.ptx and made.threads == 256
+    assert "setmaxnreg.dec" in made.asm["ptx"] and made.made.threads == 256
     assert np.array_equal(out.numpy(), a.numpy().reshape(32, 5, 32).sum(axis=1))
     assert not sanitize(sum_of_tiles[1,], described(a, [32, 32]), out, num_warps=4, maxnreg=128)

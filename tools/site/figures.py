@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape, unescape
 from typing import Any
 
 from matplotlib.text import Text
@@ -29,8 +30,8 @@ def hide(secrets: Iterable[str]) -> None:
 
 def hidden(record: Any, mask: Mask) -> Any:
     """A record of JSON's types without the secret lines in any of its texts."""
-    if isinstance(record, str):
-        return mask.hide(record)
+    if isinstance(record, str):  # escaped, as the mask reads texts: there a line ends at no "<"
+        return unescape(mask.hide(escape(record, quote=False)))
     if isinstance(record, dict):
         return {name: hidden(value, mask) for name, value in record.items()}
     return [hidden(value, mask) for value in record] if isinstance(record, list | tuple) else record

@@ -622,7 +622,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "instructions",
                 naive=lambda sizes: 84 * _n(sizes),
                 why="72 of a thread for each element",
-                advice="An exponential in float64 or in integers costs many. `m = -math.inf` makes it float64.",
+                advice="An exponential in float64 or in integers costs many. `m = -math.inf` is float64.",
             ),
             Budget(
                 "flops",

@@ -36,8 +36,8 @@ def _launch(config: int, kernel: int, arguments: int, _: int) -> None:
     made = driver.named(kernel)
     given = driver.read_config(config)
     directives = devices.current().program(made).module.functions[made.entry].directives
-    block = (*directives["reqntid"], 1, 1)[:3] if given.block == (1, 1, 1) else given.block
-    driver.launch(driver.Config(given.grid, block, given.shared_bytes, given.cluster), made, arguments)
+    x, y, z = (*directives["reqntid"], 1, 1)[:3] if given.block == (1, 1, 1) else given.block
+    driver.launch(driver.Config(given.grid, (x, y, z), given.shared_bytes, given.cluster), made, arguments)
 
 
 def _allocate(where: int, nbytes: int) -> None:

@@ -144,7 +144,7 @@ class Compiled:
             constants = {
                 p.name: self.bound[p.name] for p in parameters if p.is_constexpr and p.name not in given
             }
-            return self.function.run(*args, grid=grid, **constants, **kwargs, **self.options)
+            return self.function.run(*args, grid=grid, **{**self.options, **constants, **kwargs})
 
         return launch
 

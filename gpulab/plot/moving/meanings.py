@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpulab.plot import style
+from gpulab.plot import on_paper, style
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Meaning:
 MEANINGS = {
     "read": Meaning(style.DEEP, "read in this step", "line below"),
     "write": Meaning(style.AMBER, "written in this step", "thick frame"),
-    "earlier": Meaning(style.INK, "touched earlier", "grey"),
-    "active": Meaning(style.INK, "active lane", "full circle"),
-    "inactive": Meaning(style.INK, "inactive lane", "hollow circle"),
+    "earlier": Meaning(on_paper.INK, "touched earlier", "grey"),
+    "active": Meaning(on_paper.INK, "active lane", "full circle"),
+    "inactive": Meaning(on_paper.INK, "inactive lane", "hollow circle"),
     "barrier": Meaning(style.ROSE, "waits at a barrier", "square"),
-    "finished": Meaning(style.INK, "finished", "short line"),
+    "finished": Meaning(on_paper.INK, "finished", "short line"),
     "wrong": Meaning(style.ALARM, "wrong", "marked corner"),
     "right": Meaning(style.LEAF, "right", "tick"),
 }

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -76,9 +78,17 @@ def _toolchain() -> Path:
 
 
 def _roots() -> tuple[Path, ...]:
-    """Where the folder may be: the user's cache, else a folder of this process."""
+    """Where the folder may be: in Python's environment, which a judge's sandbox sees, too; where that is
+    read-only, in the user's cache."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(cache_home) / "gpulab", Path(tempfile.mkdtemp(prefix="gpulab-tile-"))
+    return Path(sys.prefix) / "var" / "gpulab", Path(cache_home) / "gpulab"
+
+
+def make_ready() -> None:
+    """Make the folder where cuTile is installed, before a process starts that may write nowhere."""
+    if PACKAGE.version:
+        with suppress(MissingCompiler):
+            _toolchain()
 
 
 def _complete(folder: Path, found: Path) -> bool:
@@ -125,11 +135,10 @@ def prepare() -> None:
     from cuda.tile._cext import default_tile_context
 
     default_tile_context.config.cache_dir = None  # others take what is kept there for machine code
-    tileiras = str(_toolchain())
 
     def _find_compiler_bin() -> Any:
         return _compile._CompilerBinary(
-            tileiras, os.environ.get("PATH", ""), os.environ.get("LD_LIBRARY_PATH", ""), False
+            str(_toolchain()), os.environ.get("PATH", ""), os.environ.get("LD_LIBRARY_PATH", ""), False
         )
 
     _find_compiler_bin.cache_clear = lambda: None  # type: ignore[attr-defined]

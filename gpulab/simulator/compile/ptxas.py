@@ -120,9 +120,9 @@ def resources(
 def registers_at_entry(ptx: str, entry: str, max_registers: int | None = None) -> int | None:
     """The registers of each thread with which a kernel that has ``setmaxnreg`` starts: all that it may have.
 
-    `ptx` is the text, `entry` the kernel's name, `max_registers` the limit that the compiler's options set, if
-    any. None for all other kernels, and where neither the kernel nor the compiler's options limit them: then ptxas
-    ignores ``setmaxnreg``.
+    The kernel is `entry` of the text `ptx`; `max_registers` is a limit of the compiler's options. None for
+    all other kernels, and where neither the kernel nor such a limit says how many: then ptxas ignores
+    ``setmaxnreg``.
 
     >>> kernel = ".visible .entry k() .reqntid 384 .minnctapersm 1 { setmaxnreg.dec.sync.aligned.u32 24; }"
     >>> registers_at_entry(kernel, "k")

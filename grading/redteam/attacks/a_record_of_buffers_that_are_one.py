@@ -22,8 +22,8 @@ real = Record.line
 def line(record, kind, /, **facts):
     if kind == "case":
         for event in facts["events"]:
-            for pointer in event.get("pointers", []):
-                pointer[1] = 1
+            if "pointers" in event:
+                event["pointers"] = [(at, 1, offset) for at, _, offset in event["pointers"]]
     real(record, kind, **facts)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from gpulab import cupy as cp
-from gpulab.simulator import device
 
 from ..pairs import Pair, marked_lines
 from .data import bins, ramp, uneven, zeros
@@ -24,33 +22,18 @@ INT = np.int32
 class Raw:
     """A kernel of a file, with numba's way of saying the launch: ``kernel[grid, block, stream, shared]``."""
 
-    def __init__(self, file: str, name: str, mended: bool, gpu: str):
+    def __init__(self, file: str, name: str, mended: bool):
         options = ("-DMENDED",) if mended else ()
         self.kernel = cp.RawKernel(_text(file), name, options)
-        self.gpu = gpu
 
     def __getitem__(self, shape: tuple) -> Callable[..., None]:
         grid, block, _, shared = shape
 
         def launch(*arguments: Any) -> None:
-            with _simulating(self.gpu):
-                self.kernel(_tuple(grid), _tuple(block), arguments, shared_mem=shared)
+            self.kernel(_tuple(grid), _tuple(block), arguments, shared_mem=shared)
 
         launch.__name__ = self.kernel.name
         return launch
-
-
-@contextmanager
-def _simulating(gpu: str) -> Iterator[None]:
-    """While it is entered, launches are for `gpu`, where that is not empty."""
-    simulated = device.current()
-    before = simulated.gpu
-    try:
-        if gpu:
-            device.simulate(gpu)
-        yield
-    finally:
-        simulated.gpu = before
 
 
 def _tuple(size: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -79,26 +62,19 @@ def _pair(
     block: Any = 64,
     shared: int = 0,
     says: str = "",
-    gpu: str = "",
 ) -> Pair:
     def given() -> tuple[Any, ...]:
         return tuple(cp.asarray(a) if isinstance(a, np.ndarray) else a for a in arguments())
 
     def make(mended: bool) -> Raw:
-        return Raw(file, name, mended, gpu)
+        return Raw(file, name, mended)
 
     spoken = name.replace("_", " ")
-    return Pair(spoken, kind, says, make, grid, block, given, shared, _lines(file, name), "CUDA C", gpu)
+    return Pair(spoken, kind, says, make, grid, block, given, shared, _lines(file, name), "CUDA C")
 
 
 def i(value: int) -> Any:
     return np.int32(value)
-
-
-def warpgroup(name: str, kind: str, says: str = "", **named: Any) -> Pair:
-    """A kernel in which 128 threads multiply on a GPU that has wgmma."""
-    given = lambda: ((np.arange(1024) % 8).astype(np.float16), zeros(512))  # noqa: E731
-    return _pair("warpgroups.cu", name, kind, given, block=128, says=says, gpu="H100", **named)
 
 
 X = (ramp(64), zeros(64))
@@ -456,29 +432,6 @@ PAIRS = [
         grid=4,
         block=1,
     ),
-    warpgroup("a_sum_is_read_before_its_product_is_there", "barrier", "touches its accumulator too early"),
-    warpgroup("a_wait_leaves_one_product_too_many", "barrier", "touches its accumulator too early"),
-    warpgroup("an_accumulator_is_cleared_without_a_fence", "barrier", "wgmma.fence"),
-    warpgroup("a_in_registers_has_no_fence", "barrier", "wgmma.fence"),
-    warpgroup("a_tile_is_not_fenced_for_the_tensor_cores", "proxy", "fence.proxy.async"),
-    warpgroup("a_tile_is_filled_again_before_the_wait", "barrier", "overwrites an operand in shared memory"),
-    warpgroup("a_tile_has_no_barrier", "race", "__syncthreads()"),
-    warpgroup("a_descriptor_steps_too_far", "uninitialised"),
-    warpgroup("a_tile_reaches_beyond_shared_memory", "memory", "reaches up to byte", shared=2304),
-    warpgroup("one_warp_of_a_warpgroup_has_left", "barrier", "four whole warps"),
-    _pair(
-        "warpgroups.cu",
-        "warpgroups_take_more_registers_than_there_are",
-        "barrier",
-        lambda: (zeros(384),),
-        block=384,
-        says="more registers",
-        gpu="H100",
-    ),
-    warpgroup("products_of_one_shape_need_no_fence_between_them", ""),
-    warpgroup("those_who_read_fence_what_others_wrote", ""),
-    warpgroup("the_older_of_two_products_is_used", ""),
-    warpgroup("another_stage_is_filled_during_a_product", ""),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Wrong kernels with bulk copies, mbarriers and clusters, in CUDA C++ for a GPU of capability 9.0."""
+"""Wrong kernels with bulk copies, mbarriers, clusters and wgmma, in CUDA C++ for a GPU of capability 9.0."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def _pair(
     grid: int = 1,
     block: int = 64,
     file: str = "copies.cu",
+    shared: int = 0,
 ) -> Pair:
     def given() -> tuple[Any, ...]:
         return tuple(cp.asarray(a) if isinstance(a, np.ndarray) else a for a in arguments())
@@ -57,11 +58,20 @@ def _pair(
         return RawOnHopper(file, name, mended)
 
     spoken = name.replace("_", " ")
-    return Pair(spoken, kind, says, make, grid, block, given, 0, _lines(file, name), "CUDA C")
+    return Pair(spoken, kind, says, make, grid, block, given, shared, _lines(file, name), "CUDA C")
 
 
 def _x() -> tuple[Any, ...]:
     return ramp(64), zeros(64)
+
+
+def _warpgroup(name: str, kind: str, says: str = "", shared: int = 0) -> Pair:
+    """A kernel in which 128 threads multiply."""
+    return _pair(name, kind, _halves, says, block=128, file="warpgroups.cu", shared=shared)
+
+
+def _halves() -> tuple[Any, ...]:
+    return (np.arange(1024) % 8).astype(np.float16), zeros(512)
 
 
 def _rounds() -> tuple[Any, ...]:
@@ -99,7 +109,29 @@ PAIRS = [
     ),
     _pair("a_neighbour_has_left", "memory", _of_two, "its shared memory is gone", 2),
     _pair("a_rank_is_too_large", "memory", _of_two, "block 2 of its cluster, which has 2 blocks", 2),
+    _warpgroup("a_sum_is_read_before_its_product_is_there", "barrier", "touches its accumulator too early"),
+    _warpgroup("a_wait_leaves_one_product_too_many", "barrier", "touches its accumulator too early"),
+    _warpgroup("an_accumulator_is_cleared_without_a_fence", "barrier", "wgmma.fence"),
+    _warpgroup("a_in_registers_has_no_fence", "barrier", "wgmma.fence"),
+    _warpgroup("a_tile_is_not_fenced_for_the_tensor_cores", "proxy", "fence.proxy.async"),
+    _warpgroup("a_tile_is_filled_again_before_the_wait", "barrier", "overwrites an operand in shared memory"),
+    _warpgroup("a_tile_has_no_barrier", "race", "__syncthreads()"),
+    _warpgroup("a_descriptor_steps_too_far", "uninitialised"),
+    _warpgroup("a_tile_reaches_beyond_shared_memory", "memory", "reaches up to byte", shared=2304),
+    _warpgroup("one_warp_of_a_warpgroup_has_left", "barrier", "four whole warps"),
+    _pair(
+        "warpgroups_take_more_registers_than_there_are",
+        "barrier",
+        lambda: (zeros(384),),
+        "more registers",
+        block=384,
+        file="warpgroups.cu",
+    ),
     # right as they are
+    _warpgroup("products_of_one_shape_need_no_fence_between_them", ""),
+    _warpgroup("those_who_read_fence_what_others_wrote", ""),
+    _warpgroup("the_older_of_two_products_is_used", ""),
+    _warpgroup("another_stage_is_filled_during_a_product", ""),
     _pair("one_thread_waits_and_the_block_meets", "", _x),
     _pair("the_sender_fences_after_all_have_met", "", _x),
     _pair("a_ring_of_stages_with_two_roles", "", _rounds),
