@@ -187,26 +187,19 @@ def trace(
 ) -> Trace:
     """Run ``run(*args, **named)`` and step through chosen threads of one launch, the first by default.
 
-        `run` is a kernel with its launch shape, ``kernel[grid, block]``, a CuPy kernel, or host code that
-    <<<<<<< HEAD
-        launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid,
-        or pairs (block, thread). The launch
-        really runs and leaves its results. At most `rows` rows are kept. Raises CannotTrace, and whatever a wrong
-        launch raises; a fault in the kernel ends the table.
-    =======
-        launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid, or
-        pairs (block, thread). The launch really runs and leaves its results. At most `rows` rows are kept. Raises
-        CannotTrace, and whatever a wrong launch raises; a fault in the kernel ends the table.
-    >>>>>>> main
+    `run` is a kernel with its launch shape, ``kernel[grid, block]``, a CuPy kernel, or host code that
+    launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid, or
+    pairs (block, thread). The launch really runs and leaves its results. At most `rows` rows are kept. Raises
+    CannotTrace, and whatever a wrong launch raises; a fault in the kernel ends the table.
 
-        >>> @cuda.jit
-        ... def fill(out):
-        ...     i = cuda.grid(1)
-        ...     if i < out.size:
-        ...         out[i] = 1
-        >>> stepped = gpulab.trace(fill[4, 32], np.zeros(100, np.int32), threads=[3])
-        >>> stepped.kernel
-        'fill'
+    >>> @cuda.jit
+    ... def fill(out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = 1
+    >>> stepped = gpulab.trace(fill[4, 32], np.zeros(100, np.int32), threads=[3])
+    >>> stepped.kernel
+    'fill'
     """
     if problem := misuse("trace", run, args, named):
         raise CannotTrace(problem)
