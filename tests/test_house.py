@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent
 CORE = {
     "numpy",
     "matplotlib",
-    "PIL",  # matplotlib's
     "numba",
     "cuda",
     "rich",
@@ -28,14 +27,15 @@ CORE = {
     "ipywidgets",
     "traitlets",
     "packaging",
+    "PIL",  # matplotlib's
     "shtab",
 }
 
 # Rooms that nothing else imports, for those who have an extra: a face may stand on what it is the face of.
 FACES = {
     "gpulab.app.programs.torch_cuda": {"torch"},
-    "gpulab.frontends.triton": {"triton"},
     "gpulab.cutlass": {"cutlass"},
+    "gpulab.frontends.triton": {"triton"},
     "gpulab.subjects.models.gpt": {"torch"},
     "gpulab.subjects.models.emulate": {"torch"},
     "gpulab.subjects.models.outliers": {"torch"},
