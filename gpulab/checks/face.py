@@ -45,11 +45,12 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
 
 
 def watch() -> Trace:
-    """Step through the thread at which the last failed check went wrong: ``gpulab.watch()``.
+    """Step through the thread at which the last failed check went wrong.
 
-    A notebook shows a figure to step through, once, wherever the call stands in its cell. Raises
-    NothingToWatch where the last check did not fail at a thread, CannotTrace where its kernel cannot be
-    stepped through.
+    A notebook shows a figure to step through, once, wherever in its cell the call is. Raises NothingToWatch
+    where the last check did not fail at a thread, CannotTrace where its kernel cannot be stepped through.
+
+    >>> figure = gpulab.watch()  # doctest: +SKIP
     """
     trace = watching.watch()
     if notebook() is not None:
