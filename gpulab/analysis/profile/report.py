@@ -29,7 +29,13 @@ MIX = {  # the kinds of `Counts` that `Report.instruction_mix` takes together
     "arithmetic": ("arithmetic", "other"),
     "special functions": ("special",),
     "branches, waiting, shuffles": (
-        "branch", "jump", "barrier", "cluster_barrier", "mbarrier", "shuffle", "warp_sync",
+        "branch",
+        "jump",
+        "barrier",
+        "cluster_barrier",
+        "mbarrier",
+        "shuffle",
+        "warp_sync",
     ),
 }
 

@@ -188,16 +188,9 @@ def trace(
     """Run ``run(*args, **named)`` and step through chosen threads of one launch, the first by default.
 
     `run` is a kernel with its launch shape, ``kernel[grid, block]``, a CuPy kernel, or host code that
-<<<<<<< HEAD
-    launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid,
-    or pairs (block, thread). The launch
-    really runs and leaves its results. At most `rows` rows are kept. Raises CannotTrace, and whatever a wrong
-    launch raises; a fault in the kernel ends the table.
-=======
     launches some, of which `launch` counts from 0. `threads` are numbers that count over the whole grid, or
     pairs (block, thread). The launch really runs and leaves its results. At most `rows` rows are kept. Raises
     CannotTrace, and whatever a wrong launch raises; a fault in the kernel ends the table.
->>>>>>> main
 
     >>> @cuda.jit
     ... def fill(out):

@@ -7,14 +7,8 @@ The modules, each group built on those above it:
   `warps`, `matrix`, `sparse`, `warpgroup_matrices` and others, with `operations` as the table of arithmetic;
 - memory (`memory`, `journal`), what a launch holds (`frame`), the state of a chunk of blocks (`run`), and
   what changes it: `clusters` (whose shared memory an address means), `accesses`, `atomics`, `transfers` (the
-<<<<<<< HEAD
-  engine that moves bulk copies), `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`; in
-  words,
-  should it never end, `waits`;
-=======
   engine that moves bulk copies), `branching`, `block_meetings`, `cluster_meetings`, `warp_meetings`,
   `warpgroup_meetings`; in words, should it never end, `waits`;
->>>>>>> main
 - decoding, once per kernel: `inline`, `layouts` and `operands`, then the builders of steps (`steps`,
   `matrix_steps`, `warpgroup_steps`, `async_copies`, `mbarriers`, `bulk_copies`, `tensor_copies`,
   `cluster_steps`, `meetings` and others), `table`, which picks the builder for each instruction, and
