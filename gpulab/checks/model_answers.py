@@ -45,6 +45,12 @@ def model_answer(question: str = "") -> ModelAnswer:
     """The model answer of the written question in this notebook; `question` names one of several.
 
     It is shown once the notebook, as it was saved last, has an answer of yours. Raises NoModelAnswer.
+
+    >>> try:
+    ...     gpulab.model_answer()
+    ... except LookupError as error:
+    ...     print(str(error)[:13])
+    model answers
     """
     answers = _answers()
     mine = _written()

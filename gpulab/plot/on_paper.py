@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import io
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import to_rgb
-from PIL import Image
 
 INK = "#6a7683"  # the key: no colour map has it; in a file of its own (`Picture.save`) it is 4.6 : 1 on white
 LIGHT, LIGHT_INK = "#ffffff", "#4d5661"
@@ -24,6 +24,8 @@ STYLE = (
 
 def svg(png: bytes) -> str:
     """The SVG around a PNG with a transparent background."""
+    from PIL import Image
+
     pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGBA"))
     key = np.array([round(255 * channel) for channel in to_rgb(INK)])
     inked = (np.abs(pixels[..., :3].astype(int) - key) <= 2).all(axis=-1)
@@ -41,7 +43,7 @@ def svg(png: bytes) -> str:
     )
 
 
-def _image(image: Image.Image, size: str) -> str:
+def _image(image: Any, size: str) -> str:
     buffer = io.BytesIO()
     image.save(buffer, "png", optimize=True)
     return f'<image {size} href="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"/>'
