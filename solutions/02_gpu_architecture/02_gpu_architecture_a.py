@@ -79,10 +79,9 @@ gpulab.predict("arch.threads", measured=on_gpu / on_cpu)
 #
 # ### What becomes of an instruction
 #
-# | step | a CPU core | an SM |
-#
 # ![An instruction of a warp: a scheduler picks a warp whose operands are ready, issues one instruction a cycle for its 32 lanes, and the lanes of a pipe carry it out.](drawings/instruction.svg)
 #
+# | step | a CPU core | an SM |
 # |---|---|---|
 # | fetch, decode | several per cycle, of one or two threads | one per cycle and scheduler, of one warp |
 # | find work | rename registers, look ahead in a window | pick another warp whose operands are there |
@@ -747,10 +746,9 @@ for billions in (7, 70):
 #
 # ### Which GPU for which work
 #
-# | work | what decides | look at |
-#
 # ![The same parts under two names: a streaming multiprocessor is AMD's compute unit, a warp of 32 is a wavefront of 64 or 32, shared memory is the local data share, and CUDA is HIP.](drawings/other_names.svg)
 #
+# | work | what decides | look at |
 # |---|---|---|
 # | serving a small model | memory, price, power | T4, L4, L40S |
 # | serving a large one | bandwidth, memory, GPU links | H100, H200, B200 |

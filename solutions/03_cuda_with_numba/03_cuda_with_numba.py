@@ -13,16 +13,16 @@
 # %% [markdown]
 # # 03 · CUDA with numba
 #
-# **About six hours.** You have done lab 00 and know NumPy's arrays and broadcasting. You need no GPU.
+# **About six hours.** You have done lab 00 and know NumPy's arrays and broadcasting. You do not need a GPU.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
-# 1. give every element of an array of any size and shape to a thread, under any launch;
-# 2. predict the sectors of an access from the order of the indices, before you run it;
-# 3. say what a branch costs, and arrange work so that whole warps go one way;
-# 4. choose what waits for what: a barrier in a block, a launch for the whole grid, and nothing where nothing
-#    must;
-# 5. plan which data must cross between host and device, and when the GPU is worth the trip.
+# 1. assign every element of an array of any size and shape to a thread, under any launch;
+# 2. predict from the order of the indices how many sectors an access moves, before you run it;
+# 3. say what a branch costs, and arrange the work so that all threads of a warp take the same path;
+# 4. choose how threads wait for each other: with a barrier inside a block, with a launch for the whole grid, and
+#    not at all where no waiting is needed;
+# 5. plan which data must be copied between host and device, and decide when the GPU is worth these copies.
 
 # %%
 import numpy as np
@@ -37,19 +37,22 @@ gpulab.start("03")
 # %% [markdown]
 # ## 1 · One thread, one element
 #
+# A kernel is one piece of code that thousands of threads run. Each of them must therefore work out which element
+# of the data is its own.
+#
 # ![A grid of four blocks, a block of eight warps, and a warp of 32 lanes, each smaller one drawn out of the larger one.](drawings/grid.svg)
 #
-# A launch starts a **grid** of **blocks** of **threads**. The hardware runs the threads of a block in
-# **warps** of 32. A thread finds its place from three numbers:
+# A launch starts a **grid** of **blocks** of **threads**. The hardware runs the threads of a block in groups of
+# 32, called **warps**. A thread finds its place in the grid from three numbers:
 #
 #     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x      # cuda.grid(1) is the same
 #
-# which block am I in, how large is a block, which thread of the block am I. The launch `kernel[blocks,
-# threads](…)` fixes how many there are. CUDA C++ writes the same launch as `kernel<<<blocks, threads>>>(…);`,
-# with three angle brackets and a semicolon.
+# They are the index of its block, the number of threads in a block, and its own index within the block. The
+# launch `kernel[blocks, threads](…)` fixes how many blocks there are and how many threads each block has. CUDA
+# C++ writes the same launch as `kernel<<<blocks, threads>>>(…);`, with three angle brackets and a semicolon.
 #
 # A thread is not a core. An **SM** (streaming multiprocessor, the part of a GPU that runs blocks) holds many
-# warps at once and in each cycle issues instructions of those that are ready.
+# warps at once, and in each cycle it issues instructions from warps that are ready.
 
 # %% [markdown]
 # **Predict.** How many blocks of 256 threads does it take to cover 1,025 elements?
@@ -58,11 +61,16 @@ gpulab.start("03")
 gpulab.predict("basics.blocks", ...)
 
 # %% [markdown]
-# **Do.** Write `add_one(a, out)`: every element of `out` is the element of `a` plus one. The launch has
-# enough blocks for all elements, most with more threads than that. A block has 256 threads, in one case
-# another number; `cuda.blockDim.x` says how many. Compute the index yourself, without `cuda.grid`. Write the
-# constant as `float32(1.0)`, the type of the arrays; section 6 says what a bare `1.0` costs. Budget: each
-# element loaded and stored once. About 3 lines.
+# **Do.** Write `add_one(a, out)`, which adds one to every element of `a` and stores the results in `out`.
+#
+# - Input and output: the float32 arrays `a` and `out`, both of the same size, which may be any number.
+# - Launch: enough blocks for all elements, and in most cases more threads than elements. A block has 256 threads
+#   except in one case, so read the number from `cuda.blockDim.x`.
+# - Compute the index yourself, without `cuda.grid`. Write the constant as `float32(1.0)`, which has the type of
+#   the arrays. Section 6 says what a bare `1.0` costs.
+# - Budget: each element loaded once and stored once.
+# - Full marks: every case is correct and within the budget.
+# - About 3 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "add_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -79,7 +87,8 @@ def add_one(a, out):
 gpulab.check("basics.add_one", add_one)
 
 # %% [markdown]
-# **See.** One warp's load and one warp's store. Every thread has its element, and neighbours have neighbours.
+# **See.** The next picture shows one load and one store of a warp. Every thread has its own element, and
+# neighbouring threads have neighbouring elements.
 
 # %%
 gpulab.need(add_one)
@@ -89,43 +98,49 @@ report = gpulab.profile(add_one[5, 256], a, out)
 gpulab.show(report)
 
 # %% [markdown]
-# **Why.** The four levels are not decoration. Each has its own way to be scheduled, to share and to wait:
+# **Why.** Each of the four levels is scheduled, shares data and waits in its own way:
 #
-# | level | size | runs | shares | waits with |
+# | level | size | how it runs | what its threads share | how they wait |
 # |---|---|---|---|---|
-# | thread | 1 | its own instructions, with its own program counter | registers, its alone | – |
-# | warp | 32 threads | together while its threads go one way | registers by shuffle | `cuda.syncwarp()` |
+# | thread | 1 | its own instructions, with its own program counter | nothing: its registers are private | – |
+# | warp | 32 threads | together, while its threads take one path | registers, by shuffle | `cuda.syncwarp()` |
 # | block | up to 1,024 threads | on one SM, from start to end | shared memory | `cuda.syncthreads()` |
 # | grid | up to 2³¹ − 1 blocks along x | in any order, on all SMs | global memory | the end of the launch |
 #
-# A **shuffle** hands a value from the register of one lane to another lane (lab 05). **Shared memory** is
-# small, fast and the block's own; the detective below uses it. The **compute capability** is the number of
-# a GPU's generation, 8.0 for an A100. The limits of a block are the same from 7.0 to 12.0; what an SM can
+# A **shuffle** passes a value from a register of one lane to another lane (lab 05). **Shared memory** is small
+# and fast, and each block has its own (the detective below uses it). The **compute capability** is the number of
+# a GPU's generation, 8.0 for an A100. The limits of a block are the same from 7.0 to 12.0, but what an SM can
 # hold at once differs (section 4).
 
 # %% [markdown]
 # ## 2 · Any number of elements: the grid-stride loop
 #
-# One thread for one element ties the launch to the size. A kernel that works under **any** launch is easier
-# to tune, and one with fewer threads than elements can keep something in registers from one element to the
-# next.
+# With one thread per element, the launch depends on the size of the data. A kernel that works under **any**
+# launch is easier to tune. If it has fewer threads than elements, a thread can also keep values in registers from
+# one element to the next.
 #
-# A loop does it. In lab 00 you saw which loop not to write: a chunk of neighbours for each thread makes the
-# 32 threads of a warp read 32 different sectors. In a **grid-stride loop** all threads of the grid take
-# neighbours together and then step on by the number of threads in the grid, `cuda.gridsize(1)`. The end of
-# the loop is the guard.
+# Such a kernel needs a loop. Lab 00 showed which to avoid: if each thread takes a chunk of neighbouring elements,
+# the 32 threads of a warp read 32 different sectors. In a **grid-stride loop**, all threads of the grid take
+# neighbours together and then step on by the number of threads in the grid, `cuda.gridsize(1)`. The end of the
+# loop serves as the guard.
 #
-# The kernel to write is **SAXPY** (single-precision *a* times *x* plus *y*), one of the routines of **BLAS**,
-# the interface that libraries of linear algebra have had in common since 1979.
+# The kernel to write is **SAXPY** (single-precision *a* times *x* plus *y*), a routine of **BLAS**, the interface
+# that linear algebra libraries have shared since 1979.
 #
-# **Predict.** 98,304 elements on 16 blocks of 128 threads: how many elements does each thread get?
+# **Predict.** A launch of 16 blocks of 128 threads processes 98,304 elements. How many does each thread get?
 
 # %%
 gpulab.predict("basics.rounds", ...)
 
 # %% [markdown]
-# **Do.** Write `saxpy(alpha, x, y)`: `y` becomes `alpha · x + y`, for any size under any launch, even a
-# single thread. Budget: 4 sectors for each 32 neighbours, and each element touched once. About 2 lines.
+# **Do.** Write `saxpy(alpha, x, y)`, which replaces `y` by `alpha · x + y`.
+#
+# - Input: the float32 number `alpha`, and float32 arrays `x` and `y` of the same size.
+# - It must work for any size and under any launch, even one with a single thread.
+# - Budget: 4 sectors for each 32 neighbours, with each element of `x` and `y` loaded once and each of `y` stored
+#   once.
+# - Full marks: every case is correct and within the budget.
+# - About 2 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "saxpy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -141,8 +156,8 @@ def saxpy(alpha, x, y):
 gpulab.check("basics.saxpy", saxpy)
 
 # %% [markdown]
-# **See.** One load and one store of a warp in your kernel; then your kernel beside the chunked one, on the
-# same data and under the same launch.
+# **See.** The picture shows one load and one store of a warp in your kernel. The table after it compares the
+# chunked kernel with yours, on the same data and under the same launch.
 
 
 # %%
@@ -165,31 +180,39 @@ gpulab.need(saxpy)
 chunked.compare(strided)
 
 # %% [markdown]
-# **Why.** Both kernels make the same requests and ask for the same bytes. Only the sectors differ, by a
-# factor of 8. How much time that costs depends on the GPU's caches, because each sector is needed again in
-# the next rounds of the loop. What a **request** moves is the same on every GPU since compute capability 6.0:
-# each distinct 32-byte sector once, in whatever order the threads ask.
+# **Why.** Both kernels make the same requests and ask for the same bytes. Only the number of sectors differs, by
+# a factor of 8. How much time that costs depends on the GPU's caches, because the chunked kernel needs each
+# sector again in the next rounds of its loop. What a **request** moves is the same on every GPU since compute
+# capability 6.0: each distinct 32-byte sector once, in whatever order the threads ask.
 
 # %% [markdown]
 # ## 3 · Two axes
 #
-# Grids and blocks may have two or three axes. `cuda.grid(2)` returns **(x, y)**, and x runs fastest: the 32
-# threads of a warp differ in x first. A NumPy array is stored row by row, so its **last** index runs fastest.
+# Images have rows and columns, so grids and blocks may have two axes as well, or three. `cuda.grid(2)` returns
+# **(x, y)**, and x varies fastest: the 32 threads of a warp differ in x first. A NumPy array is stored row by
+# row, so its **last** index varies fastest.
 #
-# Put the two together and there is one good way round: x is the column, y is the row, and the element is
-# `image[y, x]`. With the same launch, `image[x, y]` is right on square images only. If the launch is turned
-# too, with x over the rows, it is right for all of them; but each thread of a warp is in another row.
+# Together, these two facts leave one good choice: x is the column, y is the row, and the element is
+# `image[y, x]`. Under the same launch, `image[x, y]` is right only for square images. If you also turn the
+# launch, so that x runs over the rows, the result is right for all images, but each thread of a warp is then in a
+# different row.
 #
-# **Predict.** An image has 96 rows of 256 float32 pixels. A kernel reads `image[x, y]`. How many sectors does
-# one load request move?
+# **Predict.** An image has 96 rows of 256 float32 pixels. A kernel reads `image[x, y]`. How many sectors does one
+# load request move?
 
 # %%
 gpulab.predict("basics.swapped", ...)
 
 # %% [markdown]
-# **Do.** Write `brighten(image, gain, out)`: each pixel times `gain`, but at most 1. Blocks are (32, 8),
-# and the grid covers the columns with x and the rows with y. Budget: 4 sectors for each 32 pixels of a row,
-# loaded and stored, each pixel once. About 4 lines.
+# **Do.** Write `brighten(image, gain, out)`, which multiplies each pixel by `gain` and limits the result to at
+# most 1.
+#
+# - Input: the float32 array `image` of any shape, and the float32 number `gain`. `out` has the shape of `image`.
+# - Launch: blocks are (32, 8), and the grid covers the columns with x and the rows with y.
+# - Budget: 4 sectors for each 32 pixels of a row, both for loads and for stores, with each pixel loaded and
+#   stored once.
+# - Full marks: every case is correct and within the budget.
+# - About 4 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "brighten", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -206,15 +229,16 @@ def brighten(image, gain, out):
 gpulab.check("basics.brighten", brighten)
 
 # %% [markdown]
-# **See.** Which thread writes which pixel of an image of 20 × 37 (the colour is the block); then one load and
-# one store of a warp at the size that is counted, 96 × 256.
+# **See.** The first picture shows which thread writes which pixel of a 20 × 37 image (the colour is the block).
+# Below it are one load and one store of a warp at the size that is counted, 96 × 256.
 
 # %%
 gpulab.need(brighten)
 gpulab.show("basics.brighten", brighten)
 
 # %% [markdown]
-# The other order of the indices gives the same result on a square image, and these counts:
+# On a square image, the other order of the indices gives the same result. The next cell compares its counts with
+# yours:
 
 
 # %%
@@ -239,21 +263,22 @@ bars(
 )
 
 # %% [markdown]
-# **Why.** With x on the columns a warp touches 128 neighbouring bytes. With x on the rows its threads are
-# 1,024 bytes apart. A row of 37 pixels is 148 bytes, no whole number of sectors: most
-# rows then begin in the middle of a sector, and 32 neighbours touch 5. Lab 04 looks at that.
+# **Why.** With x on the columns, a warp touches 128 neighbouring bytes. With x on the rows, its threads are 1,024
+# bytes apart. If a row has 37 pixels, it takes 37 · 4 = 148 bytes, which is not a whole number of sectors. Most
+# rows then begin in the middle of a sector, so 32 neighbours touch 5 sectors instead of 4. Lab 04 looks at that
+# case.
 
 # %% [markdown]
 # ## 4 · Choosing the launch
 #
-# The number of blocks follows from the problem: divide by the size of a block and round up, on each axis by
-# itself.
+# The number of blocks follows from the size of the problem. For each axis separately, divide by the size of a
+# block and round up.
 #
-# The size of a block is yours, within limits: at most 1,024 threads, and at most 65,535 blocks along y and z.
-# How many blocks an SM holds at once depends on their threads, registers and shared memory; warps per SM over
-# the most that fit is the **occupancy**. The places for blocks on the whole GPU, SMs × blocks per SM, are its
-# **slots**. A grid with more blocks than slots is worked off in **waves**, and a last wave that is nearly
-# empty leaves most SMs idle.
+# The size of a block is your choice, within two limits: a block has at most 1,024 threads, and a grid has at most
+# 65,535 blocks along y and along z. How many blocks an SM holds at once depends on their threads, registers and
+# shared memory. The **occupancy** is the number of warps on an SM divided by the most that fit. Over the whole
+# GPU, there are SMs × blocks per SM places for blocks, which are called its **slots**. A grid with more blocks
+# than slots runs in **waves**. If the last wave is nearly empty, it leaves most SMs idle.
 #
 # **Predict.** How many blocks of (16, 16) cover a 3620 × 3620 matrix?
 
@@ -261,10 +286,15 @@ bars(
 gpulab.predict("basics.blocks_3620", ...)
 
 # %% [markdown]
-# **Do.** Write `plan_launch(rows, cols, block, slots)` for a matrix; `block` is `[bx, by]`, with x along the
-# columns. Return `[grid_x, grid_y, idle, waves]`: the blocks along x and along y (at least one each), the
-# threads of the grid that have no element, and the waves. Return `None` if a block has more than 1,024
-# threads or grid_y would be beyond 65,535. About 7 lines.
+# **Do.** Write the host function `plan_launch(rows, cols, block, slots)`, which plans a launch over a matrix.
+#
+# - Input: the numbers `rows` and `cols`; the list `block`, which is `[bx, by]` with x along the columns; and the
+#   number `slots`.
+# - Output: the list `[grid_x, grid_y, idle, waves]`. It holds the number of blocks along x and along y (at least
+#   one each), the number of threads in the grid that have no element, and the number of waves.
+# - Return `None` if a block has more than 1,024 threads or `grid_y` would exceed 65,535.
+# - Full marks: every answer is correct. Nothing is counted.
+# - About 7 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "plan_launch", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -284,8 +314,8 @@ def plan_launch(rows, cols, block, slots):
 gpulab.check("basics.plan_launch", plan_launch)
 
 # %% [markdown]
-# **See.** What an SM of an A100 holds of blocks of 256 threads of your `brighten`; then, for square matrices
-# of growing size, which share of all slots has work, over all waves.
+# **See.** The first picture shows how blocks of 256 threads of your `brighten` fill an SM of an A100. The second
+# shows, for square matrices of growing size, which share of all slots has work, over all waves.
 
 # %%
 gpulab.need(brighten)
@@ -308,18 +338,18 @@ for wave, said in ((1, "1 wave"), (2, "2"), (3, "3")):
 picture(ax, f"With {slots} slots the share drops by half when one more block starts a second wave.")
 
 # %% [markdown]
-# **Why.** Right after a wave is full, a few more blocks start another one and the share drops by half; the
-# more waves there are, the less it matters. This picture assumes that all blocks take equally long. Blocks
-# are handed to SMs as these become free; the order is not documented, and a kernel must not depend on it.
-# Blocks of one wave run at the same time and share the GPU's **L2** cache, so it pays if they read the same
-# data. From compute capability 9.0 on a launch may ask for **clusters**: blocks that run at the same time on
+# **Why.** When the first wave is full, a few more blocks start a second one, and the share drops by half. The
+# more waves there are, the less this matters. The picture assumes that all blocks take equally long. The GPU
+# assigns blocks to SMs as these become free. The order is not documented, so a kernel must not depend on it.
+# Blocks of one wave run at the same time and share the GPU's **L2** cache, so it pays if they read the same data.
+# Since compute capability 9.0, a launch may ask for **clusters**: groups of blocks that run at the same time on
 # neighbouring SMs.
 #
-# Threads per block, blocks, registers, shared memory, the order of indices, the number type: these knobs act
-# on each other, and no formula sets them all. Start with 128 or 256 threads, a multiple of 32; count; change
-# one thing at a time. High occupancy is a means and not an end: enough loads must be under way to hide their
-# **latency**, the time from the request to the answer, and kernels that keep much in registers do that with
-# few warps. See how few an A100's SM can hold then.
+# Threads per block, blocks, registers, shared memory, the order of the indices and the number type all act on
+# each other, and no formula sets them all. Start with 128 or 256 threads per block, both multiples of 32, and
+# count. Then change one thing at a time. High occupancy is a means, not an end: enough loads must be under way to
+# hide their **latency**, the time from the request to the answer. Kernels that keep much data in registers
+# achieve this with few warps. The next cell shows how few an A100's SM can then hold.
 
 # %%
 for registers in (32, 64, 128, 255):
@@ -329,15 +359,16 @@ for registers in (32, 64, 128, 255):
 # %% [markdown]
 # ## 5 · Branches cost what the warp runs
 #
-# A warp issues one instruction for all its threads that are at the same place. A branch that parts them is
-# **divergent**: the warp runs one path with some of its threads, then the other with the rest, and the cost is the
-# **sum of the paths that are taken**. A branch that sends all 32 threads one way is **uniform** and costs that path
-# alone, wherever other warps go.
+# The threads of a warp do not always go the same way at an `if`, and that has a price. A warp issues one
+# instruction for all of its threads that are at the same place in the code. A branch that separates them is
+# **divergent**: the warp runs one path with some of its threads, then the other path with the rest, and the cost
+# is the **sum of the paths that are taken**. A branch that sends all 32 threads the same way is **uniform** and
+# costs only that path, whichever way other warps go.
 #
 # ![A warp at a branch: first the lanes that take it run and the others wait, then the other way round. Both paths take their time although each lane needs one.](drawings/divergence.svg)
 #
-# The array below holds runs of 16 plants, then 16 animals, then 16 plants again. Plants grow and animals
-# starve, 64 steps each.
+# In the next kernel, the array holds a run of 16 plants, then a run of 16 animals, then 16 plants again, and so
+# on. Plants grow and animals starve, for 64 steps each.
 
 
 # %%
@@ -366,10 +397,10 @@ def two_paths_by_lane(a, out):
 
 
 # %% [markdown]
-# `@cuda.jit(device=True)` makes a function that kernels can call.
+# The decorator `@cuda.jit(device=True)` makes a function that kernels can call.
 #
-# **Predict.** The kernel has two branches: the guard and the choice of the path. With 16,384 elements, how
-# many percent of the branches are uniform?
+# **Predict.** The kernel has two branches, the guard and the choice of the path. With 16,384 elements, what
+# percentage of the branches is uniform?
 
 # %%
 gpulab.predict("basics.uniform", ...)
@@ -381,14 +412,20 @@ before = gpulab.profile(
 before
 
 # %% [markdown]
-# Loads are whole and stores are halved: both paths need `a[i]`, so the compiler has moved that load in
-# front of the branch, where all 32 lanes take part.
+# In this kernel, a load request serves all 32 lanes of a warp, but a store request serves only 16. Both paths
+# need `a[i]`, so the compiler has moved that load in front of the branch, where all 32 lanes take part.
 #
-# **Do.** Write `two_paths(a, out)` with the same result, so that no warp takes both paths. The launch has
-# enough blocks of 256 threads for all elements, and the array may end in the middle of a run. Use `grow` and
-# `decay` as they are. Budget: a divergent branch in one warp of fifty, or three at a ragged end, and at most
-# 285 warp instructions for each warp that is launched, which is 145,920 for the 512 of the last size. About
-# 10 lines.
+# **Do.** Write `two_paths(a, out)`, which computes the same result, but in which no warp takes both paths.
+#
+# - Input and output: float32 arrays of the same size. They may end in the middle of a run.
+# - Launch: enough blocks of 256 threads for all elements.
+# - Use `grow` and `decay` as they are.
+# - Budget for divergent branches: one for every fifty warps, and always up to three if the array does not fill
+#   its last block.
+# - Budget for warp instructions: 285 for each warp that is launched. The last size has 512 warps, so its limit is
+#   512 · 285 = 145,920.
+# - Full marks: every case is correct and within the budgets.
+# - About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "two_paths", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -416,7 +453,8 @@ after = gpulab.profile(two_paths[64, 256], np.full(16_384, 0.5, np.float32), np.
 before.compare(after)
 
 # %% [markdown]
-# **See.** The 32 lanes of one warp from start to end: coloured lanes run, hollow ones wait.
+# **See.** The next two pictures show the 32 lanes of one warp from start to end, first for `two_paths_by_lane`
+# and then for your kernel. Coloured lanes run, and hollow ones wait.
 
 # %%
 gpulab.need(two_paths)
@@ -424,61 +462,67 @@ gpulab.show(before, view="lanes")
 gpulab.show(after, view="lanes")
 
 # %% [markdown]
-# **Why.** The work per element is the same, and yet 219,136 warp instructions have become 133,120: 428 and
-# 260 for each of the 512 warps, the new index included. A store used to be two requests of 16 lanes with 2
-# sectors each; now it is one of 32 lanes with 4. That is 2,048 sectors either way, because a run of 16
-# float32 numbers is 64 bytes, two whole sectors. Computing both paths and choosing one would make every
-# branch uniform too, and still cost both paths.
+# **Why.** The work per element is the same, yet 219,136 warp instructions have become 133,120. For each of the
+# 512 warps, that is 428 before and 260 after, although your kernel also computes the new index. A store used to
+# take two requests of 16 lanes, with 2 sectors each. Now it takes one request of 32 lanes, with 4 sectors. That
+# is 512 · 4 = 2,048 sectors either way, because a run of 16 float32 numbers is 64 bytes, two whole sectors.
+# Computing both paths and choosing one result would make every branch uniform, too, but each warp would still pay
+# for both paths.
 #
-# Where threads meet again after a branch is up to the compiler and the hardware. Since compute capability 7.0
-# every thread has its own program counter, and a warp is **not** guaranteed to run in lockstep: code that
-# needs the threads of a warp together says so with `cuda.syncwarp()` or an operation that names the lanes.
+# The compiler and the hardware decide where threads meet again after a branch. Since compute capability 7.0,
+# every thread has its own program counter, and a warp is **not** guaranteed to run in lockstep. Code that needs
+# the threads of a warp together must say so, with `cuda.syncwarp()` or with an operation that names the lanes.
 
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what made `two_paths_by_lane` cost more than `two_paths`, and why would a
-# version that computes both paths and selects one not be cheaper, although its branches are all uniform? Use
-# at least two counts from your own reports. A person reads this: 1 point for the cause, 1 point for counts of
-# your own that fit it.
+# Answer in three to five sentences: what made `two_paths_by_lane` cost more than `two_paths`, and why would a
+# version that computes both paths and selects one result hardly be cheaper, although its branches are all
+# uniform? Use at least two counts from your own reports. A person reads your answer and gives 1 point for the
+# cause and 1 point for counts of your own that fit it.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "divergence-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** In `two_paths_by_lane` 16 lanes of every warp grow and 16 decay, so each warp runs both paths
-# one after the other with half of its lanes: my report counts 50 % uniform branches and 428 instructions per
-# warp. In `two_paths` each warp takes one path with all 32 lanes: 100 % uniform and 260 instructions. A
-# version with a select has no divergent branch, but every warp still runs the instructions of both paths, so
-# it stays above 410.
+# **2 points:** In `two_paths_by_lane`, 16 lanes of every warp grow and 16 decay, so each warp runs both paths one
+# after the other with half of its lanes. My report counts 50 % uniform branches and 428 instructions per warp. In
+# `two_paths`, each warp takes one path with all 32 lanes, and my report counts 100 % uniform branches and 260
+# instructions. A version that selects has no divergent branch, but every warp still runs the instructions of both
+# paths, so it stays above 410.
 #
-# **1 point** (cause, no counts): warps execute both sides of a divergent branch one after the other; with
-# whole warps on one side each executes only its own. A select executes both.
+# **1 point** (cause, no counts): warps execute both sides of a divergent branch one after the other. When whole
+# warps take one side, each of them executes only that side. A version that selects executes both.
 #
 # **0 points:** branches are slow on a GPU, and without them the kernel is faster.
 
 # %% [markdown]
 # ## 6 · A matrix product, the plain way
 #
-# C = A · B with one thread for each element of C: the thread walks along a row of A and down a column of B.
-# An m × k matrix times a k × n matrix takes 2 · m · n · k operations, a multiplication and an addition for
-# each step of each element.
+# The plain way to compute C = A · B is to have one thread for each element of C. Each thread walks along a row of
+# A and down a column of B. An m × k matrix times a k × n matrix takes 2 · m · n · k operations, because each of
+# the m · n elements takes k steps of one multiplication and one addition.
 #
 # ![An element of the product C is a row of A times a column of B: all neighbours in C's row read the same row of A.](drawings/product.svg)
 #
-# The thread keeps its sum in a **register**, a place that belongs to it alone and costs no memory traffic.
-# Start it with `float32(0.0)` and not with `0.0`. A Python float is a float64: the result still passes, but
-# each step converts its product and adds in float64, which many GPUs do at 1/32 or 1/64 of the float32 rate
-# (section 9 shows both).
+# The thread keeps its sum in a **register**, a place that belongs to it alone and causes no memory traffic. Start
+# the sum with `float32(0.0)` and not with `0.0`, because a Python float is a float64. The result would still pass
+# the check, but each step would convert its product and add in float64, which many GPUs do at 1/32 or 1/64 of the
+# float32 rate (section 9 shows the conversion and the rates).
 #
 # **Predict.** With x on the columns, a warp computes 32 neighbouring elements of a row of C. In each step it
-# reads one element of A, the same for all threads, and 32 neighbours of B. How many sectors per request is
-# that on average?
+# makes two load requests: one for an element of A, which is the same for all threads, and one for 32 neighbouring
+# elements of B. How many sectors does a request move on average?
 
 # %%
 gpulab.predict("basics.matmul_sectors", ...)
 
 # %% [markdown]
-# **Do.** Write `matmul(a, b, c)`. Blocks are (32, 8), and the grid covers the columns of `c` with x and the
-# rows with y. Budget: 5 sectors loaded for each round of a warp, one store of 4 bytes for each element of
-# `c`, nothing loaded twice by a thread. About 6 lines.
+# **Do.** Write `matmul(a, b, c)`, which stores the matrix product of `a` and `b` in `c`.
+#
+# - Input and output: float32 matrices `a` of shape (m, k), `b` of shape (k, n) and `c` of shape (m, n).
+# - Launch: blocks are (32, 8), and the grid covers the columns of `c` with x and the rows with y.
+# - Budget: 5 sectors loaded for each round of a warp, no element loaded twice by a thread, and one store of 4
+#   bytes for each element of `c`.
+# - Full marks: every case is correct and within the budget.
+# - About 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "matmul", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -507,9 +551,10 @@ naive = gpulab.profile(matmul[(4, 16), (32, 8)], left, right, product)
 naive
 
 # %% [markdown]
-# **See.** Where the kernel lies under the **roofline** of an A100: the line that says how many operations per
-# second a GPU can do at most when each byte of memory traffic brings so many of them. Left of its corner, the
-# **ridge**, memory sets the limit, right of it arithmetic. **DRAM** is the GPU's large memory.
+# **See.** The next picture places your kernel under the **roofline** of an A100. This line shows how many
+# operations per second a GPU can do at most, depending on how many operations it does for each byte of memory
+# traffic. Left of the line's corner, the **ridge**, memory sets the limit. Right of it, arithmetic does. **DRAM**
+# is the GPU's large memory.
 
 # %%
 gpulab.need(matmul)
@@ -518,14 +563,14 @@ points = [Point("as requested", naive["arithmetic_intensity"]), Point("each elem
 roofline(points, "A100")
 
 # %% [markdown]
-# **Why.** Each step asks for 8 bytes and does 2 operations: 0.25 operations per byte, however large the
-# matrices are. Counted on requested bytes that is far left of the ridge. The second mark is where the product
-# would lie if every element crossed from memory once. The traffic to DRAM is smaller, since caches catch most
-# repeats, but the requests still have to be served. A block that shares its rows and columns needs far fewer;
-# labs 04 and 06 get there.
+# **Why.** Each step asks for 8 bytes and does 2 operations. That is 2 / 8 = 0.25 operations per byte, however
+# large the matrices are. Counted on requested bytes, the kernel is therefore far left of the ridge. The second
+# mark shows where the product would be if every element crossed to or from memory once. The real traffic to DRAM
+# is smaller than the requested bytes, since caches catch most repeats, but the requests still have to be served.
+# A block whose threads share its rows and columns needs far fewer requests. Labs 04 and 06 show how.
 #
-# The rate of a product is its operations over its time. Here is your loop once more, compiled for one core of
-# this computer's CPU, beside the library that NumPy calls:
+# The rate of a product is the number of its operations divided by its time. Below, the same loop is compiled for
+# one core of this computer's CPU and compared with the library that NumPy calls:
 
 # %%
 from time import perf_counter
@@ -560,40 +605,46 @@ for gpu in ("T4", "A100", "H100"):
     print(f"{gpu}: {float(peak) / 1e9:,.0f} GFLOP/s peak in float32 without tensor cores (data sheet)")
 
 # %% [markdown]
-# The first line is measured, the others are peaks from data sheets; no kernel reaches a peak. The library does
-# the same operations in another order: on pieces that stay in caches and registers, with vector instructions, on all
-# cores. Lab 06 does the like for a GPU. To time a product, put `cuda.synchronize()` between the two clock readings,
-# and no allocation, copy or creation of a library handle.
+# The first line is measured. The others are peaks from data sheets, and no kernel reaches a peak. The library
+# does the same operations in another order: on pieces that stay in caches and registers, with vector
+# instructions, on all cores. Lab 06 does something similar for a GPU. To time a product there, put
+# `cuda.synchronize()` between the two clock readings, but no allocation, copy or creation of a library handle.
 
 # %% [markdown]
 # ## 7 · Waiting for each other
 #
-# Threads of one block can wait for each other with a **barrier**, `cuda.syncthreads()`: none goes on before all
-# threads of the block have arrived. An ordinary launch has no such thing between blocks. They run in any order, and
-# those that do not fit wait for others to end, so waiting for all of them inside a kernel could last forever.
+# Threads of one block can wait for each other at a **barrier**, `cuda.syncthreads()`. No thread goes on before
+# all of them have arrived. An ordinary launch has no barrier between blocks. Blocks run in any order, and those
+# that do not fit wait for others to end, so a kernel that waits for all of them could wait forever.
 #
 # ![Cells of a rod are computed from their neighbours. Within one launch some threads would already read new values; between two launches everybody is done, so each step reads one array and writes the other.](drawings/two_launches.svg)
 #
-# What does order the whole grid is the **end of a launch**. Launches on the same **stream**, a queue of
-# work for the device, run one after the other (you have used one stream all along), and the next sees all
-# that the last has written. Python does not wait: a launch returns at once; a copy back to the host waits.
+# What does order the whole grid is the **end of a launch**. Launches on the same **stream**, a queue of work for
+# the device, run one after the other, and each sees all that the previous one has written. (You have used one
+# stream all along.) Python does not wait: a launch returns at once, whereas a copy back to the host waits.
 #
-# **Predict.** A rod of n cells cools: in each step a cell moves towards its neighbours. A first program has a
-# kernel for the step, from `old` into `new`, and one that copies `new` back into `old`. How many bytes does
-# it store per cell and step?
+# **Predict.** A rod of n cells cools: in each step, a cell's temperature moves towards that of its neighbours. A
+# first program has one kernel that computes the step from `old` into `new`, and one that copies `new` back into
+# `old`. How many bytes does it store per cell and step?
 
 # %%
 gpulab.predict("basics.two_writes", ...)
 
 # %% [markdown]
-# **Do.** Write the host function `diffuse(rod, out, steps)`. In each step every inner cell becomes
+# **Do.** Write the host function `diffuse(rod, out, steps)` and the kernel `one_step` that it launches. In each
+# step, every inner cell becomes
 #
 #     new[i] = old[i] + 0.25 * (old[i - 1] - 2 * old[i] + old[i + 1])
 #
-# and the two end cells stay as they are. `rod` and `out` are **device arrays**: they lie in the GPU's
-# memory, and a launch takes them as they are, without a copy. `cuda.device_array_like(out)` makes another
-# one, still empty. `rod` must not change, and `out` holds the rod after `steps` steps, at least one.
-# Budget: each step writes each cell once, 4 bytes. About 18 lines with the kernel.
+# and the two end cells stay as they are.
+#
+# - Input: the float32 array `rod`, which must not change, and the number `steps`, at least one.
+# - Output: `out` holds the rod after `steps` steps.
+# - Both arrays are **device arrays**: they are in the GPU's memory, and a launch uses them there without a copy.
+#   `cuda.device_array_like(out)` makes another one, still empty.
+# - Budget: each step writes each cell once, 4 bytes.
+# - Full marks: every case is correct and within the budget.
+# - About 18 lines, including the kernel.
 
 
 # %% nbgrader={"grade": false, "grade_id": "diffuse", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -625,8 +676,9 @@ def diffuse(rod, out, steps):
 gpulab.check("basics.diffuse", diffuse)
 
 # %% [markdown]
-# **See.** A hot spot spreads (`cuda.to_device` copies an array in, `copy_to_host` copies it back). Each
-# line is the rod after so many steps; the kernel was launched once for each.
+# **See.** A hot spot spreads along the rod. In the code, `cuda.to_device` copies an array in, and `copy_to_host`
+# copies it back. Each line shows the rod after the number of steps in its label, with one launch of the kernel
+# for each step.
 
 # %%
 gpulab.need(diffuse)
@@ -644,17 +696,17 @@ ax.set(xlabel="cell", ylabel="temperature", ylim=(0, 1.18))
 picture(ax, "The hot cells 80 to 119 cool, and the heat spreads to both sides.")
 
 # %% [markdown]
-# **Why.** One array that is read and written in the same launch is a **race**: a cell may read its neighbour
-# before or after the neighbour's block has moved on, and nothing fixes which. The same mistake in a sum: each
-# block writes its result into the array that other blocks still read, which comes out right as long as one
-# block does all. Two arrays that take turns cost memory and no time.
+# **Why.** If one array is both read and written in the same launch, there is a **race**: a cell may read its
+# neighbour before or after the neighbour's block has moved on, and nothing fixes which. The same mistake occurs
+# in sums, when each block writes its result into the array that other blocks still read. Such a sum comes out
+# right as long as one block does all the work. Two arrays that take turns cost memory but no time.
 
 # %% [markdown]
 # ## Detective · A sum that is right today
 #
-# `block_sum` adds the 256 elements of each block in **shared memory**, a small memory that the threads of a
-# block have in common. Its author left the barrier out of the loop, "because a warp runs in lockstep anyway".
-# The sums are right. See for yourself.
+# The kernel below adds the 256 elements of each block in **shared memory**, a small memory that the threads of a
+# block have in common. Its author left the barrier out of the loop, "because a warp runs in lockstep anyway". Run
+# the cell to see that the sums are right nevertheless.
 #
 # ![A sum of eight numbers as a tree: four additions, then two, then one. A barrier stands between the levels because each reads what others wrote.](drawings/tree.svg)
 
@@ -682,28 +734,39 @@ suspicious_sum[8, 256](values, sums)
 np.allclose(sums, values.reshape(8, 256).sum(axis=1))
 
 # %% [markdown]
-# The simulator runs all warps of a block side by side unless it is asked otherwise, and a GPU may happen to do
-# nearly the same. Hand the kernel to the check: it runs one case warp after warp as well, and watches shared
-# memory.
+# Unless you ask otherwise, the simulator runs all warps of a block side by side, and a GPU may happen to do
+# nearly the same. Now hand the kernel to the check. The check also runs one case with one warp after the other,
+# and it watches shared memory.
 
 # %%
 gpulab.check("basics.block_sum", suspicious_sum, attempt=False)
 
 # %% [markdown]
-# The check found two threads that touch one element. `gpulab.watch()` runs that case again and lets you step
-# through the code with them. Step into the loop: is there any line at which one of the two must wait for the
-# other?
+# The check found two threads that touch the same element. `gpulab.watch()` runs that case again and lets you step
+# through the code with these two threads. Step into the loop. Is there any line at which one of the two must wait
+# for the other?
 
 # %%
 gpulab.watch()
 
 # %% [markdown]
-# **Do.** Mend it and make it cheap: `block_sum(a, sums)` with blocks of 256 threads, for any number of
-# elements, one sum for each block. Budget: each element of `a` loaded once; for each block at most 8
-# divergent branches and 1,000 warp instructions, which is 256 and 32,000 for the 32 blocks of the last size,
-# and 8 branches more where the last block is not full; no bank conflicts. (Shared memory has 32 **banks**;
-# threads of a warp that want different words of one bank are served one after the other, in as many
-# **wavefronts** as there are **ways**. Neighbouring words lie in neighbouring banks.) About 13 lines.
+# Shared memory has 32 **banks**, and neighbouring words are in neighbouring banks. Threads of a warp that want
+# different words of one bank cause a bank conflict: the words are served one after the other, in as many
+# **wavefronts** as the conflict has **ways**. Two different words make a two-way conflict, which takes two
+# wavefronts.
+#
+# **Do.** Write `block_sum(a, sums)`, a correct and cheap version of the kernel.
+#
+# - Input: the float32 array `a` with any number of elements.
+# - Output: `sums`, one float32 sum for each block.
+# - Launch: enough blocks of 256 threads for all elements.
+# - Budget for loads: each element of `a` once.
+# - Budget for divergent branches: 8 for each block, and 8 more if the last block is not full.
+# - Budget for warp instructions: 1,000 for each block.
+# - Budget for bank conflicts: none.
+# - The last size has 32 blocks, so it may take 256 divergent branches and 32,000 warp instructions.
+# - Full marks: every case is correct and within the budgets.
+# - About 13 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "block_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -734,49 +797,56 @@ gpulab.need(block_sum)
 gpulab.profile(suspicious_sum[8, 256], values, sums).compare(gpulab.profile(block_sum[8, 256], values, sums))
 
 # %% [markdown]
-# **Watch it run.** Threads 0 and 64 of your own kernel, which means warps 0 and 2 side by side. Squares are
-# lanes that wait at a barrier. From which round on does warp 2 have nothing left to add?
+# **Watch it run.** The next figure follows threads 0 and 64 of your own kernel, so it shows warps 0 and 2 side by
+# side. Squares are lanes that wait at a barrier. What is the first round in which warp 2 has nothing left to add?
 
 # %%
 gpulab.trace(block_sum[8, 256], values, sums, threads=[0, 64])
 
 # %% [markdown]
-# **Why.** `t % (2 * stride) == 0` picks every second thread, then every fourth: all eight warps stay in the
-# game with fewer and fewer lanes. `t < stride` picks the first half, then the first quarter: whole warps have nothing to
-# do, and only the last five rounds split one. One thread that adds all 256 numbers splits a single warp, for 256 rounds
-# where yours has 8.
+# **Why.** `t % (2 * stride) == 0` picks every second thread, then every fourth, so all eight warps work for five
+# rounds, with fewer and fewer lanes. `t < stride` picks the first half, then the first quarter, so whole warps
+# have nothing to do and only the last five rounds split one. One thread that adds all 256 numbers splits a single
+# warp, but for 256 rounds, not 8.
 #
-# The barrier stands outside the `if`, because CUDA asks all threads of a block to reach the same one. Inside, the
-# sum may still come out right, since a barrier does not wait for threads that have returned. Nothing promises it; with
-# another barrier behind the loop some would wait there and others here.
+# The barrier is outside the `if`, because CUDA asks all threads of a block to reach the same one. Inside it, the
+# sum may still be right, since a barrier does not wait for threads that have returned, but nothing promises this.
+# With another barrier after the loop, some threads would wait there, others inside the `if`.
 #
-# Nor is anything promised inside one warp (lab 05).
+# Nothing is promised inside one warp, either (lab 05).
 
 # %% [markdown]
 # ## 8 · Copies
 #
-# A GPU has its own memory, so a program copies in, launches, copies out. `cuda.to_device` and `copy_to_host` do it on
-# your word. A NumPy array handed to a kernel is copied in before the launch **and** back after it, each time, because
-# numba cannot know what the kernel changes.
+# A GPU has its own memory, so a program copies data in (`cuda.to_device`), launches kernels and copies results
+# out (`copy_to_host`). If you pass NumPy arrays to a kernel, numba copies each in before every launch **and**
+# back after it, because it cannot know what the kernel changes.
 #
 # ![A program's time: copy in, kernel, copy out. With one kernel the copies take most of it; with many kernels on the same data they are paid once.](drawings/copies.svg)
 #
-# Copies are slow: PCIe 4.0 with 16 lanes carries at most 31.5 GB/s each way (16 GT/s · 16 lanes · 128/130),
-# and an A100's memory about 65 times that. What stays on the device costs nothing.
+# Copies are slow: PCIe 4.0 with 16 lanes carries at most 31.5 GB/s each way (16 GT/s · 16 lanes · 128/130 / 8
+# bits per byte), and an A100's memory about 65 times that. What stays on the device costs nothing.
 #
-# **Predict.** Three kernels run one after the other: x → y, y → z, z → w, each with two arrays. You hand
-# NumPy arrays to all of them. How many copies is that?
+# **Predict.** Three kernels run in turn, each with two arrays: x → y, y → z, z → w. You pass NumPy arrays to all
+# of them. How many copies is that?
 
 # %%
 gpulab.predict("basics.copies", ...)
 
 # %% [markdown]
-# **Do.** Write `plan_copies(steps, results)`: which copies does a program need at least? `steps` lists
-# `[where, reads, writes]`, with `where` either `"gpu"` or `"host"` and two lists of array names; a step that
-# writes an array writes all of it. At first the newest version of every array is on the host. Return the
-# copies in order as `["to_device", name]` or `["to_host", name]`: a copy happens right before the step that
-# reads the array, in the order of `reads`, and only if the newest version is not there yet. After the last
-# step each name of `results` must be on the host, in that order. About 14 lines.
+# **Do.** Write the host function `plan_copies(steps, results)`, which lists the fewest copies that make a program
+# work.
+#
+# - Input: `steps`, a list of `[where, reads, writes]`, in which `where` is either `"gpu"` or `"host"` and the
+#   other two are lists of array names; and `results`, a list of array names.
+# - Output: the list of copies in order, each as `["to_device", name]` or `["to_host", name]`.
+# - At first, the newest version of every array is on the host. A step that writes an array writes all of it.
+# - A copy happens right before the step that reads the array, and only if the newest version is not there yet.
+#   Several copies before one step are in the order of `reads`.
+# - After the last step, each array of `results` must be on the host. The copies for this are in the order of
+#   `results`.
+# - Full marks: every answer is correct. Nothing is counted.
+# - About 14 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "plan_copies", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -809,9 +879,10 @@ def plan_copies(steps, results):
 gpulab.check("basics.plan_copies", plan_copies)
 
 # %% [markdown]
-# **See.** What the copies do to a whole program. 10 million elements go through `s` kernels, each of which
-# reads and writes every element once; the time is that of the bytes alone, on an A100 and over PCIe 4.0
-# (modelled: bytes over bandwidth, nothing overlaps). The lowest line is the kernels by themselves.
+# **See.** The next picture shows what the copies do to the time of a whole program, in which 10 million elements
+# go through `s` kernels. Each kernel reads and writes every element once. The time is modelled for an A100 and
+# PCIe 4.0: it is bytes divided by bandwidth, and nothing overlaps. The lowest line is the time of the kernels by
+# themselves.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(plan_copies)
@@ -845,27 +916,29 @@ picture(
 )
 
 # %% [markdown]
-# **Why.** The GPU is worth the trip if what it saves is more than what the trip costs, both as times:
+# **Why.** The GPU is worth the trip if the time that it saves is more than the time that the copies cost:
 #
 # > T(CPU) − T(GPU) > T(copy in) + T(copy out)
 #
-# A sum of two vectors loses as long as the vectors start and end on the host. It wins when they are on the
-# device already, however little arithmetic there is, because the GPU's memory is faster than the CPU's.
-# "Little arithmetic per byte belongs on the CPU" holds for data that have to cross, not for data that are
-# there. Copies from **pinned** memory (`cuda.pinned_array`) can run beside kernels; lab 07 uses that.
+# A GPU loses at adding two vectors as long as the vectors start and end on the host. It wins when they are
+# already on the device, however little arithmetic there is, because the GPU's memory is faster than the CPU's.
+# The rule "Little arithmetic per byte belongs on the CPU" therefore holds for data that have to be copied, but
+# not for data that are already on the device. Copies from **pinned** memory (`cuda.pinned_array`) can run at the
+# same time as kernels. Lab 07 uses that.
 
 # %% [markdown]
 # ## 9 · From your line to the machine
 #
-# `@cuda.jit` compiles at the first call, for the types of that call. numba turns Python into LLVM's
-# intermediate form, NVIDIA's compiler NVVM makes **PTX** of it, the instruction set that all NVIDIA GPUs
-# share, and `ptxas` makes **SASS**, the machine code of one generation. The driver can do the last step on a
-# GPU that is newer than your compiler. Compilers also drop old ones: CUDA 13 no longer compiles for compute
-# capability 7.0 (V100).
+# `@cuda.jit` compiles a kernel at its first call, for the types of that call, in three steps. First, numba turns
+# Python into LLVM's intermediate form. Next, NVIDIA's compiler NVVM turns that form into **PTX**, the instruction
+# set that all NVIDIA GPUs share. Finally, `ptxas` turns PTX into **SASS**, the machine code of one generation of
+# GPUs. The driver can do the last step on a GPU that is newer than your compiler. Compilers also drop old GPUs:
+# CUDA 13 no longer compiles for compute capability 7.0 (V100).
 #
 # ![From a line of Python to the machine: numba types it, NVVM makes PTX, which every GPU's driver can read, and ptxas makes SASS, the code of one architecture.](drawings/to_machine.svg)
 #
-# Without a GPU the course runs the PTX. It is text; look at it.
+# Without a GPU, the course runs the PTX. PTX is text, so the next cell can search that of two kernels for
+# instructions on float64.
 
 
 # %%
@@ -894,8 +967,9 @@ for kernel in (mean, mean32):
     print(f"{kernel.__name__:<8}{len(doubles):>3} instructions on float64, such as: {added}")
 
 # %% [markdown]
-# One `0.0` made every addition a float64 one, and each needs a conversion (`cvt`) too. What that costs
-# depends on the GPU: its SMs have fewer lanes for float64 than for float32.
+# A single `0.0` made every addition a float64 addition, and each of them needs a conversion (`cvt`) as well. What
+# that costs depends on the GPU, because its SMs have fewer lanes for float64 than for float32. The next cell
+# lists both.
 
 # %%
 for name in hardware.names():
@@ -906,14 +980,14 @@ for name in hardware.names():
     )
 
 # %% [markdown]
-# **PyTorch sees the same machine.** A tensor lives on a device; `.to("cuda")` is the copy in, `.cpu()` the
-# copy out, and operations launch kernels and return at once, so timing needs `torch.cuda.synchronize()`.
-# PyTorch keeps freed memory for later: `memory_allocated()` is what tensors use, `memory_reserved()` what
-# PyTorch holds, and `empty_cache()` gives back to the driver what no tensor is in. It frees no tensor.
+# **PyTorch sees the same machine.** A tensor lives on a device. `.to("cuda")` copies it in, and `.cpu()` copies
+# it out. Operations launch kernels and return at once, so timing needs `torch.cuda.synchronize()`. PyTorch keeps
+# freed memory for later. `memory_allocated()` is the memory that tensors use, whereas `memory_reserved()` is all
+# that PyTorch holds. `empty_cache()` returns to the driver what no tensor is in, but it frees no tensor.
 #
-# A kernel of your own can become an operator of PyTorch, an **extension**. Below, `torch.library` registers your
-# `saxpy` with the types of its arguments and what it changes, which is all that PyTorch needs in order to call
-# it from a graph. Lab 07 has the other ways.
+# A kernel of your own can become an operator of PyTorch, which is called an **extension**. In the next cell,
+# `torch.library` registers your `saxpy` with the types of its arguments and with the argument that it changes.
+# PyTorch needs no more than this to call it from a graph. Lab 07 shows other ways.
 
 # %%
 try:
@@ -942,10 +1016,10 @@ else:
 # %% [markdown]
 # ## Beyond · The shape of a warp
 #
-# Open-ended and ungraded. The Mandelbrot set asks of each pixel how many steps of z ← z² + c stay within |z|
-# ≤ 2. Neighbours need similar numbers of steps, and a warp runs as long as its slowest lane. Which 32 pixels
-# should a warp take? You may change the launch and the kernel, but every pixel runs its steps. The figure of
-# merit is the number of warp instructions.
+# This section is open-ended and ungraded. For each pixel, the Mandelbrot set asks how many steps of z ← z² + c
+# stay within |z| ≤ 2. Neighbouring pixels need similar numbers of steps, and a warp runs as long as its slowest
+# lane. Which 32 pixels should a warp take? You may change the launch and the kernel, but every pixel must run its
+# steps. The figure of merit is the number of warp instructions.
 #
 # ![A warp is 32 threads in the order of x first. In a block of (32, 8) a warp is one row; in a block of (8, 32) it is four rows of eight.](drawings/warp_shapes.svg)
 
@@ -977,9 +1051,10 @@ picture(ax, "The bright pixels run all 100 steps, dark ones leave after a few.")
 wide.compare(tall)
 
 # %% [markdown]
-# `mandelbrot (1)` is `wide`, `mandelbrot (2)` is `tall`. Blocks of (32, 8) make warps of 32 × 1 pixels,
-# blocks of (8, 32) make warps of 8 × 4. The bound is what a kernel would need in which all lanes of every
-# warp end together: the instructions of `wide` times its active lanes over 32.
+# In this table, `mandelbrot (1)` is `wide` and `mandelbrot (2)` is `tall`. Blocks of (32, 8) make warps of 32 × 1
+# pixels, and blocks of (8, 32) make warps of 8 × 4. The bound in the next picture is the number of instructions
+# that a kernel would need if all lanes of every warp ended together. It is the instructions of `wide` times its
+# average number of active lanes, divided by 32.
 
 # %% jupyter={"source_hidden": true}
 bound = wide["thread_instructions"] / 32
@@ -997,38 +1072,41 @@ bars(
 gpulab.recap("03")
 
 # %% [markdown]
-# Can you do it now? Answer first, then open.
+# Can you do it now? Answer each question first, then open it.
 #
 # <details><summary>1 · Write the index and the guard for a volume of shape (depth, rows, cols), with a
 # three-dimensional launch.</summary>
 #
-# `x, y, z = cuda.grid(3)`, then `if z < v.shape[0] and y < v.shape[1] and x < v.shape[2]:` and `v[z, y, x]`.
-# x is the last index.
+# `x, y, z = cuda.grid(3)`, then `if z < v.shape[0] and y < v.shape[1] and x < v.shape[2]:` and `v[z, y, x]`. The
+# last index is x.
 # </details>
 #
 # <details><summary>2 · A warp of 32 threads along x reads <code>a[x, 0]</code> of a float32 array with 100
-# columns. Sectors per request?</summary>
+# columns. How many sectors does the request move?</summary>
 #
-# The threads are 400 bytes apart, so 32 sectors. `a[0, x]` would take 4, or 5 where the row does not begin at
-# a sector.
+# The threads are 100 · 4 = 400 bytes apart, so it moves 32 sectors. `a[0, x]` would take 4, or 5 where the row
+# does not begin at the start of a sector.
 # </details>
 #
-# <details><summary>3 · Half of the warps take a path of 100 instructions, half one of 300. What does the
-# branch cost on average? What does it cost if half of the lanes of every warp take each?</summary>
+# <details><summary>3 · Half of the warps take a path of 100 instructions, and the other half take one of 300.
+# What does the branch cost on average? What does it cost if half of the lanes of every warp take each
+# path?</summary>
 #
-# 200 instructions per warp, against 400: each warp then runs both paths.
+# In the first case, it costs 200 instructions per warp on average. In the second case, it costs 100 + 300 = 400,
+# because each warp then runs both paths.
 # </details>
 #
 # <details><summary>4 · Block 7 needs a value that block 2 computes. What do you do?</summary>
 #
-# Two launches: the first computes the values, the second uses them. A barrier only holds the threads of one
-# block.
+# You use two launches. The first computes the values, and the second uses them. A barrier does not help, because
+# it holds only the threads of one block.
 # </details>
 #
-# <details><summary>5 · The CPU needs 8 ms for a step, the GPU 1 ms, and copying in and out takes 5 ms each.
+# <details><summary>5 · The CPU needs 8 ms for a step, the GPU needs 1 ms, and copying in and out takes 5 ms each.
 # Does the GPU pay?</summary>
 #
-# Not for one step: 7 ms saved, 10 ms of copies. For two steps on data that stay there it does: 14 ms saved.
+# It does not pay for one step, which saves 8 − 1 = 7 ms but costs 10 ms of copies. It does pay for two steps on
+# data that stay on the device, because they save 14 ms for the same copies.
 # </details>
 #
 # ### Cheat sheet
@@ -1051,19 +1129,19 @@ gpulab.recap("03")
 #
 # ### What common guides get wrong
 #
-# - *"The threads of a warp run in lockstep, so no barrier is needed among them."* Not since compute
-#   capability 7.0 (2017).
-# - *"A warp that diverges is twice as slow."* It costs the sum of the paths taken, nothing for a path that
-#   nobody takes, and two warps that take one path each run the same instructions as two that diverge would
-#   run **each**.
-# - *A boolean mask in PyTorch shows warp divergence.* It does not: it gathers the chosen elements, and waits
+# - *"The threads of a warp run in lockstep, so no barrier is needed among them."* This has not been true since
+#   compute capability 7.0 (2017).
+# - *"A warp that diverges is twice as slow."* Its cost is the sum of the paths taken, and a path that no thread
+#   takes costs nothing. Two uniform warps, one on each path, together run as many instructions as **each** of two
+#   divergent warps would.
+# - *A boolean mask in PyTorch shows warp divergence.* It does not. It gathers the chosen elements, and it waits
 #   for the device to know how many there are.
-# - *"A thread runs on a CUDA core."* Warps are issued to pipelines; a thread has no core of its own.
-# - *"Occupancy above 50 %."* Enough work must be under way to hide latency; how many warps that takes depends
-#   on each of them.
-# - *`kernel<<blocks, threads>>(…)`* in CUDA C++ does not compile: it is three angle brackets.
-# - *"Use the GPU if the speed-up is larger than the transfer."* A ratio cannot be compared with a time;
-#   section 8 has the rule.
+# - *"A thread runs on a CUDA core."* Warps are issued to pipelines, and a thread has no core of its own.
+# - *"Occupancy above 50 %."* What matters is that enough work is under way to hide latency. How many warps that
+#   takes depends on how much work each of them has under way.
+# - *`kernel<<blocks, threads>>(…)`* in CUDA C++ does not compile, because a launch takes three angle brackets.
+# - *"Use the GPU if the speed-up is larger than the transfer."* A speed-up is a ratio and cannot be compared with
+#   a time. Section 8 has the rule.
 #
 # ### References
 #

@@ -13,19 +13,20 @@
 # %% [markdown]
 # # 04 · The memory hierarchy
 #
-# **About five hours.** You need lab 03: launches, shared memory, `cuda.syncthreads()`, and how to read a
-# report.
+# **About five hours.** This lab builds on lab 03: launches, shared memory, `cuda.syncthreads()`, and how to read
+# a report.
 #
-# Most kernels spend their time waiting for bytes. Which thread asks for which byte, and where that byte lies,
-# decides how long. In this lab everything that memory does is counted, so you see it without a GPU and
-# without a stopwatch.
+# Most kernels spend their time waiting for bytes. How long they wait depends on which thread asks for which byte,
+# and on where that byte is stored. In this lab every access to memory is counted, so you can see what memory does
+# without a GPU and without a stopwatch.
 #
-# When you are through, you can
+# By the end of this lab, you can
 #
 # 1. predict how many sectors a warp's access moves before you run it;
-# 2. give threads, or data, an order in which every byte that moves is used;
-# 3. take a tile through shared memory with its barriers in the right places and without bank conflicts;
-# 4. say whether a value lives in a register, in local, shared, constant or global memory, and who can see it;
+# 2. arrange threads, or data, so that every byte that moves is used;
+# 3. use a tile in shared memory, with its barriers in the right places and without bank conflicts;
+# 4. say whether a value lives in a register or in local, shared, constant or global memory, and which threads can
+#    see it;
 # 5. name the memory that holds a kernel up, and cite the count that proves it.
 
 # %%
@@ -39,25 +40,25 @@ gpulab.start("04")
 # %% [markdown]
 # ## 1 · Where bytes live
 #
-# A kernel meets these memories. From top to bottom they get slower, and more threads see them. They do not simply get
-# larger: one thread's registers are the smallest store in the table, but all registers of a GPU together hold more than
-# its shared memory and L1.
+# A kernel uses the memories in this table. From top to bottom they get slower, and more threads can see them.
+# They do not always get larger, however. The registers of one thread are the smallest store in the table, but all
+# the registers of a GPU together hold at least as much as its shared memory and L1.
 #
-# | memory | who sees it | until | where it is |
+# | memory | who can see a value in it | how long the value stays | where the memory is |
 # |---|---|---|---|
-# | **registers** | one thread | the thread ends | in the SM |
-# | **shared memory** | one block | the block ends | in the SM, one store with the L1 |
-# | **L1 cache** | the blocks on one SM | replaced | in the SM |
-# | **L2 cache** | all SMs | replaced | on the chip |
-# | **global memory** | all threads and the host | freed | DRAM beside the chip |
+# | **registers** | one thread | until the thread ends | in the SM |
+# | **shared memory** | one block | until the block ends | in the SM, in the same store as the L1 |
+# | **L1 cache** | the blocks on one SM | until it is replaced | in the SM |
+# | **L2 cache** | all SMs | until it is replaced | on the GPU's chip |
+# | **global memory** | all threads and the host | until it is freed | DRAM beside the chip |
 #
-# Three more are names for ways into DRAM: **local memory** belongs to one thread, **constant memory** is read
-# through a small cache of its own, and **texture memory** is read through the L1. So registers are in the
-# cook's hands, shared memory is the worktop of one team, the caches are the pantry and DRAM is the warehouse
-# in the next street.
+# Three more names stand for special ways of using DRAM. **Local memory** belongs to one thread, **constant
+# memory** is read through a small cache of its own, and **texture memory** is read through the L1. If a GPU were
+# a kitchen, registers would be the cook's hands, shared memory the worktop of one team, the caches the pantry,
+# and DRAM the warehouse in the next street.
 #
-# **Predict.** An A100 has 108 SMs, and each has 65,536 registers of 4 bytes. How many MiB of registers are
-# that?
+# **Predict.** An A100 has 108 SMs, and each SM has 65,536 registers of 4 bytes. How many MiB do all these
+# registers hold together?
 
 # %%
 gpulab.predict("memory.all_registers", ...)
@@ -83,8 +84,8 @@ print(f"\nA100, measured: L2 {a100.l2_seen}, DRAM {a100.dram_seen}   ({a100.l2_s
 gpulab.predict("memory.all_registers", measured=int(a100.sms) * a100.capability.registers_per_sm * 4 / MIB)
 
 # %% [markdown]
-# **See.** How long one access takes from each level, against how much the level holds. Both axes are
-# logarithmic.
+# **See.** The figure shows how long one access to each level takes, against how much the level holds. Both axes
+# are logarithmic.
 
 # %% jupyter={"source_hidden": true}
 ax = plot.axes(7, 3.4)
@@ -111,29 +112,29 @@ print(gpu.dram_latency.source)
 plot.picture(ax, "Shared memory answers soonest and holds least, DRAM the other way round.")
 
 # %% [markdown]
-# From shared memory to DRAM an access takes more than twenty times as long, and the level holds hundreds of
+# An access to DRAM takes more than twenty times as long as one to shared memory, but DRAM holds hundreds of
 # thousands of times as much.
 #
-# **Why.** Large memory is far away, and finding a byte in it takes longer. The registers of all SMs together
-# are as large as a cache, on the T4 larger than its L2, because thousands of waiting threads keep their
-# values there. GPUs differ in sizes; the order of the levels stays.
+# **Why.** Large memory is far away, and finding a byte in it takes longer. The registers of all SMs together are
+# as large as a cache, and on the T4 larger than its L2, because thousands of waiting threads keep their values
+# there. Sizes differ between GPUs, but the order of the levels stays the same.
 #
 # ## 2 · Where bandwidth comes from
 #
 # **HBM** (high-bandwidth memory) is DRAM in stacks beside the GPU's chip, with very many wires at a moderate
-# speed. **GDDR** has fewer wires and drives them faster. In both, bandwidth = bus width in bits ÷ 8 × bits
-# per second and **pin**.
+# speed. **GDDR** has fewer wires and drives them faster. In both, bandwidth = bus width in bits ÷ 8 × bits per
+# second per **pin**.
 #
 # ![The memories from the nearest to the farthest: registers, shared memory and L1, L2, DRAM. Each is larger and slower than the one before it.](drawings/levels.svg)
 #
-# Inside DRAM no byte can be read by itself. A bank first copies a whole **row** into its **row buffer**; in
-# HBM2 that is 1 KB (JEDEC JESD235, pseudo channel). More bytes of an open row follow at full speed; another
-# row must be closed and opened first. So DRAM likes neighbours that are read soon after one another. Accesses
-# spread over all memory get less than the pins allow even if they waste no byte. This lab counts bytes and
-# sectors; it does not model rows.
+# DRAM cannot read one byte alone. A bank first copies a whole **row** into its **row buffer**, which is 1 KB in
+# HBM2 (JEDEC JESD235, pseudo channel). Further bytes of an open row follow at full speed, but the row must be
+# closed before another one can be opened. So DRAM works best when neighbouring bytes are read soon after one
+# another. Accesses spread over all memory get less than the pins allow, even if they waste no byte. This lab
+# counts bytes and sectors, but it does not model rows.
 #
-# **Predict.** The H100 (SXM5) has five stacks of 1,024 bits: 5,120 pins (NVIDIA H100 whitepaper, 2022). Its
-# bandwidth stands in the table above. How many Gbit/s does one pin carry?
+# **Predict.** The H100 (SXM5) has five stacks of 1,024 bits, so 5,120 pins (NVIDIA H100 whitepaper, 2022). Its
+# bandwidth is in the table above. How many Gbit/s does one pin carry?
 
 # %%
 gpulab.predict("memory.pin_rate", ...)
@@ -143,12 +144,12 @@ pin_rate = float(hardware.find("H100").dram_bandwidth) * 8 / 5120
 gpulab.predict("memory.pin_rate", measured=pin_rate / 1e9)
 
 # %% [markdown]
-# **Effective bandwidth** is what a program gets: bytes read plus bytes written, divided by the time.
-# **Utilisation** is effective bandwidth over the peak. The first has the unit B/s, the second has none; older
-# guides mix them up.
+# **Effective bandwidth** is what a program achieves: the bytes it reads plus the bytes it writes, divided by the
+# time. **Utilisation** is effective bandwidth divided by the peak. The first has the unit B/s and the second has
+# none, but older guides mix them up.
 #
-# **Predict.** A copy of 2²⁸ float32 numbers took, say, 1.21 ms on an A100. What is its effective bandwidth in
-# GB/s, and its utilisation in percent?
+# **Predict.** Suppose that a copy of 2²⁸ float32 numbers took 1.21 ms on an A100. What is its effective bandwidth
+# in GB/s, and what is its utilisation in percent?
 
 # %%
 gpulab.predict("memory.effective", ...)
@@ -163,21 +164,22 @@ print(f"the least time that the peak allows: {1e3 * moved / peak:.2f} ms")
 print(f"utilisation that a measured kernel reached: {100 * float(a100.dram_seen) / peak:.0f} %")
 
 # %% [markdown]
-# **Why.** No program reaches the peak: DRAM must be refreshed, rows opened, and the bus turned from reading
-# to writing. A time below the least time means that not all bytes went to DRAM.
+# **Why.** No program reaches the peak, because DRAM must be refreshed, rows must be opened, and the bus must be
+# switched from reading to writing. If you measure a time below the least time, not all bytes went to DRAM.
 #
 # ## 3 · Thirty-two bytes at a time
 #
-# When a warp runs a load, its 32 lanes hand in 32 addresses together. That is one **request**. Memory moves
-# in **sectors** of 32 bytes that start at a multiple of 32, and always as whole sectors. A request costs as
-# many sectors as it touches. The order of the lanes does not matter, and two lanes in the same sector pay
-# once (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). An access that needs few sectors
-# is called **coalesced**.
+# When a warp runs a load, its 32 lanes submit their 32 addresses together. This is one **request**. Memory moves
+# in **sectors**: blocks of 32 bytes that start at a multiple of 32 and always move as a whole. A request costs as
+# many sectors as it touches. The order of the lanes does not matter, and two lanes that use the same sector pay
+# for it once (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). An access that needs few
+# sectors is called **coalesced**.
 #
 # ![32 neighbouring float32 numbers are 128 bytes: four sectors of 32 bytes, each used by eight lanes. If the first address is moved by one element, five sectors are touched.](drawings/sectors.svg)
 #
-# **Efficiency** is bytes asked for over bytes moved. With 4-byte loads the worst case is a sector for each
-# lane: 4 of 32 bytes, 12.5 %, and no pattern makes it lower.
+# **Efficiency** is the number of bytes asked for, divided by the number of bytes moved. With 4-byte loads the
+# worst case is a separate sector for each lane. Each lane then uses 4 of 32 bytes, so the efficiency is 4 ÷ 32 =
+# 12.5 %, and no pattern makes it lower.
 #
 # **Predict.** All 32 lanes of a warp load the same 4-byte word. How many sectors does the request move?
 
@@ -185,9 +187,13 @@ print(f"utilisation that a measured kernel reached: {100 * float(a100.dram_seen)
 gpulab.predict("memory.same_word", ...)
 
 # %% [markdown]
-# **Do.** Write `sectors(addresses, size)`. `addresses` lists the byte addresses of the lanes that ask, `size`
-# is how many bytes each of them wants, from its address on. Return the number of sectors that the request
-# moves. A record of 12 bytes may lie across two sectors. About 4 lines.
+# **Do.** Write `sectors(addresses, size)`, which counts the sectors that one request moves. About 4 lines.
+#
+# - Input: `addresses` is a list with the byte address of each lane that asks. It may be empty. `size` is the
+#   number of bytes that each of these lanes wants, starting at its address.
+# - Output: the number of sectors that the request moves.
+# - A record of 12 bytes may span two sectors.
+# - Full marks need the right number for every request. Nothing else is counted.
 
 
 # %% nbgrader={"grade": false, "grade_id": "sectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -206,8 +212,8 @@ gpulab.check("memory.sectors", sectors)
 # %% [markdown]
 # ## 4 · Stride and shift
 #
-# You have a model now. Here is an experiment to hold it against: one warp, and lane `i` loads element
-# `shift + stride * i`. The array starts at a multiple of 256 bytes, as all device arrays do.
+# You now have a model of what a request costs, and here is an experiment to test it. In one warp, lane `i` loads
+# element `shift + stride * i`. The array starts at a multiple of 256 bytes, as all device arrays do.
 
 
 # %%
@@ -218,8 +224,8 @@ def strided(a, b, stride, shift):
 
 
 # %% [markdown]
-# **Predict.** How many sectors does the load move with a stride of 2 and no shift? And with a stride of 1 and
-# a shift of 1?
+# **Predict.** How many sectors does the load move with a stride of 2 and no shift? And how many with a stride of
+# 1 and a shift of 1?
 
 # %%
 gpulab.predict("memory.stride_2", ...)
@@ -253,11 +259,11 @@ plot.picture(
 )
 
 # %% [markdown]
-# Each step in stride costs four sectors more until every lane has its own, from 8 on; a shift costs one
-# sector, and none at a multiple of 8.
+# Each step in stride costs four more sectors, until at a stride of 8 every lane has a sector of its own. A shift
+# costs one more sector, or none if it is a multiple of 8.
 #
-# **Try it.** Drag the sliders. Can a shift make a load with stride 2 more expensive? What does an element of 16
-# bytes change?
+# **Try it.** Drag the sliders. Can a shift make a load with stride 2 more expensive? What changes if an element
+# has 16 bytes?
 
 # %%
 from gpulab.plot.moving import Pattern, WarpAccess
@@ -265,7 +271,7 @@ from gpulab.plot.moving import Pattern, WarpAccess
 WarpAccess([Pattern(stride=2)])
 
 # %% [markdown]
-# Hold your own function against the counts. The cell lists where they disagree.
+# Now compare your own function with these counts. The cell lists the strides and shifts for which they disagree.
 
 # %%
 gpulab.need(sectors)
@@ -274,9 +280,13 @@ gpulab.need(sectors)
 ]
 
 # %% [markdown]
-# **Do.** Write `copy(a, b)`: `b` becomes equal to `a`. The launch has 1,024 threads, whatever the size, so
-# each thread copies several elements. **Budget:** as many sectors loaded as `a` has, and as many stored as `b`
-# has: 4 for each 32 elements. About 2 lines. Sizes include 1,023, 65,539 and 0.
+# **Do.** Write the kernel `copy(a, b)`, which makes `b` equal to `a`. About 2 lines.
+#
+# - Input and output: `a` and `b` are one-dimensional float32 arrays of the same size.
+# - Launch: 1,024 threads, whatever the size, so in a large array each thread copies several elements.
+# - **Budget:** as many sectors loaded as `a` has, and as many stored as `b` has. That is 4 for each 32 elements.
+# - Full marks need the right result and this budget, for loads, for stores and for both together, at every size.
+# - Sizes include 1,023, 65,539 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "copy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -292,30 +302,29 @@ def copy(a, b):
 gpulab.check("memory.copy", copy)
 
 # %% [markdown]
-# **See.** One load and one store of one warp. A row is 128 bytes of memory, a group of eight cells is a
-# sector, and the number in a cell is the lane that wants it.
+# **See.** The picture shows one load and one store of one warp. Each row is 128 bytes of memory, each group of
+# eight cells is a sector, and the number in a cell is the lane that wants it.
 
 # %%
 gpulab.need(copy)
 gpulab.show("memory.copy", copy, view="accesses")
 
 # %% [markdown]
-# **Why.** On a CPU you would give each core one stretch of the array, so that it walks along its own cache
-# lines. On a GPU the 32 lanes of a warp load at the same moment, so neighbours in memory belong to
-# neighbouring lanes. The rule of 32-byte sectors holds from compute capability 6.0 on.
+# **Why.** On a CPU you would give each core one stretch of the array, so that it walks along its own cache lines.
+# On a GPU the 32 lanes of a warp load at the same moment, so neighbouring elements should belong to neighbouring
+# lanes. The rule of 32-byte sectors holds for compute capability 6.0 and later.
 #
 # ## 5 · Wider loads
 #
-# A lane may load 4, 8 or 16 bytes with one instruction. The bytes that a copy moves stay the same, and so do
-# its sectors. What falls is the number of requests, and with it the instructions that a warp spends on
-# asking.
+# A lane can load 4, 8 or 16 bytes with one instruction. With wider loads a copy moves the same bytes and the same
+# sectors, but it needs fewer requests, so a warp spends fewer instructions on asking.
 #
-# In CUDA C++ a `float4` is loaded with one 16-byte instruction; lab 07 does it. The arrays of numba have no
-# such elements, but numba lets you **view** the same bytes as wider elements. `a.view(np.float64)` takes two
-# floats at a time. No arithmetic happens, so it does not matter that the 8 bytes make no sense as one number.
-# The address must be a multiple of the width.
+# In CUDA C++ one 16-byte instruction loads a `float4`, as in lab 07. numba's arrays have no such elements, but
+# numba lets you **view** the same bytes as wider elements. For example, `a.view(np.float64)` takes two floats at
+# a time. No arithmetic happens, so it does not matter that the 8 bytes make no sense as one number. The address
+# must be a multiple of the width.
 #
-# **Predict.** How many sectors does one request move when each of 32 neighbouring lanes loads 8 bytes?
+# **Predict.** How many sectors does one request move when the 32 lanes load 32 neighbouring elements of 8 bytes?
 
 # %%
 gpulab.predict("memory.wide_sectors", ...)
@@ -353,20 +362,22 @@ for width, kernel in ((4, copy_4), (8, copy_8), (16, copy_16)):
     )
 
 # %% [markdown]
-# **See.** Look at the last row. A `complex128` is 16 bytes, yet the requests did not halve again and the
-# sectors doubled. Find out why before you read on: how many load instructions does the compiler make of one
-# complex number, and how far apart are the lanes in each of them?
+# **See.** Look at the last row. A `complex128` has 16 bytes, yet the requests did not halve again and the sectors
+# doubled. Find out why before you read on. How many load instructions does the compiler generate for one complex
+# number, and how far apart are the lanes in each of them?
 #
-# **Why.** numba loads the real and the imaginary part one after the other: two 8-byte loads whose lanes lie
-# 16 bytes apart. Each uses half of every sector it touches. The second finds its sectors in the L1, most
-# likely, but it asks for them again. A wide type is no wide load; look at the report. The read-only load
-# `__ldg` that older guides recommend is no wide load either, and no prefetch: it reads through the L1's
-# read-only path, and compilers emit it by themselves where they can prove that nobody writes.
+# **Why.** numba loads the real part and then the imaginary part, with two 8-byte loads whose lanes are 16 bytes
+# apart. Each load uses half of every sector that it touches. The second load most likely finds its sectors in the
+# L1, but it asks for them again. A wide type does not guarantee a wide load, so check the report.
+#
+# The read-only load `__ldg`, which older guides recommend, is neither a wide load nor a prefetch. It reads
+# through the L1's read-only path, and compilers emit it by themselves where they can prove that nothing writes
+# the data.
 #
 # ## 6 · A tile in shared memory
 #
-# In a transposition one side is always wrong: if neighbouring lanes read along a row, they write down a
-# column.
+# In a direct transpose, one access always goes the wrong way: if neighbouring lanes read along a row, they write
+# down a column.
 
 
 # %%
@@ -378,7 +389,7 @@ def transpose_plain(a, out):
 
 
 # %% [markdown]
-# **Predict.** How many sectors does one store request of `transpose_plain` move, when a row of `out` has 96
+# **Predict.** How many sectors does one store request of `transpose_plain` move when a row of `out` has 96
 # elements?
 
 # %%
@@ -391,16 +402,23 @@ plain = gpulab.profile(transpose_plain[(4, 3), (32, 32)], matrix, turned)
 plain
 
 # %% [markdown]
-# **See.** The load and the store of one warp, both of the same source line.
+# **See.** These are the load and the store of one warp, both from the same source line.
 
 # %%
 gpulab.show(plain)
 
 # %% [markdown]
-# **Do.** Write `transpose(a, out)`. Shared memory has no sectors, so turn the tile there: the block copies 32
-# × 32 elements into shared memory along rows, waits, and writes them along rows of `out`. The launch has
-# blocks of (32, 32) over `a`, x along its columns. **Budget:** as many sectors loaded as `a` has, and as many
-# stored as `out` has: 4 for each 32 elements. About 10 lines. Sizes include 1025 × 33 and 0 × 5.
+# **Do.** Write the kernel `transpose(a, out)`. Shared memory has no sectors, so turn the tile there: the block
+# copies 32 × 32 elements into shared memory along rows of `a`, waits, and writes them along rows of `out`. About
+# 10 lines.
+#
+# - Input: `a`, a float32 matrix.
+# - Output: `out`, its transpose. If `a` has the shape (rows, columns), `out` has (columns, rows).
+# - Launch: blocks of (32, 32) threads over `a`, where x counts the columns of `a` and y its rows.
+# - **Budget:** as many sectors loaded as `a` has, and as many stored as `out` has. That is 4 for each 32
+#   elements.
+# - Full marks need the right result and this budget, for loads, for stores and for both together, at every size.
+# - Sizes include 1025 × 33 and 0 × 5.
 #
 # ![A transpose through shared memory: the warp reads a row of the tile from global memory, a barrier follows, the warp reads a column of the tile in shared memory and writes it as a row. Both global accesses run along rows.](drawings/turned_tile.svg)
 
@@ -430,21 +448,21 @@ gpulab.need(transpose)
 plain.compare(gpulab.profile(transpose[(4, 3), (32, 32)], matrix, turned))
 
 # %% [markdown]
-# **Watch it run.** Two warps of one block of your kernel, each with one row of the tile. Compare the cells of the
-# tile that a warp writes before the barrier with those that it reads after it.
+# **Watch it run.** The trace shows two warps of one block of your kernel, each with one row of the tile. Compare
+# the cells of the tile that a warp writes before the barrier with the cells that it reads after it.
 
 # %%
 one_tile = cuda.to_device(np.arange(32 * 32, dtype=np.float32).reshape(32, 32))
 gpulab.trace(transpose[(1, 1), (32, 32)], one_tile, cuda.device_array((32, 32), np.float32), threads=[0, 32])
 
 # %% [markdown]
-# **Why.** The walk along a column has moved from global to shared memory, where any word is as near as any
-# other. Nearly: the report has a new line about banks, and section 8 is about it.
+# **Why.** The walk along a column has moved from global to shared memory, where any word is as near as any other.
+# This is nearly true, but the report has a new line about banks, which section 8 explains.
 #
 # ## Detective · The tile that came too early
 #
-# `centre` subtracts from every element the mean of its tile of 64. A block works through several tiles in a
-# loop. Run it: the result agrees with NumPy in every element.
+# `centre` should subtract from every element the mean of its tile of 64. In this first attempt, each block loops
+# over several tiles. Run it: the result agrees with NumPy in every element.
 
 
 # %%
@@ -470,20 +488,25 @@ centre_first_try[2, 64](a, out)
 np.abs(out - (a.reshape(-1, 64) - a.reshape(-1, 64).mean(axis=1, keepdims=True)).ravel()).max()
 
 # %% [markdown]
-# On another GPU, with other timing, it will be wrong. The block has two warps, and the simulator ran them in
-# step. `gpulab.sanitize` runs a kernel again and watches who reads and writes each word, and what
-# orders them. It would tell you the cure, too; here that is left to you.
+# On another GPU, with different timing, it can be wrong. The block has two warps, and the simulator ran them in
+# step. `gpulab.sanitize` reruns a kernel and records which threads read and write each word, and what orders
+# these accesses. It could also tell you the cure, but that is left to you.
 
 # %%
 gpulab.sanitize(centre_first_try[2, 64], a, out, cures=False)
 
 # %% [markdown]
-# The finding names two accesses that nothing orders. Yet a barrier stands between these two lines. To which
-# round of the loop does each access belong, and what would the slower warp get to see?
+# The report names two accesses that nothing orders, although a barrier stands between their lines. To which
+# iteration of the loop does each belong, and what would the slower warp read?
 #
-# **Do.** Say to yourself which warp does what too early, and to whom. Then write the mended kernel. Each
-# element is loaded once and stored once: **Budget:** 4 bytes per element, each way. Sizes include 63, 1,025
-# and 0.
+# **Do.** Work out which warp does what too early, and which warp that harms. Then write the corrected kernel
+# `centre(a, out)`.
+#
+# - Input and output: one-dimensional float32 arrays of the same size. The last tile may be shorter.
+# - Launch: 2 blocks of 64 threads.
+# - **Budget:** each element loaded once and stored once, so 4 bytes per element, each way.
+# - Full marks need this and the right result, without a race, at every size.
+# - Sizes include 63, 1,025 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "centre", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -510,22 +533,24 @@ def centre(a, out):
 gpulab.check("memory.centre", centre)
 
 # %% [markdown]
-# **Why.** A tile in a loop needs two barriers: one between writing and reading, one between reading and the
+# **Why.** A tile in a loop needs two barriers: one between writing and reading, and one between reading and the
 # next writing. The first is hard to forget, because without it the result is often wrong at once. Without the
-# second it is right whenever the warps happen to keep step, and nothing promises that they do.
+# second it is right whenever the warps happen to keep step, but nothing guarantees that they do.
 #
-# A barrier inside an `if` that some threads skip is an error. Threads that have *returned* are another matter:
-# a barrier does not wait for them (CUDA Programming Guide, "Synchronization Functions"). The check remarks on
-# it and takes no point. Do not build on it: a thread that is gone cannot help to fill the next tile. Guard the
-# work, not the barrier.
+# A barrier inside an `if` that some threads skip is an error. However, a barrier does not wait for threads that
+# have *returned* (CUDA Programming Guide, "Synchronization Functions"). The check mentions this but takes no
+# point. Do not rely on it, because a thread that has returned cannot help to fill the next tile. Put the `if`
+# around the work, not around the barrier.
 #
 # ## 7 · Records and columns
 #
-# Points with x, y and z can lie in memory as an **array of structures** (AoS: x y z x y z …) or as a
-# **structure of arrays** (SoA: all x, then all y, then all z). A kernel that reads the x of 32 neighbouring
-# points finds them 12 bytes apart in the first, side by side in the second.
+# Points (x, y, z) can be stored as an **array of structures** (AoS: x y z x y z …) or as a **structure of
+# arrays** (SoA: all x, then all y, then all z).
 #
 # ![Records keep x, y and z of a point side by side, so lanes that want x skip y and z. Columns keep all x together, so lanes that want x read neighbours.](drawings/records.svg)
+#
+# A kernel that reads the x of 32 neighbouring points finds them 12 bytes apart in the first layout, but side by
+# side in the second.
 #
 # **Predict.** How many sectors does one request for x move in the array of structures, with 4-byte numbers?
 
@@ -549,11 +574,17 @@ unpacked_plainly = gpulab.profile(unpack_plain[16, 256], points, *columns)
 unpacked_plainly
 
 # %% [markdown]
-# **Do.** If the layout is yours to choose, choose columns. Often it is not: the data come as records. Write
-# `unpack(points, xs, ys, zs)`, which turns records into columns. Let each block stage its 256 points in
-# shared memory, loading them as if they were any 768 floats. The launch has blocks of 256, one thread per
-# point. **Budget:** as many sectors loaded as the points have, 4 for each 32 numbers, and in all no more than
-# points and columns have. About 10 lines. Sizes include 1,023 and 0.
+# **Do.** If you can choose the layout, choose columns. Often you cannot, because the data come as records. Write
+# the kernel `unpack(points, xs, ys, zs)`, which turns records into columns. About 10 lines.
+#
+# - Input: `points`, a one-dimensional float32 array with x, y and z of each point in turn.
+# - Output: `xs`, `ys` and `zs`, three float32 arrays with one number per point.
+# - Launch: blocks of 256 threads, one thread per point. Let each block stage its 256 points in shared memory,
+#   loading them as if they were any 768 floats.
+# - **Budget:** as many sectors loaded as the points have, 4 for each 32 numbers, and in total, loaded and stored,
+#   no more than points and columns have.
+# - Full marks need the right result and both parts of this budget, at every size.
+# - Sizes include 1,023 and 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "unpack", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -583,26 +614,28 @@ gpulab.need(unpack)
 unpacked_plainly.compare(gpulab.profile(unpack[16, 256], points, *columns))
 
 # %% [markdown]
-# **Why.** The plain kernel asks for the same sectors three times, once each for x, y and z. Caches may answer
-# the second and third time, so DRAM need not see it; the L1 does all the work three times over either way. A
-# kernel that needs only x gets no help from a cache: two thirds of what it moves is y and z. Staging has a
-# price, too: look at the instructions.
+# **Why.** The plain kernel asks for the same sectors three times, once each for x, y and z. Caches may answer the
+# second and third time, so DRAM need not see those requests, but the L1 does all the work three times either way.
+# A kernel that needs only x gets no help from a cache, because two thirds of what it moves is y and z. Staging
+# has a price, too: compare the instructions.
 #
 # ## 8 · Thirty-two banks
 #
-# Shared memory is cut into 32 **banks**. Word `w`, four bytes, lies in bank `w % 32`. In one pass, a
-# **wavefront**, each bank delivers one word. If the lanes of a request want *different words of the same
-# bank*, the request takes several wavefronts: a **bank conflict**, n-way for n words. Lanes that want the
-# same word share it (**broadcast**), and that costs nothing.
+# Shared memory is divided into 32 **banks**. Word `w`, which is four bytes, is in bank `w % 32`. In one pass,
+# called a **wavefront**, each bank delivers one word. If the lanes of a request want *different words of the same
+# bank*, the request takes several wavefronts. This is a **bank conflict**, and n words in one bank make it n-way.
+# Lanes that want the same word share it (**broadcast**), which costs nothing.
 #
 # ![Shared memory has 32 banks, a word wide each; here are eight of them. Neighbouring words lie in different banks and are served at once. A column of a tile whose rows are as long as the banks lies in one bank; with one column more it is spread over all.](drawings/banks.svg)
 #
-# 32 lanes with 8 bytes each want 64 words, more than one pass holds. So lanes 0–15 go first, then lanes
-# 16–31. With 16 bytes there are four groups of eight lanes. Each group is counted by itself.
+# With 8 bytes per lane, 32 lanes want 64 words, more than one pass can deliver. So lanes 0–15 go first, then
+# lanes 16–31. With 16 bytes there are four groups of eight lanes. Each group is counted by itself.
 #
-# **Do.** Write `ways(addresses, size)`. `addresses` has 32 entries, the byte address in shared memory for
-# each lane or `None` for a lane that does not ask; `size` is 4, 8 or 16. Return the number of wavefronts.
-# About 9 lines.
+# **Do.** Write `ways(addresses, size)`, which counts the wavefronts of one request. About 9 lines.
+#
+# - Input: `addresses` has 32 entries, one per lane: its byte address in shared memory, or `None` if it does not
+#   ask. `size` is 4, 8 or 16 bytes per lane.
+# - Output: the number of wavefronts. Full marks need it right for every request.
 
 
 # %% nbgrader={"grade": false, "grade_id": "ways", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -625,8 +658,8 @@ def ways(addresses, size):
 gpulab.check("memory.ways", ways)
 
 # %% [markdown]
-# **Predict.** A warp reads one column of a tile whose rows are 34 words long, so its lanes are 34 words
-# apart. How many wavefronts?
+# **Predict.** A warp reads one column of a tile whose rows are 34 words long, so its lanes are 34 words apart.
+# How many wavefronts does this request take?
 
 # %%
 gpulab.predict("memory.rows_of_34", ...)
@@ -636,10 +669,14 @@ gpulab.need(ways)
 {length: ways([4 * length * lane for lane in range(32)], 4) for length in range(30, 38)}
 
 # %% [markdown]
-# **Do.** Your `transpose` writes its tile along rows, 1 wavefront a request, and reads it down a column, 32: it
-# is 16.5-way on average, and 32-way at its worst line. Write it again as `padded`, with no bank conflict.
-# **Budget:** in all no more sectors than the two arrays have, and two wavefronts for each warp of a block: one
-# to write the tile, one to read it. One number changes.
+# **Do.** Your `transpose` writes its tile along rows, which takes 1 wavefront per request, and reads it down a
+# column, which takes 32. That makes it (1 + 32) ÷ 2 = 16.5-way on average, and its worst line is 32-way. Write it
+# again as `padded(a, out)`, with no bank conflict. Only one number changes.
+#
+# - Input, output, launch and sizes are those of `transpose`.
+# - **Budget:** in total no more sectors than the two arrays have, and two wavefronts for each warp of a block:
+#   one to write the tile, and one to read it.
+# - Full marks need the right result and both parts of this budget, at every size.
 
 
 # %% nbgrader={"grade": false, "grade_id": "padded", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -663,8 +700,8 @@ def padded(a, out):
 gpulab.check("memory.padded", padded)
 
 # %% [markdown]
-# **See.** One read of the tile: which bank serves which lane in which wavefront. First your `transpose`, then
-# `padded`.
+# **See.** These pictures show one read of the tile, and which bank serves which lane in which wavefront. The
+# first is of your `transpose`, the second of `padded`.
 
 # %%
 gpulab.need(transpose, padded)
@@ -672,8 +709,8 @@ gpulab.show("memory.transpose", transpose, view="banks")
 gpulab.show("memory.padded", padded, view="banks")
 
 # %% [markdown]
-# **Try it.** The same two reads on one scale: 32 lanes above, 32 banks below, and a row for each wavefront. Try
-# other strides and paddings. Which strides have no conflict without any padding?
+# **Try it.** Here are the same two reads on one scale, with 32 lanes at the top, 32 banks at the bottom, and a
+# row for each wavefront. Try other strides and paddings. Which strides have no conflict without any padding?
 
 # %%
 WarpAccess(
@@ -682,29 +719,37 @@ WarpAccess(
 )
 
 # %% [markdown]
-# **Why.** With rows of 33 words a step down a column is a step of one bank. The 33rd column holds nothing. It
-# costs 128 bytes per tile and saves 31 of 32 wavefronts. Any odd length works; even ones share a factor with
-# 32. All GPUs since compute capability 5.0 have 32 banks of four bytes.
+# **Why.** With rows of 33 words, a step down a column is a step of one bank, because 33 % 32 = 1. The 33rd column
+# holds no data. It costs 32 · 4 = 128 bytes per tile and saves 31 of the 32 wavefronts. Any odd length works,
+# whereas even lengths share a factor with 32. All GPUs since compute capability 5.0 have 32 banks of four bytes.
 #
 # ## 9 · Neighbours
 #
-# A **stencil** computes each output from an input and its neighbours: convolutions, blurs, heat. Here
-# `out[y, x]` is the sum of the 3 × 3 elements around `a[y, x]`, divided by 9. Elements outside the image
-# count as zero. Neighbouring outputs share most inputs, so without a tile each input is loaded nine times. A
-# tile for 32 × 8 outputs needs a rim of inputs around it, its **halo**: 34 × 10 elements in all.
+# A **stencil** computes each output from an input and its neighbours, as in convolutions, blurs and the
+# simulation of heat. Here `out[y, x]` is the sum of the 3 × 3 elements around `a[y, x]`, divided by 9. Elements
+# outside the image count as zero. Neighbouring outputs share most of their inputs, so without a tile each input
+# is loaded nine times.
 #
-# **Predict.** How many bytes per output does a block of 32 × 8 load, if it loads its tile and halo once?
+# A tile for 32 × 8 outputs needs a rim of inputs around it, which is called its **halo**. The rim is one element
+# wide on every side, so tile and halo have (32 + 2) × (8 + 2) = 34 × 10 elements in all.
+#
+# **Predict.** How many bytes per output does a block of 32 × 8 load if it loads its tile and halo once?
 
 # %%
 gpulab.predict("memory.halo", ...)
 
 # %% [markdown]
-# A wrong index does not always leave the array. Elements lie row after row, so one step behind the end of a row
-# is the start of the next, and numba counts a negative index from the end, as Python does.
+# Take care at the edges, because a wrong index does not always leave the array. Elements are stored row after
+# row, so one step beyond the end of a row is the start of the next. In addition, numba counts a negative index
+# from the end, as Python does.
 #
-# **Do.** Write `blur(a, out)`. The launch has blocks of (32, 8) over the image, x along the columns.
-# **Budget:** the bytes of tiles and halos plus 10 %, and each output stored once. About 16 lines. Sizes include
-# 1025 × 33, 7 × 31, 1 × 1 and 0 × 5.
+# **Do.** Write the kernel `blur(a, out)`, which computes this stencil. About 16 lines.
+#
+# - Input and output: `a` and `out` are float32 images of the same shape.
+# - Launch: blocks of (32, 8) threads over the image, where x counts the columns and y the rows.
+# - **Budget:** at most the bytes of tiles and halos plus 10 % loaded, and each output stored once.
+# - Full marks need the right result and both parts of this budget, at every size.
+# - Sizes include 1025 × 33, 7 × 31, 1 × 1 and 0 × 5.
 
 
 # %% nbgrader={"grade": false, "grade_id": "blur", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -736,33 +781,34 @@ def blur(a, out):
 gpulab.check("memory.blur", blur)
 
 # %% [markdown]
-# **See.** One load of one warp, and one store. Do the lanes of the load run over the end of a row of the tile
-# and go on in the next row of the image? Then the request touches more sectors than it has bytes for. That is
-# the price of an odd width.
+# **See.** The picture shows one load and one store of one warp. Do the lanes of the load run past the end of a
+# row of the tile and continue in the next row of the image? If so, the request touches more sectors than its
+# bytes would fill. That is the price of a tile that is 34 elements wide.
 
 # %%
 gpulab.need(blur)
 gpulab.show("memory.blur", blur, view="accesses")
 
 # %% [markdown]
-# **Why.** The larger the tile, the smaller the share of its halo: 64 × 16 outputs load 4.6 bytes each, 8 × 8
-# load 6.3. Larger tiles take more shared memory, so fewer blocks fit on an SM. This trade is the heart of
-# every convolution and every matrix product.
+# **Why.** The larger the tile, the smaller the share of its halo. With 64 × 16 outputs a block loads 66 · 18 · 4
+# ÷ (64 · 16) = 4.6 bytes per output, but with 8 × 8 it loads 6.3. However, larger tiles take more shared memory,
+# so fewer blocks fit on an SM. This trade-off is at the heart of every convolution and every matrix product.
 #
 # ## 10 · Registers, and the memory that is local in name only
 #
-# A variable of a kernel lives in a **register** if the compiler can manage it. Registers are sorted into a
-# few banks of their own; an instruction reads its operands from them, and the compiler picks register numbers
-# so that they seldom collide (Jia et al. 2018 measured two banks of 64 bits on Volta). A register has no
-# address. So an array of your own is in registers only if every index is known when the kernel is compiled.
-# Otherwise the array goes to **local memory**: private to the thread, but in DRAM, behind the same caches as
-# all else. Local memory is also where registers go when there are too few: a **spill**. The report shows
-# both.
+# A variable of a kernel lives in a **register** if the compiler can arrange it. Registers have a few banks of
+# their own, from which an instruction reads its operands, and the compiler picks register numbers so that
+# operands seldom collide (Jia et al. 2018 measured two banks of 64 bits on Volta).
+#
+# A register has no address. A thread's own array can therefore be in registers only if every index is known when
+# the kernel is compiled. Otherwise the array goes to **local memory**, which is private to the thread, but is in
+# DRAM, behind the same caches as everything else. Values also go to local memory when there are too few
+# registers. This is called a **spill**. The report shows both.
 #
 # ![A register has a name and no address. An array whose index is known only at run time needs addresses, so it is kept in local memory, which is a part of DRAM behind the caches. Four names stay in registers.](drawings/ring_or_names.svg)
 #
-# `smooth` gives every element the mean of itself and the three rows above it. This version keeps four rows in
-# a ring.
+# `smooth` gives every element the mean of itself and the three elements above it. This version keeps the last
+# four rows in a ring, where each new value replaces the oldest.
 
 
 # %%
@@ -779,9 +825,11 @@ def smooth_ring(a, out):
 
 
 # %% [markdown]
-# **Predict.** For each element `smooth_ring` writes one entry of the ring and reads four. How many bytes of
-# local memory is that per element? (Clearing the ring costs each thread 16 bytes more, once: with 256 columns
-# of 64 rows a quarter of a byte per element, so the report says 20.25 B for each.)
+# **Predict.** For each element `smooth_ring` writes one entry of the ring and reads four. How many bytes of local
+# memory is that per element?
+#
+# (Clearing the ring costs each thread 16 bytes more, once. With 64 rows in each of the 256 columns, that is 16 ÷
+# 64 = 0.25 bytes per element, so the report says 20.25 B for each.)
 
 # %%
 gpulab.predict("memory.ring", ...)
@@ -793,9 +841,13 @@ ring = gpulab.profile(smooth_ring[2, 128], rows, smoothed)
 ring
 
 # %% [markdown]
-# **Do.** Write `smooth(a, out)`; rows above the first count as 0. The launch has one thread per column, in
-# blocks of 128. **Budget:** each element loaded once, no byte of local memory, and each output stored once.
-# About 9 lines. Sizes include 1 × 1, 33 × 257 and 0 × 5.
+# **Do.** Write the kernel `smooth(a, out)`. About 9 lines.
+#
+# - Input and output: `a` and `out` are float32 matrices of the same shape. Rows above the first count as 0.
+# - Launch: one thread per column, in blocks of 128.
+# - **Budget:** each element loaded once, no byte of local memory, and each output stored once.
+# - Full marks need the right result and this budget, at every size.
+# - Sizes include 1 × 1, 33 × 257 and 0 × 5.
 
 
 # %% nbgrader={"grade": false, "grade_id": "smooth", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -822,10 +874,12 @@ gpulab.need(smooth)
 ring.compare(gpulab.profile(smooth[2, 128], rows, smoothed))
 
 # %% [markdown]
-# **Why.** `ring[row % 4]` has an index that changes from round to round, so the compiler needs an address,
-# and only memory has addresses. With four names there is none. The price of registers is occupancy: an SM has
-# 65,536 of them, so 64 registers per thread leave room for 1,024 threads, 255 for 256. Fewer resident warps
-# hide less latency; how many you need is the subject of lab 05.
+# **Why.** The index in `ring[row % 4]` changes from iteration to iteration, so the compiler needs an address, and
+# only memory has addresses. With four names, no address is needed.
+#
+# The price of registers is occupancy. An SM has 65,536 registers, so 64 registers per thread leave room for
+# 65,536 ÷ 64 = 1,024 threads, and 255 registers for 256. Fewer resident warps hide less latency. How many you
+# need is the subject of lab 05.
 
 # %%
 print("registers per thread   resident warps per SM (A100, blocks of 128)")
@@ -836,11 +890,11 @@ for registers in (32, 40, 64, 96, 128, 255):
 # %% [markdown]
 # ## 11 · Constant memory
 #
-# **Constant memory** holds 64 KB that a kernel can only read. Each SM keeps a part of it, 8 KB, in a cache of
-# its own (CUDA Programming Guide, "Compute Capabilities"). It is made for one case: *all lanes read the same
-# address*. Then one word is fetched for 32 lanes. If the lanes read different addresses, the request is split
-# into as many as there are different ones, and served one after another. In global memory different addresses
-# in one sector would cost nothing extra.
+# **Constant memory** holds 64 KB that a kernel can only read. Each SM keeps a part of it, 8 KB, in a cache of its
+# own (CUDA Programming Guide, "Compute Capabilities"). It is made for one case: *all lanes read the same
+# address*. Then one word is fetched for all 32 lanes. If the lanes read different addresses, the request is split
+# into one part for each different address, and the parts are served one after another. In global memory,
+# different addresses in one sector would cost nothing extra.
 #
 # **Predict.** Lane `i` reads `weights[i % 9]` from constant memory. Into how many parts is the request split?
 
@@ -879,31 +933,31 @@ for report in (in_constant, in_global):
     print(f"{report.name:18}{report['const_requests']:17}{report['global_load_requests']:23}")
 
 # %% [markdown]
-# **Why.** Both kernels read 5 weights per warp. From constant memory they pass by the load path of global memory,
-# which is then free for `a`. With a loop of fixed length the compiler would write them into the instructions.
-# One use is always there: a kernel's arguments lie in constant memory.
+# **Why.** Both kernels read 5 weights per warp. Weights in constant memory bypass the load path of global memory,
+# which is then free for `a`. With a loop of fixed length, the compiler would write them into the instructions.
+# Every kernel uses constant memory, because its arguments are stored there.
 #
 # ## 12 · Caches
 #
 # ![A cache line of 128 bytes consists of four sectors with a common tag. A miss fetches only the sectors that were asked for.](drawings/line.svg)
 #
-# This lab counts what warps *ask for*. Less reaches L2 and DRAM if a cache has it. On all recent
-# GPUs (Nsight Compute documentation, "Memory Tables"; CUDA Programming Guide):
+# This lab counts what warps *ask for*. Less reaches L2 and DRAM if a cache has the data. On all recent GPUs
+# (Nsight Compute documentation, "Memory Tables"; CUDA Programming Guide):
 #
-# - A line is 128 bytes, four sectors. A miss fetches the sectors needed, not the line.
-# - Each SM has an L1 that knows nothing of the others. Blocks exchange data in the **L2**, which all SMs share: there
-#   memory is **coherent**, and writes go through the L1 to it.
-# - The L2 is cut into slices, each beside a memory controller. An A100's has two halves, the far one slower
-#   (NVIDIA A100 whitepaper).
-# - Textures are read through the L1. Which line is replaced is not published, and not strictly the oldest
+# - A line is 128 bytes, or four sectors. A miss fetches only the sectors needed.
+# - Each SM has an L1 that knows nothing of the others. Blocks exchange data through the **L2**, which all SMs
+#   share. Memory is **coherent** there, and writes go through the L1 to it.
+# - The L2 is cut into slices, each beside a memory controller. An A100's has two halves, and the far one is
+#   slower (NVIDIA A100 whitepaper).
+# - Textures are read through the L1. Which line is replaced is not published, but it is not strictly the oldest
 #   (Jia et al. 2018).
 #
-# Does a cache mend the blocked copy, in which each lane walks along its own stretch? Its sectors are used up in
-# eight steps, *if they stay*. Below, warps take turns, a step each, on an L1 that replaces the least
-# recently used line.
+# Can a cache rescue the blocked copy, in which each lane walks along its own stretch? Each sector serves eight
+# steps, *if it stays cached*. Below, warps take turns, one step each, on an L1 that replaces the least recently
+# used line.
 #
-# **Predict.** Each lane is busy with one line of 128 bytes. How many warps can an A100's L1, 192 KiB if all of it is
-# cache, serve like this?
+# **Predict.** Each lane is busy with one line of 128 bytes. How many warps can an A100's L1 serve like this, if
+# all its 192 KiB are cache?
 
 # %%
 gpulab.predict("memory.warps_that_fit", ...)
@@ -954,24 +1008,26 @@ plot.picture(
 )
 
 # %% [markdown]
-# The same code moves the least possible up to 48 warps and eight times as much with a few more.
+# With up to 48 warps the same code moves the fewest sectors possible, but with a few more it moves eight times as
+# many.
 #
-# **Why.** A cache that is slightly too small for a cyclic walk holds nothing when it is needed. More warps,
-# usually good, made it worse. A real L1 is shared with shared memory and does not replace strictly by age, so
-# its step is less sharp; where it lies depends on the GPU. The striped copy needs no cache. Arrange accesses
-# so that each request uses what it moves, and count on caches for the rest.
+# **Why.** All lines are used in turn, again and again. If the cache is slightly too small for this cycle, each
+# line is gone by the time it is needed. More warps usually help, but here they made it worse. A real L1 shares
+# its store with shared memory and does not replace strictly by age, so its step is less sharp, and where the step
+# lies depends on the GPU. The striped copy needs no cache. Arrange accesses so that each request uses what it
+# moves, and count on caches for the rest.
 #
 # ## 13 · Outside the GPU's own memory
 #
-# **Host memory.** Data come over PCIe or NVLink. The GPU's copy engines fetch them by **DMA** (direct memory
-# access), without the CPU, from **pinned** pages, which the operating system may not move. From ordinary
-# pages the driver first copies into a pinned buffer. Further out are the local disk and then storage on the
-# network; a good loader keeps all these stages busy at once.
+# **Host memory.** Data come from the host over PCIe or NVLink. The GPU's copy engines fetch them by **DMA**
+# (direct memory access), without the CPU, from **pinned** pages, which the operating system may not move. If the
+# data are in ordinary pages, the driver first copies them into a pinned buffer. Farther out are the local disk
+# and then storage on the network. A good loader keeps all these stages busy at once.
 #
 # ![Memory outside the GPU: another GPU's over NVLink, the host's over PCIe. Each link is narrower than the GPU's own DRAM.](drawings/links.svg)
 #
-# **Predict.** A model has 7 billion weights of 2 bytes. How many times longer does it take to bring them over
-# PCIe 4.0 ×16, at most 31.5 GB/s, than to read them once from an A100's DRAM, at most 2,039 GB/s?
+# **Predict.** A model has 7 billion weights of 2 bytes. How many times as long does it take to bring them over
+# PCIe 4.0 ×16, at no more than 31.5 GB/s, as to read them once from an A100's DRAM, at no more than 2,039 GB/s?
 
 # %%
 gpulab.predict("memory.host_link", ...)
@@ -992,30 +1048,31 @@ gpulab.predict("memory.host_link", measured=ways_in["DRAM of the GPU"] / ways_in
 # %% [markdown]
 # ## 14 · One address space, compressed memory, slices, and CPUs
 #
-# **Unified memory** gives CPU and GPU one pointer. CUDA 6 (2014) moved whole allocations at each launch. Since Pascal
-# and CUDA 8 pages **migrate** when a processor touches them, so allocations may exceed the GPU's memory
-# (**oversubscription**); each first touch costs a page fault, unless `cudaMemPrefetchAsync` moved the page before.
-# Where CPU and GPU share NVLink (POWER9, Grace), hardware keeps memory coherent without migration (CUDA Programming
-# Guide, "Unified Memory").
+# **Unified memory** gives CPU and GPU one pointer. CUDA 6 (2014) moved whole allocations at each launch. Since
+# Pascal and CUDA 8, pages **migrate** when a processor touches them, so allocations may exceed the GPU's memory
+# (**oversubscription**). Each first touch costs a page fault unless `cudaMemPrefetchAsync` moved the page before.
+# Where NVLink connects CPU and GPU (POWER9, Grace), hardware keeps memory coherent without migration (CUDA
+# Programming Guide, "Unified Memory").
 #
 # ![One address space: pages lie with the host until the GPU touches one. Then that page is moved to the GPU, which waits for it.](drawings/pages.svg)
 #
-# **Compression.** Since the A100 the L2 can keep data compressed: up to 4 × the bandwidth and 2 × the L2
-# space (NVIDIA A100 whitepaper), but no larger memory. A program must ask for it for each allocation
+# **Compression.** Since the A100, the L2 can keep data compressed, for up to 4 × the bandwidth and 2 × the L2
+# space (NVIDIA A100 whitepaper), but no larger memory. Programs must request it per allocation
 # (`CU_MEM_ALLOCATION_COMP_GENERIC` of `cuMemCreate`).
 #
-# **MIG** (multi-instance GPU) cuts a data-centre GPU into up to seven instances, with SMs and slices of L2, memory
-# controllers and DRAM of their own: one tenant's memory traffic cannot slow another's (NVIDIA MIG User Guide).
+# **MIG** (multi-instance GPU) cuts a data-centre GPU into up to seven instances, each with its own SMs and slices
+# of L2, memory controllers and DRAM, so one tenant's memory traffic cannot slow another's (NVIDIA MIG User
+# Guide).
 #
-# **CPU habits.** A CPU core hides latency with large caches, prefetching and reordering: give it a contiguous stretch,
-# blocked to fit the cache, and keep threads off each other's lines. A GPU hides it with other warps: give neighbouring
-# lanes neighbouring words, and stage reuse in shared memory.
+# **CPU habits.** A CPU core hides latency with large caches, prefetching and reordering, so give it contiguous
+# data, blocked to fit the cache, and keep threads off each other's lines. A GPU hides latency with other warps,
+# so give neighbouring lanes neighbouring words, and stage reused data in shared memory.
 #
 # ## Detective · Fast on paper
 #
-# A colleague sums the rows of a matrix. The first version reads each row by one thread. The second fetches tiles along
-# rows and adds up in shared memory. "An eighth of the sectors, every branch uniform, the same sums. As fast as memory
-# allows."
+# A colleague sums the rows of a matrix. The first version uses one thread per row. The second loads tiles along
+# rows and sums them in shared memory. "An eighth of the sectors, every branch uniform, the same sums. As fast as
+# memory allows."
 
 
 # %%
@@ -1053,11 +1110,15 @@ for metric in ("global_load_sectors", "branch_efficiency"):
     print(f"{metric:20}{before[metric]:10,.0f}{after[metric]:10,.0f}")
 
 # %% [markdown]
-# **Do.** Is it? The two numbers are true. Look for the one that nobody showed you: `after` is a whole report.
-# Take one tile of 32 × 32 and one SM. The SM's share of the A100's DRAM bandwidth needs the cycles below to
-# bring 4,096 bytes; every other unit of the SM has to be done with the tile in that time. Name the unit that is
-# not, and count its cycles: shared memory serves one wavefront a cycle, and a warp issues at most one
-# instruction a cycle. Then change one number in `row_sums` and look again. The second cell is free.
+# **Do.** Is it that fast? Both numbers are true, so look for the one that nobody showed you: `after` is a whole
+# report.
+#
+# Take one tile of 32 × 32 and one SM. At the SM's share of the A100's DRAM bandwidth, fetching its 4,096 bytes
+# takes the number of cycles printed below. Every other unit of the SM must be done with the tile in that time.
+# Name the unit that is not, and count its cycles. Shared memory serves one wavefront per cycle, and a warp issues
+# at most one instruction per cycle.
+#
+# Then change one number in `row_sums` and look again. The second cell is free for that.
 
 # %%
 bytes_per_cycle = float(a100.dram_bandwidth) / float(a100.boost_clock) / int(a100.sms)
@@ -1069,36 +1130,36 @@ print(f"DRAM needs {32 * 32 * 4 / bytes_per_cycle:.0f} cycles per tile (modelled
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what holds `row_sums` up, which of your own counts proves it, and why could
-# neither the sums nor the sectors show it? A person reads this: 1 point for the cause, 1 point for a count
-# that you measured.
+# In three to five sentences, say what holds `row_sums` up, which of your own counts proves it, and why neither
+# the sums nor the sectors could show it. A person reads this: 1 point for the cause, 1 point for a count that you
+# measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "fast-on-paper-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The lanes read `tile[t, k]`, 32 words apart, so all 32 lie in one bank: a 32-way conflict. The
-# report counts 67,584 wavefronts where 4,096 would do: 1,056 cycles per tile, against 306 that DRAM needs.
-# With rows of 33 words it is 4,096 wavefronts, and DRAM is the limit again. The sums are the same because a
-# conflict only delays. The sectors are of global memory and do not see what happens in shared memory.
+# **2 points:** The lanes read `tile[t, k]`, 32 words apart, so all 32 words are in one bank. This is a 32-way
+# conflict. The report counts 67,584 wavefronts where 4,096 would do. That is 1,056 cycles per tile, against the
+# 306 that DRAM needs. With rows of 33 words there are 4,096 wavefronts, and DRAM is the limit again. The sums are
+# the same because a conflict only delays. The sectors are counted in global memory, so they cannot show what
+# happens in shared memory.
 #
-# **1 point** (cause without a count): The tile has 32-way bank conflicts when it is read down a column;
-# padding it to 33 helps.
+# **1 point** (cause without a count): The tile has 32-way bank conflicts when it is read down a column, and
+# padding its rows to 33 words helps.
 #
-# **0 points:** It uses too much shared memory. Or: it is limited by global memory, because it reads all
-# elements.
+# **0 points:** It uses too much shared memory. Or: it is limited by global memory, because it reads all elements.
 
 # %% [markdown]
 # ## Beyond · Pooling embeddings
 #
 # Open-ended and ungraded. A recommender averages rows of a large table: `out[bag]` is the mean of the rows
-# `table[index[bag, k]]`, k = 0 … 7. Rows have 64 float32 numbers and lie anywhere. Write a kernel and choose
-# its launch. The figure of merit is **sectors plus requests, per bag**, loads and stores: both what moves and
-# how often you ask.
+# `table[index[bag, k]]` for k = 0 … 7. Rows have 64 float32 numbers and can lie anywhere. Write a kernel and
+# choose its launch. The figure of merit is **sectors plus requests, per bag**, for loads and stores. It counts
+# what moves and how often you ask.
 #
 # | kernel | sectors + requests per bag |
 # |---|---|
-# | one thread per bag | the cell below |
+# | one thread per bag | printed by the cell below |
 # | one warp per bag, 4-byte loads | 106 |
 # | ours, 4-byte loads too, each index loaded once | 91.2 |
-# | bound | 73 sectors (8 · 8 of rows, 1 of indices, 8 of output) and 2,336 bytes at 512 a request: 77.6 |
+# | lower bound | 73 sectors (8 · 8 rows, 1 indices, 8 output) + 2,336 B at 512 B per request = 77.6 |
 
 # %%
 BAGS, ROWS = 256, 2048
@@ -1137,34 +1198,36 @@ merit(pool_plain[8, 32])
 # ## Recap
 #
 # <details><summary>1. A warp loads every third element of a float32 array that starts at a multiple of 256.
-# How many sectors?</summary>
+# How many sectors does this request move?</summary>
 #
-# 12. The lanes span 32 · 12 = 384 bytes, and every sector in it is touched.
+# It moves 12. The lanes span 32 · 12 = 384 bytes, which is 384 ÷ 32 = 12 sectors, and every one of them is
+# touched.
 # </details>
 #
-# <details><summary>2. Your loads need 4 sectors per request, your stores 32. What do you try first?</summary>
+# <details><summary>2. Your loads need 4 sectors per request, but your stores need 32. What do you try
+# first?</summary>
 #
-# Find the index that changes from lane to lane and make it the last one of the array that you store to. If
-# both sides cannot have it, turn a tile in shared memory.
+# Find the index that changes from lane to lane, and make it the last index of the array that you store to. If
+# loads and stores cannot both have it, turn a tile in shared memory.
 # </details>
 #
-# <details><summary>3. A loop fills a tile, waits, uses it. What is missing, and why do tests seldom show
-# it?</summary>
+# <details><summary>3. A loop fills a tile, waits at a barrier, and uses the tile. What is missing, and why do tests
+# seldom show it?</summary>
 #
-# A barrier before the tile is filled again. Tests show it only if one warp runs ahead of another.
+# A barrier before the tile is filled again is missing. Tests show it only if one warp runs ahead of another.
 # </details>
 #
 # <details><summary>4. A kernel keeps eight values in <code>cuda.local.array</code> and indexes it with its
-# loop variable. Where do they live?</summary>
+# loop variable. Where do these values live?</summary>
 #
-# In registers if the compiler unrolls the loop, so that all indices are known; else in local memory, which is
-# DRAM behind the caches. The report's local bytes tell which.
+# They live in registers if the compiler unrolls the loop, because all indices are then known. Otherwise they live
+# in local memory, which is DRAM behind the caches. The local bytes in the report tell you which.
 # </details>
 #
-# <details><summary>5. Global accesses are ideal and the kernel is slow all the same. Which count do you look
+# <details><summary>5. The global accesses are ideal, but the kernel is still slow. Which count do you look
 # at?</summary>
 #
-# The wavefronts of shared memory against the ideal, then local bytes, then occupancy.
+# Compare the wavefronts of shared memory with the ideal. Then look at the local bytes, and then at the occupancy.
 # </details>
 
 # %%
@@ -1175,35 +1238,37 @@ gpulab.recap("04")
 #
 # | question | rule |
 # |---|---|
-# | sectors of a request | different values of `address // 32`; 4-byte lanes: 4 at best, 32 at worst, 5 when shifted |
-# | which index runs fastest | the last one, over `threadIdx.x` |
-# | effective bandwidth | (bytes read + bytes written) / time; over the peak it is utilisation |
-# | DRAM's peak | bus width / 8 × rate per pin |
-# | bank of a word | `(address // 4) % 32`; cost = most *different* words in one bank |
-# | 8- and 16-byte shared accesses | two groups of 16 lanes, four groups of 8 |
-# | column of a tile | rows of 33 words |
-# | tile in a loop | fill, barrier, use, barrier |
-# | halo | (w + 2r)(h + 2r) loads for w · h outputs |
-# | array of your own in registers | only with indices known at compile time |
-# | constant memory | one address for all lanes; different ones are served in turn |
+# | sectors of a request | number of different `address // 32`; 4-byte lanes: 4 at best, 32 at worst, 5 if shifted |
+# | which index runs fastest | the last one, so let `threadIdx.x` run over it |
+# | effective bandwidth | (bytes read + bytes written) / time; divided by the peak it is utilisation |
+# | DRAM's peak bandwidth | bus width in bits / 8 × bits per second per pin |
+# | bank of a word | `(address // 4) % 32`; wavefronts = the most *different* words in one bank |
+# | shared accesses of 8 and 16 bytes | 8 bytes: two groups of 16 lanes; 16 bytes: four groups of 8 |
+# | reading a column of a tile | make the rows 33 words long |
+# | reusing a tile in a loop | fill, barrier, use, barrier |
+# | tile with a halo of width r | (w + 2r)(h + 2r) loads for w · h outputs |
+# | an array of your own in registers | only if all indices are known at compile time |
+# | constant memory | use one address for all lanes; different addresses are served in turn |
 #
 # ### Claims you will meet, and what is right
 #
-# - *A warp must read consecutive words, in order, or the access is serialised.* Only the number of sectors
-#   counts (compute capability 6.0 and later).
-# - *Strided access drops to 3 % efficiency.* With 4-byte words the floor is 4 / 32 = 12.5 %.
-# - *Lanes in the same bank conflict.* Only if they want different words of it. And in the example `s[2 *
-#   tid]`, seen in many slides with an array of 32 floats, the conflict is 2-way and the index runs out of the
-#   array.
-# - *`__ldg` prefetches.* It reads through the read-only path. Prefetching is `cp.async`, TMA or loading
-#   early.
+# - *A warp must read consecutive words, in order, or the access is serialised.* Only the number of sectors counts
+#   (compute capability 6.0 and later).
+# - *Strided access drops to 3 % efficiency.* With 4-byte words the lowest efficiency is 4 / 32 = 12.5 %.
+# - *Lanes in the same bank conflict.* They conflict only if they want different words of that bank. Many slides
+#   show the example `s[2 * tid]` with an array of 32 floats. There the conflict is 2-way, and the index runs out
+#   of the array.
+# - *`__ldg` prefetches.* It does not. It reads through the read-only path. To prefetch, use `cp.async` or TMA, or
+#   load early.
 # - *Effective bandwidth is bytes / (time × peak).* That is utilisation.
-# - *The constant cache has 64 KB.* That is constant memory; an SM caches 8 KB of it (CUDA Programming Guide).
-# - *An H100 has six stacks of HBM and 6,144 bits.* So has the full chip; the product has five and 5,120
-#   (NVIDIA H100 whitepaper).
-# - *Unified memory could oversubscribe from CUDA 6 on; compression is automatic.* Neither: see section 14.
-# - *Shared memory takes one or two cycles; an SM's shared memory delivers 19 TB/s; an SM has 20 KB of
-#   registers; the L2 is slower than DRAM.* The cell below says what the data sheets give.
+# - *The constant cache has 64 KB.* That is the size of constant memory. An SM caches 8 KB of it (CUDA Programming
+#   Guide).
+# - *An H100 has six stacks of HBM and 6,144 bits.* The full chip does, but the product has five stacks and 5,120
+#   bits (NVIDIA H100 whitepaper).
+# - *Unified memory could oversubscribe from CUDA 6 on; compression is automatic.* Neither is true, as section 14
+#   explains.
+# - *Shared memory takes one or two cycles; an SM's shared memory delivers 19 TB/s; an SM has 20 KB of registers;
+#   the L2 is slower than DRAM.* The cell below prints what the data sheets give.
 
 # %%
 for name in ("A100", "H100", "H200"):

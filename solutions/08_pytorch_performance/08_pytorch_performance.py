@@ -13,17 +13,17 @@
 # %% [markdown]
 # # 08 · PyTorch performance
 #
-# **About four hours.** You need lab 01 (tensors, training) and lab 02A (roofline). You need no GPU.
+# **About four hours.** You need lab 01 (tensors, training) and lab 02A (roofline). You do not need a GPU.
 #
-# A PyTorch program is a list of operations, and most of its time goes into things that the source does not
-# show: launches, bytes, waits, copies. Here you make them visible and then make them fewer.
+# A PyTorch program is a list of operations, but most of its time goes into things that the source does not show:
+# launches, bytes, waits and copies. Here you make them visible and then reduce them.
 #
-# When you are through, you can
+# By the end you can
 #
 # 1. say how many launches and bytes a piece of PyTorch costs before you run it;
-# 2. find where the host waits for the device, and write code that need not;
-# 3. explain what an allocator holds, and quarter a model's activations for a third more arithmetic;
-# 4. tell from a trace what a GPU waits for: the host, the data, or nothing;
+# 2. find where the host waits for the device, and write code that need not wait;
+# 3. explain what an allocator holds, and cut a model's activations to a quarter for a third more arithmetic;
+# 4. tell from a trace what a GPU is waiting for: the host, the data, or nothing;
 # 5. write a benchmark that you would believe.
 
 # %%
@@ -49,12 +49,13 @@ gpulab.start("08")
 # %% [markdown]
 # ## 1 · What a line of PyTorch costs
 #
-# By default PyTorch is **eager**: each operation runs when Python comes to it. On a GPU that means one
-# **launch** (sometimes several), which reads its inputs from memory and writes its output back. The next
-# operation reads it again. Nothing is **fused**, because when an operation is launched nobody knows the next.
+# By default PyTorch is **eager**: each operation runs as soon as Python reaches it. On a GPU that means one
+# **launch** (sometimes several), which reads the operation's inputs from memory and writes its output back. The
+# next operation reads that output again. No operations are **fused** into one launch, because when an operation
+# is launched, the next one is not yet known.
 #
-# `gpulab.profile` of a PyTorch function is a **ledger**: it hears every operation that PyTorch dispatches,
-# below autograd, and counts what eager execution asks for. It needs no GPU, and not even data.
+# `gpulab.profile` keeps a **ledger** of a PyTorch function. It sees every operation that PyTorch dispatches,
+# below autograd, and counts what eager execution asks for. It needs neither a GPU nor data.
 #
 # **Predict.** How many launches does `gelu_by_hand` take?
 
@@ -73,7 +74,7 @@ gpulab.predict("pytorch.gelu_launches", measured=by_hand.launches)
 by_hand
 
 # %% [markdown]
-# PyTorch has the same function as one operation:
+# PyTorch also offers this function as a single operation:
 
 # %%
 in_one = gpulab.profile(nn.functional.gelu, x)
@@ -81,10 +82,10 @@ print(f"by hand: {by_hand.launches} launches, {by_hand.bytes / x.nbytes:.0f} byt
 print(f"in one:  {in_one.launches} launch,   {in_one.bytes / x.nbytes:.0f} bytes moved for a byte of x")
 
 # %% [markdown]
-# A launch costs the host time, whatever the size. You can measure that here: the way from Python through the
-# dispatcher to a kernel is the same on a CPU, only the last step differs.
+# Every launch costs the host some time, however small the tensors are. You can measure that cost here, because
+# the path from Python through the dispatcher to a kernel is the same on a CPU, and only its last step differs.
 #
-# **Predict.** How many µs does one addition of two tensors with one number each take on this machine?
+# **Predict.** On this machine, how many µs does it take to add two tensors that hold one number each?
 
 # %%
 gpulab.predict("pytorch.overhead", ...)
@@ -125,15 +126,16 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Left of the bend you pay for the operation, right of it for the bytes. A GPU moves the bend far to
-# the right: a launch takes a few µs, and in each of them an A100's DRAM could move 2 MB (2,039 GB/s, data
-# sheet). Printed numbers for "the" launch overhead differ by ten times, because some mean the launch and some
-# the framework's way to it. Measure yours.
+# **Why.** Left of the bend you pay for the operation, and right of it for the bytes. On a GPU the bend lies far
+# to the right, because a launch takes a few µs, and in every µs an A100's DRAM could move 2 MB (2,039 GB/s, data
+# sheet). Published values of "the" launch overhead differ by a factor of ten, because some mean the launch alone
+# and others the framework's path to it. Measure yours.
 #
 # ## 2 · Bytes, not only launches
 #
-# Two programs with as many launches may differ in what they move. PyTorch **broadcasts**: a row of numbers
-# meets a matrix as if it were repeated, at no cost in memory. But the result has the matrix's size.
+# Two programs with the same number of launches may still move different numbers of bytes. Consider how PyTorch
+# **broadcasts**: it combines a row of numbers with a matrix as if the row were repeated, at no cost in memory.
+# The result, however, has the size of the matrix.
 
 
 # %%
@@ -142,9 +144,10 @@ def standardise(x, mean, std, weight, bias):
 
 
 # %% [markdown]
-# `x` has rows and columns; the other four have one number per column, as in a batch norm at inference.
+# `x` has rows and columns. Each of the other four arguments holds one number per column, as in a batch norm at
+# inference.
 #
-# **Predict.** How many bytes move for each byte of a tall x?
+# **Predict.** If x is tall, how many bytes move for each byte of x?
 
 # %%
 gpulab.predict("pytorch.standardise_bytes", ...)
@@ -155,10 +158,14 @@ naive = gpulab.profile(standardise, *rows)
 gpulab.predict("pytorch.standardise_bytes", measured=naive.bytes / rows[0].nbytes)
 
 # %% [markdown]
-# **Do.** Write `fold(x, mean, std, weight, bias)`, the same function with as few bytes as you can.
-# **Budget:** x read once and the result written once, a few numbers a column, plus 10 %. About 3 lines. You
-# may use what `torch` has for arithmetic, and `torch.addcmul(a, b, c, value=v)`, which is a + v · b · c in one
-# operation. The order of the operations is yours.
+# **Do.** Write `fold(x, mean, std, weight, bias)`, which computes the same function as `standardise` but moves as
+# few bytes as possible. About 3 lines.
+#
+# - Input: `x` (rows × columns) and four tensors with one number per column, all float32.
+# - Output: a tensor of the same shape as `x`.
+# - You may use the arithmetic of `torch`, and `torch.addcmul(a, b, c, value=v)`, which computes a + v · b · c in
+#   one operation. You may choose the order of the operations.
+# - **Budget:** x read once and the result written once, a few numbers per column, plus 10 %.
 
 
 # %% nbgrader={"grade": false, "grade_id": "fold", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -174,11 +181,11 @@ def fold(x, mean, std, weight, bias):
 gpulab.check("pytorch.fold", fold)
 
 # %% [markdown]
-# `check` never runs your function on data. It **records** the operations that the function dispatches on
-# tensors that have shapes and no values, and replays the record on numbers. So a learner's code for the judge
-# is a graph, and what a graph cannot hold, such as `.item()`, is refused with a message.
+# `check` never runs your function on data. Instead it **records** the operations that your function dispatches on
+# tensors that have shapes but no values, and then replays the record on numbers. To the judge your code is
+# therefore a graph, and anything that a graph cannot hold, such as `.item()`, is refused with a message.
 #
-# **See.** What both move.
+# **See.** FLOPs per byte and bytes moved, for both versions.
 
 # %%
 gpulab.need(fold)
@@ -194,16 +201,16 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** Both are far left of the ridge: bytes decide. Arithmetic on rows of 64 numbers is free beside a
-# pass over the matrix. The same trick folds a batch norm into the convolution **before** it; after a ReLU it
-# could not, because there the two are no longer one linear function.
+# **Why.** Both versions are far to the left of the ridge, so the bytes decide. Arithmetic on rows of 64 numbers
+# is free compared with a pass over the matrix. The same trick folds a batch norm into the convolution **before**
+# it. With a ReLU in between it cannot, because the two are then no longer one linear function.
 #
 # ## 3 · Many small tensors
 #
-# An optimiser touches every parameter of a model once a step. Adam keeps two running means for each, of the
-# gradient and of its square; AdamW also shrinks the parameter itself a little (Loshchilov and Hutter, 2019).
-# Here is the textbook, with PyTorch's default constants. A name that ends in `_` changes its tensor in place:
-# `p.addcdiv_(a, b, value=v)` adds v · a / b to p.
+# An optimiser touches every parameter of a model once per step. For each, Adam keeps two running means, of the
+# gradient and of its square. AdamW also shrinks the parameter itself a little (Loshchilov and Hutter, 2019). The
+# next cell is the textbook version with PyTorch's default constants. A name that ends in `_` changes its tensor
+# in place: `p.addcdiv_(a, b, value=v)` adds v · a / b to p.
 
 
 # %%
@@ -217,17 +224,17 @@ def adamw_by_the_book(params, grads, means, squares, step, lr):
 
 
 # %% [markdown]
-# GPT-2 (Radford et al., 2019) has 12 blocks. Each has two layer norms and four linear layers, all with weight
-# and bias. Then there are two embeddings and a last norm.
+# GPT-2 (Radford et al., 2019) has 12 blocks. Each block has two layer norms and four linear layers, and each of
+# the six has a weight and a bias. Besides the blocks there are two embeddings and a last norm.
 #
-# **Predict.** How many parameter tensors is that?
+# **Predict.** How many parameter tensors does GPT-2 have?
 
 # %%
 gpulab.predict("pytorch.tensors", ...)
 
 # %% [markdown]
-# The ledger counts without data, so a model of 124 million parameters costs nothing to look at. A **fake
-# tensor** has a shape and a type and no memory.
+# The ledger counts without data, so even a model with 124 million parameters costs nothing to examine. The next
+# cell builds it from **fake tensors**. A fake tensor has a shape and a type, but no memory.
 
 # %%
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -244,13 +251,18 @@ print(f"{len(shapes)} tensors, {parameters:,} parameters")
 print(f"{book.launches:,} launches, {book.bytes / parameters:.0f} bytes moved per parameter")
 
 # %% [markdown]
-# **Do.** Write `adamw_step(params, grads, means, squares, step, lr)`: the same step, in place. `params`,
-# `means` and `squares` change, `grads` stay. **Budget:** at most 12 launches for 148 tensors, and 7 numbers
-# moved per parameter (4 read, 3 written), plus 10 %. About 4 lines. `torch._foreach_mul_`, `_foreach_add_`
-# and their kind take whole lists. One operator more is allowed, which PyTorch's own optimisers call with
-# `fused=True`: `torch._fused_adamw_`. `torch.ops.aten._fused_adamw_.default._schema` shows its arguments:
-# `state_steps` are tensors of one float each, `max_exp_avg_sqs` is empty here, and everything after
-# `state_steps` goes by keyword.
+# **Do.** Write `adamw_step(params, grads, means, squares, step, lr)`, which performs the same step in place.
+# About 4 lines.
+#
+# - Input: four lists of float32 tensors, the number of the step, and the learning rate.
+# - Effect: `params`, `means` and `squares` change, and `grads` stay as they are.
+# - You may use `torch._foreach_mul_`, `_foreach_add_` and their kind, which take whole lists. One more operator
+#   is allowed: `torch._fused_adamw_`, which PyTorch's own optimisers call with `fused=True`.
+# - `torch.ops.aten._fused_adamw_.default._schema` shows its arguments. `state_steps` is a list of tensors with
+#   one float each, `max_exp_avg_sqs` is an empty list here, and everything after `state_steps` is passed by
+#   keyword.
+# - **Budget:** at most 12 launches for 148 tensors, and 7 numbers moved per parameter (4 read, 3 written), plus
+#   10 %.
 
 
 # %% nbgrader={"grade": false, "grade_id": "adamw-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -269,7 +281,7 @@ gpulab.check("pytorch.adamw_step", adamw_step)
 
 
 # %% [markdown]
-# **See.** PyTorch's own optimiser in its three forms, and yours, on all of GPT-2.
+# **See.** One step on all of GPT-2: by the book, with PyTorch's own optimiser in its three forms, and with yours.
 
 
 # %%
@@ -303,21 +315,22 @@ plot.bars(
 )
 
 # %% [markdown]
-# (The single-tensor form has nine operations a tensor, 1,332; 148 of them count the steps, on the CPU. A
-# `torch.tensor(…)` made from a Python number counts as free; on a GPU each would be a copy.)
+# (With `foreach=False` there are nine operations per tensor, 9 · 148 = 1,332 in all. Of these, 148 count the
+# steps, on the CPU. A `torch.tensor(…)` made from a Python number counts as free here, but on a GPU each would be
+# a copy.)
 #
-# **Why.** A multi-tensor kernel gets a list of addresses as its argument. The argument has room for so many
-# addresses (4 KB: 110 tensors of one list, 36 of four), so a long list is cut into a few launches; the ledger
-# counts them by the rules in `MultiTensorApply.cuh`. Fused, the seven numbers stay in registers between the
-# steps of the formula. That is what fusion is for: fewer launches **and** fewer bytes.
+# **Why.** A multi-tensor kernel gets a list of addresses as its argument. Its 4 KB hold 110 tensors of one list,
+# or 36 from each of four lists, so a long list is cut into a few launches. The ledger counts them by the rules in
+# `MultiTensorApply.cuh`. In a fused kernel the numbers also stay in registers between the steps of the formula,
+# so only seven move per parameter. That is what fusion is for: fewer launches **and** fewer bytes.
 #
 # ## 4 · No value, no wait
 #
-# The host runs ahead: it queues launches and the device works them off. That stops when Python wants a
-# **value**: `.item()`, `float(t)`, `print(t)`, `if t > 0`, `x[mask]`, whose size depends on values. The host
-# waits until the device is done, and the device then waits for the next launch. The ledger counts these
-# waits as `syncs`, except `print`, which goes past it, as do `.tolist()`, `.numpy()` and `.cpu()` of tensors
-# that are on the CPU already.
+# The host runs ahead. It queues launches, and the device works through them. That stops when Python wants a
+# **value**, as in `.item()`, `float(t)`, `print(t)`, `if t > 0`, or `x[mask]`, whose size depends on values. The
+# host then waits until the device is done, and afterwards the device waits for the next launch. The ledger counts
+# these waits as `syncs`, except for `print`, which bypasses it, as do `.tolist()`, `.numpy()`, and `.cpu()` of
+# tensors already on the CPU.
 #
 # ![A fake tensor has shape, type and device but no numbers. Operators work out the shapes of their results, and whoever asks for a number stops the trace.](drawings/fake.svg)
 
@@ -335,8 +348,9 @@ gradients_of_148 = [torch.randn(shape) for shape in gpt_shapes(width=8, layers=1
 gpulab.profile(clip_by_hand, gradients_of_148, 1.0)
 
 # %% [markdown]
-# `torch.compile` makes a **graph** of Python: Dynamo follows the bytecode and collects operations. Where it
-# needs a value it must stop, run what it has, and start again: a **graph break**. Nothing is fused across it.
+# `torch.compile` turns Python code into a **graph**. Its first part, Dynamo, follows the bytecode and collects
+# operations. Where Dynamo needs a value, it must stop, run what it has, and start again. That is a **graph
+# break**, and nothing is fused across it.
 #
 # **Predict.** Into how many graphs does Dynamo cut `clip_by_hand`?
 
@@ -361,14 +375,18 @@ for number, graph in enumerate(graphs, 1):
     print(f"graph {number}: {', '.join(operations)}")
 
 # %% [markdown]
-# `torch._dynamo.explain(fn)(*inputs)` gives the reason of each break, and `fullgraph=True` makes a break an
+# `torch._dynamo.explain(fn)(*inputs)` gives the reason for each break, and `fullgraph=True` turns a break into an
 # error. For a program that you do not want to change, set the environment variable
 # `TORCH_LOGS=graph_breaks,recompiles`.
 #
-# **Do.** Write `clip(grads, most)`: scale all gradients in place by min(1, most / (length + 1e-6)), where
-# length is the norm of all of them together. **Budget:** at most 14 launches for 148 tensors and no wait; n
-# numbers read for the norm, read and written for the product. About 3 lines; `torch._foreach_norm` gives a
-# list of norms. All gradients may be zero.
+# **Do.** Write `clip(grads, most)`, which scales all gradients by min(1, most / (length + 1e-6)), where length is
+# the norm of all of them together. About 3 lines.
+#
+# - Input: `grads`, a list of float32 tensors, and `most`, a number. All gradients may be zero.
+# - Effect: the gradients change in place.
+# - You may use multi-tensor operations again. `torch._foreach_norm` returns a list of norms.
+# - **Budget:** at most 14 launches for 148 tensors, and no wait. If the gradients hold n numbers, n are read for
+#   the norm, and n are read and n written for the product, plus 10 %.
 
 
 # %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -389,14 +407,14 @@ torch.compile(clip, backend=collect, fullgraph=True)(few, 1.0)
 print(len(graphs), "graph")
 
 # %% [markdown]
-# **Why.** The device can multiply by a factor of 1; that costs less than asking whether it must. PyTorch's own
-# `clip_grad_norm_` does so, and a comment in its source says why (`torch/nn/utils/clip_grad.py`).
+# **Why.** The device can multiply by a factor of 1, and that costs less than asking whether it must. PyTorch's
+# own `clip_grad_norm_` does the same, and a comment in its source says why (`torch/nn/utils/clip_grad.py`).
 #
 # ## 5 · From eager code to graphs
 #
-# **History.** TorchScript came first. `torch.jit.trace` runs the function once and writes down what it saw;
-# `torch.jit.script` compiles a subset of Python. Both still work, and both say that they are deprecated:
-# `torch.compile` and `torch.export` took their place.
+# **History.** TorchScript came first. `torch.jit.trace` runs the function once and writes down what it saw,
+# whereas `torch.jit.script` compiles a subset of Python. Both still work, but both warn that they are deprecated.
+# `torch.compile` and `torch.export` have taken their place.
 #
 # ![A print in the middle of a function breaks the graph in two: compiled, then Python, then compiled. Without the print one graph has all of it.](drawings/graph_break.svg)
 
@@ -411,8 +429,8 @@ print("traced with positive numbers, called with negative ones:", traced(-torch.
 print("the function itself:                                    ", signed(-torch.ones(2)).tolist())
 
 # %% [markdown]
-# A trace keeps one branch and forgets that there was a choice. `torch.export` refuses such a function;
-# `torch.compile` breaks the graph and stays right. Here is what a graph without breaks looks like.
+# A trace keeps one branch and forgets that there was a choice. `torch.export` refuses such a function, whereas
+# `torch.compile` breaks the graph and stays correct. The next cell shows what a graph without breaks looks like.
 
 
 # %%
@@ -425,10 +443,10 @@ exported = torch.export.export(Gelu(), (torch.ones(8, 8),))
 print(exported.graph_module.code.strip())
 
 # %% [markdown]
-# With the graph in hand a compiler can **fuse** what is pointwise, drop what nobody uses, and work out
-# constants. Inductor, `torch.compile`'s default backend, makes one kernel of a chain like this: x is read once
-# and the result written once. That can be worked out from the graph alone. On a GPU `TORCH_LOGS=output_code`
-# shows the kernels that Inductor wrote, in Triton, which lab 11 teaches.
+# Once it has the graph, a compiler can **fuse** pointwise operations, drop results that nobody uses, and compute
+# constants in advance. Inductor, the default backend of `torch.compile`, makes one kernel of a chain like this,
+# so x is read once and the result is written once. You can work out these costs from the graph alone. On a GPU,
+# `TORCH_LOGS=output_code` shows the kernels that Inductor wrote, in Triton, which lab 11 teaches.
 
 # %%
 nodes = exported.graph_module.graph.nodes
@@ -440,10 +458,10 @@ print(
 print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: inputs and output once)")
 
 # %% [markdown]
-# **Without a compiler** launches can still be cut. A **CUDA graph** records the launches of a stream once and
-# replays them with one call; the kernels stay as they were. It needs fixed shapes and fixed addresses: new
-# input is copied into the old buffer. Warm up on a side stream, and make the streams wait for each other on
-# both sides (PyTorch documentation, "CUDA Graphs"):
+# **Without a compiler** you can still reduce the number of launches. A **CUDA graph** records the launches of a
+# stream once and replays them with one call, while the kernels stay as they were. A CUDA graph needs fixed shapes
+# and fixed addresses, so each new input is copied into the old buffer. Warm up on a side stream first, and make
+# the streams wait for each other before and after (PyTorch documentation, "CUDA Graphs"):
 #
 # ```python
 # side = torch.cuda.Stream()
@@ -459,35 +477,40 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 #
 # `torch.compile(mode="reduce-overhead")` does this for you.
 #
-# | | launches | bytes | needs |
+# | way to run a program | launches | bytes | needs |
 # |---|---|---|---|
 # | eager | all | all | nothing |
-# | multi-tensor, fused operators | few | few | an operator that exists |
+# | multi-tensor and fused operators | few | few | an existing operator for the task |
 # | CUDA graph | 1 from the host | all | fixed shapes and addresses, no waits |
-# | compiled | few | few | no graph breaks; compile time at the first call, again for new shapes |
+# | compiled | few | few | no graph breaks; compile time at the first call and again for new shapes |
 #
 # <details><summary>The same in TensorFlow</summary>
 #
-# `@tf.function` traces a Python function into a graph, anew for each combination of types and shapes;
-# `jit_compile=True` hands the graph to XLA, which fuses. `tf.data` is the loader (`map` in parallel, `prefetch`), the
-# policy `mixed_float16` the autocast, `tf.distribute.MirroredStrategy` the data parallelism, and TensorBoard shows the
-# profiler's traces (TensorFlow guides: "Better performance with tf.function", "tf.data", "Distributed training",
-# "Profiler").
+# `@tf.function` traces a Python function into a graph, once for each combination of types and shapes. With
+# `jit_compile=True` the graph goes to XLA, which fuses. `tf.data` is the loader (`map` in parallel, `prefetch`),
+# the policy `mixed_float16` corresponds to autocast, `tf.distribute.MirroredStrategy` provides data parallelism,
+# and TensorBoard shows the profiler's traces (TensorFlow guides: "Better performance with tf.function",
+# "tf.data", "Distributed training", "Profiler").
 # </details>
 #
 # ## 6 · Memory that comes back
 #
-# `cudaMalloc` is a call into the driver, and `cudaFree` makes the host wait for the device. So PyTorch has a
-# **caching allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps what a tensor
-# gives back. **Allocated** is what tensors hold, **reserved** is what the allocator holds; `nvidia-smi` shows
-# reserved and what CUDA itself needs. `torch.cuda.empty_cache()` gives back segments in which nothing lies.
+# `cudaMalloc` is a call into the driver, and `cudaFree` makes the host wait for the device. PyTorch therefore has
+# a **caching allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps the blocks
+# that tensors give back. **Allocated** memory is what tensors hold, and **reserved** memory is what the allocator
+# holds. `nvidia-smi` shows reserved memory and what CUDA itself needs. `torch.cuda.empty_cache()` returns to CUDA
+# the segments in which no block is in use.
 #
 # ![The allocator cuts a segment into blocks. A freed block between two that are in use can serve a smaller tensor, and two free neighbours become one.](drawings/segments.svg)
 #
-# Its rules, without the second pool for small tensors (`c10/cuda/CUDACachingAllocator.cpp`): round the size up
-# to 512 bytes; the rounded size decides all that follows. Of all free blocks that are large enough take the smallest, of equal ones the first. Cut off
-# what is left. If there is none, make a segment: 20 MiB for sizes below 10 MiB, else the size rounded up to 2
-# MiB. A block that becomes free joins free neighbours in its segment.
+# Its rules, leaving out a second pool for small tensors, are these (`c10/cuda/CUDACachingAllocator.cpp`):
+#
+# - Round the size up to a multiple of 512 bytes. The rounded size decides everything that follows.
+# - Of all free blocks that are large enough, take the smallest, or the first of several equal ones. Cut off what
+#   is left as a free block.
+# - If there is none, make a segment: 20 MiB for sizes below 10 MiB, otherwise the size rounded up to a multiple
+#   of 2 MiB.
+# - When a block becomes free, it joins its free neighbours in the same segment.
 #
 # **Predict.** A program's first three tensors have 9 MiB each. How many MiB does PyTorch reserve?
 
@@ -495,8 +518,12 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 gpulab.predict("pytorch.reserved", ...)
 
 # %% [markdown]
-# **Do.** Write `segments(events)`. An event is `[name, bytes]`; with 0 bytes the tensor of that name is freed.
-# Return `[segments made, bytes reserved]`. About 25 lines. 1 MiB is 2²⁰ bytes.
+# **Do.** Write `segments(events)`, which follows these rules. About 25 lines.
+#
+# - Input: a list of events `[name, bytes]`. An event with 0 bytes frees the tensor of that name. 1 MiB is 2²⁰
+#   bytes.
+# - Output: `[segments made, bytes reserved]`.
+# - The first of several equal blocks is in the segment made earliest, at the lowest address.
 
 
 # %% nbgrader={"grade": false, "grade_id": "segments", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -540,8 +567,8 @@ def segments(events):
 gpulab.check("pytorch.segments", segments)
 
 # %% [markdown]
-# Here is a real program for it: one training step of a small transformer block. The ledger knows when each
-# tensor is made and when it dies.
+# The next cell tries it on a real program, one training step of a small transformer block. The ledger knows when
+# each tensor is made and when it dies.
 
 # %%
 with fake:
@@ -570,16 +597,21 @@ for rounds in (1, 2, 10):
 print(f"at most {alive / 2**20:.1f} MiB are alive at once")
 
 # %% [markdown]
-# After the first step the allocator asks for nothing new. Between allocated and reserved lies what was cut off
-# and what lies in gaps that are too small: **fragmentation**. If shapes change from step to step the gaps stop
-# fitting; `PYTORCH_ALLOC_CONF=expandable_segments:True` lets one segment grow instead.
+# After the first step the allocator asks for nothing new. The difference between allocated and reserved memory is
+# what was cut off and what lies in gaps that are too small to use. This is **fragmentation**. If shapes change
+# from step to step, the gaps stop fitting. `PYTORCH_ALLOC_CONF=expandable_segments:True` lets one segment grow
+# instead.
 #
-# An eager allocator decides without knowing what comes. A graph knows when every tensor will die.
+# An eager allocator decides without knowing what comes next. With a graph it is known when every tensor will die,
+# so the memory can be planned.
 #
-# **Do.** Write `place(tensors)`. A tensor is `[bytes, first, last]`: it is alive from moment first to moment
-# last, both included. Return a list of offsets, so that no two tensors that are alive together overlap.
-# **Budget:** the end of the last tensor at most 1.1 times the most that is alive at once. In a step of a few
-# blocks one hole weighs more; there the limit is 1 + 1.5 / blocks. About 10 lines.
+# **Do.** Write `place(tensors)`, which makes such a plan. About 10 lines.
+#
+# - Input: a list of tensors `[bytes, first, last]`. A tensor is alive from moment first to moment last, both
+#   included.
+# - Output: a list of their offsets in bytes. Two tensors that are alive at the same time must not overlap.
+# - **Budget:** the highest address that a tensor reaches is at most 1.1 times the most that is alive at once. In
+#   a training step of only a few blocks a single hole weighs more, so the limit there is 1 + 1.5 / blocks.
 
 
 # %% nbgrader={"grade": false, "grade_id": "place", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -607,7 +639,8 @@ def place(tensors):
 gpulab.check("pytorch.place", place)
 
 # %% [markdown]
-# **See.** Your plan for the training step above. Across: operations. Up: addresses. A box is a tensor.
+# **See.** Your plan for the training step above. Operations run from left to right and addresses from bottom to
+# top. Each box is a tensor.
 
 # %%
 gpulab.need(place)
@@ -624,18 +657,18 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** What is alive grows while forward keeps activations and shrinks while backward uses them up. No
-# allocator can go below the peak. The next section does.
+# **Why.** The memory in use grows while the forward pass keeps activations, and it shrinks while the backward
+# pass uses them up. No allocator can go below the peak of this curve. The next section lowers the peak itself.
 #
-# Of a program on a GPU PyTorch draws such pictures itself: `torch.cuda.memory._record_memory_history()` before
-# it, `torch.cuda.memory._dump_snapshot("file.pickle")` behind it, and the file dropped onto
-# pytorch.org/memory_viz, which shows each block with the Python stack that asked for it (reference 1, "Understanding
+# For a program on a GPU, PyTorch draws such pictures itself. Call `torch.cuda.memory._record_memory_history()`
+# before the program and `torch.cuda.memory._dump_snapshot("file.pickle")` after it, then drop the file onto
+# pytorch.org/memory_viz. It shows each block with the Python stack that asked for it (reference 1, "Understanding
 # CUDA Memory Usage").
 #
 # ## 7 · Keep it or compute it again
 #
-# Autograd keeps what backward needs. **Activation checkpointing** keeps only the input of a stretch of the
-# model, and computes the stretch again when backward comes to it.
+# Autograd keeps what the backward pass needs. **Activation checkpointing** keeps only the input of a stretch of
+# the model, and it computes the stretch again when the backward pass reaches it.
 
 
 # %%
@@ -651,8 +684,8 @@ def chain(weights, x):
 
 
 # %% [markdown]
-# There are 32 blocks; an activation has 512 × 16 float32 numbers, 32 KiB. `h @ w` needs h for backward, tanh
-# its own result.
+# There are 32 blocks. An activation has 512 × 16 float32 numbers, which take 32 KiB. For the backward pass
+# `h @ w` needs h, and tanh needs its own result.
 #
 # **Predict.** How many KiB does autograd keep for the backward pass of `chain`?
 
@@ -669,13 +702,18 @@ with fake:
 gpulab.predict("pytorch.kept", measured=kept / 1024)
 
 # %% [markdown]
-# `torch.utils.checkpoint.checkpoint(fn, *inputs, use_reentrant=False)` gives fn(*inputs). Say
-# `use_reentrant=False`: the old way, True, cuts the graph if none of the inputs wants a gradient, as where x is
-# data and the weights sit in a module or a closure. They get **none**, and only a warning says so.
+# `torch.utils.checkpoint.checkpoint(fn, *inputs, use_reentrant=False)` returns `fn(*inputs)` and checkpoints that
+# stretch. Always pass `use_reentrant=False`. The old way, `True`, cuts autograd's graph if none of the inputs
+# requires a gradient. That happens when x is data and the weights belong to a module or a closure. The weights
+# then get **no gradient**, and only a warning says so.
 #
-# **Do.** Write `gradients(weights, x)`: run the chain, take the mean of the squares of its result, and leave
-# the gradients in `w.grad`. **Budget:** peak memory at most 10 % above the best distance of checkpoints, and
-# no block computed more than twice. About 8 lines. `block` is yours to use.
+# **Do.** Write `gradients(weights, x)`, which runs the chain, takes the mean of the squares of its result, and
+# leaves the gradients in `w.grad`. About 8 lines.
+#
+# - Input: `weights`, a list of square float32 matrices that require gradients, and `x`, a float32 matrix.
+# - You may use `block` and `checkpoint`.
+# - **Budget:** peak memory at most 10 % above that of the best distance between checkpoints, and no block
+#   computed forward more than twice.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gradients", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -702,7 +740,7 @@ gpulab.check("pytorch.gradients", gradients)
 
 
 # %% [markdown]
-# **See.** Peak memory against the distance of checkpoints, from the ledger.
+# **See.** How peak memory depends on the distance between checkpoints, according to the ledger.
 
 
 # %%
@@ -747,37 +785,41 @@ for name, report in (("all kept", all_kept), ("every 4 blocks", peaks[4])):
 print(f"more arithmetic: {peaks[4]['matrix_flops'] / all_kept['matrix_flops'] - 1:.0%}")
 
 # %% [markdown]
-# **Why.** Backward costs twice forward, so one more forward is a third on top. With L blocks, L / s inputs and
-# 2 s results of one stretch are least together at s = √(L / 2) (Chen et al., 2016). Real layers are less even:
-# checkpoint what is large and cheap to compute, such as attention scores, first (Korthikanti et al., 2022; lab 16).
+# **Why.** Backward costs twice as much as forward. Together they cost three forward passes, so one more adds a
+# third. With L blocks and a checkpoint every s blocks, memory holds L / s inputs and, of the stretch that is
+# being computed again, 2 s results. Their sum is smallest at s = √(L / 2) (Chen et al., 2016). Real layers are
+# less even, so start with what is large and cheap to compute, such as attention scores (Korthikanti et al., 2022;
+# lab 16).
 #
 # %% [markdown]
 # ## 8 · Feeding the GPU
 #
-# Batches must be read, decoded, and brought to the device. `DataLoader` does it in **workers**: processes, not
-# threads, because Python code of one process runs one thread at a time. Worker w loads batches w, w + workers,
-# …; the loop gets them in order. Each worker may be `prefetch_factor` batches ahead; `persistent_workers=True`
-# keeps the processes for the next epoch. With `num_workers=0` the loop loads by itself, and both settings are
-# errors.
+# Batches must be read, decoded, and brought to the device. `DataLoader` loads them in **workers**. These are
+# processes, not threads, because the Python code of one process runs in one thread at a time. Worker w loads
+# batches w, w + workers, …, and the loop gets all batches in order. Each worker may be `prefetch_factor` batches
+# ahead, and `persistent_workers=True` keeps the processes for the next epoch. With `num_workers=0` the loop loads
+# the batches itself, and setting either of these two is an error.
 #
-# Loading and training are a **pipeline**: its rate is that of the slower stage, not of the sum.
+# Loading and training form a **pipeline**: its rate is that of the slower stage, not that of both stages one
+# after the other.
 #
-# **Predict.** 20 batches take 24 ms each to load and 8 ms each to use; there are two workers. How many ms in
-# all?
+# **Predict.** Each of 20 batches takes 24 ms to load and 8 ms to use, and there are two workers. How many ms does
+# it take in all?
 
 # %%
 gpulab.predict("pytorch.loader", ...)
 
 # %% [markdown]
-# **Do.** Write `epoch(loads, step, workers, prefetch)`. `loads[i]` is how long batch i takes to load, `step`
-# how long each step of training takes. The time starts at 0; return the time at which the last step is done.
+# **Do.** Write `epoch(loads, step, workers, prefetch)`, which computes how long such a pipeline takes.
+# About 10 lines.
 #
-# - Worker i % workers loads batch i. It starts when it has loaded batch i − workers **and** batch
-#   i − workers · prefetch has been handed over, if there are such batches; else at 0.
+# - Input: `loads[i]` is how long batch i takes to load, and `step` is how long each step of training takes. Each
+#   of the `workers` may be `prefetch` batches ahead.
+# - Output: the time at which the last step is done, if the time starts at 0.
+# - Worker i % workers loads batch i. It starts when it has loaded batch i − workers **and** batch i − workers ·
+#   prefetch has been handed over. A batch that does not exist is not waited for, so the first ones start at 0.
 # - Batch i is handed over when it is loaded and step i − 1 is done. Then step i begins.
 # - With 0 workers the loop loads batch i itself, when step i − 1 is done.
-#
-# About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "epoch", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -801,8 +843,8 @@ gpulab.check("pytorch.epoch", epoch)
 
 
 # %% [markdown]
-# **See.** A real loader on this machine, with loading and training that sleep for as long as said. Each batch
-# brings along when and by whom it was loaded. The figure shows the start of the epoch with two workers.
+# **See.** A real loader on this machine. Loading and training only sleep, for the times given above. Each batch
+# records when it was loaded, and by which worker. The figure shows the start of the epoch with two workers.
 
 
 # %%
@@ -852,12 +894,12 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** With two workers training waits for data. With three, by your `epoch`, only the first batch is waited
-# for, and a fourth only takes memory. Measured times are longer: batches travel between processes, and workers
-# share this machine's cores. Take workers until the slower stage is the GPU, and not one more.
+# **Why.** With two workers, training waits for data. With three, according to your `epoch`, it waits only for the
+# first batch, and a fourth worker only takes memory. Measured times are longer, because batches travel between
+# processes and workers share this machine's cores. Add workers until the GPU is the slower stage, and no more.
 #
-# **Text** is best turned into tokens once, before training, and **mapped** into memory: the operating system
-# reads the pages that a batch touches, and all workers share them.
+# **Text** is best turned into tokens once, before training, and the resulting file is best **mapped** into
+# memory. The operating system then reads the pages that a batch touches, and all workers share them.
 
 # %%
 tokens_file = Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -881,17 +923,16 @@ print(f"mapped {microseconds(read_mapped, 3) / 1e3:.2f} ms (measured; the file i
 
 # %% [markdown]
 # **To the device.** `pin_memory=True` puts batches into pages that stay where they are, so that the GPU's copy
-# engine can fetch them without a second copy by the CPU. Only then does `batch.to("cuda",
-# non_blocking=True)` return at once and overlap with kernels on another stream.
+# engine can fetch them without a second copy by the CPU. Only then does `batch.to("cuda", non_blocking=True)`
+# return at once and overlap with kernels on another stream.
 #
 # ## 9 · Layouts
 #
-# A picture batch has batch N, channels C, height H, width W. PyTorch's shape is always N × C × H × W; the
-# **memory format** says which index runs fastest, through the strides. By default it is W; in `channels_last`
-# it is C.
+# A batch of images has four dimensions: batch N, channels C, height H, and width W. PyTorch's shape is always
+# N × C × H × W. The **memory format** determines, through the strides, which index runs fastest in memory. By
+# default it is W; in `channels_last` it is C.
 #
-# **Predict.** A tensor of 8 × 64 × 32 × 32 is channels last. How many elements lie between two neighbours in a
-# row?
+# **Predict.** A tensor of 8 × 64 × 32 × 32 is channels last. How many elements apart are two neighbours in a row?
 
 # %%
 gpulab.predict("pytorch.stride", ...)
@@ -903,10 +944,10 @@ print("contiguous   ", tuple(images.shape), images.stride())
 print("channels last", tuple(last.shape), last.stride())
 
 # %% [markdown]
-# Tensor cores take convolutions with channels last; given the other layout, cuDNN converts (NVIDIA,
-# *Convolutional Layers User's Guide*). A conversion is a copy.
+# Tensor cores compute convolutions with channels last. If cuDNN gets the other layout, it converts (NVIDIA,
+# *Convolutional Layers User's Guide*), and a conversion is a copy.
 #
-# **Predict.** How many bytes move for each byte of a tensor that is converted and converted back?
+# **Predict.** A tensor is converted to channels last and back again. How many bytes move for each of its bytes?
 
 # %%
 gpulab.predict("pytorch.layout_bytes", ...)
@@ -934,23 +975,24 @@ for name, given in (("contiguous", images), ("channels last", last)):
     )
 
 # %% [markdown]
-# Where does the copy come from? `flatten` wants the elements of a picture in the order C, H, W. That is a view
-# of one layout and a copy of the other. Convert once at the entrance, weights too
-# (`model.to(memory_format=torch.channels_last)`), and look for copies in the ledger.
+# Where does the copy, `clone`, come from? `flatten` needs the elements of an image in the order C, H, W. With the
+# contiguous layout that is a view, but with channels last it takes a copy. Convert once at the entrance of the
+# model, weights included (`model.to(memory_format=torch.channels_last)`), and look for copies in the ledger.
 #
 # ## 10 · Profilers and traces
 #
 # | tool | sees | use it for |
 # |---|---|---|
 # | `nvidia-smi` | that some kernel ran, memory, power | is the GPU used at all? |
-# | `torch.profiler` | operations, kernels, memory, Python stacks | which operation, and what is between two |
-# | Nsight Systems, `nsys profile` | CPU, CUDA calls, kernels, copies, your NVTX ranges | gaps, overlap, several processes |
-# | Nsight Compute, `ncu` | one kernel's counters | why a kernel is slow (lab 04's reports) |
-# | compute-sanitizer | memory faults, races | when results are wrong |
+# | `torch.profiler` | operations, kernels, memory, Python stacks | which operation is slow? what lies between two? |
+# | Nsight Systems, `nsys profile` | CPU, CUDA calls, kernels, copies, NVTX ranges | gaps, overlap, many processes |
+# | Nsight Compute, `ncu` | one kernel's counters | why is a kernel slow? (lab 04's reports) |
+# | compute-sanitizer | memory faults, races | why are results wrong? |
 #
-# NVTX ranges are names that you give to stretches of a program: `with torch.cuda.nvtx.range("forward"):`.
-# `nvprof` of older guides does not support compute capability 8.0 and later. "GPU utilisation 100 %" in
-# `nvidia-smi` means that some kernel ran all the time (NVML manual); it may have used one SM.
+# NVTX ranges are names that you give to stretches of a program: `with torch.cuda.nvtx.range("forward"):`. Older
+# guides use `nvprof`, which does not support compute capability 8.0 and later. "GPU utilisation 100 %" in
+# `nvidia-smi` means that some kernel was running all the time (NVML manual). That kernel may have used a single
+# SM.
 
 # %%
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -976,9 +1018,10 @@ for row in [*by_time[:6], *(row for row in by_time[6:] if row.key in ("forward",
     print(f"{int(row.self_cpu_memory_usage / 1024):15}")
 
 # %% [markdown]
-# `profiled.key_averages().table(sort_by="self_cpu_time_total")` prints it all; on a GPU the column is
-# `self_device_time_total`. `record_function` names a range. `schedule(wait=…, warmup=…, active=…)` keeps a
-# long run's trace small. The trace itself is JSON, for Perfetto (ui.perfetto.dev) or your own code:
+# `profiled.key_averages().table(sort_by="self_cpu_time_total")` prints the whole table, and on a GPU the column
+# is `self_device_time_total`. `record_function` names a range. `schedule(wait=…, warmup=…, active=…)` keeps the
+# trace of a long run small. The trace itself is JSON, which you can open in Perfetto (ui.perfetto.dev) or read
+# with your own code:
 
 # %%
 trace_file = Path(tempfile.mkdtemp()) / "trace.json"
@@ -987,13 +1030,16 @@ events = json.loads(trace_file.read_text())["traceEvents"]
 print(next(event for event in events if event.get("name") == "aten::addmm"))
 
 # %% [markdown]
-# `ph` is the kind of event (`X` has a duration), `cat` its category, `ts` and `dur` are in µs. What the GPU
-# does has the categories `kernel`, `gpu_memcpy` and `gpu_memset`; everything else is the host.
+# `ph` is the kind of event (`X` has a duration) and `cat` is its category. `ts`, its start, and `dur`, its
+# duration, are in µs. The GPU's work has the categories `kernel`, `gpu_memcpy` and `gpu_memset`, and everything
+# else is the host's.
 #
-# **Do.** Write `idle(trace)` for such a list of events. Between the start of the GPU's first work and the end
-# of its last: for how many µs is it idle in all, and how long is the longest gap? Return both as a
-# list, [0, 0] where the GPU does nothing. Streams overlap, and only events of `ph` X are sure to have `cat` and
-# `dur`. About 9 lines.
+# **Do.** Write `idle(trace)`, which measures how long the GPU is idle between the start of its first work and the
+# end of its last. About 9 lines.
+#
+# - Input: such a list of events, in any order. Streams overlap, and only events with `ph` X are sure to have
+#   `cat` and `dur`.
+# - Output: a list of the total idle time and the longest gap, both in µs, or [0, 0] if the GPU does nothing.
 
 
 # %% nbgrader={"grade": false, "grade_id": "idle", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1017,8 +1063,8 @@ gpulab.check("pytorch.idle", idle)
 
 
 # %% [markdown]
-# **See.** A modelled trace: the host needs 8 µs for each operation, and a kernel begins when it is launched
-# and the one before is done.
+# **See.** A modelled trace. The host needs 8 µs for each operation, and a kernel begins when it has been launched
+# and the kernel before it is done.
 
 
 # %%
@@ -1053,36 +1099,43 @@ plot.timeline(
 )
 
 # %% [markdown]
-# **Why.** Kernels shorter than the host's time per operation leave gaps. The long kernel lets the host run
-# ahead, and for a while there are none. What closes gaps: larger batches, fewer operations (sections 2 to 5),
-# CUDA graphs, no waits. What does not: a faster kernel.
+# **Why.** Kernels that are shorter than the host's time per operation leave gaps. The long kernel lets the host
+# run ahead, so for a while there are none. You close gaps with larger batches, fewer operations (sections 2 to 5)
+# and CUDA graphs, and by avoiding waits. A faster kernel does not close them.
 #
 # ## 11 · Which limit is it?
 #
-# | you see | the limit is | what helps |
-#
 # ![Which limit is it? First whether the GPU is idle between kernels: then it is the host. Else whether bytes or operations are near the peak: then it is memory or arithmetic. If neither is, it is latency.](drawings/which_limit.svg)
 #
+# | you see | the limit is | what helps |
 # |---|---|---|
-# | gaps on the GPU's timeline, the host busy | the host, launches | larger batches, fusion, CUDA graphs |
-# | gaps, the loader busy | data | workers, prepared data, pinned memory |
+# | gaps on the GPU's timeline while the host is busy | the host, launches | larger batches, fusion, CUDA graphs |
+# | gaps while the loader is busy | data | workers, prepared data, pinned memory |
 # | gaps after a copy or an `.item()` | waits | keep values on the device |
 # | no gaps, DRAM throughput **high** | memory | fusion, smaller types, reuse |
-# | no gaps, tensor or FP pipes **high** | arithmetic | smaller types, tensor cores, fewer FLOPs |
+# | no gaps, use of tensor or FP pipes **high** | arithmetic | smaller types, tensor cores, fewer FLOPs |
 # | no gaps, both low | latency | more warps, more independent loads |
 #
-# Some guides have it the other way round: a *low* throughput is no sign that memory is the limit.
+# Some guides have it the other way round, but a *low* throughput is no sign that memory is the limit.
 #
-# Two tests need no profiler (He, 2022). Double the batch: if a step takes hardly longer, the limit is something that
-# does not grow with it, mostly the host. And divide: FLOPs by time and by the peak, bytes by time and by the
-# bandwidth; the ledger counts both.
+# Two tests need no profiler (He, 2022). First, double the batch. If a step takes hardly longer, the limit is
+# something that does not grow with the batch, usually the host. Second, divide the FLOPs by the time and by the
+# peak, and the bytes by the time and by the bandwidth. Each result is the fraction of the limit that you reach.
+# The ledger counts both FLOPs and bytes.
 #
-# **Work from the top**: the step, then the operations, then one kernel. One change at a time, each with a number
-# before and after. The checklist: 1. the GPU is never idle; 2. no waits in the loop; 3. data arrive before they
-# are wanted; 4. few, large operations; 5. bfloat16 where it is safe (lab 10); 6. sizes in multiples of 64, of 8
-# at least (lab 06); 7. memory that is not reserved for nothing; 8. a benchmark that would notice if it got worse.
+# **Work from the top** down: first the step, then the operations, then one kernel. Make one change at a time, and
+# measure before and after each. This is the checklist:
 #
-# **Instruments of your own.** A mean hides what users feel: report percentiles, and throughput beside them.
+# 1. The GPU is never idle.
+# 2. There are no waits in the loop.
+# 3. Data arrive before they are needed.
+# 4. Operations are few and large.
+# 5. The type is bfloat16 wherever that is safe (lab 10).
+# 6. Sizes are multiples of 64, or at least of 8 (lab 06).
+# 7. No memory is reserved needlessly.
+# 8. A benchmark would notice if performance got worse.
+#
+# **Instruments of your own.** A mean hides what users feel, so report percentiles, and throughput beside them.
 
 # %%
 numbers = np.random.default_rng(11)
@@ -1095,10 +1148,11 @@ for name, times in (("before", before), ("after", after)):
 print(f"after: one request in {len(after) / (after == 60).sum():.0f} takes 60 ms")
 
 # %% [markdown]
-# The median got better, and some requests wait three times as long.
+# The median got better, but some requests now wait three times as long.
 #
-# **Regressions.** Counts do not waver: 12 launches are 12 launches, so a test can hold them, as the checks of
-# this lab do. Times waver: compare interleaved runs, and alarm only if an interval excludes 1.
+# **Regressions.** Counts do not fluctuate: 12 launches are always 12 launches, so a test can demand them, as the
+# checks of this lab do. Times fluctuate, so compare interleaved runs, and raise an alarm only if the interval of
+# their ratio excludes 1.
 #
 # ![Times of many requests: the median says what half of them take at most, and says nothing of the slow end, where the 99th percentile is.](drawings/tail.svg)
 
@@ -1129,13 +1183,14 @@ print("10 % slower:    ", np.round(slower(before[::2], 1.10 * before[1::2]), 3))
 print("first bad of 64:", first_bad(range(64), lambda version: version >= 41))
 
 # %% [markdown]
-# An interval that includes 1 is no alarm: 2 % hide in 200 requests. Take more, or a quieter machine, or a count.
+# An interval that includes 1 raises no alarm, so a slowdown of 2 % stays hidden in 200 requests. To see it, take
+# more requests, a quieter machine, or a count.
 
 # %% [markdown]
 # ## Detective · A benchmark that lies
 #
-# A colleague times a compiled function on a GPU. Here the GPU is a small model with a clock of its own, so
-# that the truth is known: one call takes `launch` µs of the host and then `cold` µs of the GPU.
+# A colleague times a compiled function on a GPU. Here the GPU is a small model with its own clock, so the truth
+# is known: one call takes `launch` µs of the host and then `cold` µs of the GPU.
 
 # %%
 import inspect
@@ -1158,7 +1213,7 @@ facts = {"compile": 0, "launch": 5, "cold": 200, "warm": 40, "flush": 30, "hiccu
 print("the truth:", facts["launch"] + facts["cold"], "µs")
 
 # %% [markdown]
-# **Predict.** What does `colleagues(facts)` say, in µs?
+# **Predict.** What does `colleagues(facts)` return, in µs?
 
 # %%
 gpulab.predict("pytorch.lie", ...)
@@ -1167,10 +1222,13 @@ gpulab.predict("pytorch.lie", ...)
 gpulab.predict("pytorch.lie", measured=colleagues(facts))
 
 # %% [markdown]
-# **Do.** Write `benchmark(now, call, flush, synchronize)`, which measures one call on a GPU that it knows by these
-# four functions alone: those of a `ClockedGPU` whose facts nobody tells. It says how many µs pass from the call
-# until its result is there, compiled before, with inputs that come from DRAM, whatever else uses the machine.
-# There are four lies to find. About 12 lines.
+# **Do.** Write `benchmark(now, call, flush, synchronize)`, which measures one call on a GPU. The colleague's
+# version tells four lies for you to find. About 12 lines.
+#
+# - Input: four functions, those of a `ClockedGPU`. `benchmark` knows this GPU by these four alone, and is not
+#   given its facts.
+# - Output: how many µs pass from the call until its result is there. The function has been compiled before, its
+#   inputs come from DRAM, and other users of the machine must not change the answer.
 
 
 # %% nbgrader={"grade": false, "grade_id": "benchmark", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1194,7 +1252,7 @@ gpulab.check("pytorch.benchmark", benchmark)
 
 
 # %% [markdown]
-# A fifth lie needs a compiler. What nobody uses need not be computed:
+# A fifth lie needs a compiler, which need not compute what nobody uses:
 
 
 # %%
@@ -1211,9 +1269,10 @@ counts.append(sum(node.op.startswith("call") for node in graph.nodes))
 print(f"operations in the graph: {counts[0]}; after dead code is removed: {counts[1]}")
 
 # %% [markdown]
-# On a real GPU: `torch.cuda.synchronize()` before each reading of the clock; a buffer larger than the L2 written
-# before each call; a result that is returned and checked. Or **CUDA events**, which the GPU stamps with the time
-# when it comes to them in the stream. If the GPU is idle by then, the way to the launch is still in the time:
+# On a real GPU, call `torch.cuda.synchronize()` before each reading of the clock, write a buffer larger than the
+# L2 before each call, and return and check the result. Alternatively, use **CUDA events**, which the GPU stamps
+# with the time when it reaches them in the stream. If the GPU is idle by then, the time still includes the host's
+# path to the launch:
 #
 # ```python
 # start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -1222,27 +1281,33 @@ print(f"operations in the graph: {counts[0]}; after dead code is removed: {count
 # milliseconds = start.elapsed_time(stop)
 # ```
 #
-# `torch.utils.benchmark.Timer` synchronises and repeats for you. It does not flush. `triton.testing.do_bench`
+# `torch.utils.benchmark.Timer` synchronises and repeats for you, but it does not flush. `triton.testing.do_bench`
 # uses events and flushes.
 #
 # ### Your answer
 #
-# In a copy of your `benchmark` with 21 repetitions leave out one cure at a time: every `synchronize`; the
-# flush; the median, with the mean in its place; the warm-up, with the mean. Run each on the `facts` above with
-# `"compile": 2_000_000`. Which result is furthest from the truth, which make the function look *better* and
-# which *worse* than it is, and what would more repetitions change? Three to five sentences. A person reads
-# this: 1 point for the causes, 1 point for numbers that you measured.
+# Make copies of your `benchmark` with 21 repetitions, and leave out one cure in each:
+#
+# - every `synchronize`;
+# - the flush;
+# - the median, with the mean in its place;
+# - the warm-up, with the mean in place of the median.
+#
+# Run each copy on the `facts` above with `"compile": 2_000_000`. Which result is furthest from the truth? Which
+# results make the function look *better* than it is, and which *worse*? What would more repetitions change?
+# Answer in three to five sentences. A person reads this: 1 point for the causes, 1 point for numbers that you
+# measured.
 
 # %%
 # Your experiment.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "lies-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** Without waiting, a call seems to take 5 µs instead of 205, forty times too fast, because only
-# the launch is timed. Without the flush it seems 45 µs: the inputs lie in the L2. Both make it look better, and
-# no number of repetitions helps, because every repetition is wrong in the same way. The mean says 834 µs,
-# because a quarter of the calls are disturbed; repetitions do not change that, the median does. Without the
-# warm-up it says 95,967 µs, by far the furthest: compiling adds 2,000,000 / 21 = 95,238 µs. Repetitions dilute
-# it, and the median removes it.
+# **2 points:** Without waiting, a call seems to take 5 µs instead of 205, about forty times too fast, because
+# only the launch is timed. Without the flush it seems to take 45 µs, because the inputs are still in the L2. Both
+# make the function look better, and no number of repetitions helps, because every repetition is wrong in the same
+# way. The mean gives 834 µs, because a quarter of the calls are disturbed. Repetitions do not change that, but
+# the median does. Without the warm-up the mean gives 95,967 µs, by far the furthest from the truth, because
+# compiling adds 2,000,000 / 21 = 95,238 µs. Repetitions dilute it, and the median removes it.
 #
 # **1 point** (causes without numbers): Missing synchronisation and the warm cache make it look faster,
 # compilation and disturbances slower.
@@ -1252,13 +1317,13 @@ print(f"operations in the graph: {counts[0]}; after dead code is removed: {count
 # %% [markdown]
 # ## Beyond · A layer norm from parts
 #
-# Open-ended and ungraded. Write a layer norm of the rows of a matrix without an operator for norms: y = (x −
-# mean) / √(var + 1e-5) · weight + bias. The figure of merit is **launches plus bytes moved for each byte of
-# x**, counted by the ledger.
+# This task is open-ended and ungraded. Write a layer norm of the rows of a matrix without using an operator for
+# norms: y = (x − mean) / √(var + 1e-5) · weight + bias. The figure of merit is **launches plus bytes moved for
+# each byte of x**, counted by the ledger.
 #
-# | function | launches + bytes per byte |
+# | function | launches + bytes moved for each byte of x |
 # |---|---|
-# | line by line | the cell below |
+# | line by line | see the cell below |
 # | ours | 12 |
 # | PyTorch's own operator, one launch | 3 |
 
@@ -1293,30 +1358,34 @@ merit(norm_by_line)
 # <details><summary>1. A chain of five pointwise operations works on a matrix of 100 MB. What would fusing it
 # save?</summary>
 #
-# Four of five launches, and with one input eight of ten passes over memory: 200 MB move instead of 1 GB.
+# It saves four of five launches. With one input it also saves eight of ten passes over memory, so 200 MB move
+# instead of 1 GB.
 # </details>
 #
-# <details><summary>2. Why is <code>if loss &gt; best:</code> dear in a training loop, and what else does it
+# <details><summary>2. Why is <code>if loss &gt; best:</code> expensive in a training loop, and what else does it
 # cost?</summary>
 #
-# The host waits for the value, and meanwhile launches nothing, so the GPU idles afterwards. It also breaks a
-# compiled graph and forbids a CUDA graph.
+# The host waits for the value and launches nothing in the meantime, so the GPU idles afterwards. The `if` also
+# breaks a compiled graph and rules out a CUDA graph.
 # </details>
 #
 # <details><summary>3. <code>nvidia-smi</code> shows 30 GB, <code>torch.cuda.memory_allocated()</code> 18 GB.
 # Where are the other 12?</summary>
 #
-# Reserved by the caching allocator: free blocks, cut-off rests, gaps; and the CUDA context.
+# The caching allocator has reserved part of them, as free blocks, cut-off remainders and gaps. The CUDA context
+# takes the rest.
 # </details>
 #
-# <details><summary>4. What do checkpoints every √(L / 2) blocks cost and save?</summary>
+# <details><summary>4. What do checkpoints every √(L / 2) blocks cost, and what do they save?</summary>
 #
-# One more forward pass, about a third more arithmetic. Activations fall from 2 L to about 2 √(2 L).
+# They cost one more forward pass, which is about a third more arithmetic. Activations fall from 2 L to about
+# 2 √(2 L).
 # </details>
 #
-# <details><summary>5. Training takes 50 ms a step and loading 120 ms a batch. How many workers?</summary>
+# <details><summary>5. Training takes 50 ms a step and loading takes 120 ms a batch. How many workers do you
+# need?</summary>
 #
-# Three: they bring a batch every 40 ms. Two bring one every 60 ms, and the GPU waits.
+# You need three, which together bring a batch every 40 ms. Two bring one only every 60 ms, so the GPU waits.
 # </details>
 
 # %%
@@ -1327,34 +1396,36 @@ gpulab.recap("08")
 #
 # | question | rule |
 # |---|---|
-# | launches and bytes of anything | `gpulab.profile(function, *args)`; fake tensors for large ones |
-# | a formula on rows and a matrix | fold the rows first |
+# | launches and bytes of anything | `gpulab.profile(function, *args)`, with fake tensors for large ones |
+# | a formula on rows and a matrix | combine the rows first |
 # | a loop over parameters | `torch._foreach_…`, `fused=True` |
-# | waits | `.item()`, `float`, `print`, `if` on tensors, `x[mask]`, `nonzero` |
-# | graph breaks | `torch._dynamo.explain`, `fullgraph=True` |
-# | allocated, reserved | what tensors hold, what the allocator holds |
+# | what makes the host wait | `.item()`, `float`, `print`, `if` on tensors, `x[mask]`, `nonzero` |
+# | graph breaks | find them with `torch._dynamo.explain`, forbid them with `fullgraph=True` |
+# | allocated or reserved memory | allocated is what tensors hold, reserved is what the allocator holds |
 # | checkpoints | `checkpoint(fn, …, use_reentrant=False)`, every √(L / 2) blocks |
-# | workers | load time / step time, rounded up |
+# | number of workers | load time / step time, rounded up |
 # | layout | convert once; look for `clone` in the ledger |
 # | clock | synchronise, warm up, flush, repeat, take the median, use the result |
 #
 # ### Claims you will meet, and what is right
 #
-# - *A launch costs 20–40 µs.* A bare launch takes a few µs; a framework's dispatch adds its own. Measure.
-# - *`with torch.jit.script:` fuses a block.* It is no context manager. TorchScript is deprecated: use
-#   `torch.compile`, `torch.export`.
-# - *Conv + ReLU + BatchNorm fuse.* The norm folds into the convolution only directly behind it.
-# - *`torch.addmm` makes any linear layer one operation.* It takes matrices: view a batch of sequences as one.
-# - *`checkpoint(layer, x)` saves memory.* Without `use_reentrant=False` and with an input that wants no gradient
-#   the layer is not trained at all; the memory saved is that of the missing graph.
-# - *DataLoader is multi-threaded; pinned memory avoids address translation.* Workers are processes; pinned
-#   pages cannot be moved, so the GPU can fetch them itself.
-# - *In-place operations make a softmax memory-efficient.* Each out-of-place line is a full-size temporary;
-#   count them.
-# - *Low DRAM throughput means memory-bound.* High does.
-# - *nvprof is deprecated but useful.* It does not run on GPUs since the A100.
-# - *The profiler shows occupancy.* The traces hold an estimate; measured occupancy is Nsight Compute's.
-# - *A boolean mask shows warp divergence.* `x[mask]` is `nonzero` and a gather, with a wait in between.
+# - *A launch costs 20–40 µs.* A bare launch takes a few µs, and a framework's dispatch adds its own time.
+#   Measure.
+# - *`with torch.jit.script:` fuses a block.* It is not a context manager. TorchScript is deprecated, so use
+#   `torch.compile` and `torch.export`.
+# - *Conv + ReLU + BatchNorm fuse.* The norm folds into the convolution only if it follows it directly.
+# - *`torch.addmm` makes any linear layer one operation.* It takes only matrices, so view a batch of sequences as
+#   one.
+# - *`checkpoint(layer, x)` saves memory.* Without `use_reentrant=False`, and with an input that requires no
+#   gradient, the layer is not trained at all. The memory saved is that of the missing graph.
+# - *DataLoader is multi-threaded; pinned memory avoids address translation.* Workers are processes. Pinned pages
+#   cannot be moved, so the GPU can fetch them itself.
+# - *In-place operations make a softmax memory-efficient.* Each line that is not in place makes a full-size
+#   temporary, so count those lines.
+# - *Low DRAM throughput means memory-bound.* High DRAM throughput does.
+# - *nvprof is deprecated but useful.* It does not run on the A100 and later GPUs.
+# - *The profiler shows occupancy.* The traces hold an estimate. Nsight Compute measures occupancy.
+# - *A boolean mask shows warp divergence.* `x[mask]` is a `nonzero` and a gather, with a wait in between.
 #
 # ### References
 #

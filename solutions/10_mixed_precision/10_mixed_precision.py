@@ -13,21 +13,21 @@
 # %% [markdown]
 # # 10 · Mixed precision
 #
-# **About two hours.** You need labs 08 and 09: where PyTorch spends its time, and what FP16, BF16 and E4M3
-# can hold.
+# **About two hours.** You need labs 08 and 09, which show where PyTorch spends its time, and what FP16, BF16 and
+# E4M3 can hold.
 #
-# Tensor cores multiply 16-bit numbers many times as fast as 32-bit ones, and half the bytes travel. So
-# networks are trained in 16 bits, and lately in 8, and still end where FP32 ends. That takes care at four or
-# five places, and you will see each of them fail first. There is no GPU in this lab: results are rounded as a
-# GPU would round them, and everything else is the same.
+# Tensor cores multiply 16-bit numbers many times as fast as 32-bit ones, and only half as many bytes have to be
+# moved. So networks are trained in 16 bits, and lately in 8, and still end up where FP32 ends up. But this takes
+# care in four or five places, and you will see each of them fail first. This lab uses no GPU. Results are rounded as
+# a GPU would round them, and everything else is the same.
 #
-# When you are through, you can
+# After this lab, you can
 #
 # 1. say which gradients FP16 loses, and by how much a loss has to be scaled to keep them;
-# 2. write a dynamic loss scaler that does what PyTorch's does, step by step;
+# 2. write a dynamic loss scaler that does the same as PyTorch's at every step;
 # 3. put scaling, checking, clipping and updating into the right order;
-# 4. predict which operation autocast runs in which type;
-# 5. choose between FP16, BF16 and FP8 and say what each choice costs in memory.
+# 4. predict which type autocast chooses for each operation;
+# 5. choose between FP16, BF16 and FP8, and say what each choice costs in memory.
 
 # %%
 import math
@@ -41,11 +41,11 @@ gpulab.start("10")
 # %% [markdown]
 # ## 1 · What FP16 loses
 #
-# A small GPT learns to write little stories. In the next cell every output of a layer, every weight it uses
-# and every gradient is rounded to a format (`gpulab.models.emulate`); the products themselves are summed in
-# FP32, as tensor cores do. The loss carries a factor of 2⁻¹¹. Such factors are common: a mean over a large
-# batch, an auxiliary loss with a small weight. Here it makes gradients small enough that you see the damage
-# in a short run. Before the update it is divided out, in FP32.
+# The next cell trains a small GPT to write little stories. Every output of a layer, every weight that it uses and
+# every gradient is rounded to a given format (`gpulab.models.emulate`), but the products are summed in FP32, as
+# tensor cores do. The loss is also multiplied by 2⁻¹¹. Such factors are common: a mean over a large batch has one,
+# and so does an auxiliary loss with a small weight. Here the factor makes the gradients so small that you see the
+# damage in a short run. Before the update, the gradients are divided by the factor again, in FP32.
 
 # %%
 import torch
@@ -99,7 +99,7 @@ print(
 )
 
 # %% [markdown]
-# **Predict.** How many percent of these gradients are rounded to zero in FP16? Its smallest number is 2⁻²⁴.
+# **Predict.** What percentage of these gradients does FP16 round to zero? Its smallest positive number is 2⁻²⁴.
 
 # %%
 gpulab.predict("mixed.vanished", ...)
@@ -126,17 +126,19 @@ plot.picture(
 )
 
 # %% [markdown]
-# What lies left of 2⁻²⁵ becomes zero in FP16; what lies left of 2⁻¹⁴ keeps fewer digits the smaller it is. To
-# the right, up to 2¹⁶, is a wide empty space: almost no gradient is normal in FP16.
+# FP16 rounds the gradients to the left of 2⁻²⁵ to zero. To the left of 2⁻¹⁴, a gradient keeps fewer digits the
+# smaller it is. To the right, up to 2¹⁶, there is a wide empty space, because almost no gradient is a normal number
+# of FP16.
 #
-# **Why.** A gradient is a product of many small factors. FP16 has 5 exponent bits, 40 powers of two with its
-# subnormals; BF16 and FP32 have 8, more than 250. *Rounding* as such does little harm: a relative error of up
-# to 2⁻¹¹ per number is small beside the noise of a batch, and it averages out.
+# **Why.** A gradient is a product of many small factors. FP16's 5 exponent bits give it 40 powers of two, subnormal
+# numbers included, whereas the 8 exponent bits of BF16 and FP32 give more than 250. *Rounding* as such does little
+# harm. A relative error of up to 2⁻¹¹ per number is small beside the noise of a batch, and it averages out.
 #
 # ## 2 · Weights that do not move
 #
-# The other place where 16 bits fail is the update. **Predict.** A weight is 1, in FP16. How large must an
-# update be, at least, to change it?
+# The other place where 16 bits fail is the update of the weights.
+#
+# **Predict.** A weight is 1, in FP16. How large must an update be, at least, to change it?
 
 # %%
 gpulab.predict("mixed.stuck", ...)
@@ -147,10 +149,14 @@ moved = np.float16(1) + steps
 gpulab.predict("mixed.stuck", measured=float(steps[np.flatnonzero(moved.astype(np.float16) > 1)[0]]))
 
 # %% [markdown]
-# **Do.** Write `master(weight, update, count)`: add `update` to `weight`, `count` times. Return two numbers,
-# both values of FP16: first what comes out when the weight is kept in FP16 (each sum is rounded), then when a
-# **master copy** of full precision (FP32 or a Python float) is added up and only the copy that the network
-# uses is rounded. About 6 lines.
+# **Do.** Write `master(weight, update, count)`, which adds `update` to `weight`, `count` times, in two ways. Return
+# two values of FP16:
+#
+# - first, the result when the weight is kept in FP16, so that each sum is rounded;
+# - second, the result when you add to a **master copy** of full precision (FP32 or a Python float), so that only the
+#   copy that the network uses is rounded.
+#
+# Do not round `update` itself. About 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "master", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -168,22 +174,22 @@ def master(weight, update, count):
 gpulab.check("mixed.master", master)
 
 # %% [markdown]
-# **Why.** Updates are small against weights: with a learning rate of 10⁻³ or less, often by a factor of a
-# thousand and more. So the optimizer keeps weights in FP32 and hands out 16-bit copies. (Stochastic rounding,
-# lab 09, is the other way.)
+# **Why.** Updates are small compared with weights. At a learning rate of 10⁻³ or less, they are often a thousand
+# times smaller, or more. So the optimizer keeps the weights in FP32 and hands out 16-bit copies. (Stochastic
+# rounding, in lab 09, is the alternative.)
 #
 # ## 3 · One factor for the loss
 #
-# The empty space on the right of the figure is the way out. Multiply the **loss** by a large factor before
-# the backward pass, and by the chain rule every gradient grows by it. Divide the gradients by it, in FP32,
-# before they are used. That is **loss scaling** (Micikevicius et al., 2018). A whole iteration has six parts:
+# The empty space on the right of the figure is the way out. Multiply the **loss** by a large factor before the
+# backward pass, and by the chain rule every gradient grows by that factor. Divide the gradients by it again, in
+# FP32, before you use them. This is **loss scaling** (Micikevicius et al., 2018). An iteration has six steps:
 #
-# 1. forward in 16 bits with copies of the master weights;
-# 2. the loss in FP32;
-# 3. times the scale;
-# 4. backward in 16 bits;
-# 5. gradients to FP32, divided by the scale (**unscaled**);
-# 6. the update of the master weights in FP32.
+# 1. Run the forward pass in 16 bits, with copies of the master weights.
+# 2. Compute the loss in FP32.
+# 3. Multiply the loss by the scale.
+# 4. Run the backward pass in 16 bits.
+# 5. Convert the gradients to FP32 and divide them by the scale, so that they are **unscaled**.
+# 6. Update the master weights in FP32.
 
 # %% jupyter={"source_hidden": true}
 runs["FP16"] = train("FP16")
@@ -209,8 +215,8 @@ ax.set(
 plot.picture(ax, "Without a scale FP16 hardly learns; with one it follows FP32.")
 
 # %% [markdown]
-# FP16 without scaling hardly learns. With the loss scaled it follows FP32 almost all the way. One run is one
-# draw of weights and text, so two more seeds:
+# Without a scale, FP16 hardly learns. With a scaled loss, it follows FP32 almost all the way. But one run is only
+# one draw of weights and text, so the next cell adds two more seeds:
 
 # %%
 ends = {"FP16": [], "FP16, loss × 2,048": []}
@@ -221,12 +227,17 @@ for name, of_seeds in ends.items():
     print(f"{name:20} last ten steps, seeds 0, 1, 2: ", "  ".join(f"{end:.2f}" for end in of_seeds))
 
 # %% [markdown]
-# Seeds with the same arithmetic differ by some tenths. A difference as small as that, such as between FP32
-# and scaled FP16 here, says nothing; the one between the two rows is many times as large.
+# Runs that differ only in their seed end some tenths apart. So a difference as small as the one between FP32 and
+# scaled FP16 here says nothing, but the difference between the two rows is many times as large.
 #
-# **Do.** Write `static(gradients)`: the power of two to scale with, so that none of these gradients becomes
-# infinite in FP16 and as few as possible become zero. FP16 rounds to infinity from 65,520 on. If all are zero,
-# any power of two will do. About 6 lines.
+# **Do.** Write `static(gradients)`, which chooses the scale for a list of gradients.
+#
+# - Input: the gradients as they are without a scale.
+# - Output: the power of two with which none of these gradients becomes infinite in FP16, and as few as possible
+#   become zero. If all gradients are zero, any power of two will do.
+# - FP16 rounds to infinity from 65,520 on.
+# - Counted: how many more gradients become zero than with the best power of two. Full marks need 0.
+# - Length: about 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "static", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -248,20 +259,25 @@ gpulab.check("mixed.static", static)
 # %% [markdown]
 # ## 4 · A factor that finds its size
 #
-# Gradients shrink as training goes on, and now and then a batch has very large ones. **Dynamic** loss scaling
-# follows them. The scale starts high. When an infinity or NaN appears among the gradients, the step is
-# skipped, and the scale is multiplied by `backoff`. After `interval` good steps in a row it is multiplied by
-# `growth`. PyTorch's defaults are 65,536, 0.5, 2,000 and 2.
+# Gradients shrink as training goes on, and now and then a batch has very large ones, so no fixed scale fits for
+# long. **Dynamic** loss scaling follows the gradients. The scale starts high. When an infinity or NaN appears among
+# the gradients, the step is skipped and the scale is multiplied by `backoff`. After `interval` good steps in a row,
+# the scale is multiplied by `growth`. PyTorch's defaults are a first scale of 65,536, a backoff of 0.5, an interval
+# of 2,000 and a growth of 2.
 #
-# **Predict.** From 1,024, with an interval of 20 and growth 2: what is the scale after 100 good steps?
+# **Predict.** The scale starts at 1,024, with an interval of 20 and a growth of 2. What is it after 100 good steps?
 
 # %%
 gpulab.predict("mixed.growth", ...)
 
 # %% [markdown]
-# **Do.** Write `scaler(overflows, scale, growth, backoff, interval)`. `overflows` says for each iteration
-# whether there was one. Return a list of `[scale, good steps in a row]`, as they are after each iteration.
-# No state may differ from `torch.amp.GradScaler`'s. About 10 lines.
+# **Do.** Write `scaler(overflows, scale, growth, backoff, interval)`, which follows a dynamic scale through a run.
+#
+# - Input: `overflows` says for each iteration whether an overflow occurred in it. `scale` is the first scale.
+# - Output: a list of `[scale, good steps in a row]`, as they are after each iteration. The good steps count from 0
+#   again whenever the scale changes.
+# - Full marks: no state may differ from that of `torch.amp.GradScaler`.
+# - Length: about 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "scaler", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -284,8 +300,8 @@ def scaler(overflows, scale, growth, backoff, interval):
 gpulab.check("mixed.scaler", scaler)
 
 # %% [markdown]
-# **See.** Your scaler beside PyTorch's, on gradients whose size wanders. An overflow happens when scale ×
-# gradient is beyond FP16.
+# **See.** The figure shows your scaler beside PyTorch's, on gradients whose size wanders. An overflow happens when
+# scale × gradient is too large for FP16.
 
 # %%
 gpulab.need(scaler)
@@ -326,16 +342,17 @@ ax.set_yscale("log", base=2)
 plot.picture(ax, "The scale climbs to the limit, falls by half, and climbs again.")
 
 # %% [markdown]
-# The scale climbs until it touches the limit, falls by half, and climbs again; where gradients grow quickly it
+# The scale climbs until it touches the limit, falls by half, and climbs again. Where the gradients grow quickly, it
 # falls several times in a row. Each fall costs one skipped step.
 #
 # ## Detective · The run that hardly learns
 #
-# **Clipping** limits the length of the gradient, all parameters together: if the norm is above a limit, every
-# gradient is multiplied by limit / norm.
+# **Clipping** limits the length of the gradient, its norm, with all parameters taken together. If the norm is above
+# a limit, every gradient is multiplied by limit / norm.
 #
-# A colleague's loop, with names for its steps. "No infinities, no skipped steps, the gradients are clipped to
-# 1 as always. The same learning rate as in FP32. It hardly learns."
+# The next cell shows a colleague's training loop, with a name for each of its steps. The colleague reports: "No
+# infinities, no skipped steps, the gradients are clipped to 1 as always. The same learning rate as in FP32. It
+# hardly learns."
 
 # %%
 theirs = [
@@ -384,10 +401,14 @@ path = loop(theirs)
 print(f"distance from the minimum: {path[0]:.3f} after 1 iteration, {path[-1]:.3f} after {len(path)}")
 
 # %% [markdown]
-# **Do.** Find the cause with numbers: copy `loop` into the next cell and print what a step sees. Then write
-# `recipe()`: the list of the nine names in an order that is right, also when gradients overflow and when the
-# scale changes. The check trains with noise, with steep batches that are clipped or overflow, and with a scale
-# that grows after 5 good steps. An order is right if all its weights are.
+# **Do.** Find the cause with numbers: copy `loop` into the next cell and print what each step sees. Then write
+# `recipe()`, which puts the steps into the right order.
+#
+# - Output: the list of the nine names, in an order that stays right when gradients overflow and when the scale
+#   changes.
+# - The check trains with noise, with steep batches that are clipped or overflow, and with a scale that grows after 5
+#   good steps.
+# - Full marks: an order is right if the weights are right after every iteration.
 
 # %%
 # Your experiment.
@@ -416,15 +437,15 @@ gpulab.check("mixed.recipe", recipe)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what slowed the run down, by about which factor was its first update too small,
-# and which number of your own experiment shows it? Why would clipping to 1 do so little harm in FP32? A person
-# reads this: 1 point for the cause, 1 point for a number that you measured.
+# Answer in three to five sentences. What slowed the run down? By about which factor was its first update too small,
+# and which number of your own experiment shows it? Why would clipping to 1 do so little harm in FP32? A person reads
+# your answer and gives 1 point for the cause and 1 point for a number that you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "recipe-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The gradients were clipped while they were still multiplied by the scale of 1,024. Their norm
-# was about 3,080 there and was cut to 1; unscaling then left a norm of 1/1,024, so the first update was about a
-# thousand times too small (0.00005 instead of 0.05, at the learning rate of 0.05). In FP32 there is no scale:
-# the limit of 1 met the real norm of about 3, and a step was at most 3 times shorter.
+# **2 points:** The gradients were clipped while they were still multiplied by the scale of 1,024. At that point
+# their norm was about 3,080, and it was cut to 1. Unscaling then left a norm of 1/1,024, so the first update was
+# about a thousand times too small (0.00005 instead of 0.05, at the learning rate of 0.05). In FP32 there is no
+# scale, so the limit of 1 met the real norm of about 3, and a step was at most 3 times shorter.
 #
 # **1 point** (cause without a number): It clips before it unscales.
 #
@@ -433,14 +454,17 @@ gpulab.check("mixed.recipe", recipe)
 # %% [markdown]
 # ## 5 · Clipping
 #
-# The limit of a norm is meant for the *real* gradients. PyTorch's `clip_grad_norm_` multiplies by limit /
-# (norm + 10⁻⁶); leave the 10⁻⁶ out here.
+# The limit on the norm is meant for the *real* gradients, without the scale. PyTorch's `clip_grad_norm_` multiplies
+# them by limit / (norm + 10⁻⁶). Leave the 10⁻⁶ out in this exercise.
 #
 # ![Clipping: a gradient longer than the limit is shortened to the limit, and its direction stays.](drawings/clipping.svg)
 #
-# **Do.** Write `clip(gradients, scale, limit)`: `gradients` is a list of numbers, still scaled. Unscale, then
-# clip. Return the list of gradients, or `None` if one is infinite or NaN: then the step is skipped. About 6
-# lines.
+# **Do.** Write `clip(gradients, scale, limit)`, which unscales the gradients and then clips them.
+#
+# - Input: `gradients` is a list of numbers that are still multiplied by `scale`.
+# - Output: the list of the real gradients, clipped so that their norm is at most `limit`.
+# - If one of the gradients is infinite or NaN, return `None` instead, because the step is then skipped.
+# - Length: about 6 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -458,32 +482,38 @@ def clip(gradients, scale, limit):
 gpulab.check("mixed.clip", clip)
 
 # %% [markdown]
-# **See.** What to watch in a run: the norm of the gradients, how often steps are skipped, and the scale. A
-# scale that falls and falls means that the infinities come from the forward pass, and no scale will help.
+# **See.** In a run, watch the norm of the gradients, how often steps are skipped, and the scale. If the scale keeps
+# falling, the infinities come from the forward pass, and no scale will help.
 #
 # ## 6 · Autocast
 #
 # ![Autocast chooses for each operation: products in 16 bits, sums and exponentials in 32, and additions in the wider type of their inputs.](drawings/autocast.svg)
 #
-# Nobody casts by hand. Under `with torch.amp.autocast("cuda", dtype=torch.float16):` PyTorch chooses a type
-# per operation, from three lists (PyTorch documentation, "Autocast Op Reference"). Parts of them:
+# In practice, nobody casts by hand. Under `with torch.amp.autocast("cuda", dtype=torch.float16):` PyTorch chooses a
+# type for each operation from three lists (PyTorch documentation, "Autocast Op Reference"). The table shows parts of
+# these lists, and in the last two rows operations that are on none of them:
 #
-# | runs in | operations here |
+# | the operation runs in | operations in this lab |
 # |---|---|
 # | float16 | `linear`, `matmul`, `bmm`, `conv2d`, `addmm` |
 # | float32 | `softmax`, `log_softmax`, `layer_norm`, `cross_entropy`, `exp`, `log`, `pow`, `sum`, `norm` |
-# | the widest of its inputs | `add`, `mul`, `cat` |
-# | as its first input is | all others here: `relu`, `gelu`, `tanh`, `dropout`, `reshape`, `max`; `add_`, `mul_`, which write into it |
+# | the widest type of its inputs | `add`, `mul`, `cat` |
+# | the type of its first input | all others here: `relu`, `gelu`, `tanh`, `dropout`, `reshape`, `max` |
+# | the type of its first input, into which it writes | `add_`, `mul_` |
 #
-# **Predict.** How many bits has the loss, `cross_entropy` of a linear layer's output?
+# **Predict.** A loss is computed by `cross_entropy` from a linear layer's output. How many bits does it have?
 
 # %%
 gpulab.predict("mixed.loss_type", ...)
 
 # %% [markdown]
-# **Do.** Write `dtypes(program)`. A program is a list of `[operation, inputs]`; an input is `"float32"`,
-# `"float16"`, or the number of an earlier line, counted from 0. Return the list of the results' types. About
-# 12 lines.
+# **Do.** Write `dtypes(program)`, which predicts the type of every result under autocast to float16.
+#
+# - Input: a program is a list of `[operation, inputs]`, and `inputs` is again a list. Each input is `"float32"`,
+#   `"float16"`, or the number of an earlier line, counted from 0.
+# - Output: the list of the results' types, one for each line.
+# - The operations are those in the table above.
+# - Length: about 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "dtypes", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -510,8 +540,7 @@ def dtypes(program):
 gpulab.check("mixed.dtypes", dtypes)
 
 # %% [markdown]
-# **See.** PyTorch's autocast for the CPU has lists of its own, with bfloat16, and some of the same entries.
-# Run it:
+# **See.** PyTorch's autocast for the CPU uses bfloat16 and has its own lists, with some of the same entries. Run it:
 
 # %%
 x, w = torch.randn(4, 8), torch.randn(8, 8)
@@ -523,12 +552,13 @@ for name, result in rows.items():
     print(f"{name:20}{result.dtype}")
 
 # %% [markdown]
-# **By hand**, a linear layer in mixed precision is three casts: `(x.half() @ weight.half().T).float() +
-# bias`, with `weight` the FP32 parameter. Guides write `torch.addmm(bias, x, w)` here; that takes matrices
-# only and fails for activations with three axes. The cast of a weight is part of the graph, so its gradient
-# arrives in FP32 at the parameter.
+# **By hand**, a linear layer in mixed precision takes three casts: `(x.half() @ weight.half().T).float() + bias`,
+# where `weight` is the FP32 parameter. Some guides write `torch.addmm(bias, x, w)` here, but that function takes
+# only matrices and fails for activations with three axes. The cast of a weight is part of the graph, so its gradient
+# arrives at the parameter in FP32.
 #
-# The training loop with both, in today's spelling (`torch.cuda.amp…` is the old one and warns):
+# The next block is the training loop with autocast and a scaler, in today's spelling. (The old one,
+# `torch.cuda.amp…`, causes a warning.)
 #
 # ```python
 # scaler = torch.amp.GradScaler("cuda")
@@ -541,14 +571,15 @@ for name, result in rows.items():
 # scaler.update()
 # ```
 #
-# In **other frameworks**: Keras has a policy, `mixed_float16`, per layer; JAX code casts explicitly, or by a
-# library such as jmp; NVIDIA's Apex had "O1" and "O2" levels before PyTorch took the idea over, and still has
-# fused optimizers that update master weights and write the 16-bit copy in one kernel.
+# In **other frameworks**, types are chosen in other ways. Keras has a policy, `mixed_float16`, for each layer. JAX
+# code casts explicitly or through a library such as jmp. NVIDIA's Apex had "O1" and "O2" levels before PyTorch took
+# the idea over. It still has fused optimizers, which update master weights and write the 16-bit copy in one kernel.
 #
 # ## 7 · What it buys
 #
-# **Predict.** Training with AdamW and autocast to float16: how many bytes per parameter are kept? In FP32 it
-# is 16: the parameter, its gradient and two moments. Autocast caches float16 copies of the weights.
+# **Predict.** You train with AdamW and autocast to float16. How many bytes does training keep per parameter? In FP32
+# it keeps 16, which are 4 bytes each for the parameter, its gradient and two moments. Autocast also caches float16
+# copies of the weights. (The drawing shows another set-up, with 16-bit gradients.)
 #
 # ![What a parameter takes with Adam. In float32: 4 bytes each of weight, gradient and two averages, 16 in all. In mixed precision: a weight and a gradient of 2 bytes, and the optimizer's 12.](drawings/bytes_of_a_parameter.svg)
 
@@ -556,9 +587,13 @@ for name, result in rows.items():
 gpulab.predict("mixed.amp_bytes", ...)
 
 # %% [markdown]
-# **Do.** Write `footprint(parameters, choice)`: bytes for all of that. The choices: `"FP32"`; `"AMP"`, as
-# above; `"BF16 pure"`, everything in BF16 and no master copy; `"BF16 + 8-bit Adam"`, the same with moments of
-# one byte. About 2 lines.
+# **Do.** Write `footprint(parameters, choice)`, which returns the bytes that all the parameters, gradients, moments
+# and copies take together.
+#
+# - `"FP32"` and `"AMP"` are the two choices of the prediction above; AMP is training with autocast.
+# - `"BF16 pure"` keeps everything in BF16, without a master copy.
+# - `"BF16 + 8-bit Adam"` is the same, but with moments of one byte.
+# - Length: about 2 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "footprint", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -583,20 +618,22 @@ for name in ("V100", "A100", "H100"):
     )
 
 # %% [markdown]
-# AMP makes *weights and optimizer* larger, not smaller. Its 18 bytes are 4 + 4 + 8 in FP32 for the weight, its gradient
-# and Adam's two moments, and 2 for the 16-bit copy of the weight. The 16 bytes of mixed precision in lab 16 are another
-# set-up: its gradients are kept in 16 bits, so 2 + 2 + 12. What it halves are activations, most of the memory
-# when batches are large, and the bytes that layers move. And matrix products run on tensor cores. The factor
-# above is that of the peaks; a whole training step gains less, often two to three times, because layers that
-# move bytes gain at most two.
+# AMP makes *weights and optimizer* larger, not smaller. Its 18 bytes are 4 + 4 + 8 in FP32, for the weight, its
+# gradient and Adam's two moments, and 2 for the 16-bit copy of the weight. (The 16 bytes in the drawing are those of
+# another set-up, in lab 16, which keeps gradients in 16 bits: 2 + 2 + 12.)
 #
-# Tensor cores like **sizes** whose rows are a multiple of 16 bytes: 8 numbers of FP16. Others have worked,
-# too, since cuBLAS 11, but more slowly; on an A100, 128 bytes, 64 numbers, are best (NVIDIA, "Matrix
-# Multiplication Background"). A vocabulary of 50,257 becomes 50,304.
+# What AMP halves are the activations, which are most of the memory when batches are large, and the bytes that layers
+# move. Matrix products also run on tensor cores. The factor above is that of the peaks. A whole training step gains
+# less, often two to three times, because layers that move bytes gain at most two.
 #
-# **BF16 or FP16?** BF16 has FP32's range: no loss scaling, no skipped steps; eight times coarser rounding,
-# which training takes with master weights in FP32. It needs Ampere or later. FP16 has the digits, for
-# inference and for older GPUs. Fine-tuning, too, needs FP32 for its master weights only, not for its products.
+# Tensor cores work best with **sizes** whose rows are a multiple of 16 bytes, which is 8 numbers of FP16. Since
+# cuBLAS 11, other sizes work, too, but more slowly. On an A100, multiples of 128 bytes, or 64 numbers, are best
+# (NVIDIA, "Matrix Multiplication Background"). So a vocabulary of 50,257 becomes 50,304 = 786 · 64.
+#
+# **BF16 or FP16?** BF16 has FP32's range, so it needs no loss scaling and skips no steps. Its rounding is eight
+# times coarser, but training tolerates that if the master weights are in FP32. BF16 needs Ampere or later. FP16 has
+# more digits and is the choice for inference and for older GPUs. Fine-tuning, too, needs FP32 only for its master
+# weights, not for its products.
 
 # %%
 runs["BF16"] = train("BF16")
@@ -606,13 +643,13 @@ for name, losses in runs.items():  # seed 0; differences of some tenths are chan
 # %% [markdown]
 # ## 8 · Eight bits: scales from the past
 #
-# E4M3 has 4 exponent bits: numbers from 2⁻⁹ to 448. A tensor must be moved there by a **scale** of its own.
-# The best scale is 448 / **amax**, with amax the largest magnitude of the tensor.
+# E4M3 has 4 exponent bits and holds numbers from 2⁻⁹ to 448. Each tensor must be moved into that range by its own
+# **scale**. The best scale is 448 / **amax**, where amax is the largest magnitude in the tensor.
 #
 # ![Delayed scaling: the scale of this step comes from the largest values of the last steps, so the tensor is written in eight bits at once, without a first pass for its own maximum.](drawings/delayed_scale.svg)
 #
-# **Predict.** These are 10,000 activations with a spread of 1/64. Cast to E4M3 without a scale, how many
-# percent are off by more than 12.5 %?
+# **Predict.** The next cells make 10,000 activations with a spread of 1/64 and cast them to E4M3 without a scale.
+# What percentage of them is off by more than 12.5 %?
 
 # %%
 gpulab.predict("mixed.fp8_without", ...)
@@ -632,17 +669,21 @@ gpulab.predict("mixed.fp8_without", measured=wrong_by(activations, 1))
 print(f"with 448 / amax: {wrong_by(activations, 448 / np.abs(activations).max()):.1f} %")
 
 # %% [markdown]
-# To know amax, the whole tensor must have been computed, and then it must be read again to be scaled.
-# **Delayed scaling** avoids that: it takes the largest amax of the last few steps. NVIDIA's **Transformer
-# Engine** has it as the recipe that came with Hopper: E4M3 for weights and activations, E5M2 for gradients, one
-# scale and one history per tensor ("FP8 Primer", Transformer Engine documentation). It is not the only one. Blackwell's
-# MXFP8 has a scale for each 32 values and uses E4M3 everywhere.
+# To know amax, you must first compute the whole tensor, and then read it again to scale it. **Delayed scaling**
+# avoids the second reading by using the largest amax of the last few steps. In NVIDIA's **Transformer Engine**, it
+# is the recipe that came with Hopper. That recipe uses E4M3 for weights and activations and E5M2 for gradients, with
+# one scale and one history per tensor ("FP8 Primer", Transformer Engine documentation). There are others:
+# Blackwell's MXFP8 has a scale for each 32 values and uses E4M3 everywhere.
 #
-# **Do.** Write `delayed(amaxes, length, largest)`. `amaxes[k]` is the amax of step k. Return the scale that
-# each step uses: `largest` over the largest amax in its window, the up to `length` steps *before* it. The
-# scale starts at 1, and stays as it was where the window is empty, its largest amax is 0, or any amax in it is
-# not finite. (Transformer Engine, too, keeps its scale after an infinity or nothing but zeros:
-# `delayed_scaling.cu`.) About 8 lines.
+# **Do.** Write `delayed(amaxes, length, largest)`, which returns the list of the scales that the steps use.
+#
+# - Input: `amaxes[k]` is the amax of step k. The window of a step holds the amaxes of the last `length` steps
+#   *before* it, or of fewer at the start.
+# - Output: the scale of each step is `largest` divided by the largest amax in its window.
+# - The scale starts at 1. It stays as it was if its window is empty, if the largest amax there is 0, or if any amax
+#   there is not finite. (Transformer Engine, too, keeps its scale after an infinity or nothing but zeros:
+#   `delayed_scaling.cu`.)
+# - Length: about 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "delayed", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -662,24 +703,25 @@ def delayed(amaxes, length, largest):
 gpulab.check("mixed.delayed", delayed)
 
 # %% [markdown]
-# **Why.** The past is a good guess, and a wrong guess costs: if a step is larger than all of its history, its
-# largest numbers become NaN or are cut to 448. Newer recipes scale blocks of 32 numbers as they are written
-# (MXFP8 on Blackwell, lab 09), so no history is needed.
+# **Why.** The past is a good guess, but a wrong guess is costly. If a tensor is larger in one step than in all of
+# its history, its largest numbers become NaN or are cut to 448. Newer recipes scale blocks of 32 numbers as they are
+# written (MXFP8 on Blackwell, lab 09), so they need no history.
 #
 # ## Beyond · How few bits
 #
-# Open-ended and ungraded. Train the small GPT with gradients in E5M2 and everything else in FP16. The figure of
-# merit is the **smallest loss scale**, a power of two, whose loss comes within 0.2 of FP32's. A loss here is
-# the mean of the last ten steps and of the seeds 0, 1 and 2: one seed alone would rank chance.
+# This task is open-ended and ungraded. Train the small GPT with gradients in E5M2 and everything else in FP16. The
+# figure of merit is the **smallest loss scale**, a power of two, with which the loss comes within 0.2 of FP32's. A
+# loss here is the mean over the last ten steps and the seeds 0, 1 and 2, because with one seed alone, chance would
+# decide.
 #
 # | forward, gradients | scale | loss |
 # |---|---|---|
-# | FP32, FP32 | none | the cell below |
-# | FP16, E5M2 | 256 | the cell below |
+# | FP32, FP32 | none | printed by the cell below |
+# | FP16, E5M2 | 256 | printed by the cell below |
 # | FP16, E5M2 | yours | within 0.2 of FP32's |
 #
-# E5M2's smallest number is 2⁻¹⁶, 256 times FP16's. Does it need 256 times FP16's scale? And where does a
-# larger scale begin to do harm?
+# E5M2's smallest positive number is 2⁻¹⁶, which is 256 times FP16's. Does E5M2 need 256 times FP16's scale? And
+# where does a larger scale begin to do harm?
 
 
 # %%
@@ -700,27 +742,28 @@ print(
 #
 # <details><summary>1. Which is scaled, the loss or the gradients, and when is it undone?</summary>
 #
-# The loss, before backward; the gradients are unscaled in FP32 before they are checked, clipped and used.
+# The loss is scaled, before the backward pass. The gradients are unscaled in FP32 before they are checked, clipped
+# and used.
 # </details>
 #
-# <details><summary>2. Why a power of two?</summary>
+# <details><summary>2. Why is the scale a power of two?</summary>
 #
-# It changes exponents only, so scaling and unscaling round nothing.
+# A power of two changes exponents only, so scaling and unscaling round nothing.
 # </details>
 #
 # <details><summary>3. Your scale halves at every step. What is wrong?</summary>
 #
-# Infinities or NaN come from the forward pass or the loss. Look there; no scale mends it.
+# The infinities or NaN come from the forward pass or the loss. Look there, because no scale fixes them.
 # </details>
 #
 # <details><summary>4. Does AMP halve a model's memory?</summary>
 #
-# No. Parameters, gradients and moments stay FP32, and a 16-bit copy is added. Activations are halved.
+# No. Parameters, gradients and moments stay in FP32, and a 16-bit copy is added. Activations are halved.
 # </details>
 #
 # <details><summary>5. BF16 needs no loss scaling. What does it need?</summary>
 #
-# Master weights in FP32 (or stochastic rounding): its spacing is 0.8 % of a number.
+# It needs master weights in FP32 (or stochastic rounding), because its numbers are up to 0.8 % apart.
 # </details>
 
 # %%
@@ -731,24 +774,24 @@ gpulab.recap("10")
 #
 # | question | rule |
 # |---|---|
-# | what FP16 rounds to zero | magnitudes up to 2⁻²⁵ = 3.0e-8 |
-# | what it rounds to infinity | from 65,520 on |
-# | order of an iteration | scale, backward, unscale, check, clip, update, update scale |
-# | dynamic scale | overflow: × 0.5, skip; 2,000 good steps: × 2 |
-# | autocast | products in 16 bits; exponentials, norms, losses and sums in FP32 |
-# | bytes per parameter, AdamW | FP32 16, AMP 18, pure BF16 8 |
-# | FP8, Hopper's recipe | E4M3 forward, E5M2 gradients, a scale per tensor = largest / amax |
-# | sizes | rows of a multiple of 16 bytes, better 128 |
+# | what does FP16 round to zero? | magnitudes up to 2⁻²⁵ = 3.0e-8 |
+# | what does FP16 round to infinity? | magnitudes from 65,520 on |
+# | in which order do the steps of an iteration run? | scale, backward, unscale, check, clip, update, update scale |
+# | how does a dynamic scale change? | × 0.5 and a skipped step after an overflow; × 2 after 2,000 good steps |
+# | which types does autocast choose? | 16 bits for products; FP32 for exponentials, norms, losses and sums |
+# | how many bytes per parameter does AdamW need? | FP32 16, AMP 18, pure BF16 8 |
+# | what is Hopper's recipe for FP8? | E4M3 forward, E5M2 gradients, a scale per tensor = largest / amax |
+# | which sizes suit tensor cores? | rows of a multiple of 16 bytes, or better of 128 |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Gradients are scaled up before the FP32 update.* The loss is scaled up before backward; gradients are
-#   scaled *down* before the update.
-# - *`torch.cuda.amp.autocast()` and `torch.cuda.amp.GradScaler()`.* Deprecated; `torch.amp.autocast("cuda",
-#   …)` and `torch.amp.GradScaler("cuda")`.
-# - *Fine-tuning needs FP32.* BF16 under autocast, with the weights kept in FP32, is the usual choice; no
-#   product needs FP32.
-# - *Dimensions must be multiples of 8.* They should be; others have run, more slowly, since cuBLAS 11.
+# - *Gradients are scaled up before the FP32 update.* The loss is scaled up before the backward pass. Before the
+#   update, the gradients are scaled *down*.
+# - *`torch.cuda.amp.autocast()` and `torch.cuda.amp.GradScaler()`.* Both are deprecated. Write
+#   `torch.amp.autocast("cuda", …)` and `torch.amp.GradScaler("cuda")`.
+# - *Fine-tuning needs FP32.* The usual choice is BF16 under autocast, with the weights kept in FP32. No product
+#   needs FP32.
+# - *Dimensions must be multiples of 8.* They should be. Since cuBLAS 11, others have run, too, but more slowly.
 # - *Mixed precision halves memory.* It halves activations.
 #
 # ### References

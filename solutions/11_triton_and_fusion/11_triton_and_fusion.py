@@ -13,21 +13,21 @@
 # %% [markdown]
 # # 11 · Triton and fusion
 #
-# **About five hours.** You need labs 04 (sectors), 05 (softmax, numbers that cancel), 06 (products in tiles) and 08
-# (what a line of PyTorch costs); two remarks lean on lab 07. You need no GPU: Triton itself compiles your kernels for
-# an A100, and the simulator runs and counts them.
+# **About five hours.** You need labs 04 (sectors), 05 (softmax, and numbers that cancel), 06 (products in tiles) and
+# 08 (what a line of PyTorch costs). Two remarks refer to lab 07. You need no GPU, because Triton itself compiles your
+# kernels for an A100, and the simulator runs them and counts what they do.
 #
-# Most of what a network does is small arithmetic between large arrays. Written as array operations, each step
-# goes to memory and back. Here you write kernels that do several steps at once, and then the program that
-# decides which.
+# Most of what a network does is small arithmetic between large arrays. Written as array operations, each step reads
+# its arrays from memory and writes its result back. Here you write kernels that do several steps at once, and then
+# the program that decides which steps belong together.
 #
-# When you are through, you can
+# When you have finished, you can
 #
 # 1. write a Triton kernel for any size, and say what its masks are for;
-# 2. predict launches and bytes of a chain of operations, unfused and fused;
-# 3. fuse a random number into a kernel, and compute again what others store;
+# 2. predict the launches and bytes of a chain of operations, unfused and fused;
+# 3. fuse a random number into a kernel, and recompute what others store;
 # 4. order the tiles of a product so that those that run together share what they read;
-# 5. say what torch.compile fuses and what it leaves, and what other compilers and portability layers do.
+# 5. say what torch.compile fuses and what it leaves alone, and what other compilers and portability layers do.
 
 # %%
 import numpy as np
@@ -42,22 +42,23 @@ gpulab.start("11")
 # %% [markdown]
 # ## 1 · Programs on blocks
 #
-# In CUDA you say what one **thread** does. In **Triton** you say what one **program** does, and a program
-# works on a **block**: an array with a power of two as its length. The compiler hands the block's elements to
-# threads, picks the loads, and places the barriers. You choose the grid of programs and how many **warps** each has
-# (4 by default).
+# In CUDA you write what one **thread** does. In **Triton** you write what one **program** does, and a program works
+# on a **block**: an array whose length is a power of two. The compiler distributes the block's elements over threads,
+# picks the load instructions and places the barriers. You choose the grid of programs and how many **warps** each
+# program has (4 by default).
 #
 # | CUDA | Triton |
 # |---|---|
-# | grid of blocks of threads | grid of programs |
+# | a grid of blocks of threads | a grid of programs |
 # | `blockIdx.x` | `tl.program_id(0)` |
-# | a thread's index | `tl.arange(0, BLOCK)`: all indices of the block at once |
+# | the index of one thread | `tl.arange(0, BLOCK)`, all indices of the block at once |
 # | `if i < n:` | `mask=i < n` in every load and store |
-# | shared memory, barriers | the compiler's |
+# | shared memory and barriers are yours | both are the compiler's |
 #
-# A pointer plus a block of indices is a block of addresses. Where the **mask** is false, nothing is loaded (the
-# element gets `other`; without it, today's compiler leaves a 0, which nothing promises) and nothing is stored. Names marked
-# `tl.constexpr` are known when the kernel is compiled; a block's length must be.
+# A pointer plus a block of indices is a block of addresses. Where the **mask** is false, nothing is loaded or stored.
+# An element that is not loaded gets the value of `other`. Without `other`, today's compiler leaves a 0 there, but
+# nothing guarantees it. Names marked `tl.constexpr` are known when the kernel is compiled, as the length of a block
+# must be.
 
 
 # %%
@@ -77,10 +78,12 @@ report = gpulab.profile(scale[(triton.cdiv(N, 1024),)], x, out, N, 2.0, BLOCK=10
 report
 
 # %% [markdown]
-# `triton.cdiv` divides and rounds up: 8 programs of 1,024 elements. `kernel[grid](x, …, BLOCK=1024)` launches, with
-# the grid as a tuple; for `gpulab.profile` the arguments go behind a comma, as always.
+# `triton.cdiv` divides and rounds up, so this grid has 8 programs of 1,024 elements each.
+# `kernel[grid](x, …, BLOCK=1024)` launches a kernel, with the grid as a tuple. In `gpulab.profile` the arguments
+# follow after a comma, as always.
 #
-# **Predict.** The block is a choice. A program of 4 warps has 128 threads; what if its block has 32 elements?
+# **Predict.** The length of the block is your choice. A program of 4 warps has 128 threads. If its block has only 32
+# elements, how many bytes does it load for each of them?
 
 # %%
 gpulab.predict("triton.small_block", ...)
@@ -101,11 +104,11 @@ plot.panels(
 )
 
 # %% [markdown]
-# From 512 on each thread has four neighbouring elements, and one instruction loads 16 bytes. The compiler may do
-# that only if it knows that four neighbours are all inside or all outside. Triton compiles a kernel anew for
-# arguments that are divisible by 16, and that is how it knows.
+# In a block of 512 or more, each thread has four neighbouring elements, and one instruction loads their 16 bytes. The
+# compiler may do that only if it knows that four neighbours are either all inside or all outside. It knows because
+# Triton compiles a separate version of a kernel for arguments, such as n, that are divisible by 16.
 #
-# **Predict.** How many times as many load requests does n = 8,193 take?
+# **Predict.** How many times as many load requests does n = 8,193 take as n = 8,192?
 
 # %%
 gpulab.predict("triton.requests", ...)
@@ -117,9 +120,15 @@ print(f"requests: {report['global_load_requests']} for {N:,}, {odd['global_load_
 print(f"bytes:    {report['global_load_bytes']:,} and {odd['global_load_bytes']:,}")
 
 # %% [markdown]
-# **Why.** The bytes are the same, the requests are not: sizes that divide by 16 are worth padding for. What happens
-# on the way from Python to the GPU you can look at. **TTIR** is your program on blocks; **TTGIR** adds which thread has
-# which element; then LLVM IR, PTX and machine code, as in lab 07.
+# **Why.** The bytes are almost the same, but the requests are not, so it pays to pad sizes to a multiple of 16.
+#
+# You can look at each stage on the way from Python to the GPU:
+#
+# | stage | what it is |
+# |---|---|
+# | **TTIR** | your program on blocks |
+# | **TTGIR** | the same, with the thread that has each element |
+# | LLVM IR, PTX, machine code | as in lab 07 |
 
 # %%
 from triton.backends.compiler import GPUTarget
@@ -139,13 +148,23 @@ layout = next(line for line in stages["ttgir"].splitlines() if line.startswith("
 print(layout)
 
 # %% [markdown]
-# `sizePerThread` is what one thread has in a row, `threadsPerWarp` and `warpsPerCTA` how lanes and warps follow.
+# In the last line, `sizePerThread` is how many neighbouring elements a thread has. `threadsPerWarp` and `warpsPerCTA`
+# say how lanes and warps continue from there.
 #
-# **Do.** SGD with **momentum** is m = mu · m + g, then p = p − lr · m. As array operations these are three launches
-# (`m *= mu`, `m += g`, `p -= lr * m`), as a **fused optimizer** one. Write the kernel and
-# `momentum(p, g, m, lr, mu)`, which launches it and changes `p` and `m`. `p.size` is the number of elements, and as the
-# arrays themselves are the kernel's pointers, pass them on as they are. **Budget:** 12 bytes loaded per element, one
-# launch. About 8 lines. Sizes include 1, 1,023 and 1,025.
+# As array operations, SGD with **momentum** takes three launches. A **fused optimizer** takes one.
+#
+# | step | array operations | launches |
+# |---|---|---|
+# | m = mu · m + g | `m *= mu`, `m += g` | 2 |
+# | then p = p − lr · m | `p -= lr * m` | 1 |
+#
+# **Do.** Write the kernel, and `momentum(p, g, m, lr, mu)`, which launches it.
+#
+# - Input: the float32 arrays `p`, `g` and `m` of `p.size` elements, and the numbers `lr` and `mu`. Sizes include 1,
+#   1,023 and 1,025.
+# - Output: `p` and `m`, changed in place.
+# - Pass the arrays as they are, because they are the kernel's pointers.
+# - **Budget:** 12 bytes loaded per element, one launch. About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -172,8 +191,8 @@ gpulab.check("triton.momentum", momentum)
 # %% [markdown]
 # ## 2 · A row in a program: softmax
 #
-# A softmax of each row, out = e^(x − max) / sum, as five array operations. The maximum is subtracted so that nothing
-# overflows (lab 05).
+# The softmax of a row x is out = e^(x − max) / sum. Subtracting the maximum prevents overflow (lab 05). It takes five
+# array operations, written here first with new arrays and then in place:
 
 
 # %%
@@ -192,7 +211,7 @@ def softmax_in_place(x):
 
 
 # %% [markdown]
-# **Predict.** How many elements do these five operations read and write, for each element of a wide x?
+# **Predict.** How many elements do these five operations read and write altogether, for each element of a wide x?
 
 # %%
 gpulab.predict("triton.softmax_elements", ...)
@@ -207,14 +226,23 @@ for name, r in (("five operations", unfused), ("in place", in_place)):
 print(f"8MN + 4M       = {8 * M * COLUMNS + 4 * M:,}")
 
 # %% [markdown]
-# A column that is **broadcast** against a matrix costs nothing itself; the result has the matrix's size and goes
-# to memory. Working **in place** takes less memory and moves the same bytes: it is no fusion.
+# A column that is **broadcast** against a matrix costs nothing itself, but the result has the matrix's size and goes
+# to memory. Working **in place** takes less memory but moves the same bytes, so it is not fusion.
 #
-# **Do.** Write `softmax(x, out)` with one launch: a program for each row, the row as one block.
-# `tl.max(values, 0)`, `tl.sum(values, 0)` and `tl.exp` do what their names say; `x.shape` is known on the host.
-# `triton.next_power_of_2(n)` is the shortest block that holds n. What must stand in the rest of the block? `other=` in
-# `tl.load` says it. **Budget:** 8 bytes moved per element, one launch. About 9 lines. Logits go from −1,000 to about
-# −60; some are −∞.
+# **Do.** Write the kernel and `softmax(x, out)`, with a program for each row and the row as one block.
+#
+# - Input: the float32 matrix `x`; `x.shape` is known on the host. Logits go from −1,000 to about −60, and some are
+#   −∞.
+# - Output: the softmax of each row, in `out`.
+# - The block may be longer than the row. What must its other elements be?
+# - **Budget:** 8 bytes moved per element, one launch. About 9 lines.
+#
+# | you may use | which gives |
+# |---|---|
+# | `triton.next_power_of_2(n)` | the length of the shortest block that holds n elements |
+# | `other=` in `tl.load` | the value of the elements where the mask is false |
+# | `tl.max(values, 0)`, `tl.sum(values, 0)` | the maximum and the sum of a block |
+# | `tl.exp(values)` | the power of e for each element |
 
 
 # %% nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -240,7 +268,7 @@ def softmax(x, out):
 gpulab.check("triton.softmax", softmax)
 
 # %% [markdown]
-# **See.** Both, on the same matrix.
+# **See.** Compare both on the same matrix.
 
 # %% jupyter={"source_hidden": true}
 gpulab.need(softmax)
@@ -259,16 +287,18 @@ plot.panels(
 )
 
 # %% [markdown]
-# **Why.** 8MN + 4M became 2MN, five launches became one. Nobody can do with less: x must be read and the result
-# written. The row stays in registers between the steps, so this works for rows that fit: `report["registers"]` grows
-# with BLOCK, and beyond about 255 per thread the rest **spills** to memory. Longer rows need a loop (see Beyond).
+# **Why.** The elements moved fell from 8MN + 4M to 2MN, and five launches became one. No kernel can move less,
+# because x must be read and the result written. The row stays in registers between the steps, so this works only for
+# rows that fit. `report["registers"]` grows with BLOCK, and beyond about 255 registers per thread the rest **spills**
+# to memory. Longer rows need a loop (see Beyond).
 
 # %% [markdown]
 # ## 3 · The order of access
 #
-# Now a softmax of each **column**. The array is row-major: neighbours in a column are a whole row apart.
+# Now take the softmax of each **column**. The array is row-major, so neighbours in a column are a whole row apart.
 #
-# **Predict.** A program takes one column, as it took one row. How many bytes of sectors move for each byte loaded?
+# **Predict.** A program takes one column, as it took one row before. How many bytes of sectors move for each byte
+# loaded?
 
 # %%
 gpulab.predict("triton.columns", ...)
@@ -293,17 +323,21 @@ print(
 )
 
 # %% [markdown]
-# A block may have two dimensions. `i[:, None]` is a column of indices and `j[None, :]` a row; added, they are a block
-# of addresses:
+# A program can take several columns if its block has two dimensions. `i[:, None]` is a column of indices and
+# `j[None, :]` is a row. Added together, they make a block of addresses:
 #
 #     at = i[:, None] * columns + j[None, :]
 #
-# `tl.max(values, 0)` then goes down the columns and leaves one number for each; `[None, :]` puts it beside the block
-# again, `[:, None]` does so for rows. Masks are joined with `&`, and compared parts stand in parentheses:
-# `(i[:, None] < rows) & (j[None, :] < columns)`.
+# `tl.max(values, 0)` then goes down the columns and leaves one number for each. `[None, :]` makes a row of these
+# numbers, which lines up with the block again. For numbers that belong to rows, use `[:, None]` instead. Masks are
+# joined with `&`, and each comparison needs parentheses: `(i[:, None] < rows) & (j[None, :] < columns)`.
 #
-# **Do.** Write `softmax_columns(x, out)`; WIDTH is for the columns of a program. Up to 300 rows, any number of columns.
-# **Budget:** no sector moved twice: n/8 loaded and n/8 stored. About 12 lines.
+# **Do.** Write the kernel and `softmax_columns(x, out)`.
+#
+# - Input: the row-major float32 matrix `x`, with up to 300 rows and any number of columns. Some logits are −∞ again.
+# - Output: the softmax of each column, in `out`.
+# - `WIDTH` is the number of columns that one program takes.
+# - **Budget:** no sector is moved twice, so n elements take n/8 sectors loaded and n/8 stored. About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "softmax-columns", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -344,33 +378,39 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** The fastest index of the block should run along the fastest index of memory. The arithmetic is the same; the
-# order decides. With an order that is random, such as a gather, there is nothing to share and each element costs a
-# sector.
+# **Why.** The fastest index of the block should run along the fastest index of memory. The arithmetic is the same in
+# both kernels, so the order of access decides. If that order is random, as in a gather, there is nothing to share,
+# and each element costs a sector.
 
 # %% [markdown]
 # ## 4 · Rows that share: layer norm
 #
-# Layer norm: (x − mean) / √(variance + ε) · weight + bias, for each row, with a weight and a bias for each column and
-# ε = 10⁻⁵.
+# Layer norm computes (x − mean) / √(variance + ε) · weight + bias for each row, with a weight and a bias for each
+# column and ε = 10⁻⁵. All rows use the same weights and biases.
 #
 # ![Layer norm in Triton: a program has one row. It loads the row, takes its mean and variance, and writes the result; the weights are the same for all rows.](drawings/row_program.svg)
 #
-# **Predict.** With a program for each row, how many bytes are loaded for each element of x?
+# **Predict.** With one program for each row, how many bytes are loaded for each element of x?
 
 # %%
 gpulab.predict("triton.norm_bytes", ...)
 
 # %% [markdown]
-# The weights come from the L2 cache after the first row, but they do travel, and L2 has limits too. If a program has
-# several rows, one load of the weights serves them all.
+# After the first row the weights come from the L2 cache, but they still have to travel, and L2 has limits too. If a
+# program has several rows, one load of the weights serves them all.
 #
-# The numbers lie around 1,000, so take the mean of the **squares of differences** from the mean, not mean of squares
-# minus square of mean: that cancels (lab 05). `tl.where(condition, a, b)` chooses element by element. Columns that do
-# not exist must add nothing to either sum; think about what they hold after the mean is subtracted.
+# The numbers in x lie around 1,000, so compute the variance as the mean of the **squares of differences** from the
+# mean. The other formula, the mean of the squares minus the square of the mean, suffers from cancellation (lab 05).
+# Columns that do not exist must add nothing to either sum, so think about what they hold after the mean has been
+# subtracted. `tl.where(condition, a, b)` chooses between a and b for each element.
 #
-# **Do.** Write `layer_norm(x, weight, bias, out)`, with at least four rows in a program. `1 / tl.sqrt(v)` is a
-# reciprocal root. **Budget:** 6 bytes loaded per element. About 16 lines. Sizes include 7 × 129 and 1 × 1.
+# **Do.** Write the kernel and `layer_norm(x, weight, bias, out)`, with at least four rows in a program.
+#
+# - Input: the float32 matrix `x`, and `weight` and `bias` with one number for each column. Sizes include 7 × 129 and
+#   1 × 1.
+# - Output: the layer norm of each row, in `out`.
+# - `1 / tl.sqrt(v)` gives a reciprocal root.
+# - **Budget:** 6 bytes loaded per element of x. About 16 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "layer-norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -411,19 +451,21 @@ print(
 )
 
 # %% [markdown]
-# **Why.** More rows in a program mean fewer loads, more registers, and fewer programs: with 64 rows and four in each,
-# 16 programs are all that 108 SMs get. Sharing and parallelism pull in opposite directions, as in every tile.
+# **Why.** More rows in a program mean fewer loads, but also more registers and fewer programs. With 64 rows and four
+# in each program, there are only 64 / 4 = 16 programs for 108 SMs. Sharing and parallelism pull in opposite
+# directions, as they do for every tile.
 
 # %% [markdown]
 # ## 5 · Fusing with a random number
 #
-# After a linear layer often come a bias, an **activation** and **dropout**, which sets a share p of the elements to 0
-# and divides the others by 1 − p. GELU is z · (1 + erf(z / √2)) / 2.
+# A linear layer is often followed by a bias, an **activation** and **dropout**. Dropout sets a share p of the
+# elements to 0 and divides the others by 1 − p. The activation here is GELU, which is z · (1 + erf(z / √2)) / 2.
 #
 # ![A counter-based generator is a function of seed and index. Every element works out its own number, in any order, and the backward pass works it out again.](drawings/counter_random.svg)
 #
-# **Predict.** Six operations: the sum, GELU, random numbers (made from nothing), the comparison (a byte per element),
-# the product with it, the division. How many bytes per element in float32? Leave the bias out, it is small.
+# **Predict.** Written as array operations, this takes six: the sum, GELU, the random numbers (made without reading
+# anything), the comparison (which writes a byte per element), the product of GELU's result and that byte, and the
+# division. How many bytes do the six move per element in float32? Leave the bias out, because it is small.
 
 # %%
 gpulab.predict("triton.dropout_bytes", ...)
@@ -441,9 +483,10 @@ by_operators = gpulab.profile(gelu_dropout_by_operators, logits, torch.randn(COL
 print(f"{by_operators.launches} launches, {by_operators.bytes / logits.numel():.2f} bytes per element")
 
 # %% [markdown]
-# A generator with a state would not fit: programs run in any order. Triton's is **counter-based** (Philox; Salmon et
-# al., 2011): `tl.rand(seed, i)` scrambles the seed and the number i into a number from 0 to 1. There is no state, so
-# element i gets the same number whichever program asks, and whatever the block.
+# A generator that keeps a state would not work here, because programs run in any order. Triton's generator is
+# **counter-based** (Philox; Salmon et al., 2011): `tl.rand(seed, i)` scrambles the seed and the number i into a
+# number from 0 to 1. There is no state, so element i gets the same number whichever program asks for it, and however
+# long the block is.
 
 
 # %%
@@ -462,9 +505,13 @@ for name, values in drawn.items():
     print(f"{name:24}{values[:3]}   {np.mean(values < 0.25):.3f} are below 0.25")
 
 # %% [markdown]
-# **Do.** Write `gelu_dropout(x, bias, out, p, seed)`. Element i, counted along the rows from 0 on, is kept where
-# `tl.rand(seed, i) >= p`. Its column is `i % columns`. `tl.erf` exists; `math.sqrt` does not inside a kernel:
-# 1/√2 = 0.70710678. **Budget:** 12 bytes moved per element, one launch. About 10 lines.
+# **Do.** Write the kernel and `gelu_dropout(x, bias, out, p, seed)`.
+#
+# - Input: the float32 matrix `x`, `bias` with one number for each column, the share `p` and the integer `seed`.
+# - Output: in `out`, the dropout of GELU(x + bias). Element i, counted along the rows from 0, is kept where
+#   `tl.rand(seed, i) >= p`. Its column is `i % columns`.
+# - Inside a kernel there is `tl.erf`, but no `math.sqrt`. Use 1/√2 = 0.70710678.
+# - **Budget:** 12 bytes moved per element, one launch. About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gelu-dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -493,17 +540,22 @@ gpulab.check("triton.gelu_dropout", gelu_dropout)
 # %% [markdown]
 # ## 6 · Computing again instead of keeping
 #
-# Going backward, the gradient passes where dropout kept, times 1 / (1 − p), times GELU's derivative at z. An eager
-# program keeps for that z (4 bytes per element) and the mask (1 byte). You need not: z is a sum of two arrays that you
-# still have, and the mask follows from the seed. This is **recomputation**, and FlashAttention lives on it (lab 12).
+# In the backward pass, the gradient passes where dropout kept the element. There it is multiplied by 1 / (1 − p) and
+# by GELU's derivative at z = x + bias. For that, an eager program keeps z (4 bytes per element) and the mask (1
+# byte). You need to keep neither, because z is a sum of two arrays that you still have, and the mask follows from the
+# seed. Working out such values a second time is called **recomputation**, and FlashAttention depends on it (lab 12).
 #
 # ![Kept: the forward pass writes the mask and the backward pass reads it. Computed again: only the seed is kept, and the backward pass makes the mask anew.](drawings/recompute.svg)
 #
-# GELU's derivative at z is Φ(z) + z · φ(z) with Φ(z) = (1 + erf(z / √2)) / 2 and φ(z) = e^(−z²/2) / √(2π);
+# GELU's derivative at z is Φ(z) + z · φ(z), where Φ(z) = (1 + erf(z / √2)) / 2 and φ(z) = e^(−z²/2) / √(2π). Use
 # 1/√(2π) = 0.39894228.
 #
-# **Do.** Write `gelu_dropout_back(grad, x, bias, out, p, seed)`: `out` becomes the gradient of x. **Budget:** 16 bytes
-# moved per element; with a kept z and mask three operations move 29. About 12 lines.
+# **Do.** Write the kernel and `gelu_dropout_back(grad, x, bias, out, p, seed)`.
+#
+# - Input: `grad`, the gradient of the forward pass's result, with the shape of `x`; the other arguments are those of
+#   the forward pass, with the same seed.
+# - Output: the gradient of x, in `out`.
+# - **Budget:** 16 bytes moved per element. With z and the mask kept, three operations move 29. About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gelu-dropout-back", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -560,23 +612,26 @@ for name, r in (("gelu_dropout", forward), ("random numbers alone", numbers_alon
     print(f"{name:22}{32 * r['instructions'] / logits.numel():4.0f} warp instructions per 32 elements")
 
 # %% [markdown]
-# **Why.** More than half of the instructions make random numbers. That is the price, and it is paid in a currency of
-# which a memory-bound kernel has plenty. Any activation of your own fuses the same way: only the middle line of the kernel changes.
+# **Why.** More than half of the instructions make random numbers. That is the price of fusing them, but a
+# memory-bound kernel has instructions to spare. Any activation of your own fuses in the same way, because only the
+# middle line of the kernel changes.
 
 # %% [markdown]
 # ## 7 · Products of tiles
 #
-# `tl.dot(a, b, total)` multiplies two blocks on tensor cores and adds to a third; in float16 the inner side must be at
-# least 16. So a product is a program for each **tile** of the result and a loop over k, as in lab 06:
+# `tl.dot(a, b, total)` multiplies two blocks on tensor cores and adds the product to a third. In float16 the inner
+# dimension must be at least 16. A matrix product therefore takes a program for each **tile** of the result and, in
+# each program, a loop over k, as in lab 06:
 #
 #     total = tl.zeros((BM, BN), tl.float32)
 #     for start in range(0, k, BK):
 #         ...
 #         total = tl.dot(a, b, total)
 #
-# No shared memory, no barriers: the compiler places both, and copies the next blocks while it multiplies (`num_stages`).
-# From Hopper on a block can be fetched by TMA (lab 06 B names it): you describe the array once, with
-# `tl.make_tensor_descriptor`, and load by its corner, without addresses or masks.
+# You manage neither shared memory nor barriers, because the compiler places both. It also arranges that the next
+# blocks are copied while the present ones are multiplied (`num_stages`). On Hopper and later GPUs, a block can be
+# fetched by TMA, which lab 06 B names. You describe the array once, with `tl.make_tensor_descriptor`, and then load a
+# block by the position of its corner, without addresses or masks.
 #
 # **Predict.** How many times as many bytes do tiles of 16 × 16 load as tiles of 64 × 64?
 
@@ -584,11 +639,17 @@ for name, r in (("gelu_dropout", forward), ("random numbers alone", numbers_alon
 gpulab.predict("triton.tile_bytes", ...)
 
 # %% [markdown]
-# **Do.** Write `linear(x, w, bias, out)`: out = max(x · w + bias, 0) with x of m × k, w of k × n, all float16, sums in
-# float32. What comes after the loop while the tile is still in registers is the **epilogue**. The grid may be two
-# numbers, `(tiles of rows, tiles of columns)`; `tl.program_id(1)` is the second. `.to(tl.float16)` converts.
-# `tl.maximum(a, b)` takes the larger element by element, where `tl.max(a, axis)` reduces. **Budget:**
-# bytes loaded as tiles of 64 × 64 load them, one launch. About 18 lines. Sizes include 70 × 45 × 33 and 1 × 3 × 2.
+# **Do.** Write the kernel and `linear(x, w, bias, out)`, which computes out = max(x · w + bias, 0).
+#
+# - Input: `x` of m × k, `w` of k × n and `bias` of n numbers, all float16. Sizes (m × n × k) include 70 × 45 × 33 and
+#   1 × 3 × 2.
+# - Output: `out` of m × n in float16. The sums are float32, and `.to(tl.float16)` converts them.
+# - The grid may be two numbers, `(tiles of rows, tiles of columns)`. `tl.program_id(1)` is then the index along the
+#   second.
+# - What comes after the loop, while the tile is still in registers, is the **epilogue**. Bias and maximum belong
+#   there. `tl.maximum(a, b)` takes the larger of two elements, whereas `tl.max(a, axis)` reduces.
+# - **Budget:** as many bytes loaded as tiles of 64 × 64 load (up to 10 % more is accepted), one launch. About 18
+#   lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "linear", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -621,8 +682,9 @@ def linear(x, w, bias, out):
 gpulab.check("triton.linear", linear)
 
 # %% [markdown]
-# Which tile is best? `triton.autotune` tries a list of settings at the first call for each `key` and keeps the best: on
-# a GPU by time, here by bytes moved, then by instructions. `num_warps` is how many warps share a program.
+# Which tile is best? `triton.autotune` tries a list of settings at the first call for each new value of the arguments
+# in `key`, and keeps the best. On a GPU it compares times; here it compares bytes moved, then instructions.
+# `num_warps` is how many warps share a program.
 
 # %%
 gpulab.need(linear)
@@ -660,18 +722,18 @@ gpulab.need(linear)
 gpulab.profile(tuned[grid_of], *layer.values(), S, S, S)
 
 # %% [markdown]
-# **Why.** By bytes the largest tile wins. On this small product it leaves 4 programs for 108 SMs, so on a GPU the clock
-# would choose another: bytes are a guide where memory is the limit, and a guide only. The result depends on shapes and
-# GPU; that is why one tunes.
+# **Why.** By bytes, the largest tile wins. On this small product, however, it leaves 2 × 2 = 4 programs for 108 SMs,
+# so on a GPU the clock would choose another tile. Bytes are a guide where memory is the limit, but only a guide. The
+# best setting depends on the shapes and the GPU, which is why kernels are tuned at all.
 
 # %% [markdown]
 # ## Detective · The product that was tested
 #
-# In section 7 neighbouring programs compute neighbouring tiles. A colleague numbers the tiles otherwise, so that
-# programs that run together share more (section 8): GROUP rows of tiles are a group, and within it the programs go
-# down the tiles of the first column, then of the next. It is tested at 256 × 256, 512 × 512 and 512 × 128, against the
-# plain product, and agrees. In production the layer has 384 rows. Nothing crashes, the loss goes down, and "half of the
-# outputs are 0, as one expects after a ReLU".
+# In section 7, neighbouring programs compute neighbouring tiles. A colleague numbers the tiles differently, so that
+# programs that run together share more (section 8). GROUP rows of tiles form a group. Within a group, the programs go
+# down the tiles of the first column, then down those of the next. The kernel has been tested at 256 × 256, 512 × 512
+# and 512 × 128 against the plain product, and it agrees. In production the layer has 384 rows. Nothing crashes, the
+# loss goes down, and "half of the outputs are 0, as one expects after a ReLU".
 
 
 # %%
@@ -712,8 +774,8 @@ _, got, _ = run_grouped(384, 384)
 print(f"384 × 384: {100 * np.mean(got == 0):.0f} % of the outputs are 0")
 
 # %% [markdown]
-# Find out what is wrong, and at which sizes. `run_grouped` gives you the report and both results. The cell below is
-# free.
+# Find out what is wrong, and at which sizes. `run_grouped` gives you the report, the result, and what the result
+# should be. Use the cell below for your experiments.
 
 # %%
 # your experiment
@@ -721,23 +783,26 @@ print(f"384 × 384: {100 * np.mean(got == 0):.0f} % of the outputs are 0")
 # %% [markdown]
 # ### Your answer
 #
-# In two to four sentences: which programs do what, at which sizes, and why did the tests not see it? Which count of your
-# own gives it away? A person reads this: 1 point for the cause, 1 point for a count that you measured.
+# Answer in two to four sentences. Which programs do what, and at which sizes? Why did the tests not see it? Which
+# count that you measured gives it away? A person reads your answer: 1 point for the cause, 1 point for a count that
+# you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "detective-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The kernel takes it for granted that every group has GROUP = 4 rows of tiles. With 384 rows there are 6,
-# so the second group has 2. Its 12 programs are still dealt out to 4 rows: half of them compute rows 6 and 7, which do
-# not exist, and are masked away; the last 3 tiles of rows 4 and 5 are computed by nobody. The report counts 245,760
-# bytes stored where a result of 384 × 384 float16 has 294,912: 6 of 36 tiles are missing. All tested sizes have a
-# multiple of 4 rows of tiles, and the missing tiles hold zeros, which a ReLU makes, too. Cure: the height of the last
-# group is min(tiles_m − first, GROUP).
+# **2 points:** The kernel assumes that every group has GROUP = 4 rows of tiles. With 384 rows there are 384 / 64 = 6
+# rows of tiles, so the second group has only 2. Its 12 programs are nevertheless dealt out to 4 rows. Half of them
+# compute rows 6 and 7, which do not exist, and the masks discard their results. The last 3 tiles of rows 4 and 5 are
+# computed by no program. The report counts 245,760 bytes stored, but a float16 result of 384 × 384 has 294,912, so 6
+# of 36 tiles are missing. The tests did not see it because all tested sizes have a multiple of 4 rows of tiles. In
+# production it stays hidden because the missing tiles hold zeros, which a ReLU produces, too. Cure: the height of the
+# last group is min(tiles_m − first, GROUP).
 #
 # **1 point** (cause without a count): the last group is not full and the kernel does not know it.
 #
 # **0 points:** float16 is too short; the masks are wrong; the programs race.
 
 # %% [markdown]
-# **See.** When you have answered: the same arithmetic, with the tile of each program written down by the run.
+# **See.** Run the next cell when you have answered. The arithmetic is the same, but now each program writes down
+# which tile it has.
 
 
 # %%
@@ -762,27 +827,32 @@ plot.tile_order(
 )  # fmt: skip
 
 # %% [markdown]
-# **Without a simulator** the same hunt goes like this. `TRITON_INTERPRET=1`, set before Triton is imported, runs kernels
-# in NumPy, one program after the other: `print` and a debugger work in them, on any machine. On a GPU
-# `tl.device_print("rows", rows)` prints every element, `tl.device_assert` stops where a condition fails (with
-# `TRITON_DEBUG=1`), and `tl.static_assert` while the kernel is compiled [13].
+# **Without a simulator** you hunt for such a bug as follows. If `TRITON_INTERPRET=1` is set before Triton is
+# imported, kernels run in NumPy, one program after the other, so `print` and a debugger work in them on any machine.
+# On a GPU, `tl.device_print("rows", rows)` prints every element. `tl.device_assert` stops where a condition fails
+# (with `TRITON_DEBUG=1`), and `tl.static_assert` does so while the kernel is compiled [13].
 #
 # ## 8 · Who runs beside whom
 #
-# Why would one number tiles otherwise? A GPU runs as many programs at once as it has room for, as a rule in the order
-# of their numbers: a **wave**. Take one program on each of an A100's 108 SMs. What two of them read is fetched from DRAM
-# once, if L2 keeps it: so it matters which tiles are in a wave together. Call a row of tiles of x or a column of tiles of
-# w a **panel**. (This is a model: programs do not start and end in step, but close to it.)
+# Why would anyone number the tiles differently? A GPU runs as many programs at once as it has room for, as a rule in
+# the order of their numbers. The programs that run at once form a **wave**. Suppose that each of an A100's 108 SMs
+# runs one program. What two programs of a wave both read is fetched from DRAM only once, provided that L2 keeps it.
+# It therefore matters which tiles are in a wave together. Call a row of tiles of x, or a column of tiles of w, a
+# **panel**. (This is a model: programs do not start and end exactly in step, but they come close.)
 #
-# **Predict.** The result has 64 × 64 tiles, row after row. How many panels do the first 108 programs read?
+# **Predict.** The result has 64 × 64 tiles, computed row after row. How many panels do the first 108 programs read?
 
 # %%
 gpulab.predict("triton.panels", ...)
 
 # %% [markdown]
-# **Do.** Write `order(tiles_m, tiles_n, wave)`: the list of tiles `[row, column]`, the tile of program 0 first. Every
-# tile once. The judge cuts it into waves of `wave` programs and counts each wave's panels. **Budget:** at most 15 % more
-# than if each wave could be the best rectangle. About 8 lines. `tiles_m` need not be a multiple of anything.
+# **Do.** Write `order(tiles_m, tiles_n, wave)`, a Python function that numbers the tiles.
+#
+# - Input: how many rows and columns of tiles there are, and how many programs a wave has. `tiles_m` need not be a
+#   multiple of anything.
+# - Output: the list of tiles `[row, column]`, with the tile of program 0 first. It contains every tile once.
+# - Counted: the judge cuts the list into waves of `wave` programs and counts the panels that each wave reads.
+# - **Budget:** at most 15 % more panels than if each wave could be the best rectangle. About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -829,27 +899,30 @@ plot.tile_order(
 )
 
 # %% [markdown]
-# **Why.** The result is the same, only the programs' numbers are dealt out otherwise, and no program knows more than
-# its number. With tiles of 128 × 128 and k = 4,096 the panels of a wave, row after row, do not even fit into L2.
+# **Why.** The result is the same. Only the programs' numbers are dealt out differently, and no program knows more
+# than its own number. With tiles of 128 × 128 and k = 4,096, the panels of one wave, with the tiles taken row after
+# row, do not even fit into L2.
 
 # %% [markdown]
 # ## 9 · Kinds of fusion
 #
-# | kind | what goes together | saves |
+# There are several kinds of fusion. They differ in what goes together and in what that saves.
+#
+# | kind | what goes together | what it saves |
+# |---|---|---|
+# | vertical | producer and consumer, element by element or row by row | memory traffic for what lies between |
+# | horizontal | siblings that read the same array, or many small kernels | reads, launches |
+# | epilogue | a product and what follows on its tile | a trip of the result to memory and back |
+# | algebraic | two linear steps, which become one | a step |
+# | algorithmic | another algorithm with fewer passes, such as online softmax or FlashAttention | passes |
+#
+# A CUDA graph (lab 07) is none of these. It makes many launches cheap, but it fuses no kernel.
 #
 # ![Two kinds of fusion. Vertical: what one operation writes, the next reads, and both become one kernel. Horizontal: two operations without a common value share a launch.](drawings/kinds_of_fusion.svg)
 #
-# |---|---|---|
-# | vertical | producer and consumer, element by element or row by row | what lies between |
-# | horizontal | siblings that read the same, or many small kernels | reads, launches |
-# | epilogue | a product and what follows on its tile | a trip of the result |
-# | algebraic | two linear steps become one | the step |
-# | algorithmic | another algorithm with fewer passes: online softmax, FlashAttention | passes |
-#
-# A CUDA graph (lab 07) is none of these: it makes many launches cheap and fuses no kernel.
-#
-# **Algebraic**: a batch norm at inference is a scale and a shift per channel, and so folds into the weights of the
-# convolution directly before it. The order must be convolution, batch norm, ReLU: behind a ReLU it cannot fold.
+# **Algebraic** fusion can remove a batch norm, for example. At inference a batch norm is a scale and a shift per
+# channel, so it can be folded into the weights of the convolution directly before it. The order must be convolution,
+# batch norm, ReLU, because a batch norm behind a ReLU cannot be folded.
 
 # %%
 from torch import nn
@@ -880,23 +953,33 @@ with torch.no_grad():
 # %% [markdown]
 # ## 10 · What to fuse: write the planner
 #
-# A compiler gets a graph of operations and decides which become one kernel. You write that decision. An operation is a
-# list `[name, kind, inputs, bytes of its result]`:
+# A compiler gets a graph of operations and decides which of them become one kernel. You write that decision. An
+# operation is a list `[name, kind, inputs, bytes of its result]`, and its kind sets a rule:
 #
 # | kind | what it is | rule |
 # |---|---|---|
-# | `input` | in memory already | no kernel computes it |
-# | `pointwise` | element by element | may be with anybody |
-# | `rows` | needs whole rows: sums, maxima, means | not in a kernel with a `matmul` |
-# | `columns` | sums over all rows | its result may not be used in its own kernel: complete only after the launch |
-# | `matmul` | a product | reads its inputs from memory, not from its own kernel; one in a kernel |
+# | `input` | is in memory already | no kernel computes it |
+# | `pointwise` | works element by element | may share a kernel with any other operation |
+# | `rows` | needs whole rows: sums, maxima, means | may not share a kernel with a `matmul` |
+# | `columns` | sums over all rows | its own kernel may not use its result, which is complete only after the launch |
+# | `matmul` | is a product | reads its inputs from memory, so its own kernel may not compute them; a kernel holds at most one |
 #
-# A kernel reads each tensor that others computed once, and writes each that another kernel or `outputs` needs. Kernels
-# run in the order of your list, operations of a kernel in the order of theirs, and each needs its inputs computed before.
-# Two operations with no tensor in common may share a kernel; it saves no bytes, and no graph here needs it.
+# These rules hold for every kernel:
 #
-# **Do.** Write `fuse(operations, outputs)`: a list of kernels, each a list of names. **Budget:** the fewest bytes and
-# launches of any legal plan (one plan has both). About 22 lines. The first graph below is the softmax of section 2.
+# | question | rule |
+# |---|---|
+# | What does it read? | each tensor that it needs and does not compute itself, once |
+# | What does it write? | each of its results that another kernel or `outputs` needs |
+# | When does it run? | kernels run in the order of your list, operations of a kernel in the order of theirs, and each needs its inputs computed before it |
+# | May it combine operations with no tensor in common? | yes, but that saves no bytes, and no graph here needs it |
+#
+# **Do.** Write `fuse(operations, outputs)`.
+#
+# - Input: the list of operations, and the names of the results that must be in memory at the end.
+# - Output: a list of kernels, each a list of names.
+# - **Budget:** the fewest bytes and the fewest launches of any legal plan (one plan has both). About 22 lines.
+#
+# The first graph below is the softmax of section 2.
 
 # %%
 from gpulab.exercises.lab_11_triton_and_fusion import GRAPHS
@@ -950,19 +1033,19 @@ for name in ("backward", "layer"):
         print("   ", " + ".join(kernel))
 
 # %% [markdown]
-# **Why.** Rules like these are at the heart of every tensor compiler; theirs also ask how much a kernel can hold, and
-# which fusion is worth its cost. Going through the operations once and joining greedily is not the best plan for every
-# graph; for these it is. Inductor is greedy, too: it scores pairs by the memory traffic that they share and joins the
-# best first (`score_fusion_memory` in `torch/_inductor/scheduler.py`).
+# **Why.** Rules like these are at the heart of every tensor compiler. Real compilers also ask how much a kernel can
+# hold, and which fusion is worth its cost. Going through the operations once and joining them greedily does not give
+# the best plan for every graph, but it does for these. Inductor is greedy, too: it scores pairs by the memory traffic
+# that they share and joins the best pairs first (`score_fusion_memory` in `torch/_inductor/scheduler.py`).
 
 # %% [markdown]
 # ## 11 · What torch.compile writes
 #
-# `torch.compile` takes your function apart into a graph (**Dynamo**, lab 08), works out the backward graph
-# (AOTAutograd), and gives both to **Inductor**, which groups operations and writes code: C++ for a CPU, Triton for a GPU.
-# `inductor` below makes it write the Triton for `softmax_by_operators`. It needs no GPU for that: it sets Inductor's
-# `cpu_backend="triton"`, and gives the code to you instead of a compiler. (On this machine `torch.compile` alone would
-# write C++. For a real GPU it knows more, and may choose other blocks and hints.)
+# `torch.compile` turns your function into a graph (**Dynamo**, lab 08), works out the backward graph (AOTAutograd),
+# and gives both to **Inductor**. Inductor groups the operations and writes code: C++ for a CPU, Triton for a GPU.
+# `inductor` below makes it write the Triton code for `softmax_by_operators`. That needs no GPU: the function sets
+# Inductor's `cpu_backend="triton"`, and gives the code to you instead of to a compiler. (On this machine
+# `torch.compile` alone would write C++. For a real GPU it knows more, and may choose other blocks and hints.)
 
 # %%
 from gpulab.compile.inductor import inductor
@@ -973,8 +1056,9 @@ print("launches:", ", ".join(program.steps))
 print(program.kernels[program.steps[0]].source)
 
 # %% [markdown]
-# Five operations have become one kernel. `r0_` counts columns, `x` rows. The same ideas as in yours: a row as a
-# block, a mask, −∞ where nothing is (in `tl.where`, not in `other`). It is a kernel, so run and count it:
+# Five operations have become one kernel, in which `r0_` counts columns and `x` counts rows. The ideas are the same as
+# in your kernel: a row as a block, a mask, and −∞ where there is no element (set by `tl.where`, not by `other`).
+# Because it is a kernel like yours, you can run it and count:
 
 # %%
 gpulab.need(softmax)
@@ -995,10 +1079,10 @@ plot.bars(
 )
 
 # %% [markdown]
-# The extra instructions are care: `libdevice.exp` is a more exact exponential than `tl.exp`, and `max2` passes NaN on,
-# as PyTorch's maximum does.
+# The extra instructions pay for extra care. `libdevice.exp` is a more exact exponential than `tl.exp`, and `max2`
+# passes NaN on, as PyTorch's maximum does.
 #
-# **Predict.** How many launches has the program for relu(x · w + b)?
+# **Predict.** How many launches does the compiled program for relu(x · w + b) have?
 
 # %%
 gpulab.predict("triton.compiled", ...)
@@ -1024,61 +1108,68 @@ for fn in (softmax_by_operators, dense, block):
     )
 
 # %% [markdown]
-# **Why.** The product stays with the vendor's library, and what follows is one kernel. Your `linear` did it in one
-# launch; so can Inductor, told to search its product templates (`mode="max-autotune"`). It does not change the
-# algorithm: it found the fusion in softmax, but people had to write FlashAttention.
+# **Why.** The product stays with the vendor's library, and what follows is one kernel. Your `linear` did it all in
+# one launch. So can Inductor, if you let it search its product templates (`mode="max-autotune"`). But it does not
+# change the algorithm. It found the fusion in softmax, whereas people had to write FlashAttention.
 
 # %% [markdown]
 # ## 12 · The others, in one table
 #
-# As of November 2026; the numbers are those of the References, most of them the projects' own documentation.
+# The tables are as of November 2026. Numbers in brackets refer to the References, most of them the projects' own
+# documentation.
 #
-# | what | you write | it does | lowest level | mind |
+# | what | you write | what it does | lowest level | keep in mind |
 # |---|---|---|---|---|
-# | torch.compile [1] | PyTorch | captures, fuses, writes Triton or C++ | Triton, libraries | breaks where Python needs a value |
-# | JAX + XLA [2] | `jax.numpy`, pure functions | whole-program graph, fuses, places buffers, shards | LLVM, libraries, TPU code | shapes are fixed; compiles anew for others |
-# | Pallas [3] | kernels in JAX, on blocks | as Triton | Mosaic; its Triton path is deprecated | on GPUs from Hopper on |
-# | TVM [4] | a model from elsewhere | schedules by rules (DLight) or by measured search (MetaSchedule) | LLVM, CUDA, Vulkan, Metal … | strength: many targets; search takes time |
-# | MLIR [5] | a compiler | no compiler itself: dialects and passes to build one from | LLVM | Triton and StableHLO are built on it |
-# | Triton [6] | kernels on blocks | layouts, shared memory, pipelining | PTX, AMDGPU | power-of-two blocks; no control of single threads |
-# | Helion [14] | PyTorch on tiles | indices, masks, loops; tries hundreds of Triton kernels | Triton | a search of about ten minutes a kernel |
-# | CUDA Tile, cuTile [15] | kernels on tiles, in Python | as Triton | Tile IR, beside PTX since CUDA 13.1 | NVIDIA only |
-# | Gluon [6], CuTe DSL [16] | kernels in Python with layouts, copies and barriers | less: you plan what Triton plans | PTX; Gluon also AMD | FlashAttention-4 is in CuTe DSL (lab 12 B) |
+# | torch.compile [1] | PyTorch | captures a graph, fuses, writes Triton or C++ | Triton, libraries | the graph breaks where Python needs a value |
+# | JAX + XLA [2] | `jax.numpy` in pure functions | makes one graph of the whole program, fuses, places buffers, shards | LLVM, libraries, TPU code | shapes are fixed; it compiles again for others |
+# | Pallas [3] | kernels in JAX, on blocks | the same as Triton | Mosaic; its Triton path is deprecated | runs on GPUs from Hopper onwards |
+# | TVM [4] | a model from another framework | schedules by rules (DLight) or by measured search (MetaSchedule) | LLVM, CUDA, Vulkan, Metal … | its strength is many targets; the search takes time |
+# | MLIR [5] | a compiler | is no compiler itself, but offers dialects and passes to build one from | LLVM | Triton and StableHLO are built on it |
+# | Triton [6] | kernels on blocks | plans layouts, shared memory and pipelining | PTX, AMDGPU | blocks are powers of two; you do not control single threads |
+# | Helion [14] | PyTorch on tiles | adds indices, masks and loops; tries hundreds of Triton kernels | Triton | the search takes about ten minutes a kernel |
+# | CUDA Tile, cuTile [15] | kernels on tiles, in Python | the same as Triton | Tile IR, beside PTX since CUDA 13.1 | NVIDIA only |
+# | Gluon [6], CuTe DSL [16] | kernels in Python, with layouts, copies and barriers | less: you plan what Triton plans for you | PTX; Gluon also AMD | FlashAttention-4 is written in CuTe DSL (lab 12 B) |
 #
-# **Auto-tuning** is a search by measurement over settings of one kernel (section 7) or over whole schedules (TVM). Its
-# result holds for one shape, one GPU, one version.
+# **Auto-tuning** is a search by measurement, over the settings of one kernel (section 7) or over whole schedules
+# (TVM). Its result holds for one shape, one GPU and one version.
 #
 # **Portability.** What if the GPU is not NVIDIA's?
 #
-# | layer | what it is | who stands behind it |
+# | layer | what it is | who is behind it |
 # |---|---|---|
 # | HIP [7] | C++ close to CUDA, for AMD's GPUs (and NVIDIA's) | AMD |
-# | HIPIFY [7] | translates CUDA source; what has no counterpart (inline PTX, warps of 32 taken for granted) is yours to port | AMD |
-# | SYCL [8] | C++ standard for all accelerators; DPC++ and AdaptiveCpp implement it | Khronos, not Intel |
-# | OpenMP `target` [9] | directives on loops in C, C++, Fortran | a board of vendors and laboratories |
-# | Kokkos, RAJA [10] | C++ libraries of loops and arrays over CUDA, HIP, SYCL, OpenMP | US national laboratories |
-# | Triton | the same kernel source for NVIDIA, AMD and Intel | OpenAI and others; Intel's back end is a repository of Intel's |
+# | HIPIFY [7] | translates CUDA source; you port what has no counterpart, such as inline PTX or code that assumes warps of 32 | AMD |
+# | SYCL [8] | a C++ standard for all accelerators, implemented by DPC++ and AdaptiveCpp | Khronos, not Intel |
+# | OpenMP `target` [9] | directives on loops in C, C++ and Fortran | a board of vendors and laboratories |
+# | Kokkos, RAJA [10] | C++ libraries of loops and arrays over CUDA, HIP, SYCL and OpenMP | US national laboratories |
+# | Triton | the same kernel source for NVIDIA, AMD and Intel | OpenAI and others; Intel's back end is in Intel's own repository |
 #
-# Portable means that it runs; to run *fast* elsewhere is tuning again. AMD's data-centre GPUs have 64 lanes in a
-# wavefront, other sizes of shared memory, other matrix instructions.
+# Portable code runs elsewhere, but to run *fast* there it must be tuned again. AMD's data-centre GPUs have 64 lanes
+# in a wavefront, other sizes of shared memory and other matrix instructions.
 
 # %% [markdown]
-# **Planners** decide over devices what Inductor decides over kernels. FlexFlow searches how to split each operation over
-# GPUs, with a simulator as its judge (Jia et al., 2019); Unity rewrites the graph as well (Unger et
-# al., 2022). Lab 17 does this by hand. And **fused optimizers** are section 1 at scale: all parameters of a model in a
-# few launches (`torch.optim.AdamW(fused=True)`, lab 08).
+# **Planners** decide for devices what Inductor decides for kernels. Lab 17 does this by hand.
+#
+# | planner | what it does | source |
+# |---|---|---|
+# | FlexFlow | searches how to split each operation over GPUs, with a simulator as its judge | Jia et al., 2019 |
+# | Unity | rewrites the graph as well | Unger et al., 2022 |
+#
+# **Fused optimizers** are section 1 at scale: they update all parameters of a model in a few launches
+# (`torch.optim.AdamW(fused=True)`, lab 08).
 
 # %% [markdown]
 # ## Beyond · A row that does not fit
 #
-# Open-ended and ungraded. No block holds a row of 65,536 numbers. The figure of merit is **bytes moved per
-# element** of its softmax. Online softmax (lab 05) finds maximum and sum in one pass; can you read less than twice?
+# This task is open-ended and ungraded. No block holds a row of 65,536 numbers, so a kernel must work in pieces. The
+# figure of merit is **bytes moved per element** of its softmax. Online softmax (lab 05) finds the maximum and the sum
+# in one pass. Can you read each element less than twice?
 #
-# | way | bytes moved per element |
+# | method | bytes moved per element |
 # |---|---|
-# | a pass each for maximum, sum and result | 16 |
-# | ours, online: one pass and the result | 12 |
-# | bound: read once, written once | 8 |
+# | one pass each for the maximum, the sum and the result | 16 |
+# | ours, online: one pass for maximum and sum, one for the result | 12 |
+# | bound: each element read once and written once | 8 |
 
 # %%
 long_rows = rng.standard_normal((2, 65_536)).astype(np.float32)
@@ -1100,29 +1191,30 @@ def merit(run):
 #
 # <details><summary>1. What does <code>mask</code> do, and when does <code>other</code> matter?</summary>
 #
-# Where the mask is false nothing is loaded or stored. `other` is what the element holds then; it matters as soon as the
-# block is combined: −∞ for a maximum, 0 for a sum or a product.
+# Where the mask is false, nothing is loaded or stored. `other` is what the element holds instead. It matters as soon
+# as the elements of the block are combined: it must be −∞ for a maximum, and 0 for a sum or a matrix product.
 # </details>
 #
 # <details><summary>2. Five array operations on M × N, two of them reductions, become one kernel. What falls?</summary>
 #
-# Softmax: 8MN + 4M elements to 2MN, five launches to one.
+# For softmax, the elements moved fall from 8MN + 4M to 2MN, and the launches from five to one.
 # </details>
 #
 # <details><summary>3. How can dropout be fused without storing its mask?</summary>
 #
-# With a counter-based generator: seed and element number give the random number, forward and backward.
+# With a counter-based generator, the seed and the element's number give the random number, both forward and backward.
 # </details>
 #
 # <details><summary>4. Why deal tiles out in groups of rows, and what must the last group know?</summary>
 #
-# A wave then spans few rows and columns and its panels fit L2. The last group may have fewer rows.
+# A wave then spans few rows and few columns, so its panels fit into L2. The last group must know its own height,
+# because it may have fewer rows.
 # </details>
 #
 # <details><summary>5. What does Inductor fuse in relu(x · w + b), and what not?</summary>
 #
-# The product stays a library call, which takes the bias along; the ReLU is a kernel of its own. Told to search, Inductor
-# may write the product itself, and then fuses what follows.
+# The product stays a library call, which also adds the bias, and the ReLU is a separate kernel. If you let Inductor
+# search, it may write the product itself and then fuse what follows.
 # </details>
 
 # %%
@@ -1133,29 +1225,29 @@ gpulab.recap("11")
 #
 # | question | rule |
 # |---|---|
-# | which elements? | `i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)` |
-# | any size | `mask=` in every load and store; `triton.cdiv(n, BLOCK)` programs |
-# | reduction over a padded block | `other=-float("inf")` for max, `0.0` for sum; `tl.where` after subtracting |
-# | two dimensions | `i[:, None] * stride + j[None, :]`; the fast index along memory |
-# | block length | a power of two, at least the program's threads |
-# | sizes | divisible by 16 give wide loads |
-# | random | `tl.rand(seed, element number)` |
-# | product | `tl.dot`, float32 total, epilogue before the store |
-# | bytes of a product | 2 B · mnk · (1/BM + 1/BN) in float16 |
-# | order | groups of about √wave rows; `min(tiles_m - first, GROUP)` |
-# | fused chain | read inputs once, write outputs once, one launch |
+# | Which elements does a program have? | `i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)` |
+# | How does it work for any size? | `mask=` in every load and store; `triton.cdiv(n, BLOCK)` programs |
+# | How do you reduce a padded block? | `other=-float("inf")` for max, `0.0` for sum; `tl.where` after subtracting |
+# | How do you address two dimensions? | `i[:, None] * stride + j[None, :]`, with the fast index along memory |
+# | How long should a block be? | a power of two, at least the program's threads |
+# | Which sizes are good? | those divisible by 16 give wide loads |
+# | How do you get random numbers? | `tl.rand(seed, element number)` |
+# | How do you write a product? | `tl.dot`, a float32 total, the epilogue before the store |
+# | How many bytes does a product load? | 2 B · mnk · (1/BM + 1/BN) in float16 |
+# | In which order do tiles run? | in groups of about √wave rows; `min(tiles_m - first, GROUP)` |
+# | What does a fused chain cost? | read the inputs once, write the outputs once, one launch |
 #
 # ### Claims you will meet, and what is right
 #
-# - *CUDA graphs fuse kernels.* They launch many cheaply; none is fused.
-# - *A softmax is memory-efficient when written in place.* It needs less memory and moves the same bytes.
-# - *Fuse convolution, ReLU, batch norm.* A batch norm folds only directly behind the convolution.
-# - *`@jit` with bare `load` and a global `BLOCK`* is how Triton looked before its release. Today: `@triton.jit`, `tl.load`,
-#   `BLOCK: tl.constexpr`; and what some print as its "LLVM IR" is Triton's own IR.
-# - *SYCL is Intel's.* It is a Khronos standard; DPC++ is Intel's implementation.
-# - *`torch.addmm` is `matmul` plus a bias.* For matrices only, and with weights the same way round: a Linear's are
-#   transposed.
-# - *MLIR is a compiler for networks.* It is a kit to build compilers.
+# - *CUDA graphs fuse kernels.* They launch many kernels cheaply, but none is fused.
+# - *A softmax is memory-efficient when written in place.* It needs less memory but moves the same bytes.
+# - *Fuse convolution, ReLU, batch norm.* A batch norm can be folded only directly behind the convolution.
+# - *`@jit` with bare `load` and a global `BLOCK`* is how Triton looked before its release. Today it is `@triton.jit`,
+#   `tl.load` and `BLOCK: tl.constexpr`. What some print as its "LLVM IR" is Triton's own IR.
+# - *SYCL is Intel's.* It is a Khronos standard, and DPC++ is Intel's implementation.
+# - *`torch.addmm` is `matmul` plus a bias.* That holds for matrices only, and with the weights the same way round:
+#   those of a Linear are transposed.
+# - *MLIR is a compiler for networks.* It is a kit for building compilers.
 
 # %% [markdown]
 # ### References

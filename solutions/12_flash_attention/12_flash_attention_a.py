@@ -13,17 +13,18 @@
 # %% [markdown]
 # # 12A · Attention and its bytes
 #
-# **About three hours.** You need lab 05 (softmax in one pass) and lab 08 (the ledger of a PyTorch program).
-# Part B writes the kernels.
+# **About three hours.** You need lab 05 (softmax in one pass) and lab 08 (the ledger of a PyTorch program). Part B
+# writes the kernels.
 #
-# Attention lets every token look at every other. Its scores, n² numbers for each head, live for two operations.
-# Here you make them vanish, and get the same result.
+# Attention lets every token of a text look at every other token. For n tokens, each head computes n² scores. These
+# are written to memory and read back, although they live for two operations only. Here you get the same result
+# without ever storing them.
 #
 # When you are through, you can
 #
-# 1. say what attention costs in FLOPs, bytes and memory, and which of them FlashAttention changes;
-# 2. merge parts of attention that know nothing of each other;
-# 3. write attention tile by tile that survives any logits, rows without a key, and any length;
+# 1. say what attention costs in FLOPs, bytes and memory, and which of these costs FlashAttention changes;
+# 2. compute attention on separate parts of the keys and merge the results;
+# 3. write attention tile by tile, for logits of any size, rows without a key, and any length;
 # 4. visit only the tiles that a mask leaves;
 # 5. tell which back end PyTorch's attention uses.
 
@@ -46,20 +47,23 @@ gpulab.start("12")
 #
 # ![Attention with all scores in memory: Q times K transposed gives n × n scores, softmax makes weights of them, and weights times V gives the output. The n × n matrices are the large part.](drawings/scores.svg)
 #
-# A **query** q asks, **keys** kⱼ answer with a **score** q·kⱼ, softmax turns the scores of a query into weights,
-# and the output is the weighted sum of the **values** vⱼ:
+# Each token sends out a **query** q, and every token j offers a **key** kⱼ to compare it with and a **value** vⱼ to
+# return. The **score** q·kⱼ says how well the key fits the query. Softmax turns the scores of a query into weights,
+# and the output is the weighted sum of the values. For all queries at once:
 #
 # > O = softmax(Q·Kᵀ / √d) · V
 #
-# Numbers of variance 1 give a product of variance d; 1/√d brings it back to 1, where softmax has a gradient. A
-# model does this in several **heads** at once, each with d numbers of its own (64 to 128). Heads are
-# independent, a batch dimension.
+# Why divide by √d? If the numbers in q and k have variance 1, the score q·k, a sum of d products, has variance d. The
+# factor 1/√d brings it back to 1, where softmax has a gradient. A model computes several **heads** of attention at
+# once, each with its own d numbers per token (64 to 128). Heads are independent, so programs treat them as a batch
+# dimension.
 #
-# In this lab **q comes scaled**: dividing n·d queries costs less than dividing n·m scores. S are the scores, P
-# their softmax; n queries, m keys.
+# In this lab **q comes scaled**: it is already divided by √d when your function receives it. Do not scale it again.
+# (Dividing the n·d numbers of the queries costs less than dividing n·m scores.) From here on, S denotes the scores
+# and P their softmax, for n queries and m keys.
 #
-# **Predict.** float32, n = m = 1,024, d = 64. How many MB do the three operations move (product, softmax, product),
-# each reading its inputs and writing its output?
+# **Predict.** Take float32, n = m = 1,024 and d = 64. How many MB do the three operations (product, softmax, product)
+# move in total, if each reads its inputs from memory and writes its output there?
 
 # %%
 gpulab.predict("attention.eager_bytes", ...)
@@ -81,7 +85,7 @@ print(
 )
 
 # %% [markdown]
-# **See.** Of all bytes, those of S and P.
+# **See.** How many of these bytes belong to S and P?
 
 # %% jupyter={"source_hidden": true}
 scores_alone = 4 * 4 * 1024 * 1024  # S and P, each written and read, 4 bytes a number
@@ -92,16 +96,18 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** All that enters and leaves is 1 MB. What travels is between the operations. Fusing neighbours (lab 05)
-# does not help at once: softmax needs a whole row before its first weight is final, and a row is as long as
-# the text.
+# **Why.** The inputs and the output are only 1 MB together. All other bytes travel between the operations. Fusing
+# neighbouring operations (lab 05) does not help directly, because softmax needs a whole row of scores before its
+# first weight is final, and a row is as long as the text.
 #
 # ## 2 · When attention dominates
 #
-# In a transformer of width H a token costs 24·H² FLOPs in the linear layers (12·H² weights: 4 in attention's
-# projections, 8 in the feed-forward, times 2), and 4·n·H for scores and their use over n keys.
+# Is attention the expensive part of a transformer? In a transformer of width H, the linear layers have 12·H² weights:
+# 4·H² in attention's projections and 8·H² in the feed-forward network. Each weight costs a token 2 FLOPs, so the
+# linear layers take 24·H² FLOPs per token. Computing the token's scores over n keys and using them takes another
+# 4·n·H FLOPs.
 #
-# **Predict.** H = 768, as in GPT-2. From which n on do scores cost more than the linear layers?
+# **Predict.** H = 768, as in GPT-2. From which n onwards do the scores cost more than the linear layers?
 
 # %%
 gpulab.predict("attention.crossover", ...)
@@ -120,32 +126,45 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** "Attention is the bottleneck because it is quadratic" holds for long texts: below 6·H the linear layers
-# cost more. With a causal mask half of the pairs go, and the border doubles. Bytes and memory are another
-# matter. S of one head at n = 65,536 has 17 GB in float32, at any width.
+# **Why.** The costs are equal where 4·n·H = 24·H², at n = 6·H. Below that length the linear layers cost more, so
+# "attention is the bottleneck because it is quadratic" holds only for long texts. With a causal mask half of the
+# pairs disappear, and the crossover moves to 12·H. Bytes and memory are another matter: at n = 65,536 the scores of
+# one head in float32 take 4 · 65,536² bytes, or 17 GB, whatever the width.
 #
 # ## 3 · Parts that merge
 #
 # ![The keys are cut in two parts. Each part gives an output and the logarithm of its sum of exponentials; the merged output weighs the two by these.](drawings/parts_merge.svg)
 #
-# Lab 05 kept for a row the pair (m, s): the largest logit so far, and the sum of exp(x − m). Attention adds a
-# third: the output so far. For a part of the keys let `out` be its attention output, and `lse` = m + log s,
-# the **log-sum-exp** of its scores. exp(lse) is what the part weighs:
+# You need not store all scores if you can handle a part of the keys at a time and merge the results. For the softmax
+# of a row, lab 05 kept a pair (m, s): the largest logit so far, and the sum of exp(x − m). Attention adds a third
+# item, the output so far. For a part of the keys, let `out` be its attention output, and let `lse` = m + log s be the
+# **log-sum-exp** of its scores. In the merged result, part p has the weight exp(lseₚ):
 #
 # > out = Σ exp(lseₚ) · outₚ / Σ exp(lseₚ), lse = log Σ exp(lseₚ)
 #
-# So keys can be cut anywhere: into tiles, among blocks of a launch, among GPUs.
+# So the keys can be cut anywhere: into tiles, among the blocks of a launch, or among GPUs.
 #
-# **Predict.** Merge (lse 2, out 1) with (lse 2 + log 3, out 5). What is out?
+# **Predict.** One part has lse 2 and out 1, another has lse 2 + log 3 and out 5. What is out after merging them?
 
 # %%
 gpulab.predict("attention.merge", ...)
 
 # %% [markdown]
-# **Do.** Write `merge(outs, lses)` with shapes (parts, n, d) and (parts, n); return `out` (n, d) and `lse` (n).
-# lses reach ±1,000. A part with no key for a row has out 0 and lse −∞ there; a row without any has out 0 and
-# lse −∞. **Budget:** 4/3 of one read of all parts, so no tensor of their size. About 7 lines. Useful:
-# `torch.where`, `clamp`, `torch.bmm`.
+# Merging is useful in practice. A model that generates one token has a single query and a long cache of keys. One
+# query gives a GPU too few rows, so the keys are divided among blocks and the results merged (**split-KV**,
+# "Flash-Decoding"; T. Dao et al., 2023). Several GPUs can also hold a part of the keys each and pass the parts round:
+# **ring attention** (H. Liu et al., 2023).
+#
+# **Do.** Write `merge(outs, lses)`, which merges the results of several parts.
+#
+# - Input: `outs` (parts, n, d) and `lses` (parts, n). The lses reach ±1,000. Where a part has no key for a row, its
+#   out is 0 and its lse is −∞.
+# - Output: `out` (n, d) and `lse` (n). A row without any key gets out 0 and lse −∞.
+# - **Budget:** at most 4/3 of the bytes that reading all parts once takes. This leaves no room for a tensor of their
+#   size.
+# - About 7 lines. Useful: `torch.where`, `clamp`, `torch.bmm`.
+#
+# In all tasks of this part, tensors are float32, and full marks need correct results within the budget.
 
 
 # %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -181,37 +200,39 @@ for parts in (1, 2, 8, 64):
     )
 
 # %% [markdown]
-# **Why.** The differences are roundings. A model that makes one token has one query and a long cache of keys: too few
-# rows for a GPU, so the keys are cut among blocks and merged (**split-KV**, "Flash-Decoding"; T. Dao et al., 2023).
-# Several GPUs can hold a part of the keys each, and pass them round: **ring attention** (H. Liu et al., 2023).
+# **Why.** The differences are rounding errors.
 #
 # ## 4 · A tile at a time
 #
 # ![A tile at a time: a tile of queries stays, and the tiles of keys and values pass by. Of the scores only one tile exists at any moment, and the running maximum, sum and output are updated after each.](drawings/tiles.svg)
 #
-# Merging after each part divides and multiplies again. Keep the output **undivided**, with m and s.
-# A tile of scores with maximum m′ makes
+# Merging after each tile would divide the output by a sum, only to multiply it by that sum again. It is cheaper to
+# keep the output **undivided**, together with m and s. A tile of scores with maximum m′ then updates all three:
 #
 # > larger = max(m, m′), old = exp(m − larger), weights = exp(scores − larger)
 #
-# > s ← s · old + Σ weights, out ← out · old + weights · V
+# > s ← s · old + Σ weights, out ← out · old + weights · V, m ← larger
 #
-# and one division ends the row. By hand, with scores 0 and log 3 in the first tile, log 6 in the second, and values 1, 2
-# and 4:
+# After the last tile, a single division by s ends the row. Here is a row worked by hand, with scores 0 and log 3 in
+# the first tile, log 6 in the second, and values 1, 2 and 4:
 #
-# | after tile | m | old | s | out |
-# |---|---|---|---|---|
-# | 1 | log 3 | 0 | 1/3 + 1 = 4/3 | 1/3 · 1 + 1 · 2 = 7/3 |
-# | 2 | log 6 | 1/2 | 4/3 · 1/2 + 1 = 5/3 | 7/3 · 1/2 + 1 · 4 = 31/6 |
+# | after tile | m | old | weights | s | out |
+# |---|---|---|---|---|---|
+# | 1 | log 3 | exp(−∞) = 0 | 1/3 and 1 | 1/3 + 1 = 4/3 | 1/3 · 1 + 1 · 2 = 7/3 |
+# | 2 | log 6 | exp(log 3 − log 6) = 1/2 | 1 | 4/3 · 1/2 + 1 = 5/3 | 7/3 · 1/2 + 1 · 4 = 31/6 |
 #
-# out / s = 3.1, as all at once: (1 · 1 + 3 · 2 + 6 · 4) / (1 + 3 + 6).
+# So out / s = 3.1, the same as for all keys at once: (1 · 1 + 3 · 2 + 6 · 4) / (1 + 3 + 6).
 #
-# Loop over tiles of queries, and inside over tiles of keys: **FlashAttention**'s forward pass (T. Dao et al., 2022), in
-# the order of its second version.
+# A loop over tiles of queries, with a loop over tiles of keys inside it, is the forward pass of **FlashAttention**
+# (T. Dao et al., 2022), in the loop order of its second version.
 #
-# **Do.** Write `tiled(q, k, v, tile)`; return `out` (n, d) and `lse` (n). n and m need not be multiples of `tile`.
-# q comes scaled; logits reach ±1,000s. There may be one key, or none: then out is 0 and lse −∞. **Budget:** memory for
-# the results and a few tiles; nothing of n × m, nor of n × tile. About 18 lines.
+# **Do.** Write `tiled(q, k, v, tile)` with these two loops.
+#
+# - Input: q (n, d), already scaled; k and v (m, d). n and m need not be multiples of `tile`. Logits reach thousands
+#   (±1,000s).
+# - Output: `out` (n, d) and `lse` (n). A single key must work, too. With no key, out is 0 and lse −∞.
+# - **Budget:** memory for the results and a few tiles; no tensor of n × m or n × tile numbers.
+# - About 18 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "tiled", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -240,7 +261,8 @@ def tiled(q, k, v, tile):
 gpulab.check("attention.tiled", tiled)
 
 # %% [markdown]
-# **See.** What both hold at their worst moment, on tensors without contents (**fake tensors**, lab 08).
+# **See.** How much memory do the three operations and your `tiled` hold at their worst moment? The next cells run
+# them on tensors without contents (**fake tensors**, lab 08).
 
 # %%
 fake = FakeTensorMode()
@@ -288,18 +310,19 @@ for n in (512, 1024):
     print(f"tiles of 64, n = {n:5,}: {report.peak / 1e6:.2f} MB held, {report.flops / 1e6:.0f} MFLOP")
 
 # %% [markdown]
-# **Why.** Memory is linear in n, plus a constant: the tiles. The arithmetic is not: every score is still computed,
-# 4·n·m·d FLOPs, and a little more for rescaling. Each PyTorch operation here still writes its tile; a kernel keeps
-# it on the chip. That is part B.
+# **Why.** With tiles, memory is linear in n, plus a constant for the tiles. The arithmetic is not: every score is
+# still computed, which takes 4·n·m·d FLOPs, and rescaling adds a little more. Here each PyTorch operation still
+# writes its tile to memory. A kernel keeps the tile on the chip, as you will see in part B.
 #
-# In exact arithmetic any m would do: it cancels. In float32 exp(m − m′) is infinite as soon as m lies 88.7 above m′, and
-# infinity over infinity is NaN. The maximum *so far* never falls, so no factor is above 1.
+# In exact arithmetic you could subtract any m, because it cancels. Suppose that in float32 you subtracted each tile's
+# own maximum m′. The sum so far would then be multiplied by exp(m − m′), which is infinite as soon as m lies 88.7
+# above m′, and infinity over infinity is NaN. The maximum *so far* never falls, so no factor is above 1.
 #
 # ## Detective · One part less
 #
-# A prompt holds eight documents. Which of them does an answer rest on? One way to ask: attention without each. A
-# colleague has the eight outputs and lses. Merging seven of them eight times seems a waste, so `steady` merges all
-# once and takes one away:
+# A prompt holds eight documents. Which of them does an answer rest on? One way to find out is to compute attention
+# without each of them in turn. A colleague has the eight outputs and lses already. Merging seven of the outputs,
+# eight times over, seems wasteful, so `steady` merges all eight once and then takes one away:
 #
 # > out without p = (Σ weightⱼ · outⱼ − weightₚ · outₚ) / (Σ weightⱼ − weightₚ)
 #
@@ -347,9 +370,14 @@ def error(fn, outs, lses, exact):
 error(steady_first_try, *documents())
 
 # %% [markdown]
-# **Do.** Find which inputs break it, and which of the eight results (the next cell is free). Then mend it:
-# `steady(outs, lses)`, shapes as for `merge`, two parts or more, all lses finite, up to ±1,000. Return `out` (parts, n,
-# d) and `lse` (parts, n), each without its part. **Budget:** no more bytes than the first try moves. About 8 lines.
+# **Do.** Find out which inputs break this function, and which of its eight results are then wrong. The next cell is
+# free for your experiments. Then write a `steady(outs, lses)` that works.
+#
+# - Input: `outs` (parts, n, d) and `lses` (parts, n), as for `merge`. There are two parts or more, and all lses are
+#   finite, up to ±1,000.
+# - Output: `out` (parts, n, d) and `lse` (parts, n). Entry p is the result without part p.
+# - **Budget:** no more bytes than the first try moves.
+# - About 8 lines.
 
 # %%
 # Your experiments: error(steady_first_try, *documents(…)), with other scales, or scores raised.
@@ -373,7 +401,7 @@ def steady(outs, lses):
 gpulab.check("attention.steady", steady)
 
 # %% [markdown]
-# **See.** The result without the first document, whose scores rise.
+# **See.** The scores of the first document rise. What is the error of the result without it?
 
 # %%
 gpulab.need(steady)
@@ -395,27 +423,30 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** A float32 sum keeps 24 bits of its largest term. What the others add below that is gone, and no difference
-# brings it back. If the part weighs e^16.6 = 2²⁴ times all others, the rest is 0, and 0 / 0 is NaN; float64 moves that
-# to e^36.7. The results *without another* document stay right. Maxima and rounded sums can be merged, and cannot be
-# taken apart. Merging the others costs no more: for a row, all results are one product of weights, with zeros on the
-# diagonal, and outputs.
+# **Why.** A float32 sum keeps 24 bits, counted from its largest term. What the other terms add below those bits is
+# lost, and no subtraction brings it back. If one part weighs e^16.6 = 2²⁴ times as much as all others, the rest is 0
+# after the subtraction, and 0 / 0 is NaN. Float64 moves that point to e^36.7. The results *without another document*
+# stay right, because they keep the heavy part.
+#
+# Maxima and rounded sums can be merged, but they cannot be taken apart. Merging the others costs no more: for each
+# row, all results together are one matrix product: a table of weights, with zeros on its diagonal, times the outputs.
 #
 # ## 5 · Tiles and traffic
 #
-# On a GPU a block takes R queries, keeps them and their output on the chip, and streams all keys and values past
-# them. From memory come q once, and k and v **once for each block**:
+# How many bytes does tiling save? On a GPU a block takes R queries, keeps them and their output on the chip, and
+# streams all keys and values past them. So q is loaded once in total, but k and v **once for each block**. With the
+# output and the n log-sum-exps that are stored, this makes
 #
 # > numbers moved = 2·n·d + n + ⌈n / R⌉ · 2·m·d
 #
-# **Predict.** The attention of section 1 with R = 128: how many MB?
+# **Predict.** How many MB does the attention of section 1 move with R = 128?
 
 # %%
 gpulab.predict("attention.flash_bytes", ...)
 
 # %% [markdown]
-# Your `tiled` shows which tiles are wanted when. Counting those of k and v that its products take gives what a
-# kernel with this order of loops has to load.
+# Your `tiled` shows which tiles are needed and when. If you add up the tiles of k and v that its products take, you
+# know what a kernel with the same loops has to load.
 
 
 # %%
@@ -446,8 +477,8 @@ for points in counted.values():
 at_lengths(picture, sizes)
 
 # %% [markdown]
-# **Walk over the tiles.** 512 queries and 512 keys, tiles of 64. Watch what stays on the chip for a whole row of
-# tiles and what comes anew with every tile.
+# **Walk over the tiles.** This walk has 512 queries and 512 keys, in tiles of 64. Watch what stays on the chip for a
+# whole row of tiles, and what is loaded again with every tile.
 
 # %%
 from gpulab.plot.moving import AttentionWalk
@@ -455,12 +486,13 @@ from gpulab.plot.moving import AttentionWalk
 AttentionWalk(queries=512, keys=512, width=64, tile=(64, 64))
 
 # %% [markdown]
-# **Why.** The traffic is quadratic, too, but divided by R, and R is limited by the chip: R rows of q and of the output
-# and two tiles of keys fit into M numbers, so R grows like M / d and the traffic like **n²·d² / M** (Dao et al.,
-# 2022, theorem 2). In three operations it is 4·n². With d = 64 blocks of 32 queries would save nothing: 2·d/R = 4.
-# FlashAttention wins as long as d² is much less than M. Only the tile of *queries* counts; that of keys may be small.
+# **Why.** The traffic is quadratic, too, but divided by R: for n = m its largest term is (2·d/R) · n² numbers. The
+# chip limits R, because R rows of q and of the output, with a tile of keys and one of values, must fit into M
+# numbers. So R grows like M / d, and the traffic like **n²·d² / M** (Dao et al., 2022, theorem 2). Three operations
+# move 4·n² numbers for the scores. With d = 64 blocks of 32 queries would save nothing: 2·d/R = 4. FlashAttention
+# wins as long as d² is much less than M. Only the tile of *queries* counts, so the tile of keys may be small.
 #
-# **See.** d² and M on an A100, in float16, as kernels keep their tiles.
+# **See.** How large is d² compared with M on an A100? Kernels keep their tiles in float16.
 
 # %%
 a100 = hardware.find("A100")
@@ -471,13 +503,15 @@ for d in (64, 128, 256):
     )
 
 # %% [markdown]
-# **Why.** The traffic goes like n² times this share: the wider a head, the fewer queries fit, and the less a tile saves.
+# **Why.** The traffic is proportional to n² times this percentage. The wider a head is, the fewer queries fit on the
+# chip, and the less a tile saves.
 #
 # ## 6 · Exact
 #
-# FlashAttention is no approximation: it computes the same sums in another order. "Exact" does not mean the same bits.
+# FlashAttention is no approximation: it computes the same sums in another order. But rounding depends on the order,
+# so "exact" does not mean the same bits.
 #
-# **See.** Errors against float64, in units of the largest output.
+# **See.** Errors of both versions against float64, as fractions of the largest output.
 
 
 # %%
@@ -506,19 +540,21 @@ at_lengths(
 )
 
 # %% [markdown]
-# **Why.** A logit of 1,000 has a spacing of 6·10⁻⁵ in float32, and exp makes an absolute error of x a relative one
-# of the weight. No order of sums can cure that.
+# **Why.** Float32 numbers near 1,000 are 6·10⁻⁵ apart, so a logit of 1,000 is known no better than that. The
+# exponential turns an absolute error of the logit into a relative error of its weight. No order of summation can cure
+# that.
 #
 # ## 7 · Tiles that need no visit
 #
-# A **causal** mask lets a token see itself and what is before it. A **sliding window** w (Mistral 7B: 4,096; A. Jiang
-# et al., 2023) leaves the last w of those, itself among them. Scores that are computed and then masked cost
-# as much as others. But masks in stripes leave whole tiles empty.
+# Many models restrict which tokens a token sees. A **causal** mask lets it see itself and the tokens before it. A
+# **sliding window** w (Mistral 7B: 4,096; A. Jiang et al., 2023) leaves the last w of those, including itself. Scores
+# that are computed and then masked cost as much as others. But masks that form stripes leave whole tiles empty, and
+# an empty tile can be skipped.
 #
-# With a **cache** there are more keys than queries. The last query stands at the last key: query i is at position
-# i + m − n. (A mask built with `triu(diagonal=1)` forgets that.)
+# With a **cache** there are more keys than queries. The last query belongs to the last key, so query i is at position
+# i + m − n. (A mask built with `triu(diagonal=1)` forgets that shift.)
 #
-# **Predict.** n = m, causal, a map of 8 by 8 tiles: 64 in all. How many need a visit?
+# **Predict.** With n = m and a causal mask, take a map of 8 by 8 tiles, 64 in all. How many of them need a visit?
 
 # %%
 gpulab.predict("attention.tiles", ...)
@@ -540,10 +576,12 @@ plot.tile_map(
 )
 
 # %% [markdown]
-# **Do.** Write `causal(q, k, v, window, tile)`; q comes scaled. Query i sees key j if i + m − n − window < j ≤ i + m − n.
-# Return `out` and `lse`. A row that sees nothing (n > m) has out 0 and lse −∞. **Budget:** the FLOPs of the tiles that
-# hold a visible pair, if tiles start at multiples of `tile`. About 25 lines, 18 of them from `tiled`. Useful:
-# `torch.arange`, and `torch.where` or `masked_fill`.
+# **Do.** Write `causal(q, k, v, window, tile)`, which skips the empty tiles.
+#
+# - Input: q (n, d), already scaled; k and v (m, d). Query i sees key j if i + m − n − window < j ≤ i + m − n.
+# - Output: `out` (n, d) and `lse` (n). A row that sees nothing (possible if n > m) has out 0 and lse −∞.
+# - **Budget:** the FLOPs of the tiles that hold a visible pair, where tiles start at multiples of `tile`.
+# - About 25 lines, 18 of them from `tiled`. Useful: `torch.arange`, and `torch.where` or `masked_fill`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "causal", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -584,27 +622,35 @@ for name, window in (("causal", 1024), ("window of 256", 256), ("window of 64", 
     print(f"{name:14} {100 * flops / all_pairs:5.1f} % of the products' FLOPs over all pairs")
 
 # %% [markdown]
-# **Why.** Only tiles that the edge of the mask crosses need a mask at all: real kernels have two loops, and the long
-# one has no comparison in it. A window makes attention linear in n. What a layer cannot see, the next can pass on.
+# **Why.** Only tiles that the edge of the mask crosses need a mask at all. Real kernels therefore have two loops, and
+# the long one contains no comparison. A window makes attention linear in n. Information from further back still
+# arrives, because each layer passes it on by up to one window.
 #
 # ## 8 · Fewer heads of keys
 #
-# When a model writes, it makes one token at a time. The keys and values of all before stay in a **KV cache** (lab 19),
-# and each step reads all of it for one query a head: 2 FLOPs for each number of a key or value. Bytes decide.
+# When a model writes, it makes one token at a time. The keys and values of all earlier tokens stay in a **KV cache**
+# (lab 19). Each step reads the whole cache for one query per head, and spends only 2 FLOPs on each number it reads.
+# So bytes decide how long a step takes.
 #
-# **Grouped-query attention** (GQA; J. Ainslie et al., 2023) lets several query heads share one head of keys and
-# values; with a single one it is **multi-query attention** (MQA; N. Shazeer, 2019).
+# To read fewer bytes, **grouped-query attention** (GQA; J. Ainslie et al., 2023) lets several query heads share one
+# head of keys and values. If all query heads share a single one, it is **multi-query attention** (MQA; N. Shazeer,
+# 2019).
 #
-# **Predict.** Llama 3 8B has 32 layers, 32 query heads and 8 of keys, with 128 numbers each (A. Grattafiori et al., 2024,
-# table 3), here of 16 bits. After 8,192 tokens, how many GB does a step read from the cache?
+# **Predict.** Llama 3 8B has 32 layers, each with 32 query heads and 8 heads of keys and values, of 128 numbers each
+# (A. Grattafiori et al., 2024, table 3). Let a number have 16 bits. After 8,192 tokens, how many GB does a step read
+# from the cache?
 
 # %%
 gpulab.predict("attention.cache", ...)
 
 # %% [markdown]
-# **Do.** Write `grouped(q, k, v)`; q (scaled) is (query heads, n, d), k and v (key heads, m, d), and heads 0 … g − 1 use
-# key head 0. Return the output in q's shape; plain softmax is fine. **Budget:** k and v read once; queries and the
-# output may be copied. About 4 lines.
+# **Do.** Write `grouped(q, k, v)`, in which g query heads share each key head.
+#
+# - Input: q (query heads, n, d), already scaled; k and v (key heads, m, d). Query heads 0 … g − 1 use key head 0, the
+#   next g use key head 1, and so on.
+# - Output: the attention output, in q's shape. Plain softmax is fine.
+# - **Budget:** k and v are read once; queries and the output may be copied.
+# - About 4 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "grouped", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -636,16 +682,17 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** Keys that are shared on the way to memory are read once for a whole group. Repeated with
-# `repeat_interleave` first, they would be as many bytes again as with 32 heads, plus the copy.
+# **Why.** A shared key head is read once for its whole group. If keys are first repeated with `repeat_interleave`, as
+# many bytes are read as with 32 key heads, and the copy comes on top.
 #
 # ## 9 · Many lengths in one batch
 #
-# A batch is a rectangle, texts are not. **Padding** fills up with tokens that are masked, and computed. A **varlen**
-# kernel takes all sequences end to end, and where each starts (`cu_seqlens`): a block belongs to one sequence and
-# stops at its end.
+# A batch is a rectangle, but texts differ in length. **Padding** fills them up with tokens that are masked but still
+# computed. A **varlen** kernel takes all sequences end to end, with a list of where each starts (`cu_seqlens`). A
+# block then belongs to one sequence and stops at its end.
 #
-# **Predict.** Lengths 1,024, 256 and 64, padded to 1,024. How many percent of the pairs are in vain?
+# **Predict.** Sequences of 1,024, 256 and 64 tokens are padded to 1,024. What percentage of the computed pairs is
+# wasted?
 
 # %%
 gpulab.predict("attention.packed", ...)
@@ -668,15 +715,22 @@ print(
 )
 
 # %% [markdown]
-# **Why.** Which sequence a row is in decides which tiles exist: a mask in blocks along the diagonal, which again is
-# stripes of whole tiles.
+# **Why.** A row's sequence decides which tiles exist for it. The result is a mask with blocks along the diagonal,
+# which again leaves stripes of whole tiles.
 #
 # ## 10 · PyTorch's own
 #
-# `torch.nn.functional.scaled_dot_product_attention` (**SDPA**) chooses among **back ends**: `MATH` (separate operations),
-# `FLASH_ATTENTION`, `EFFICIENT_ATTENTION` (from xFormers, also with float32 and any mask) and `CUDNN_ATTENTION`. It
-# scales by 1/√d itself. What a machine, a dtype or a mask rules out is skipped in silence; `sdpa_kernel` makes
-# that an error:
+# `torch.nn.functional.scaled_dot_product_attention` (**SDPA**) chooses among **back ends**:
+#
+# | back end | what it is |
+# |---|---|
+# | `MATH` | separate operations |
+# | `FLASH_ATTENTION` | PyTorch's FlashAttention kernel |
+# | `EFFICIENT_ATTENTION` | the kernel from xFormers, which also takes float32 and any mask |
+# | `CUDNN_ATTENTION` | cuDNN's attention |
+#
+# SDPA scales by 1/√d itself. It silently skips a back end that the machine, the dtype or the mask rules out.
+# `sdpa_kernel` turns that into an error:
 
 # %%
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -695,12 +749,13 @@ for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTI
         print(f"{backend:20}not here: {str(error_there).splitlines()[0][:60]}…")
 
 # %% [markdown]
-# (The ledger counts what an operation reads and writes, each once: a fused one's tiles are inside. The two `mul` of
-# `MATH` are the scale.)
+# (The ledger counts once what an operation reads and writes, and does not see the tiles inside a fused one. The two
+# `mul` of `MATH` are the scaling.)
 #
-# None of these knows a window. `flex_attention` (J. Dong et al., 2024) takes a mask as a **function** of two positions.
-# `create_block_mask` asks it about all pairs once and keeps which tiles hold one; compiled for a GPU, a kernel visits
-# those, and compares only in tiles that are seen in part. The window of 256 from section 7:
+# None of these back ends knows a window. `flex_attention` (J. Dong et al., 2024) takes a mask as a **function** of
+# two positions. `create_block_mask` evaluates this function for all pairs once and records which tiles hold a visible
+# one. Compiled for a GPU, a kernel visits only those tiles, and compares positions only in tiles that are partly
+# visible. Here is the window of 256 from section 7:
 
 # %%
 from torch.nn.attention.flex_attention import create_block_mask
@@ -717,11 +772,19 @@ print(
 )
 
 # %% [markdown]
-# It is the share that your `causal` computes. (Not compiled, `flex_attention` keeps all scores, and says so.)
+# This is the share that your `causal` computes. (If it is not compiled, `flex_attention` keeps all scores, and says
+# so.)
 #
-# **Masks speak three languages.** SDPA's boolean mask has True for *takes part*; `nn.MultiheadAttention`'s
-# `key_padding_mask` (`src_key_padding_mask` in `nn.TransformerEncoder`) has True for *ignored*; and a float mask is
-# **added** to the scores in both. So a 1/0 mask of floats hides nothing:
+# **Masks speak three languages.** What a mask means depends on where you pass it:
+#
+# | mask | meaning |
+# |---|---|
+# | boolean mask of SDPA | True: the pair *takes part* |
+# | boolean `key_padding_mask` of `nn.MultiheadAttention` | True: the key is *ignored* |
+# | boolean `src_key_padding_mask` of `nn.TransformerEncoder` | True: the key is *ignored* |
+# | float mask, in all of them | it is **added** to the scores |
+#
+# So a 1/0 mask of floats hides nothing:
 
 # %%
 layer = torch.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -739,51 +802,53 @@ row = scaled_dot_product_attention(*(x[:, :, :4].float() for x in heads), attn_m
 print(f"SDPA, a row that sees nothing: {row[:3].tolist()}")
 
 # %% [markdown]
-# **Why.** A row without a key has no defined softmax. SDPA says 0, as your `causal` does; the layer says NaN, which then
-# spreads through everything. Padding rows should see at least themselves, or be thrown away.
+# **Why.** Softmax is not defined for a row without a key. SDPA returns 0, as your `causal` does. The layer returns
+# NaN, which then spreads through everything. Padding rows should see at least themselves, or be thrown away.
 #
 # ## Written answer
 #
-# "With FlashAttention, attention costs are linear in the length", says a colleague. Which cost is, which is not, and why?
-# Cite at least two counts of your own runs at two lengths. At most 120 words.
+# "With FlashAttention, attention costs are linear in the length", says a colleague. Which cost is linear, which is
+# not, and why? Cite at least two counts of your own runs, each at two lengths. At most 120 words.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "linear-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** Memory is linear: with tiles of 64 my run holds 0.32 MB at 512 tokens and 0.58 MB at 1,024, because only
-# a tile of scores exists. FLOPs are not: all n·m scores are computed, 69 and 275 MFLOP, four times as many at twice the
-# length. Traffic is not either: with tiles of 128 the run streams 1.31 and 4.72 MB, because each block of queries loads
-# all keys. It is less than the 17.8 MB of three operations by a factor, not by order.
+# **2 points:** Memory is linear: with tiles of 64 my run holds 0.32 MB at 512 tokens and 0.58 MB at 1,024, because
+# only one tile of scores exists at a time. FLOPs are not linear: all n·m scores are computed, which took 69 and 275
+# MFLOP, four times as many at twice the length. Traffic is not linear either: with tiles of 128 the run streams 1.31
+# and 4.72 MB, because each block of queries loads all keys. That is less than the 17.8 MB of three operations, but
+# only by a factor: it grows in the same order.
 #
-# **1 point** (cause without counts): The scores are never stored, so memory is linear, but they are all computed.
+# **1 point** (the cause without counts): The scores are never stored, so memory is linear, but they are all computed.
 #
 # **0 points:** It skips scores, or approximates them.
 
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. Scores of 32 heads at n = 8,192 in float16: how many bytes, in three operations?</summary>
+# <details><summary>1. Three operations, 32 heads, n = 8,192, float16: how many bytes do the scores take?</summary>
 #
-# 32 · 8,192² · 2 = 4.3 GB for S, and as many for P.
+# 32 · 8,192² · 2 = 4.3 GB for S, and as many again for P.
 # </details>
 #
-# <details><summary>2. Half of the keys are on another GPU. What has to be sent to merge?</summary>
+# <details><summary>2. Half of the keys are on another GPU. What must it send for the results to be merged?</summary>
 #
-# Its output and log-sum-exp: d + 1 numbers for each query.
+# Its output and its log-sum-exp, which are d + 1 numbers for each query.
 # </details>
 #
-# <details><summary>3. All keys of a tile are masked for a row, the first of the row. What goes wrong in a plain online softmax?</summary>
+# <details><summary>3. In a row's first tile all keys are masked. What goes wrong in a plain online softmax?</summary>
 #
 # m stays −∞, and −∞ − (−∞) is NaN.
 # </details>
 #
-# <details><summary>4. n = m = 16,384, window 1,024, tiles of 128. About which share of the tiles is visited?</summary>
+# <details><summary>4. n = m = 16,384, window 1,024, tiles of 128. About what share of the tiles is visited?</summary>
 #
-# 9 of 128 in a row of tiles: 7 %.
+# The 128 queries of a tile together see 1,024 + 127 keys, which lie in 9 tiles. That is 9 of 128 in a row of tiles:
+# 7 %.
 # </details>
 #
-# <details><summary>5. <code>flash_sdp_enabled()</code> says True. Does your model use FlashAttention?</summary>
+# <details><summary>5. <code>flash_sdp_enabled()</code> returns True. Does your model use FlashAttention?</summary>
 #
-# It may. The function returns a switch, not the choice. Run under `sdpa_kernel([SDPBackend.FLASH_ATTENTION])` and see
-# whether it raises.
+# It may. The function returns the state of a switch, not the choice that SDPA made. Run your model under
+# `sdpa_kernel([SDPBackend.FLASH_ATTENTION])` and see whether it raises an error.
 # </details>
 
 # %%
@@ -794,28 +859,29 @@ gpulab.recap("12")
 #
 # | question | rule |
 # |---|---|
-# | FLOPs of attention, a head | 4·n·m·d; half with a causal mask that is used |
-# | scores pass the linear layers | at n = 6·H |
-# | numbers moved in three operations | 4·n·m + 2·n·d + 2·m·d |
-# | in one, R queries a block | 2·n·d + n + ⌈n/R⌉ · 2·m·d |
-# | memory beyond the output | n (the log-sum-exps) |
-# | two parts merge by | exp(lse) |
-# | the maximum | so far, never of the tile |
-# | one part less | merge the others; never all minus the part |
+# | FLOPs of attention, for one head | 4·n·m·d; half of that if the kernel makes use of a causal mask |
+# | from which length do scores cost more FLOPs than the linear layers? | n = 6·H |
+# | numbers moved by three operations | 4·n·m + 2·n·d + 2·m·d |
+# | numbers moved by one kernel with R queries to a block | 2·n·d + n + ⌈n/R⌉ · 2·m·d |
+# | memory needed beyond the output | n numbers (the log-sum-exps) |
+# | weight of a part when parts are merged | exp(lse) |
+# | which maximum to subtract | the largest score so far, never the maximum of the tile |
+# | the result without one part | merge the others; never subtract the part from the whole |
 # | rows without keys | out 0, lse −∞; guard −∞ − (−∞) and 0/0 |
 # | a mask of your own in PyTorch | `flex_attention`, compiled, with a block mask |
-# | cached keys | query i stands at i + m − n |
+# | position of query i when keys are cached | i + m − n |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Attention scales quadratically.* FLOPs do. Memory is linear with FlashAttention or SDPA's fused back ends.
-# - *FlashAttention has linear complexity.* Linear memory. FLOPs stay 4·n²·d; traffic is n²·d²/M.
-# - *Attention is the bottleneck of transformers.* In FLOPs from n = 6·H on.
-# - *`torch.backends.cuda.enable_flash_sdp(True)` enables cuDNN's attention.* It allows PyTorch's flash kernel. cuDNN's
-#   is `enable_cudnn_sdp`, or `SDPBackend.CUDNN_ATTENTION`.
-# - *`src_key_padding_mask=torch.ones(…)` keeps all tokens.* As booleans it ignores all of them; as floats it adds 1 to
-#   every score, which changes nothing.
-# - *Memory-efficient softmax: subtract, exponentiate, divide.* Written as three operations it holds three tensors of
+# - *Attention scales quadratically.* Its FLOPs do. Its memory is linear with FlashAttention or SDPA's fused back
+#   ends.
+# - *FlashAttention has linear complexity.* It has linear memory. FLOPs stay 4·n²·d, and traffic is n²·d²/M.
+# - *Attention is the bottleneck of transformers.* In FLOPs it is, but only from n = 6·H onwards.
+# - *`torch.backends.cuda.enable_flash_sdp(True)` enables cuDNN's attention.* It allows PyTorch's flash kernel. The
+#   switch for cuDNN's is `enable_cudnn_sdp`, or you choose it with `SDPBackend.CUDNN_ATTENTION`.
+# - *`src_key_padding_mask=torch.ones(…)` keeps all tokens.* As a boolean mask it ignores all of them. As a float mask
+#   it adds 1 to every score, which changes nothing.
+# - *Memory-efficient softmax: subtract, exponentiate, divide.* Written as three operations, it holds three tensors of
 #   the size of the scores.
 #
 # ### References

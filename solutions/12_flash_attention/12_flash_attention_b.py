@@ -15,16 +15,16 @@
 #
 # **About three hours.** You need part A, lab 06 B (`mma.sync` and who holds what) and lab 11 (Triton).
 #
-# Part A counted what one kernel could save. Here you write that kernel three times: in numba, for tensor cores,
-# and in Triton. Then comes the way back.
+# Part A counted what a single kernel for attention could save. Here you write that kernel three times: in numba, for
+# tensor cores, and in Triton. Then you write the backward pass.
 #
 # When you are through, you can
 #
 # 1. write attention as one kernel whose scores never leave a register;
-# 2. say what else than products a score costs, and how to make it less;
+# 2. say what a score costs besides its products, and how to reduce that cost;
 # 3. chain two products on tensor cores without moving a number between lanes;
-# 4. write the backward pass from the log-sum-exps alone;
-# 5. say how FlashAttention's versions divide the work, and what their published numbers are about.
+# 4. write the backward pass from the log-sum-exps, without stored scores;
+# 5. say how FlashAttention's versions divide the work, and what their published numbers refer to.
 
 # %%
 import math
@@ -45,26 +45,34 @@ gpulab.start("12")
 # %% [markdown]
 # ## 1 · A thread for each query
 #
-# Online softmax over keys one by one, for each query on its own: q, the unfinished output, m and s stay in
-# **registers**. A key of this step, with score x:
+# Online softmax can take the keys of a row one by one. Here each query has its own thread, which keeps q, the
+# unfinished output, m and s in **registers**. For a key with score x the thread computes
 #
 # > larger = max(m, x), old = exp(m − larger), weight = exp(x − larger)
 #
-# > s ← s · old + weight, out ← out · old + weight · v
+# > s ← s · old + weight, out ← out · old + weight · v, m ← larger
 #
-# All queries want the same keys. So a block of 128 threads, and queries, takes tiles of 16 keys and values into
-# shared memory.
+# All queries need the same keys. So a block of 128 threads, one for each of 128 queries, loads tiles of 16 keys and
+# 16 values into shared memory.
 #
-# **Predict.** A warp reads one number of a key, for 32 queries. How many wavefronts is that?
+# **Predict.** A warp reads one number of a key from shared memory, for all of its 32 queries. How many wavefronts
+# does that take?
 
 # %%
 gpulab.predict("attention.wave", ...)
 
 # %% [markdown]
-# **Do.** Write `flash(q, k, v, out, lse)`, float32, rows of D = 64 numbers, a constant that kernels see. q comes
-# scaled. The launch has blocks of 128, a thread for each query, any number of queries and keys; without a key out is
-# 0 and lse −∞. Logits reach ±1,000s. **Budget:** q once, k and v once for each block; nothing stored but the
-# results; no local memory, so loops over `cuda.local.array(D, float32)` run to D. About 30 lines.
+# **Do.** Write the kernel `flash(q, k, v, out, lse)`, in which each thread handles one query.
+#
+# - Input: q (n, D), already scaled; k and v (m, D); all float32, with any n and m. D = 64 is a constant that kernels
+#   see. Logits reach thousands (±1,000s).
+# - Output: `out` (n, D) and `lse` (n), float32. Without a key, out is 0 and lse −∞.
+# - Launch: blocks of 128 threads, enough for all queries.
+# - **Budget:** q is loaded once, k and v once for each block; only the results are stored; no local memory is used,
+#   so loops over `cuda.local.array(D, float32)` must run to the constant D.
+# - About 30 lines.
+#
+# In this and all other tasks, full marks need correct results within the budget.
 
 
 # %% nbgrader={"grade": false, "grade_id": "flash", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -109,8 +117,8 @@ def flash(q, k, v, out, lse):
 gpulab.check("attention.flash", flash)
 
 # %% [markdown]
-# **See.** The same attention at three lengths: bytes that your kernel asks for, and bytes of the three operations of
-# part A by the ledger.
+# **See.** The same attention runs at three lengths. Compare the bytes that your kernel asks for with those that the
+# ledger counts for the three operations of part A.
 
 
 # %%
@@ -159,16 +167,18 @@ picture.axes.minorticks_off()
 picture
 
 # %% [markdown]
-# **Why.** Scores and weights live in a register for a few instructions. A warp that reads one word of shared memory
-# gets it broadcast, so sharing costs no conflicts. A thread loads its own row of q, so these requests touch 32 sectors
-# each. They are few: keys and values are loaded n / 128 times as often as q.
+# **Why.** Scores and weights live in a register for a few instructions. When all lanes of a warp read the same word
+# of shared memory, it is broadcast, so sharing keys causes no bank conflicts. Each thread loads its own row of q, so
+# each of these requests touches 32 sectors. But there are few of them: keys and values are loaded n / 128 times as
+# often as q.
 #
 # ## 2 · What else a score costs
 #
-# A score and its use are 2·D = 128 multiply-adds. The rest of your loop is 128 reads from shared memory, and what
-# online softmax adds: 64 multiplications by `old` (for nothing, most of the time: old is 1) and two exponentials.
+# A score and its use are 2·D = 128 multiply-adds. Besides these, your loop makes 128 reads from shared memory for
+# each score, and online softmax adds 64 multiplications by `old` and two exponentials. Most of the multiplications
+# achieve nothing, because `old` is 1 unless the score is a new maximum.
 #
-# **Predict.** Scores in random order: how often does the largest so far grow, among 1,000 keys?
+# **Predict.** Scores come in random order. How often does the largest score so far grow, among 1,000 keys?
 
 # %%
 gpulab.predict("attention.growths", ...)
@@ -239,27 +249,29 @@ print(f"seldom: {rescaled:.1f} exponentials beyond one a score, in a row of {m} 
 print(f"1 + 1/2 + … + 1/{m} = {sum(1 / j for j in range(1, m + 1)):.1f}")
 
 # %% [markdown]
-# **Why.** One exponential a score is left, and 1 is the least. A warp rescales when *any* of its 32 rows grows. Real
-# kernels rescale once for a tile of 64 or 128 keys, and divide once at the end: on tensor cores every operation that
-# is no product counts sixteen times as much (312 against 19.5 TFLOP/s on an A100), and to have fewer of them was
-# the first point of FlashAttention-2.
+# **Why.** One exponential per score is left, and 1 is the minimum. A warp rescales when the maximum of *any* of its
+# 32 rows grows. Real kernels rescale once for a tile of 64 or 128 keys, and divide once at the end. On tensor cores,
+# that matters more: every operation that is not part of a product counts sixteen times as much there (312 against
+# 19.5 TFLOP/s on an A100). The first point of FlashAttention-2 was to need fewer such operations.
 #
 # ## 3 · On tensor cores
 #
-# `mma.sync` m16n8k16 (lab 06 B): lane l, g = l / 4, t = l % 4. A lane holds
+# The instruction `mma.sync` m16n8k16 (lab 06 B) multiplies a 16 × 16 matrix a by a 16 × 8 matrix b and adds the
+# product to d. A warp holds the three matrices together. Lane l, with g = l / 4 (rounded down) and t = l % 4, holds
+# these numbers:
 #
-# | of | register | row | columns |
+# | matrix | register | rows | columns |
 # |---|---|---|---|
 # | d, 16 × 8, float32 | d[0], d[1] | g | 2t, 2t + 1 |
-# | | d[2], d[3] | g + 8 | 2t, 2t + 1 |
-# | a, 16 × 16, two float16 in one | a[0] | g | 2t, 2t + 1 |
-# | | a[1] | g + 8 | 2t, 2t + 1 |
-# | | a[2] | g | 2t + 8, 2t + 9 |
-# | | a[3] | g + 8 | 2t + 8, 2t + 9 |
-# | b, 16 × 8, two float16 in one | b[0] | 2t, 2t + 1 | g |
-# | | b[1] | 2t + 8, 2t + 9 | g |
+# | d | d[2], d[3] | g + 8 | 2t, 2t + 1 |
+# | a, 16 × 16, two float16 in a register | a[0] | g | 2t, 2t + 1 |
+# | a | a[1] | g + 8 | 2t, 2t + 1 |
+# | a | a[2] | g | 2t + 8, 2t + 9 |
+# | a | a[3] | g + 8 | 2t + 8, 2t + 9 |
+# | b, 16 × 8, two float16 in a register | b[0] | 2t, 2t + 1 | g |
+# | b | b[1] | 2t + 8, 2t + 9 | g |
 #
-# **See.** The table as a picture, of what `cores` will have.
+# **See.** The next cell draws the table for the matrices that your kernel `cores` will hold.
 
 # %%
 row, column = np.mgrid[:16, :16]
@@ -279,10 +291,12 @@ plot.fragments(
 )
 
 # %% [markdown]
-# For the scores b is Kᵀ: its column g is a key, and its pairs lie side by side in memory. For the output b is V: its
-# column g is a number of the output, and a pair comes from two keys. And **two accumulators side by side are a left
-# factor**, once rounded to float16: the weights of 16 × 16 scores go into the second product where they are. Only a
-# row's maximum and sum cross lanes, the four of its g.
+# For the scores, b is Kᵀ. Its column g is a key, and the two numbers of a pair lie side by side in memory. For the
+# output, b is V. Its column g is one number of the output, and the two numbers of a pair come from two keys.
+#
+# In the picture, scores and weights are in the same lanes: **two accumulators side by side are a left factor**, once
+# they are rounded to float16. So the weights of 16 × 16 scores enter the second product without leaving their lanes.
+# Only the maximum and the sum of a row cross lanes, among the four lanes that have the same g.
 #
 # **Predict.** A warp has 16 queries. How many registers does the unfinished output take in each lane?
 
@@ -290,12 +304,19 @@ plot.fragments(
 gpulab.predict("attention.registers", ...)
 
 # %% [markdown]
-# **Do.** Complete `cores`, non-causal; n and m (queries, keys) are multiples of 16, q, k, v are float16, q scaled, out and
-# lse float32; logits reach ±100s. A block is one warp with 16 queries. Given: `mma(d, a, b)`; `pack(low, high)` rounds
-# two floats into one register; `stacked(upper, lower)` makes one of two halves that lie anywhere. ∞ is `CUDART_INF_F`, eˣ
-# `__expf(x)`; `__shfl_xor_sync(0xffffffff, x, 1)` is x of the lane whose number differs in bit 0 (2: in bit 1).
-# **Budget:** q loaded once; three tenths of the instructions that the float32 lanes would need at least. About 45
-# lines. If lse is right, so are the scores, and what is wrong is the second product.
+# **Do.** Complete the kernel `cores`, non-causal attention on tensor cores.
+#
+# - Input: q (n, D), already scaled; k and v (m, D); all float16. n and m are multiples of 16. Logits reach hundreds
+#   (±100s).
+# - Output: `out` (n, D) and `lse` (n), float32.
+# - Launch: a block is one warp, which handles 16 queries.
+# - Given: `mma(d, a, b)`; `pack(low, high)`, which rounds two floats into one register; `stacked(upper, lower)`,
+#   which makes one register of two halves (float16) from anywhere in memory.
+# - Useful: ∞ is `CUDART_INF_F`, and eˣ is `__expf(x)`. `__shfl_xor_sync(0xffffffff, x, 1)` returns the x of the lane
+#   whose number differs in bit 0; with 2 in place of 1, in bit 1.
+# - **Budget:** q is loaded once. The instructions are at most three tenths of the minimum that the float32 lanes
+#   would need.
+# - About 45 lines. If lse is right, so are the scores, and any mistake is in the second product.
 
 
 # %% nbgrader={"grade": false, "grade_id": "cores", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -405,24 +426,38 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** An `mma` stands for 64 multiply-adds of each lane; what is left is rescaling, exponentials, and fetching b. Each warp
-# loads all keys for itself here: 16 queries to a block. Libraries give a block four or eight warps that share tiles of
-# keys in shared memory, and fetch with `ldmatrix`, whose `.trans` form does what `stacked` does.
+# **Why.** One `mma` stands for 64 multiply-adds of each lane. What is left is rescaling, exponentials, and fetching
+# b. Here each warp loads all keys for itself, because a block has only 16 queries. Libraries give a block four or
+# eight warps that share tiles of keys in shared memory. They fetch them with `ldmatrix`, whose `.trans` form does
+# what `stacked` does.
 #
 # ## 4 · In Triton, and causal
 #
-# Triton plans lanes, shared memory and `mma` itself: `tl.dot(a, b)` multiplies two blocks, of float16 with float32 sums;
-# `tl.trans(b)` turns one; `tl.max(x, 1)` and `tl.sum(x, 1)` reduce its rows. Blocks have sides of 16 at least.
-# `tl.full((64,), -float("inf"), tl.float32)` makes one; `tl.where`, `tl.maximum`, `tl.minimum`, `tl.exp` and `tl.log` are
-# what they are in NumPy, and `x.to(tl.float16)` rounds.
+# Triton plans lanes, shared memory and `mma` itself. You write what happens to whole blocks of numbers, with these
+# functions:
+#
+# | call | what it does |
+# |---|---|
+# | `tl.dot(a, b)` | multiplies two blocks of float16 with float32 sums; their sides are at least 16 |
+# | `tl.trans(b)` | transposes a block |
+# | `tl.max(x, 1)` and `tl.sum(x, 1)` | reduce the rows of a block |
+# | `tl.full((64,), -float("inf"), tl.float32)` | makes a block, here of 64 numbers that are −∞ |
+# | `tl.where`, `tl.maximum`, `tl.minimum`, `tl.exp` and `tl.log` | as in NumPy |
+# | `x.to(tl.float16)` | rounds a block |
 #
 # ![Causal attention in tiles of the score matrix: tiles above the diagonal are skipped, those on it are masked, and those below are computed whole. A little more than half of the work is left.](drawings/causal_tiles.svg)
 #
-# **Do.** Write `blocks(q, k, v, out, lse)`, which launches your kernel `blocks_kernel` with one program for 64
-# queries. Causal: query i of n sees keys j ≤ i + m − n; m ≥ n, any sizes. q (scaled), k and v are float16, out and lse
-# float32; logits reach ±100s. `q.shape` can be asked for. ROWS is the queries of a program, COLUMNS the keys of one turn
-# of its loop, a divisor of 64. **Budget:** for each program the keys up to its last query, no more, so no masked tile
-# beyond the diagonal. About 30 lines.
+# **Do.** Write `blocks(q, k, v, out, lse)`, which launches your kernel `blocks_kernel` with one program for every 64
+# queries.
+#
+# - Input: q (n, d), already scaled; k and v (m, d); all float16, of any sizes with m ≥ n. You can ask for `q.shape`.
+#   The attention is causal: query i sees the keys j ≤ i + m − n. Logits reach hundreds (±100s).
+# - Output: `out` (n, d) and `lse` (n), float32.
+# - Parameters: ROWS is the number of queries of a program. COLUMNS is the number of keys in one turn of its loop, a
+#   divisor of 64.
+# - **Budget:** each program loads keys and values up to the position of its last query and no further, so it visits
+#   no masked tile beyond the diagonal.
+# - About 30 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -478,34 +513,40 @@ for name, report, done in (*compared, ("blocks", in_triton, pairs)):
     print(f"{name:7} {each:.2f} instructions per 32 multiply-adds that count")
 
 # %% [markdown]
-# **Why.** With 64 queries to a program, keys are loaded a quarter as often as in `cores`, and nothing beyond the
-# diagonal. On the diagonal half of a tile is computed in vain. In the first tile of a row something is always visible
-# here, so nothing needs a guard against −∞ − (−∞); with a window it would.
+# **Why.** With 64 queries to a program, keys are loaded a quarter as often as in `cores`, and none are loaded beyond
+# the diagonal. In a tile on the diagonal, half of the computed pairs are wasted. Every row sees a key in its first
+# tile here, so nothing needs a guard against −∞ − (−∞). With a window it would.
 #
 # ## 5 · Backward, computed again
 #
 # ![Backward without stored scores: from q, k and the saved lse of each row, a tile of weights is computed again, used for dq, dk and dv, and dropped.](drawings/backward.svg)
 #
-# Training needs dQ, dK and dV from dO, the slope of the loss in each output. With P = exp(S − lse):
+# Training needs dQ, dK and dV. They follow from dO, the slope of the loss with respect to each output. With
+# P = exp(S − lse):
 #
 # > dV = Pᵀ·dO, dP = dO·Vᵀ, dS = P ∘ (dP − δ), dQ = dS·K, dK = dSᵀ·Q
 #
-# ∘ multiplies element by element; δ is one number for each query. It is there because a row of P keeps the sum 1: a
-# weight that grows takes from the others, so softmax's slope subtracts δᵢ = Σⱼ Pᵢⱼ · dPᵢⱼ. That seems to need the whole
-# row. But dPᵢⱼ = dOᵢ · vⱼ, and Σⱼ Pᵢⱼ · vⱼ = Oᵢ: so δᵢ = dOᵢ · Oᵢ, known before the first tile.
+# Here ∘ multiplies element by element, and δ is one number for each query. Why is δ there? Each row of P always has
+# the sum 1, so a weight that grows takes from the others. Softmax's slope therefore subtracts δᵢ = Σⱼ Pᵢⱼ · dPᵢⱼ.
+# That sum seems to need the whole row. But dPᵢⱼ = dOᵢ · vⱼ, and Σⱼ Pᵢⱼ · vⱼ = Oᵢ. So δᵢ = dOᵢ · Oᵢ, which is known
+# before the first tile.
 #
-# Plain attention keeps P from the forward pass. FlashAttention **computes S again**, tile by tile: five products
-# instead of four.
+# Plain attention keeps P from the forward pass. FlashAttention **computes S again**, tile by tile, and so needs five
+# products instead of four.
 #
-# **Predict.** n = m = 1,024, d = 64, float32. Beyond q, k, v and out, what must be kept, in bytes?
+# **Predict.** n = m = 1,024, d = 64, float32. How many bytes must be kept for the backward pass, beyond q, k, v and
+# out?
 
 # %%
 gpulab.predict("attention.saved", ...)
 
 # %% [markdown]
-# **Do.** Write `backward(q, k, v, out, lse, dout, tile)` in PyTorch; return dq, dk and dv. Not causal; q counts as it
-# came, scaled. **Budget:** memory for the three results and a few tiles; five products a tile. About 14 lines. `dv[a:b] +=
-# …` is allowed.
+# **Do.** Write `backward(q, k, v, out, lse, dout, tile)` in PyTorch, for attention that is not causal.
+#
+# - Input: q (already scaled), out and dout (n, d); k and v (m, d); lse (n); all float32.
+# - Output: dq, dk and dv. dq is the slope with respect to q as it came, that is, scaled.
+# - **Budget:** memory for the three results and a few tiles; five products for each tile.
+# - About 14 lines. `dv[a:b] += …` is allowed.
 
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -548,19 +589,21 @@ print("largest difference from autograd:", ", ".join(f"{d:.0e}" for d in differe
 print(f"products: {mine['matrix_flops'] / (2 * n * m * D):.0f} of {2 * n * m * D / 1e6:.1f} MFLOP each")
 
 # %% [markdown]
-# **Why.** dK and dV are sums over queries, dQ is a sum over keys. A kernel has one of the loops outside; what the other
-# sums is added atomically or computed in a second pass. FlashAttention-2 gives a block a tile of *keys* and adds dQ
-# with atomics, so the last bits of dQ differ from run to run.
+# **Why.** dK and dV are sums over queries, but dQ is a sum over keys. A kernel divides one of the two loops among its
+# blocks. A sum over that loop then needs all blocks, so it is added atomically or computed in a second pass.
+# FlashAttention-2 gives each block a tile of *keys* and adds dQ with atomics, so the last bits of dQ differ from run
+# to run.
 #
 # ## 6 · Other ways to save memory
 #
-# **Checkpointing** (lab 08) throws a layer's inner results away and runs its forward pass again. Around plain
-# attention it removes P between the passes; while a layer is on its way back, P is there again. `xFormers`'
-# `memory_efficient_attention` is a fused kernel like FlashAttention, and lives on in SDPA's `EFFICIENT_ATTENTION`.
+# **Checkpointing** (lab 08) throws a layer's inner results away and runs its forward pass again when they are needed.
+# Around plain attention it removes P between the two passes, but while a layer's backward pass runs, its P is there
+# again. `xFormers`' `memory_efficient_attention` is a fused kernel like FlashAttention, and lives on in SDPA's
+# `EFFICIENT_ATTENTION`. Sharing heads of keys and values (part A, section 8) shrinks the KV cache:
 #
 # ![Keys and values for eight query heads: one pair for each head, one for each group of four heads, or one for all. The cache shrinks from 8 to 2 to 1.](drawings/fewer_heads.svg)
 #
-# **See.** Four layers of attention, forward and backward, n = 512: the most that is held at once.
+# **See.** Four layers of attention run forward and backward with n = 512. How much memory do they hold at most?
 
 # %%
 from torch.nn.functional import scaled_dot_product_attention
@@ -597,19 +640,21 @@ plot.bars(
 )
 
 # %% [markdown]
-# (The ledger has no formula for the FLOPs of the fused operator on a CPU.)
+# (No FLOPs are printed for `fused`, because the ledger has no formula for the fused operator on a CPU.)
 #
-# **Why.** Checkpointing repeats the whole layer, also what is linear in n; a fused kernel repeats the scores alone. They
-# go together: checkpoint the layer, fuse the attention.
+# **Why.** Checkpointing repeats the whole layer, including the parts that are linear in n, whereas a fused kernel
+# repeats only the scores. The two go together: checkpoint the layer, and fuse the attention.
 #
 # ## 7 · Who does what
 #
-# **FlashAttention (2022)** gave each head of each sequence to one block. **FlashAttention-2 (2023)** cuts the *sequence*
-# too: a block for each 128 queries of a head. Inside a block, version 1 cut the keys among four warps, which then had to
-# add up their outputs through shared memory (**split-K**); version 2 cuts the queries (**split-Q**), and warps need
-# nothing of each other, as those of `cores`.
+# **FlashAttention (2022)** gave each head of each sequence to one block. **FlashAttention-2 (2023)** cuts the
+# *sequence*, too, so there is a block for every 128 queries of a head. The versions also differ inside a block.
+# Version 1 divided the keys among four warps, which then had to add up their outputs through shared memory
+# (**split-K**). Version 2 divides the queries (**split-Q**), so the warps need nothing from each other, like those of
+# `cores`.
 #
-# **Predict.** One sequence, 16 heads, 4,096 queries, 128 to a block. How many blocks does version 2 have?
+# **Predict.** One sequence has 16 heads and 4,096 queries, with 128 queries to a block. How many blocks does
+# version 2 have?
 
 # %%
 gpulab.predict("attention.programs", ...)
@@ -636,12 +681,12 @@ plot.lines(
 )
 
 # %% [markdown]
-# **FlashAttention-3 (2024)** is for the H100. An SM's tensor cores are twice as fast, 2,048 float16 multiply-adds in a
-# clock where an A100's make 1,024 (`gpulab.hardware`), and its exponentials are not: 16 in a clock on both
-# (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions").
+# **FlashAttention-3 (2024)** is for the H100. The tensor cores of its SMs are twice as fast: they make 2,048 float16
+# multiply-adds in a clock where an A100's make 1,024 (`gpulab.hardware`). Its exponentials are no faster: an SM makes
+# 16 in a clock on both GPUs (CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions").
 #
-# **Predict.** Heads of 128 numbers, float16, H100: how long does a score's exponential take, in percent of the time of
-# its 256 multiply-adds?
+# **Predict.** On an H100, with heads of 128 numbers in float16, how long does a score's exponential take, in percent
+# of the time of its 256 multiply-adds?
 
 # %%
 gpulab.predict("attention.exponentials", ...)
@@ -660,31 +705,32 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** If a warp waits for one and then for the other, the times add up. Version 3 lets two groups of four warps take
-# turns (**ping-pong**): one's softmax runs under the other's products. A third group only loads, through TMA (**warp
-# specialisation**; lab 06 B names both). For FP8 it spreads outliers with a Hadamard transform (lab 09) and scales block
-# by block.
+# **Why.** If a warp waits for its products and then for its exponentials, the two times add up. Version 3 lets two
+# groups of four warps take turns (**ping-pong**), so that one group's softmax runs while the other group's products
+# are computed. A third group only loads, through TMA (**warp specialisation**; lab 06 B names both). For FP8,
+# version 3 spreads outliers with a Hadamard transform (lab 09) and scales block by block.
 #
-# **FlashAttention-4 (2026)** is for the B200: products twice as fast again, exponentials as before (T. Zadouri et al.,
-# 2026), so that one takes as long as the other, and taking turns is no longer enough. It computes some exponentials as
-# polynomials on the float32 lanes, and rescales only where a maximum has grown enough to matter, as `seldom` does, with a
-# threshold.
+# **FlashAttention-4 (2026)** is for the B200, whose products are twice as fast again, with exponentials as before
+# (T. Zadouri et al., 2026). A score's exponential now takes as long as its products, so taking turns is no longer
+# enough. Version 4 computes some exponentials as polynomials on the float32 lanes. It also rescales only where a
+# maximum has grown enough to matter: it does what `seldom` does, but with a threshold.
 #
 # ## 8 · What was published
 #
-# | what | where | source |
+# | result | measured with | source |
 # |---|---|---|
-# | 15 % end to end | BERT-large, length 512, against MLPerf 1.1's record | FA, abstract |
-# | 3 × | GPT-2, length 1,024 | FA, abstract |
-# | 2.4 × | long-range arena, 1,024 to 4,096 | FA, abstract |
-# | 64K tokens, Path-256 | with **block-sparse** FlashAttention | FA, abstract |
-# | memory 10 × less at 2K, 20 × at 4K | attention alone | README of flash-attention |
-# | about 2 × over version 1, 50 to 73 % of peak | A100, attention alone | FA-2, abstract |
-# | 225 TFLOP/s for each A100, 72 % | training GPT end to end | FA-2, abstract |
-# | 1.5 to 2 × over version 2, 740 TFLOP/s, 75 % | H100, float16, attention alone | FA-3, abstract |
-# | 1.3 × over cuDNN 9.13, 1,613 TFLOP/s, 71 % | B200, bfloat16, attention alone, at best | FA-4, abstract |
+# | 15 % speed-up end to end | BERT-large, length 512, against MLPerf 1.1's record | FA, abstract |
+# | 3 × speed-up | GPT-2, length 1,024 | FA, abstract |
+# | 2.4 × speed-up | long-range arena, lengths 1,024 to 4,096 | FA, abstract |
+# | handles 64K tokens | Path-256, with **block-sparse** FlashAttention | FA, abstract |
+# | memory 10 × less at 2K tokens, 20 × less at 4K | attention alone | README of flash-attention |
+# | about 2 × speed-up over version 1, 50 to 73 % of peak | A100, attention alone | FA-2, abstract |
+# | 225 TFLOP/s for each A100, 72 % of peak | training GPT end to end | FA-2, abstract |
+# | 1.5 to 2 × speed-up over version 2, 740 TFLOP/s, 75 % of peak | H100, float16, attention alone | FA-3, abstract |
+# | 1.3 × over cuDNN 9.13, 1,613 TFLOP/s, 71 % of peak | B200, bfloat16, attention alone, at best | FA-4, abstract |
 #
-# A kernel that is 3 times as fast does not make a model 3 times as fast (lab 02). The percentages are of dense peaks:
+# A kernel that is 3 times as fast does not make a model 3 times as fast (lab 02). The percentages refer to dense
+# peaks:
 
 # %%
 for name, gpu, reached in (("FA-2, end to end", a100, 225), ("FA-3", h100, 740), ("FA-4", b200, 1613)):
@@ -692,7 +738,7 @@ for name, gpu, reached in (("FA-2, end to end", a100, 225), ("FA-3", h100, 740),
     print(f"{name:18}{reached} of {peak:.0f} TFLOP/s: {100 * reached / peak:.1f} %")
 
 # %% [markdown]
-# On a GPU the next cell measures your kernels beside SDPA's flash back end.
+# On a GPU, the next cell measures your kernels beside SDPA's flash back end.
 
 # %%
 from gpulab import device
@@ -742,18 +788,19 @@ else:
 # %% [markdown]
 # ## Beyond · Your own FlashAttention
 #
-# Open-ended and ungraded. float32, one head, 256 queries and keys of 64 numbers, sizes fixed: no guards. The figure of
-# merit is **instructions per multiply-add** of both products: warp instructions times 32, over 256² · 128.
+# This task is open-ended and ungraded. The kernel computes one head in float32, with 256 queries and 256 keys of 64
+# numbers. The sizes are fixed, so you need no guards. The figure of merit is **instructions per multiply-add** of
+# both products: the number of warp instructions times 32, divided by 256² · 128 multiply-adds.
 #
 # | kernel | instructions per multiply-add |
 # |---|---|
 # | flash, as in section 1 | 3.1 |
 # | seldom | 2.0 |
-# | ours: four keys at a time, rescaled once for the four; unsigned indices; 16-byte reads | 1.65 |
-# | bound: 128 multiply-adds and 32 reads of 16 bytes for a score | 1.25 |
+# | ours: takes four keys at a time, rescales once for the four; unsigned indices; 16-byte reads | 1.65 |
+# | bound: 128 multiply-adds and 32 reads of 16 bytes for each score | 1.25 |
 #
-# Then make it a project: causal, a window, several heads in `blockIdx.y`, the backward pass as a kernel. Hold each step
-# to float64, and count its bytes before you write it.
+# Then make a project of it: add a causal mask, a window, several heads in `blockIdx.y`, and the backward pass as a
+# kernel. Compare each step with float64, and count its bytes before you write it.
 
 
 # %%
@@ -773,14 +820,15 @@ print(
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. 256 queries to a block in place of 128: what happens to the bytes that flash loads?</summary>
+# <details><summary>1. With 256 queries to a block instead of 128, how do the bytes that flash loads change?</summary>
 #
-# k and v are loaded half as often; q as before.
+# k and v are loaded half as often. q is loaded once, as before.
 # </details>
 #
 # <details><summary>2. Why does FlashAttention-2 divide by s at the end and not after each tile?</summary>
 #
-# n·d divisions in place of n·d for each tile; all that is no product is slow beside tensor cores.
+# It then makes n·d divisions in all, instead of n·d for each tile. Everything that is not a product is slow compared
+# with tensor cores.
 # </details>
 #
 # <details><summary>3. Which numbers cross lanes in <code>cores</code>?</summary>
@@ -788,14 +836,14 @@ print(
 # The maxima in each tile, and the sums once at the end.
 # </details>
 #
-# <details><summary>4. FLOPs of a training step's attention with recomputation, over those without?</summary>
+# <details><summary>4. By what factor does recomputation raise the FLOPs of attention in a training step?</summary>
 #
-# 2 + 5 products over 2 + 4: 7/6.
+# 2 + 5 products instead of 2 + 4, which is a factor of 7/6.
 # </details>
 #
-# <details><summary>5. One sequence, 8 heads, 32,768 tokens on an A100: which split fills it?</summary>
+# <details><summary>5. One sequence, 8 heads, 32,768 tokens on an A100: which split keeps its SMs busy?</summary>
 #
-# Along the sequence: 8 · 256 blocks. By heads it is 8 of 108 SMs.
+# A split along the sequence, which makes 8 · 256 blocks. A split by heads uses only 8 of 108 SMs.
 # </details>
 
 # %%
@@ -806,22 +854,24 @@ gpulab.recap("12")
 #
 # | question | rule |
 # |---|---|
-# | bytes of one kernel, R queries a block | itemsize · (2·n·d + ⌈n/R⌉ · 2·m·d), and lse |
+# | bytes moved by one kernel with R queries to a block | itemsize · (2·n·d + ⌈n/R⌉ · 2·m·d), and lse |
 # | multiply-adds of a score and its use | 2·d |
-# | beside them | 1 exponential; rescaling, once a tile; 1 division a number, once |
+# | what a score costs besides them | 1 exponential; rescaling, once a tile; 1 division for each output number, once |
 # | two `mma` accumulators side by side | are a left factor |
-# | kept for backward | out and lse |
-# | products | 2 forward, 5 backward |
-# | FA-1, FA-2 | a block a head; a block a tile of queries, split-Q |
-# | FA-3, FA-4 | ping-pong, TMA, FP8; polynomials for exponentials, rescaling where it matters |
+# | what is kept for the backward pass, beyond q, k and v | out and lse |
+# | number of products | 2 forward, 5 backward |
+# | how FA-1 and FA-2 divide the work | FA-1: a block for each head; FA-2: a block for each tile of queries, split-Q |
+# | what FA-3 and FA-4 add | FA-3: ping-pong, TMA, FP8; FA-4: polynomials for exponentials, rescaling where it matters |
 #
 # ### Claims you will meet, and what is right
 #
-# - *FlashAttention-2 parallelises better over heads.* Version 1 had batch and heads. Version 2 added the sequence, even
-#   for a single head, split-Q, and fewer operations that are no products.
+# - *FlashAttention-2 parallelises better over heads.* Version 1 already had batch and heads. Version 2 added the
+#   sequence, even for a single head, as well as split-Q and fewer operations that are not products.
 # - *FlashAttention handles 64K tokens (Path-256).* That was the block-sparse variant, which leaves pairs out.
-# - *FlashAttention reaches 72 % of an A100.* That is training end to end, with version 2. Its kernels reach 50 to 73 %.
-# - *FlashAttention does less arithmetic.* It does more: backward has a fifth product. What it saves is traffic.
+# - *FlashAttention reaches 72 % of an A100.* That is training end to end, with version 2. Its kernels reach 50 to
+#   73 %.
+# - *FlashAttention does less arithmetic.* It does more, because its backward pass has a fifth product. What it saves
+#   is traffic.
 #
 # ### References
 #

@@ -15,18 +15,19 @@
 #
 # **About two and a half hours.** You need lab 08. Part B builds on this part.
 #
-# Several GPUs train one model by doing the same on different data and agreeing on the gradient after every
-# step. That takes one operation: add up an array over all processes, and give everybody the sum. How it is
-# done decides whether eight GPUs are almost eight times as fast as one, or slower.
+# Several GPUs train one model by doing the same work on different data and agreeing on the gradient after
+# every step. To agree, they need one operation: add up an array over all processes, and give every process
+# the sum. How this is done decides whether eight GPUs are almost eight times as fast as one, or slower than
+# one.
 #
-# In this lab every process is a real one, on this machine, and every message that you send is counted.
+# In this lab every process is a real process on this machine, and every message that you send is counted.
 #
 # When you are through, you can
 #
 # 1. write programs of several ranks that do not wait for each other forever;
-# 2. say how many bytes each rank must send, at least, in a collective operation;
+# 2. say how many bytes each rank must at least send in a collective operation;
 # 3. write a ring all-reduce whose busiest rank sends 1.5 arrays instead of 3;
-# 4. choose between ring, tree and halving for a size and a network;
+# 4. choose between ring, tree and halving for a given size and network;
 # 5. find out why a job of several ranks hangs.
 
 # %%
@@ -41,23 +42,24 @@ gpulab.start("15")
 # %% [markdown]
 # ## A1 · Ranks and messages
 #
-# A program of several processes runs the same function in each. A process is a **rank**; ranks are numbered
-# from 0, and how many there are is the **world size**. They share no variable: what the function uses of the
-# notebook is copied to each rank, and what a rank changes does not come back. All that joins them are messages.
+# A program of several processes runs the same function in each of them. Such a process is a **rank**. Ranks
+# are numbered from 0, and the number of ranks is the **world size**. Ranks share no variables. Whatever the
+# function uses from the notebook is copied to each rank, and what a rank changes does not come back. Messages
+# are the only connection between ranks.
 #
 # ![Four ranks are four processes that run the same program. They share no memory: what one has, another gets only by a message.](drawings/ranks.svg)
 #
-# `distributed.run(fn, 4)` starts four ranks, calls `fn` in each, and returns a list of what each returned; what
-# stands behind the 4 is handed to `fn`. On a cluster `torchrun` starts them (part B). Inside `fn`,
-# `torch.distributed` is ready to use:
+# `distributed.run(fn, 4)` starts four ranks, calls `fn` in each, and returns a list of what each call
+# returned. Arguments after the 4 are passed to `fn`. On a cluster, `torchrun` starts the ranks (part B).
+# Inside `fn`, `torch.distributed` is ready to use:
 #
-# - `dist.send(x, to)` sends the contents of a tensor, and waits until the other rank takes them;
-# - `dist.recv(x, from_)` waits for a message and writes it into `x`;
-# - `dist.isend(x, to)` comes back at once. `x` must stay as it is until `.wait()` of what it returned, and
-#   every `isend` needs that `.wait()`: a rank that goes on without it may never get its message out.
+# - `dist.send(x, to)` sends the contents of a tensor, and waits until the other rank takes them.
+# - `dist.recv(x, from_)` waits for a message and writes it into `x`.
+# - `dist.isend(x, to)` returns at once. Call `.wait()` on what it returns, and do not change `x` before that.
+#   Every `isend` needs its `.wait()`, because a rank that goes on without it may never get its message out.
 #
-# Both ends need the same number of elements and the same type. `distributed.run` does not tell you if they
-# differ; checks do.
+# Both ends of a message need the same number of elements and the same type. `distributed.run` does not tell
+# you if they differ, but the checks do.
 
 
 # %%
@@ -76,10 +78,10 @@ results = distributed.run(hello, 4)
 print(list(results), "bytes by link:", results.links)
 
 # %% [markdown]
-# Lines come out in any order: ranks run at the same time.
+# The lines come out in any order, because the ranks run at the same time.
 #
-# **Predict.** Each of four ranks first sends to the next one (rank 3 to rank 0) by `dist.send`, then receives
-# from the one before. After four seconds, how many of the ranks still wait?
+# **Predict.** Each of four ranks first sends to the next one (rank 3 to rank 0) with `dist.send`, and then
+# receives from the one before. How many of the ranks are still waiting after four seconds?
 
 # %%
 gpulab.predict("collective.waiting", ...)
@@ -100,9 +102,10 @@ except distributed.RanksStopped as stopped:
     print(stopped)
 
 # %% [markdown]
-# **Why.** All ranks are in the same line: each waits for a `recv` that would come after a `send` that does
-# not end. That is a **deadlock**. With `isend`, then `recv`, then `wait` it cannot happen, and both
-# directions of a link work at the same time:
+# **Why.** All ranks are in the same position. Each waits for its `send` to end, but a `send` ends only when
+# the next rank calls `recv`, and that rank is still waiting in its own `send`. This is a **deadlock**. If
+# each rank calls `isend`, then `recv`, then `wait`, no deadlock can happen, and both directions of a link
+# work at the same time:
 
 
 # %%
@@ -120,24 +123,29 @@ print(distributed.run(pass_on, 4))
 # %% [markdown]
 # ## A2 · One to all
 #
-# An operation in which all ranks take part is a **collective**. All must call it, in the same order. The
-# simplest is **broadcast**: one rank, the *root*, has an array; in the end all have it. Everybody else receives
-# it once.
+# An operation in which all ranks take part is a **collective**. All ranks must call it, and they must call
+# their collectives in the same order. The simplest is **broadcast**: one rank, the *root*, has an array, and
+# at the end all ranks have it. Every other rank receives it once.
 #
 # ![One to all among eight ranks: in round 1 rank 0 sends to 4, in round 2 both send on to 2 and 6, in round 3 four send. After three rounds all eight have it.](drawings/one_to_all.svg)
 #
-# Count in **rounds**. In a round each rank sends at most one message and receives at most one; what it
-# receives it can send on in the next round.
+# The time of a schedule is counted in **rounds**. In a round each rank sends at most one message and receives
+# at most one. What a rank receives, it can send on in the next round.
 #
-# **Predict.** 64 ranks. How many rounds does the best broadcast take?
+# **Predict.** How many rounds does the best broadcast to 64 ranks take?
 
 # %%
 gpulab.predict("collective.rounds", ...)
 
 # %% [markdown]
-# **Do.** Write `broadcast(ranks, root)`. Return a list of rounds; a round is a list of messages
-# `[from, to]`. With 3 ranks and root 0, `[[[0, 1]], [[0, 2]]]` is right.
-# **Budget:** as few rounds as possible. About 9 lines.
+# **Do.** Write `broadcast(ranks, root)`, which returns the schedule of a broadcast.
+#
+# - **Input:** how many ranks there are (any number), and which rank is the root.
+# - **Output:** a list of rounds. A round is a list of messages `[from, to]`. With 3 ranks and root 0,
+#   `[[[0, 1]], [[0, 2]]]` is right.
+# - **Budget:** as few rounds as possible.
+#
+# About 9 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "broadcast", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -162,8 +170,9 @@ gpulab.need(broadcast)
 plot.messages([[(a, b, 1) for a, b in messages] for messages in broadcast(8, 0)], 8)
 
 # %% [markdown]
-# Your schedule for 8 ranks and root 0. Backwards, with all arrows turned round and numbers added where
-# arrows meet, it is a **reduce**: the sum of all arrays, at the root. Now the same schedule with real messages:
+# This is your schedule for 8 ranks and root 0. Run backwards, with all arrows reversed and numbers added
+# where arrows meet, it is a **reduce**, which leaves the sum of all arrays at the root. The next cell runs a
+# schedule of yours with real messages:
 
 
 # %%
@@ -192,28 +201,37 @@ print("bytes that each rank sent:", results.bytes_sent)
 # %% [markdown]
 # ## A3 · Shares of a sum
 #
-# Each of p ranks has an array of S numbers, and what is wanted is their sum. In **reduce-scatter** each rank
-# gets one *share* of the sum: rank r the r-th of p pieces.
+# Each of p ranks has an array of S numbers, and the sum of these arrays is wanted. In **reduce-scatter** each
+# rank gets one *share* of the sum: the sum is cut into p pieces, and rank r gets the r-th.
 #
-# One way: all send their whole array to all others, and each adds up what it needs. Then every rank sends
-# (p − 1) · S numbers. But nobody needs more of rank 2 than its own share.
+# One way is for every rank to send its whole array to all others, and to add up what it needs. Then every
+# rank sends (p − 1) · S numbers. But from each of the others, a rank needs no more than the piece that
+# belongs to its own share.
 #
-# The **ring** has neighbours only. Rank r first sends the share r − 1 to rank r + 1. Meanwhile it receives the
-# share r − 2 of rank r − 1, and adds its own. That sum it sends on, and so forth: in step s rank r sends
-# share r − s, receives share r − s − 1 and adds its own to it. All numbers are modulo p. After p − 1 steps the
-# share that arrives is r, and it has all addends.
+# In the **ring**, a rank sends only to the next rank. Follow share 0 among 4 ranks: rank 1 sends its piece to
+# rank 2, which adds its own piece and sends the sum to rank 3. Rank 3 adds its piece and sends the sum to
+# rank 0, which adds the last one. The other shares travel in the same way and at the same time. In step
+# s = 1, …, p − 1, rank r sends share r − s to rank r + 1, receives share r − s − 1 from rank r − 1, and adds
+# its own piece to what it received. All these numbers are modulo p. In the last step the share that arrives
+# is share r, and with rank r's own piece it is complete.
 #
-# **Predict.** In a ring of 4 ranks, how many arrays' worth does each rank send in all? (1 is one whole array.)
+# **Predict.** In a ring reduce-scatter of 4 ranks, how many arrays' worth does each rank send in all? (1 is
+# one whole array.)
 
 # %%
 gpulab.predict("collective.share", ...)
 
 # %% [markdown]
-# **Do.** Write `reduce_scatter(x)`: `x` is one-dimensional, of the same length on all ranks, and stays as it is. In
-# the check it holds whole numbers (`int32`), because their sum is the same in any order; your function should work
-# for floats, too. Return the rank's share of the sum: of the same length as `x.tensor_split(size)[rank]`.
-# **Budget:** no rank sends more than (p − 1) · ⌈S / p⌉ numbers. About 10 lines; `torch.empty_like` makes room for
-# a message, and gives it the type of `x`.
+# **Do.** Write `reduce_scatter(x)`, which every rank calls with its own array.
+#
+# - **Input:** `x` is one-dimensional and has the same length on all ranks. Do not change it. In the check it
+#   holds whole numbers (`int32`), because their sum is the same in any order. Your function should work for
+#   floats, too.
+# - **Output:** the rank's share of the sum, as long as `x.tensor_split(size)[rank]`.
+# - **Budget:** no rank sends more than (p − 1) · ⌈S / p⌉ numbers.
+# - **Useful:** `torch.empty_like` makes room for a message and gives it the type of `x`.
+#
+# About 10 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "reduce_scatter", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -251,8 +269,8 @@ steps = [[(call.rank, call.peer, call.bytes // 4) for call in step] for step in 
 plot.messages(steps, 4, "numbers")
 
 # %% [markdown]
-# The messages of your own run, each rank's first ones in the first column: to the neighbour, a share at a time. Here
-# they are once more, to step through.
+# These are the messages of your own run, with each rank's first message in the first column. Every message
+# carries one share to the neighbour. The next cell shows the messages once more, to step through.
 
 # %%
 from gpulab.plot.moving import MessageRounds
@@ -260,27 +278,33 @@ from gpulab.plot.moving import MessageRounds
 MessageRounds(steps, 4, "numbers")
 
 # %% [markdown]
-# **Why.** A share needs p − 1 additions of numbers from other ranks, so p − 1 shares must arrive somewhere for
-# each of p shares: (p − 1) · S numbers in all, (p − 1) / p · S from each rank. The ring is as good as that.
+# **Why.** A share of the sum needs p − 1 additions of pieces from other ranks. So for each of the p shares,
+# p − 1 pieces of S / p numbers must arrive somewhere. That makes p · (p − 1) · S / p = (p − 1) · S numbers in
+# all, or (p − 1) / p · S from each rank. The ring sends no more than that.
 #
 # ## A4 · All-reduce
 #
-# **All-gather** is the way back: each rank has one share, and in the end all have all. It is a ring again, with
-# nothing to add: what arrives is sent on in the next step. Reduce-scatter and then all-gather is **all-reduce**:
-# the sum of all arrays, on every rank.
+# **All-gather** is the way back: each rank has one share, and at the end all ranks have all shares. It is a
+# ring again, but there is nothing to add. A rank sends on in the next step what has arrived in this one.
+# Reduce-scatter followed by all-gather is **all-reduce**, which leaves the sum of all arrays on every rank.
 #
-# The obvious all-reduce sends x to all others and adds up what comes: with 4 ranks every one sends 3 arrays.
+# In the most direct all-reduce, each rank sends x to all others and adds up what arrives. With 4 ranks, each
+# of them then sends 3 arrays.
 #
-# **Predict.** 4 ranks, 1,023 numbers of 4 bytes each. How many bytes does the busiest rank send in the best
-# all-reduce?
+# **Predict.** Each of 4 ranks has 1,023 numbers of 4 bytes. How many bytes does the busiest rank send in the
+# best all-reduce?
 
 # %%
 gpulab.predict("collective.busiest", ...)
 
 # %% [markdown]
-# **Do.** Write `all_reduce(x)`: return the sum of all ranks' `x`, on every rank. Any number of ranks, any
-# length. **Budget:** no rank sends more than 2 (p − 1) · ⌈S / p⌉ numbers. About 10 lines with your
-# `reduce_scatter`. `dist.all_reduce` is not for here.
+# **Do.** Write `all_reduce(x)`, which returns the sum of all ranks' `x`, on every rank.
+#
+# - **Input:** as for `reduce_scatter`, for any number of ranks and any length.
+# - **Allowed:** your `reduce_scatter`, but not `dist.all_reduce`.
+# - **Budget:** no rank sends more than 2 (p − 1) · ⌈S / p⌉ numbers.
+#
+# About 10 lines with your `reduce_scatter`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "all_reduce", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -302,7 +326,7 @@ def all_reduce(x):
 gpulab.check("collective.all_reduce", all_reduce)
 
 # %% [markdown]
-# **See.** Your messages beside those of two obvious ways, on four ranks.
+# **See.** Your messages beside those of two more direct ways, on four ranks:
 
 
 # %%
@@ -359,16 +383,17 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** With p ranks the ring's figure is 2 (p − 1) / p arrays: 1.5 for 4 ranks, 1.75 for 8, and never 2. A
-# model ten times as large takes ten times as long to add up; ten times as many GPUs hardly longer. That is
-# why data parallel training scales.
+# **Why.** With p ranks, the busiest rank of a ring sends 2 (p − 1) / p arrays: 1.5 for 4 ranks, 1.75 for 8,
+# and never as many as 2. So a model ten times as large takes ten times as long to add up, but with ten times
+# as many GPUs it takes hardly longer. That is why data parallel training scales.
 #
-# And the bits? Those lines are of random numbers, whose sums are rounded. To everybody, each rank adds in another
-# order, so ranks differ in last bits. In a ring each share is added up on one rank, and copied from there.
+# And the bits? The lines about bits are for random numbers, whose sums are rounded. When every rank sends to
+# every other, each adds in a different order, so their results differ in the last bits. In a ring, the sum of
+# each share is completed on one rank and copied from there.
 #
 # ## A5 · Few messages and few bytes
 #
-# **Predict.** A ring all-reduce of 64 ranks: how many messages follow one another?
+# **Predict.** In a ring all-reduce of 64 ranks, how many messages follow one another?
 #
 # ![A ring of four ranks: each sends a quarter of its data to the next one in every step. After three steps each quarter is summed somewhere, and after three more everybody has all sums.](drawings/ring.svg)
 
@@ -376,18 +401,18 @@ plot.bars(
 gpulab.predict("collective.in_a_row", ...)
 
 # %% [markdown]
-# A message of n bytes takes about α + n / β seconds: a **latency** α, however short it is, and its bytes over
-# the **bandwidth** β. (This is the α–β model, the time modelled and not measured.) For an all-reduce of S
-# bytes over p ranks (Thakur et al., 2005):
+# A message of n bytes takes about α + n / β seconds. The **latency** α is paid for any message, however short
+# it is. The bytes take n / β, where β is the **bandwidth**. (This is the α–β model. Its times are modelled,
+# not measured.) For an all-reduce of S bytes over p ranks (Thakur et al., 2005):
 #
-# | algorithm | messages, one after the other | bytes one after the other |
+# | algorithm | messages, one after the other | bytes, one after the other |
 # |---|---|---|
 # | ring | 2 (p − 1) | 2 (p − 1) / p · S |
 # | tree, up and down | 2 ⌈log2 p⌉ | 2 ⌈log2 p⌉ · S |
 # | halving and doubling | 2 log2 p | 2 (p − 1) / p · S |
 #
-# The tree among 8 ranks, to step through: the sums go up to rank 0 in three rounds, and the result comes down in
-# three more. How many ranks are idle in the third round?
+# The next cell shows the tree among 8 ranks, to step through. The sums go up to rank 0 in three rounds, and
+# the result comes down in three more. How many ranks are idle in the third round?
 
 # %%
 up = [[(rank + far, rank, 1) for rank in range(0, 8, 2 * far)] for far in (1, 2, 4)]
@@ -419,16 +444,22 @@ plot.lines(
 # %% [markdown]
 # ## A6 · Halving and doubling
 #
-# **Halving and doubling** has the best of both. In the first round each rank has a partner half of the ranks
-# away. Of the two, one will care for the first half of the shares, the other for the second; each sends the
-# half that it does not keep, and the other adds it. Then a partner at a quarter of the distance, and a
-# quarter of the shares, until each rank has one. Gathering goes the same way back.
+# **Halving and doubling** needs as few messages as the tree and as few bytes as the ring. In the first round
+# each rank has a partner that is half of the ranks away. One of the two will be responsible for the first
+# half of the shares, the other for the second half. Each sends the half that it does not keep, and the other
+# adds it to its own. In the next round the partner is a quarter of the ranks away, and a quarter of the
+# shares is sent, and so on, until each rank has one share. Gathering goes the same way back.
 #
-# **Do.** Write `halving(ranks)` for a power of two. The array is cut into as many shares as there are ranks.
-# Return a list of rounds; a message is `[from, to, shares, how]`. `shares` is a list of their numbers, and
-# `how` is `"add"` or `"copy"`: what the receiver does with them. In a round each rank sends at most one message
-# and receives at most one, all at the same time. In the end every rank has every share of the sum.
-# **Budget:** 2 log2 p rounds, and the busiest rank sends 2 (p − 1) shares. About 15 lines.
+# **Do.** Write `halving(ranks)`, which returns the schedule of such an all-reduce.
+#
+# - **Input:** the number of ranks, a power of two. The array is cut into as many shares as there are ranks.
+# - **Output:** a list of rounds. A round is a list of messages `[from, to, shares, how]`, where `shares` is a
+#   list of the numbers of the shares and `how` is `"add"` or `"copy"`: what the receiver does with them.
+# - **Rules:** in a round each rank sends at most one message and receives at most one, all at the same time.
+#   At the end every rank has every share of the sum.
+# - **Budget:** 2 log2 p rounds, and the busiest rank sends 2 (p − 1) shares.
+#
+# About 15 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "halving", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -460,11 +491,12 @@ plot.messages(rounds, 8, "shares")
 
 # %% [markdown]
 # **Why not always?** Partners that are far apart share cables with others: in the first round all messages
-# cross the middle of the network at once. A ring's messages go to neighbours only. And halving needs a power of
-# two.
+# cross the middle of the network at once. A ring's messages, in contrast, go only to neighbours. Halving also
+# needs a power of two.
 #
-# Real networks have levels: fast links inside a machine, slower ones between machines. A **hierarchical**
-# all-reduce does reduce-scatter inside, all-reduces the shares between machines, and gathers inside again.
+# Real networks have levels, with fast links inside a machine and slower ones between machines. A
+# **hierarchical** all-reduce first does a reduce-scatter inside each machine. It then all-reduces the shares
+# between machines, and finally gathers inside each machine again.
 
 # %%
 inside = costs.Network(3e-6, float(hardware.link("NVLink 4").per_direction))  # the latencies are assumed
@@ -475,28 +507,32 @@ levels = costs.hierarchical_all_reduce(inside, between, per_node=8, nodes=8, siz
 print(f"1 GB, 8 machines of 8 GPUs, modelled: one ring {1e3 * flat:.1f} ms, in levels {1e3 * levels:.1f} ms")
 
 # %% [markdown]
-# **Why.** The flat ring leaves each machine through one link, and all S bytes pass it about twice. In levels all
-# 8 GPUs of a machine send between machines at once, each over its own link, and each an eighth of the array.
+# **Why.** The flat ring leaves each machine through one link, and all S bytes pass that link about twice. In
+# levels, all 8 GPUs of a machine send to other machines at once, each over its own link, and each sends only
+# an eighth of the array.
 #
 # ## A7 · Who carries the messages
 #
 # ![The same call, carried by different libraries: NCCL between GPUs over NVLink and InfiniBand, Gloo between CPUs over TCP, MPI where the cluster has one.](drawings/backends.svg)
 #
-# `dist.init_process_group(backend)` chooses a **back end**:
+# `dist.init_process_group(backend)` chooses a **back end**, the library that carries the messages:
 #
-# | back end | carries | where |
+# | back end | what it carries | where it is used |
 # |---|---|---|
 # | NCCL | tensors on NVIDIA GPUs, over NVLink, PCIe, InfiniBand or Ethernet | training on GPUs |
 # | Gloo | tensors on CPUs, over TCP | this lab; control messages beside NCCL |
 # | MPI | what the MPI library carries | only if PyTorch is built from source with it |
 #
-# "TCP" is no back end: it is what Gloo sends over, and one way for ranks to find each other (`tcp://…`).
-# You do not write all-reduces in a training program: `dist.all_reduce(x)` does it in place, and the back end
-# chooses the algorithm by size and network. NCCL has rings, and trees in which a large array flows in pieces:
-# about 2 log2 p · α + 2 S / β, not the tree of the table above, where every rank waits for the whole array
-# (Jeaugey, 2019). Switches can add numbers themselves; then a rank sends its array once (Graham et al., 2016).
+# "TCP" is not a back end. It is what Gloo sends over, and one way for ranks to find each other (`tcp://…`).
 #
-# Gloo's all-reduce beside yours, the best of five, measured on this machine (other work on it disturbs):
+# You do not write all-reduces in a training program. `dist.all_reduce(x)` works in place, and the back end
+# chooses the algorithm by size and network. NCCL has rings and trees. In its trees a large array flows in
+# pieces, which takes about 2 log2 p · α + 2 S / β. In the tree of the table above every rank waits for the
+# whole array (Jeaugey, 2019). Switches can add numbers themselves; then a rank sends its array only once
+# (Graham et al., 2016).
+#
+# The next cell compares Gloo's all-reduce with yours, the best of five runs each, measured on this machine
+# (other work on it disturbs):
 
 # %%
 import time
@@ -523,8 +559,9 @@ for length in (1_000, 1_000_000):
 # %% [markdown]
 # ## Detective · The job that hangs
 #
-# A colleague has one weight, and four ranks with different data. After each step rank 0 prints the mean loss of
-# all ranks. "With one rank it works. With four it hangs halfway, every time. The network must be broken."
+# A colleague trains one weight on four ranks, each with different data. After each step rank 0 prints the
+# mean loss of all ranks. "With one rank it works. With four it hangs halfway, every time. The network must be
+# broken."
 
 
 # %%
@@ -548,10 +585,10 @@ except distributed.RanksStopped as stopped:
     print(stopped)
 
 # %% [markdown]
-# **Do.** Four steps were asked for, and two lines were printed, both wrong: the first mean loss is 0.957. Write
-# down, for rank 0 and for rank 1, the list of their all-reduces in order, and put the lists side by side. Then
-# write `theirs` without the mistake, as `mended`. Ungraded: in four steps all ranks come to 0.5862, and the last
-# mean loss is 0.430.
+# **Do.** Four steps were asked for, but only two lines were printed, and both are wrong: the first mean loss
+# should be 0.957. Write down the all-reduces of rank 0 and of rank 1 in order, and put the two lists side by
+# side. Then write `mended`, which is `theirs` without the mistake. Ungraded: after four steps all ranks have
+# the weight 0.5862, and the last mean loss is 0.430.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mended", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -578,18 +615,19 @@ print([round(weight, 4) for weight in distributed.run(mended, 4, 4, timeout=10)]
 # %% [markdown]
 # <details><summary>What happened</summary>
 #
-# Collectives have no names; the n-th call of one rank meets the n-th call of the others. Rank 0 calls gradient,
-# loss, gradient, loss; the others gradient, gradient, gradient. So rank 0's loss was added to gradients of the
-# others, on all ranks: wrong numbers, and no error, because the sizes agree. When the others were done, rank 0
-# waited for partners that never come. Every rank must make the same calls in the same order; only `print` may
-# stand under `if rank == 0`.
+# Collectives have no names. The n-th call of one rank meets the n-th call of the others. Rank 0 calls
+# gradient, loss, gradient, loss, whereas the others call gradient, gradient, gradient. So rank 0's loss was
+# added to the gradients of the others, on all ranks. The numbers were wrong, but there was no error, because
+# the sizes agree. When the others were done, rank 0 waited for partners that never came. Every rank must make
+# the same calls in the same order. Only `print` may be under `if rank == 0`.
 # </details>
 #
 # ## Beyond · Two machines
 #
-# Open-ended and ungraded. Eight ranks, four in each of two machines. Each share of a message costs 1 inside a
-# machine and 10 between machines, and each message a latency besides. The figure of merit is the cost of a
-# schedule: the sum over its rounds of the dearest message. Which one is best for a latency of 0, of 10, of 100?
+# Open-ended and ungraded. Eight ranks run on two machines, four on each. Each share in a message costs 1
+# inside a machine and 10 between machines, and each message costs a latency besides. The figure of merit is
+# the cost of a schedule: the sum over its rounds of what the most expensive message costs. Which schedule is
+# best for a latency of 0, of 10, of 100?
 
 
 # %%
@@ -614,7 +652,7 @@ for latency in (0, 10, 100):
     print(f"latency {latency}: ring {cost(ring(8), latency)}, halving as above {cost(halving(8), latency)}")
 
 # %% [markdown]
-# | schedule | latency 0 | 10 | 100 |
+# | schedule | latency 0 | latency 10 | latency 100 |
 # |---|---|---|---|
 # | ring | the cell above | | |
 # | halving | the cell above | | |
@@ -622,8 +660,9 @@ for latency in (0, 10, 100):
 # | yours | … | … | … |
 # | bound | 32 | not known | not known |
 #
-# Why 32: crossing costs at least 20, because 8 shares must cross each way, 4 ranks a round. Then no rank is free in
-# these rounds for what each must send inside, 6 shares to add and 6 to gather.
+# Why 32? Crossing costs at least 20, because 8 shares must cross each way and only 4 ranks send them in a
+# round. In these rounds no rank is free for what each must send inside: 6 shares to add and 6 to gather, at a
+# cost of 12.
 
 # %%
 # Your schedule and its costs. The first part of `gpulab.check("collective.halving", …)` says whether it is right
@@ -635,27 +674,30 @@ for latency in (0, 10, 100):
 # <details><summary>1. Two ranks send to each other with <code>dist.send</code>, then receive. What
 # happens?</summary>
 #
-# Both wait: a send may end only when the other side receives. Use `isend`, `recv`, `wait`.
+# Both wait, because a send may end only when the other side receives. Use `isend`, `recv`, `wait`.
 # </details>
 #
 # <details><summary>2. How many bytes must a rank send in an all-reduce of S bytes over p ranks?</summary>
 #
-# 2 (p − 1) / p · S: reduce-scatter and all-gather, (p − 1) / p · S each.
+# 2 (p − 1) / p · S, which is (p − 1) / p · S for reduce-scatter and as much for all-gather.
 # </details>
 #
 # <details><summary>3. Twice as many GPUs on a ring. What changes for a large array?</summary>
 #
-# Hardly the bytes each sends (from 1.75 to 1.875 arrays with 8 → 16), and twice as many messages.
+# The bytes that each rank sends hardly change (from 1.75 to 1.875 arrays with 8 → 16 ranks), but there are
+# twice as many messages.
 # </details>
 #
 # <details><summary>4. An array of 1 KB, 64 ranks. Ring, tree or halving?</summary>
 #
-# Latency decides: 12 messages in a row (tree, halving) instead of 126.
+# Tree or halving. Latency decides for such a small array, and these two need 12 messages in a row, where the
+# ring needs 126.
 # </details>
 #
 # <details><summary>5. A job hangs. What do you look at first?</summary>
 #
-# At which line each rank waits. Then whether all ranks make the same collective calls in the same order.
+# Find the line at which each rank waits. Then see whether all ranks make the same collective calls in the
+# same order.
 # </details>
 #
 # Part B has the cheat sheet, the references and the claims of other guides for both parts.

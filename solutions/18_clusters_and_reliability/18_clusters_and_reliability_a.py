@@ -220,10 +220,9 @@ gpulab.plot.network(
 #
 # ## 3 · Boards, racks, clusters, switch chips
 #
-# | | what it is | its rates |
-#
 # ![A board with eight GPUs: each GPU has links to every NVSwitch chip, so any two of them talk at full speed. A network card for each GPU leads out of the node.](drawings/switch_planes.svg)
 #
+# | | what it is | its rates |
 # |---|---|---|
 # | **HGX H100** | eight GPUs on a board with NVSwitch | together 8 × 900 GB/s = 7.2 TB/s of links, both directions; the bisection is 4 × 450 = 1.8 TB/s each way. The 16 PFLOP/s that go with it are float16 with sparsity; half of that is dense |
 # | **DGX SuperPOD** (H100) | nodes of eight, a network card for each GPU | NDR InfiniBand between nodes in the pods that shipped; a 256-GPU NVLink network was announced (NVIDIA's reference architecture) |

@@ -13,19 +13,20 @@
 # %% [markdown]
 # # 19 A · LLM inference: the cache
 #
-# **About three and a half hours.** You know lab 12 (attention, grouped heads, parts that merge) and lab 11
-# (Triton). No GPU needed.
+# **About three and a half hours.** You need lab 12 (attention, grouped heads, merging the results of parts)
+# and lab 11 (Triton). No GPU is needed.
 #
-# A language model writes one token after another. What it has read and written stays in a cache of keys and
-# values. That cache decides how fast a model answers, how many users a GPU serves, and which kernels it
-# needs. You build it here: as tensors, in eight bits, in pages, and with the two kernels that read it.
+# A language model writes one token after another. The keys and values of every token that it has read or
+# written stay in a cache. That cache decides how fast a model answers, how many users one GPU can serve, and
+# which kernels the model needs. In this part you build the cache: first as tensors, then in eight bits and in
+# pages, together with the two kernels that read it.
 #
 # When you are through, you can
 #
 # 1. say for any model, GPU and batch how long a token takes at least, and why;
-# 2. write a cached step of attention that copies nothing, and say whether a cache is right;
+# 2. write a cached step of attention that copies nothing, and tell whether a cache is right;
 # 3. say where a GPU's memory goes when a model answers, and how many users fit;
-# 4. split one query's work over a whole GPU, and put the parts together;
+# 4. split one query's work over a whole GPU, and merge the parts;
 # 5. allocate a cache in blocks that sequences share, and read it from a kernel.
 
 # %%
@@ -49,18 +50,19 @@ gpulab.start("19")
 #
 # ![An answer has two phases. Prefill reads the whole prompt in one pass and is bound by arithmetic. Decoding makes a token in each pass, reads all weights for it, and is bound by memory.](drawings/two_phases.svg)
 #
-# A language model gives the probability of the next token, given all before. The probability of a text is
-# the product of these:
+# A language model gives the probability of the next token, given all tokens before it. The probability of a
+# whole text is the product of these probabilities:
 #
 # > P(x₁ … xₙ) = P(x₁) · P(x₂ | x₁) · … · P(xₙ | x₁ … xₙ₋₁)
 #
-# In training all tokens are there, and one pass computes all factors (lab 01). When a model writes, token n
-# + 1 is drawn from factor n + 1, which needs token n: one pass for each token, one after the other. This is
-# **autoregressive decoding**.
+# In training all tokens are known, so one pass computes all factors (lab 01). When a model writes, it draws
+# token n + 1 from factor n + 1, and that factor depends on token n. So every token needs a pass of its own,
+# and the passes must run one after the other. This is **autoregressive decoding**.
 #
-# A causal model computes the same keys and values for old tokens in every pass: nothing new changes what
-# they see. So they are kept, in the **KV cache**, and a pass gets the new token only. The cell counts both
-# ways with the ledger, without contents.
+# In a causal model nothing that comes later changes what an old token sees. Every pass would therefore
+# compute the same keys and values for the old tokens again. Instead they are kept in the **KV cache**, and a
+# pass receives only the new token. The next cell uses the ledger to count the work both ways; its tensors
+# have shapes but no contents.
 
 
 # %%
@@ -95,9 +97,9 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** With a cache a new token costs 2 FLOP for each weight, whatever came before, and O(n · width) in
-# each layer for the scores of n cached tokens. That part grows slowly. Over a text of n tokens, matrices
-# see n tokens in place of n·(n + 1)/2.
+# **Why.** With a cache, a new token costs 2 FLOP for each weight, whatever came before, plus O(n · width) in
+# each layer for attention to n cached tokens, which grows slowly. Over a text of n tokens, the weight
+# matrices process n tokens instead of 1 + 2 + … + n = n·(n + 1)/2.
 
 # %%
 print(f"one more token after {lengths[0]}: {cached[0]:,} FLOP; after {lengths[-1]}: {cached[-1]:,}")
@@ -105,18 +107,20 @@ print(f"one more token after {lengths[0]}: {cached[0]:,} FLOP; after {lengths[-1
 # %% [markdown]
 # ## 2 · Prefill and decode
 #
-# A request has two phases. **Prefill** passes the whole prompt through the model at once and fills the
-# cache; its last logits give the first token. **Decode** makes one pass for each further token. Both are
-# the same pass, over `new` tokens after `there` cached ones: prefill has (n, 0), decode (1, n). (`new` > 1
-# and `there` > 0 is a chunk of a long prompt.)
+# A request has two phases. **Prefill** passes the whole prompt through the model at once and fills the cache;
+# its last logits give the first token of the answer. **Decode** then makes one pass for each further token.
+# Both are the same kind of pass, over `new` tokens that follow `there` cached ones. For a prompt of n tokens,
+# (`new`, `there`) is (n, 0) in prefill and (1, n) in the first decode step. A chunk of a long prompt has
+# `new` > 1 and `there` > 0.
 #
-# All weights are read in each pass, for one token or for a thousand. So decode is bound by **bandwidth**
-# (lab 02):
+# A pass reads all weights, whether for one token or for a thousand. Decode passes only one token of each
+# sequence, so it is bound by **bandwidth** (lab 02):
 #
 # > time of a pass ≥ max(FLOP / peak, bytes / bandwidth)
 #
-# **Predict.** An H100, weights of 16 bits (2 FLOP each a token), cache left aside. From how many tokens in
-# a pass on does it compute longer than it reads weights? Its peak, in FLOP/s, and bandwidth, in B/s:
+# **Predict.** An H100 runs a model with 16-bit weights (2 FLOP each for each token). Leave the cache aside.
+# How many tokens must a pass hold before computing takes longer than reading the weights? The cell prints its
+# peak (FLOP/s) and its bandwidth (B/s).
 
 # %%
 from gpulab.exercises.lab_19_kv_cache import data_sheet, shape_of
@@ -128,24 +132,26 @@ print(h100)
 gpulab.predict("kv.ridge", ...)
 
 # %% [markdown]
-# **Do.** Write `count(model, gpu, batch, new, there)`: a pass over `new` tokens of each of `batch`
-# sequences. Return `[FLOP, bytes, least seconds]`. `model` is a dict:
+# **Do.** Write `count(model, gpu, batch, new, there)` for one pass over `new` tokens of each of `batch`
+# sequences, each with `there` tokens in the cache. Return `[FLOP, bytes, least seconds]`. `model` is a
+# dictionary like this one:
 
 # %%
 llama = shape_of("Llama 3 8B")
 print(llama)
 
 # %% [markdown]
-# - A layer's matrices: queries (width × heads · head_dim), keys and values (width × kv_heads · head_dim
-#   each), the output (heads · head_dim × width), and three of width × hidden. A number costs 2 FLOP a
-#   token.
-# - The output layer, vocabulary × width, is needed for the last token of each sequence only.
-# - A query costs 4 · head_dim FLOP for each token that it sees, in each head; it sees itself and all
+# - Each layer has matrices for queries (width × heads · head_dim), keys and values (width × kv_heads ·
+#   head_dim each) and the output (heads · head_dim × width), and three of width × hidden. A number in them
+#   costs 2 FLOP a token.
+# - The output layer, vocabulary × width, is needed only for the last token of each sequence.
+# - In each layer and head, a query costs 4 · head_dim FLOP for each token that it sees: itself and all
 #   before.
-# - Bytes: these matrices once, `weight_bytes` a number; the cache of `there` tokens read, that of `new`
-#   written, `cache_bytes` a number. Nothing else counts.
+# - Bytes: these matrices are read once, at `weight_bytes` a number. The cache of the `there` tokens is read
+#   and that of the `new` tokens is written, at `cache_bytes` a number. Nothing else counts.
+# - `gpu` is a dictionary with `peak` and `bandwidth`.
 #
-# `gpu` has `peak` and `bandwidth`. About 8 lines.
+# The check compares all three numbers. About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "count", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -166,7 +172,7 @@ def count(model, gpu, batch, new, there):
 gpulab.check("kv.count", count)
 
 # %% [markdown]
-# **See.** Least time of a decode step, Llama 3 8B, by batch:
+# **See.** The least time of a decode step, Llama 3 8B, by batch size:
 
 # %%
 gpulab.need(count)
@@ -191,15 +197,19 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** One sequence alone uses about a three-hundredth of the FLOPs that a step's time would allow. A
-# larger batch reads the same weights for more tokens; this is why servers batch (part B, lab 20). But each
-# sequence brings a cache of its own, and no batch makes that cheaper.
+# **Why.** A single sequence uses about a three-hundredth of the FLOPs that the GPU could compute in the time
+# of the step. A larger batch reads the same weights for more tokens, which is why servers batch requests
+# (part B, lab 20). But each sequence brings its own cache, and no batch makes reading that cheaper.
 #
-# Three common claims are wrong. *"A token costs O(S²·H)"*: that is a whole prefill of S tokens; a token
-# costs O(S·H) for attention and O(H²) for matrices, in each layer. *"Decode is dominated by latency"*: with one GPU and a
-# large model it is bandwidth, but small models, and many GPUs that wait for each other in every layer, do meet
-# latencies. *"Prefill is compute-bound"*: only when enough tokens are in the pass. The cell has a 70B
-# model in 16 bits:
+# Three common claims are wrong (S is the number of tokens, H the model's width):
+#
+# - *"A token costs O(S²·H)."* That is the cost of a whole prefill of S tokens. One token costs O(S·H) for
+#   attention and O(H²) for the matrices, in each layer.
+# - *"Decode is dominated by latency."* With one GPU and a large model, bandwidth is the limit. But small
+#   models do run into latencies, and so do many GPUs that wait for each other in every layer.
+# - *"Prefill is compute-bound."* It is so only when the pass holds enough tokens.
+#
+# The next cell computes the least time of a token for a 70B model in 16 bits:
 
 # %%
 for gpus in (1, 8):
@@ -207,20 +217,21 @@ for gpus in (1, 8):
     print(f"70e9 weights of 2 B over {gpus} × H100: at least {1e3 * seconds:.1f} ms a token")
 
 # %% [markdown]
-# (One H100 of 80 GB could not even hold them.)
+# (One H100 of 80 GB could not even hold these weights.)
 #
 # ## 3 · The cache
 #
-# For each layer, each head *of keys*, each token: a key and a value.
+# The cache stores a key and a value for each token, in each layer and for each head *of keys* (**key head**).
 #
 # ![With a cache, a new token computes its own key and value only, writes them behind those of earlier tokens, and its query looks at all of them.](drawings/cache.svg)
 #
 # > bytes = 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number
 #
-# Guides often write *heads* for kv_heads and forget the last factor. Llama 2 7B (32 key heads) has 2.0 GiB
-# at 4,096 tokens.
+# Guides often write *heads* in place of kv_heads and forget the last factor. As an example, Llama 2 7B, which
+# has 32 key heads, needs 2.0 GiB for one sequence of 4,096 tokens.
 #
-# **Predict.** Llama 3 8B: 32 layers, 8 heads of keys, 128 numbers, 16 bits. How many bytes is one token?
+# **Predict.** Llama 3 8B has 32 layers and 8 key heads, with 128 numbers in each key and in each value, at 16
+# bits a number. How many bytes does one token take in the cache?
 
 # %%
 gpulab.predict("kv.token", ...)
@@ -228,22 +239,23 @@ gpulab.predict("kv.token", ...)
 # %% [markdown]
 # ![The order in a step: compute the new token's key and value, write them into the cache behind the others, and only then let the query look at all that is there, itself included.](drawings/write_then_read.svg)
 #
-# What else must be right:
+# Seven points decide whether a cache is right and fast:
 #
-# - **Order.** A new token's key and value are written first, then read: it sees itself.
-# - **Positions.** With **rotary positions** queries and keys are turned by an angle that grows with the
-#   position (`turn`, below), so that their product depends on the distance only. What counts is the
-#   position in the text. Here the cache keeps keys *turned*.
-# - **Masks.** Query i of `new` stands at position there + i. A mask that forgets `there` is right for
-#   prefill only.
-# - **Room.** `torch.cat` makes a new cache for each token, and copies the old one. Reserved once and
-#   written in place, only the new token moves.
-# - **Heads.** A head of keys serves heads / kv_heads query heads. Repeating keys for them undoes the
-#   saving, and a product that broadcasts over these heads repeats them, too.
-# - **Layout.** (heads, tokens, d): all that a head reads lies in one run. In (tokens, heads, d) it lies in
-#   pieces of d.
-# - **Window.** With a **sliding window** a token sees itself and the window − 1 before it, and needs no
-#   others.
+# - **Order.** A new token's key and value are written before the cache is read, because the token sees
+#   itself.
+# - **Positions.** With **rotary positions**, queries and keys are turned by an angle that grows with the
+#   position (`turn`, below), so that their product depends only on the distance between them. What counts is
+#   the position in the text. In this section the cache holds keys that are already *turned*.
+# - **Masks.** Query i of the `new` ones is at position there + i. A mask that forgets `there` is right only
+#   for prefill.
+# - **Room.** `torch.cat` makes a new cache for each token and copies the old one into it. If the room is
+#   reserved once and written in place, only the new token moves.
+# - **Heads.** A key head serves heads / kv_heads query heads. Repeating its keys for each of them undoes the
+#   saving, and a product that broadcasts over these heads repeats the keys, too.
+# - **Layout.** In (heads, tokens, d), everything that a head reads is contiguous. In (tokens, heads, d), it
+#   is scattered in pieces of d numbers.
+# - **Window.** With a **sliding window**, a token sees itself and the window − 1 tokens before it, and needs
+#   no others.
 
 
 # %%
@@ -260,13 +272,20 @@ apart = [float((turn(a, torch.tensor([p])) * turn(b, torch.tensor([p - 7]))).sum
 print("the product of two turned rows, 7 apart, at 7, 100 and 1,000:", [round(x, 3) for x in apart])
 
 # %% [markdown]
-# **Do.** Write `step(q, k, v, keys, values, there, window)`: one layer's attention for `new` tokens. `q`
-# (heads, new, d), `k` and `v` (kv_heads, new, d) are not turned yet. `keys` and `values` (kv_heads, room,
-# d) are the cache: their first `there` rows are filled (keys turned), what lies behind is rubbish. Write
-# the new rows, in place, and return the output (heads, new, d). Query head h uses key head h // (heads /
-# kv_heads); scores are divided by √d. `scaled_dot_product_attention` is not allowed; `torch.softmax` is.
-# **Budget:** twice the bytes of the keys and values that are seen (naive is a cache grown with
-# `torch.cat`). About 12 lines.
+# **Do.** Write `step(q, k, v, keys, values, there, window)`: one layer's attention for `new` tokens, whose
+# keys and values it also writes into the cache.
+#
+# - **Input:** `q` (heads, new, d), `k` and `v` (kv_heads, new, d), all float32. Queries and keys are not
+#   turned yet.
+# - **Cache:** `keys` and `values` (kv_heads, room, d). Their first `there` rows are filled, and the keys in
+#   them are turned. The rows behind hold rubbish. Write the new rows in place, starting at row `there`.
+# - **Output:** return the attention output (heads, new, d). Query head h uses key head h // (heads /
+#   kv_heads). Divide the scores by √d.
+# - **Allowed:** `torch.softmax`, but not `scaled_dot_product_attention`.
+# - **Budget:** twice the bytes of the keys and values that are seen. (The naive solution is a cache grown
+#   with `torch.cat`.)
+#
+# About 12 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "step", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -289,13 +308,15 @@ def step(q, k, v, keys, values, there, window):
 gpulab.check("kv.step", step)
 
 # %% [markdown]
-# A model has many layers. In `gpt.Cache` each layer calls `extend(layer, keys, values)` with its new rows
-# and gets all of its own back; `length` says how many tokens are there. A published cache has one counter
-# for this, and `extend` writes behind it and moves it on.
-#
 # ![Every layer of the model has keys and values of its own: a cache is as many pairs of arrays as the model has layers, and all grow by one token in each step.](drawings/layers_of_cache.svg)
 #
-# **Predict.** Six tokens go, one by one, through a model of two layers. What does the counter say?
+# A model has many layers, and each needs its own part of the cache. In `gpt.Cache` each layer calls
+# `extend(layer, keys, values)` with its new rows and gets back all rows of that layer; `length` says how many
+# tokens the cache holds. One published cache keeps a single counter for all layers. Its `extend` writes the
+# new rows at the counter and then advances it.
+#
+# **Predict.** Six tokens pass, one by one, through a model of two layers. What does the counter say at the
+# end?
 
 # %%
 gpulab.predict("kv.counter", ...)
@@ -346,23 +367,25 @@ for layers in (1, 2):
             )
 
 # %% [markdown]
-# **Why.** With one layer the counter is right, and so is every test with one layer. With two, each layer
-# writes into every second row and gives back rows of zeros, which get weight. Test a cache on two layers at
-# least, in a prefill, a chunk and a decode step, against full recomputation.
+# **Why.** With one layer the counter is right, so every test with one layer passes. With two layers it
+# advances twice for each token. Each layer therefore writes only every second row and gets back rows of zeros
+# in between, and the softmax gives these rows weight. Test a cache on at least two layers, in a prefill, a
+# chunk and a decode step, against full recomputation.
 #
-# Two more traps of the same kind. Sequences of different lengths in one batch are padded, and a padded row
-# must be masked: a zero key has score 0, not −∞. And a chunk must see the cache, not only itself.
+# Two similar mistakes are as easy to miss. When sequences of different lengths share a batch, the shorter
+# ones are padded, and the padded rows must be masked, because a zero key has score 0, not −∞. And a chunk
+# must see the cache as well as itself.
 #
 # ## 4 · Where the memory goes
 #
-# Three parts fill a GPU that answers: **weights**, parameters × bytes; the **cache**, as above; and
-# **activations** of the tokens in the pass, which are thrown away after each layer. There are no gradients
-# and no optimizer (lab 16).
+# While a model answers, three things fill the GPU's memory: the **weights** (parameters × bytes of each), the
+# **cache**, as above, and the **activations** of the tokens in the pass, which are discarded after each
+# layer. There are no gradients and no optimizer states (lab 16).
 #
 # ![The bytes of a cache: 2, for keys and values, × layers × key heads × head size × bytes a number, for every token of every user.](drawings/cache_bytes.svg)
 #
-# **Predict.** Llama 3 8B in 16 bits: at how many tokens does one sequence's cache outgrow the 16.1 GB of
-# weights?
+# **Predict.** The weights of Llama 3 8B take 16.1 GB in 16 bits. At how many tokens does the cache of one
+# sequence outgrow them?
 
 # %%
 gpulab.predict("kv.outgrow", ...)
@@ -398,10 +421,10 @@ plot.stacked(
 # %% [markdown]
 # ![A GPU of 80 GB with weights of 16 GB: what is left, less a reserve, is shared by the caches of all users.](drawings/left_over.svg)
 #
-# **Why.** What weights leave free is users × tokens. A long prompt is cut into chunks, so that its
-# activations stay small. Beside these three a server needs room for what it can't use: tails of blocks and
-# pools (section 7), buffers of libraries. Engines take a share of the memory, such as 90 %. Divided among
-# users:
+# **Why.** The memory that the weights leave free limits users × tokens. A long prompt is cut into chunks so
+# that its activations stay small. A server also needs memory that serves none of these three: the unused ends
+# of blocks and pools (section 7), and the buffers of libraries. So an engine takes only a share of the
+# memory, such as 90 %. The next cell divides what remains of that share, after the weights, among users:
 
 # %%
 for name in ("L4", "A100", "H200"):
@@ -413,18 +436,20 @@ for name in ("L4", "A100", "H200"):
 # %% [markdown]
 # ## 5 · A smaller cache
 #
-# | way | what it changes | what it costs |
+# A cache can be made smaller in several ways, and each has its price:
+#
+# | way | what it makes smaller | what it costs |
 # |---|---|---|
-# | grouped heads (lab 12) | kv_heads | chosen in training |
-# | sliding window | tokens | what lies further back |
+# | grouped heads (lab 12) | kv_heads | must be chosen in training |
+# | sliding window | tokens | tokens further back are lost |
 # | eviction (H2O), kept first tokens (StreamingLLM) | tokens | tokens judged unimportant are gone |
-# | pruned heads or layers (lab 14) | kv_heads, layers | fine-tuning afterwards |
-# | low rank (DeepSeek's MLA) | one short vector a token for all heads | chosen in training |
+# | pruned heads or layers (lab 14) | kv_heads, layers | needs fine-tuning afterwards |
+# | low rank (DeepSeek's MLA) | numbers a token: one short vector for all heads | must be chosen in training |
 # | fewer bits | bytes of a number | rounding |
 #
-# Eight bits want a **scale** (lab 13): code = round(x / scale), a whole number from −127 to 127. Who shares
-# a scale? The cell makes keys and values of one head and draws them, rows are tokens, columns are
-# **channels**. The keys imitate what KIVI (2024) reports of real models.
+# Numbers in eight bits need a **scale** (lab 13): code = round(x / scale), a whole number from −127 to 127.
+# Which numbers should share a scale? The next cell generates the keys and values of one head and plots them.
+# Rows are tokens, and columns are **channels**. The keys imitate what KIVI (2024) reports of real models.
 
 # %%
 from gpulab.exercises.lab_19_kv_cache import quantise_questions
@@ -439,13 +464,18 @@ plot.heat_maps(
 )
 
 # %% [markdown]
-# **Do.** Write `quantise(k, v)`, lists of m rows (tokens) of d numbers. Return four lists of lists:
-# `[codes of K, scales of K, codes of V, scales of V]`. Codes are m × d whole numbers from −127 to 127;
-# scales have the shape 1 × 1, 1 × d, m × 1 or m × d, and codes × scales is what is read back. A row or
-# column may be all zeros. NumPy is fine; `.tolist()` in the end. **Budget:** the check computes attention
-# outputs for 64 queries of its own and measures the error that your K and your V make, each alone: at
-# most 110 % of ours. A code is a byte, a scale two; one scale for each row or column is enough. About 8
-# lines.
+# **Do.** Write `quantise(k, v)`, which turns the keys and values of one head into codes and scales.
+#
+# - **Input:** `k` and `v`, lists of m rows (tokens) of d numbers. A row or a column may be all zeros.
+# - **Output:** four lists of lists, `[codes of K, scales of K, codes of V, scales of V]`. Codes are m × d
+#   whole numbers from −127 to 127. Scales have the shape 1 × 1, 1 × d, m × 1 or m × d. What is read back is
+#   codes × scales.
+# - **Allowed:** NumPy, with `.tolist()` at the end.
+# - **Budget:** error and bytes. For the error, the check computes attention outputs for 64 queries of its
+#   own, once with only your K quantised and once with only your V. Each error may be at most 110 % of ours. A
+#   code takes one byte and a scale two, so that one scale for each row or column is enough.
+#
+# About 8 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "quantise", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -504,35 +534,45 @@ plot.panels(
 )
 
 # %% [markdown]
-# **Why.** A loud channel spoils only itself if it has a scale of its own. A value's error counts as much as
-# its token's weight; with a scale for each token a loud one spoils only itself. V's scales come with each
-# token. K's can be known only when many tokens are there; KIVI quantises K in groups of tokens and keeps
-# the newest in 16 bits.
+# **Why.** A loud channel, one with large values, spoils only itself if it has a scale of its own. In V, an
+# error counts as much as its token's attention weight, and with a scale for each token a loud token spoils
+# only itself. V's scales can be computed as each token arrives. K's scales, however, are known only when many
+# tokens are there, so KIVI quantises K in groups of tokens and keeps the newest ones in 16 bits.
 #
-# On a GPU codes become numbers in registers; a float copy of the cache in memory would cost more than it
-# saves.
+# On a GPU, the kernel turns the codes into numbers in registers, because a float copy of the cache in memory
+# would cost more than the codes save.
 #
 # ## 6 · One query, many keys
 #
-# In decode each head has one query. Lab 12's kernel gives a block a tile of queries; here that makes a
-# block for each head of keys.
+# In decode each head has one query. Lab 12's kernel gives each block a tile of queries, so here it launches
+# only one block for each key head.
 #
-# **Predict.** One sequence, 8 heads of keys, a block for each. How many of an A100's SMs work, in percent?
+# **Predict.** One sequence is decoded, with 8 key heads and a block for each. What percentage of an A100's
+# SMs has work?
 
 # %%
 gpulab.predict("kv.busy", ...)
 
 # %% [markdown]
-# So the *keys* are cut into parts, a block for each head and part (**split-KV**, Flash-Decoding). A part
-# leaves its output and its log-sum-exp, and a second kernel merges (lab 12: each part counts exp(lse)).
+# So the *keys* are cut into parts, with a block for each part of each key head (**split-KV**, used by
+# Flash-Decoding). Each block stores the output of its part and the part's log-sum-exp. A second kernel merges
+# the parts, and each counts with the weight exp(lse), as in lab 12.
 #
-# **Do.** Write `split(q, k, v, outs, lses, out)` with two Triton kernels. q is (16 · kv, 64), scaled
-# already, float16: 16 query heads in a row share a head of keys, so `tl.dot` has 16 rows. k and v are
-# (kv, m, 64) float16. There are parts = `outs.shape[1]` parts; part p has the keys p · ⌈m / parts⌉ up to
-# the next part's, or to m, and may be empty. outs is (16 · kv, parts, 64), lses (16 · kv, parts), out (16
-# · kv, 64), all float32; an empty part leaves 0 and −∞. **Budget:** a block for each head of keys and
-# part, and for each row of the merge, so that none loads much more than one part; keys and values loaded
-# once. `triton.cdiv(a, b)` is ⌈a / b⌉, `triton.next_power_of_2(n)` what it says. About 35 lines.
+# **Do.** Write `split(q, k, v, outs, lses, out)` with two Triton kernels: one computes the parts, one merges
+# them.
+#
+# - **Input** (float16): `q` (16 · kv, 64), `k` and `v` (kv, m, 64). `q` is already scaled. Do not scale it
+#   again.
+# - **Heads:** 16 consecutive query heads share a key head, so `tl.dot` has 16 rows.
+# - **Parts:** there are parts = `outs.shape[1]` parts. Part p starts at key p · ⌈m / parts⌉ and ends where
+#   the next part starts, or at m. An empty part stores 0 in `outs` and −∞ in `lses`.
+# - **Output** (float32): `outs` (16 · kv, parts, 64), `lses` (16 · kv, parts) and `out` (16 · kv, 64).
+# - **Budget:** the bytes that all blocks load, and those that one block loads. Load keys and values once.
+#   Launch a block for each key head and part, and one for each row of the merge, so that none loads much more
+#   than one part.
+# - **Useful:** `triton.cdiv(a, b)` is ⌈a / b⌉; `triton.next_power_of_2(n)` rounds n up to a power of two.
+#
+# About 35 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "split", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -596,7 +636,7 @@ def split(q, k, v, outs, lses, out):
 gpulab.check("kv.split", split)
 
 # %% [markdown]
-# **See.** One head of keys, 1,024 keys, in more and more parts:
+# **See.** One key head with 1,024 keys, cut into more and more parts:
 
 # %%
 gpulab.need(split)
@@ -619,48 +659,56 @@ plot.panels(
 )
 
 # %% [markdown]
-# **Why.** A part of 64 keys reads 16 KB of keys and values, and leaves 4 KB that are read once more. So
-# parts are as many as fill the GPU, and no more. Llama 3 8B has 8 heads of keys: 108 SMs want ⌈108 / 8⌉ =
-# 14 parts. A batch of 14 sequences fills them without any.
+# **Why.** A part of 64 keys reads 2 · 64 · 64 · 2 B = 16 KB of keys and values. It leaves 16 · 64 · 4 B =
+# 4 KB of outputs, which the merge reads once more. So use as many parts as fill the GPU, and no more. Llama 3
+# 8B has 8 key heads, so the 108 SMs of an A100 need ⌈108 / 8⌉ = 14 parts. A batch of 14 sequences fills them
+# without any splitting.
 #
 # ## 7 · Pages
 #
-# How long will an answer be? Nobody knows, so a cache in one piece is reserved for the longest.
+# How long will an answer be? Nobody knows in advance. So if the cache of a sequence is one contiguous piece,
+# it must be reserved for the longest answer possible.
 #
-# **Predict.** 2,048 tokens are reserved for each request; requests have 1 to 512 tokens, all as likely.
-# What part is unused, in percent?
+# **Predict.** Each request reserves room for 2,048 tokens, but requests have 1 to 512 tokens, all lengths
+# equally likely. What percentage of the reserved room is unused?
 
 # %%
 gpulab.predict("kv.reserved", ...)
 
 # %% [markdown]
-# **PagedAttention** (vLLM; W. Kwon et al., 2023) cuts the cache into **blocks** of, say, 16 tokens. A
-# sequence has a **block table**: which block of the pool holds its tokens 0 … 15, 16 … 31, and so on.
-# Blocks are taken one at a time, from anywhere. Unused is only the end of the last one.
+# **PagedAttention** (vLLM; W. Kwon et al., 2023) cuts the cache into **blocks** of, say, 16 tokens, which
+# form one pool. Each sequence has a **block table**. It says which block of the pool holds the sequence's
+# tokens 0 … 15, which one holds 16 … 31, and so on. A sequence takes one block at a time, from anywhere in
+# the pool, so only the end of its last block is unused.
 #
-# And two sequences can name the same block: several answers to one prompt, a system prompt for all users. A
-# **fork** copies the table. Blocks are shared until somebody writes into one: then the writer gets a copy
-# of that block (**copy on write**), unless nobody else holds it any more.
+# Two sequences can also name the same block, for example two answers to one prompt, or all users of one
+# system prompt. A **fork** copies the table only. The blocks stay shared until a sequence writes into one.
+# The writer then gets a copy of that block (**copy on write**), unless no other sequence holds the block any
+# more.
 #
-# **Do.** Write `allocate(operations, size, blocks)`: blocks 0 … blocks − 1 of `size` tokens. Operations:
+# **Do.** Write `allocate(operations, size, blocks)`. The pool has the blocks 0 … blocks − 1, and each holds
+# `size` tokens. These are the operations:
 #
-# | operation | what it says |
+# | operation | what happens |
 # |---|---|
-# | `["start", name, tokens]` | a new sequence, its tokens are written |
-# | `["append", name]` | one more token is written |
+# | `["start", name, tokens]` | a new sequence begins, and its tokens are written |
+# | `["append", name]` | one more token of the sequence is written |
 # | `["fork", name, child]` | `child` is a new sequence with the tokens of `name`; the check copies the table |
 # | `["free", name]` | the sequence ends; the check gives its blocks back |
 #
-# Return a list with an item for each operation: a list of actions on the table of the sequence named (in a fork: the
-# child), which the check carries out before the tokens are written, or `"full"` where too few blocks are free: the
-# operation is then refused and changes nothing, and a sequence whose start is refused does not come up again.
+# Return a list with one item for each operation:
+#
+# - A list of actions (it may be empty) on the table of the named sequence (in a fork, of the child). The
+#   check carries them out before the tokens are written.
+# - Or `"full"`, if too few blocks are free. The operation is then refused and changes nothing. A sequence
+#   whose start is refused does not come up again.
 #
 # | action | what it does |
 # |---|---|
 # | `["take", block]` | puts a free block at the end of the table |
-# | `["copy", index, block]` | copies the block at `index` of the table into a free one and puts that in its place |
+# | `["copy", index, block]` | copies the block at `index` of the table into a free block, which takes its place |
 #
-# **Budget:** as few blocks at once, and as few copies, as there can be. About 30 lines.
+# **Budget:** as few blocks held at once, and as few blocks copied, as possible. About 30 lines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "allocate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -707,8 +755,8 @@ def allocate(operations, size, blocks):
 gpulab.check("kv.allocate", allocate)
 
 # %% [markdown]
-# **See.** Three answers to a prompt of 40 tokens, after 10 more tokens each; then a day's requests,
-# reserved and in blocks.
+# **See.** First, three answers to a prompt of 40 tokens, after 10 more tokens each. Then a day's requests,
+# with room reserved and with blocks.
 
 
 # %%
@@ -759,25 +807,30 @@ plot.bars(
 )
 
 # %% [markdown]
-# **Why.** On average half a block is unused in each sequence (**internal fragmentation**). Blocks are all
-# of one size, so no hole is too small (**external fragmentation**). Blocks of 1 waste nothing, but a table
-# entry for each token must be loaded, and reads come in short runs. Kwon et al. measured 20 to 38 % of the
-# cache in use in earlier servers.
+# **Why.** On average half a block is unused in each sequence (**internal fragmentation**). All blocks have
+# the same size, so no hole is too small to use (there is no **external fragmentation**). Blocks of one token
+# waste nothing, but then the kernel must load a table entry for each token, and it reads the cache in short
+# runs. Kwon et al. measured that earlier servers used only 20 to 38 % of their cache.
 #
 # ## 8 · A kernel behind a table
 #
-# Keys of a sequence are no longer one array. The kernel loads a number from the table (`tl.load` of one
-# address gives one number), and then 16 keys from there. Nothing is gathered first: that would move the
-# cache three times.
+# The keys of a sequence are no longer one array. So the kernel loads a block number from the table (`tl.load`
+# of one address gives one number), and then loads the 16 keys of that block. It does not gather the keys into
+# one array first, because that would move the cache three times: read, write, and read again.
 #
 # ![A kernel behind a table: the positions of a sequence are cut into blocks of 16, and a table says where in the pool each block lies. Neighbouring positions may lie far apart.](drawings/page_table.svg)
 #
-# **Do.** Write `paged(q, k, v, tables, lengths, out)` with one Triton kernel. q is (sequences, 16, 64)
-# float16, scaled; k and v are the pool, (blocks, 16, 64) float16, one head of keys for all 16 query
-# heads. Row i of `tables` (sequences, width; int32) names the blocks of sequence i in order; what stands
-# behind the last is no block's number. `lengths` (sequences,) int32 says how many tokens it has, 1 or
-# more. out is (sequences, 16, 64) float32. **Budget:** each sequence's tokens once, no others. About 25
-# lines, most of them from `split`.
+# **Do.** Write `paged(q, k, v, tables, lengths, out)` with one Triton kernel.
+#
+# - **Input** (float16): `q` (sequences, 16, 64), already scaled. `k` and `v` are the pool, (blocks, 16, 64),
+#   with one key head for all 16 query heads.
+# - **Tables** (int32): row i of `tables` (sequences, width) names the blocks of sequence i in order. What
+#   follows its last block is not a block number.
+# - **Lengths** (int32): `lengths` (sequences,) says how many tokens each sequence has, at least 1.
+# - **Output** (float32): `out` (sequences, 16, 64).
+# - **Budget:** loaded bytes. Load each sequence's tokens once, and no others.
+#
+# About 25 lines, most of them from `split`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "paged", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -825,7 +878,7 @@ def paged(q, k, v, tables, lengths, out):
 gpulab.check("kv.paged", paged)
 
 # %% [markdown]
-# **See.** Five answers to one prompt, all five tables in your kernel:
+# **See.** Five answers to one prompt. Your kernel reads all five tables:
 
 # %%
 gpulab.need(allocate, paged)
@@ -848,14 +901,14 @@ print(
 )
 
 # %% [markdown]
-# **Why.** Sharing saves memory. It saves traffic only where the shared blocks stay in the L2 cache, or in a
-# kernel that takes the queries of all five sequences at once ("Beyond").
+# **Why.** Sharing saves memory. It saves traffic only if the shared blocks stay in the L2 cache, or if one
+# kernel handles the queries of all five sequences together ("Beyond").
 #
 # ## Detective · The lost thread
 #
-# A window of `room` tokens needs room for no more: token t goes into slot t mod room, over the one that
-# left the window (a **rolling cache**). A colleague keeps the keys as they come, not turned, and turns them
-# when they are read.
+# A cache for a window of `room` tokens needs no more than `room` slots. Token t goes into slot t mod room and
+# overwrites the token that has left the window (a **rolling cache**). A colleague stores the keys as they
+# come, not turned, and turns them when they are read.
 
 
 # %%
@@ -889,11 +942,16 @@ def compare(tokens, room=64, fn=None):
 print(f"48 tokens, a window of 64: off by at most {max(compare(48)):.0e}")
 
 # %% [markdown]
-# "All tests pass. In production long answers begin well and then lose the thread. Must be the model."
+# "All tests pass. In production, long answers begin well and then lose the thread. It must be the model."
 #
-# **Do.** Find out when it goes wrong, and why; `compare(n)` lists the differences for n tokens. Then write
-# `rolled(q, k, v, keys, values, there)`, right for any `there`, with the same cache: keys are not turned,
-# and slots that were never written hold rubbish. About 10 lines. The first cell is free.
+# **Do.** Find out when `theirs` goes wrong, and why. `compare(n)` lists the differences for n tokens; the
+# first cell below is free for your experiment. Then write `rolled(q, k, v, keys, values, there)`:
+#
+# - **Arguments and result:** those of `theirs`, with the same cache. Its keys are not turned, and slots that
+#   were never written hold rubbish.
+# - **Full marks:** right for any `there`. Nothing is counted.
+#
+# About 10 lines.
 
 # %%
 # Your experiment.
@@ -920,19 +978,19 @@ gpulab.check("kv.rolled", rolled)
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what was wrong, from which token on, and why did the tests not see it? Which
-# of your numbers shows it? Why does the order of the slots do no harm to the softmax itself? A person reads
-# this: 1 point for the cause, 1 point for a number that you measured.
+# In three to five sentences: what was wrong, from which token on, and why did the tests not see it? Which of
+# your numbers shows it? Why does the order of the slots not harm the softmax itself? A person reads your
+# answer and gives 1 point for the cause and 1 point for a number that you measured.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "rolled-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** The slot is taken for the position. Up to token 63 they are the same; token 64 goes into
-# slot 0, its query and key are turned as if it were the first, and the distance to the token before it
-# becomes −63 in place of 1. `compare(80)` is below 1e-6 up to token 63 and between 0.2 and 1.2 from token
-# 64 on. The tests had 48 tokens and a window of 64, so the cache never wrapped. A softmax's sum has no
-# order; only the distances that the turning encodes are wrong.
+# **2 points:** The code takes the slot for the position. The two are the same up to token 63. Token 64 goes
+# into slot 0, so its query and key are turned as if it were the first token, and its distance to the token
+# before it becomes −63 instead of 1. `compare(80)` is below 1e-6 up to token 63 and between 0.2 and 1.2 from
+# token 64 on. The tests had 48 tokens and a window of 64, so the cache never wrapped. The sum in a softmax
+# does not depend on the order of its terms; only the distances that the turning encodes are wrong.
 #
-# **1 point** (cause without a number): After the cache wraps, keys are turned by their slot and not by
-# their position.
+# **1 point** (cause without a number): After the cache wraps, keys are turned by their slot and not by their
+# position.
 #
 # **0 points:** Old tokens are lost. Or: rotary positions do not work beyond the trained length.
 
@@ -951,9 +1009,10 @@ plot.lines(
 # %% [markdown]
 # ## Beyond · A prefix read once
 #
-# Open-ended and ungraded. Eight sequences share a prefix of 256 tokens and have 16 of their own. `paged`
-# loads the prefix eight times. Write kernels that load it once: the 8 · 16 queries against the prefix, each
-# sequence against its own tokens, and merge. The figure of merit is bytes loaded.
+# Open-ended and ungraded. Eight sequences share a prefix of 256 tokens, and each has 16 tokens of its own.
+# `paged` loads the prefix eight times. Write kernels that load it once: compute all 8 · 16 queries against
+# the prefix, then each sequence's queries against its own tokens, and merge. The figure of merit is the
+# number of bytes loaded.
 #
 # | way | bytes loaded |
 # |---|---|
@@ -961,7 +1020,8 @@ plot.lines(
 # | ours: 128 queries in one block on the prefix, 16 on each sequence's own tokens, merged | 327,680 |
 # | bound: queries, prefix and own tokens once | 2 · 128 · 64 + 4 · 64 · (256 + 8 · 16) = 114,688 |
 #
-# (131,072 of ours are log-sum-exps: in the merge all 128 threads of a block load their row's two.)
+# (131,072 of ours are log-sum-exps, because in the merge all 128 threads of a block load the two that belong
+# to their row.)
 
 # %%
 gpulab.need(paged)
@@ -984,28 +1044,30 @@ print(f"{gpulab.profile(shared_prefix, *arrays)['global_load_bytes']:,} B loaded
 #
 # <details><summary>1. Why is decode slow on a GPU that is fast in prefill?</summary>
 #
-# All weights are read for one token. Below about 300 tokens in a pass an H100 reads longer than it
-# computes.
+# Every pass reads all weights, and in decode it reads them for only one token. With fewer than about 300
+# tokens in a pass, an H100 spends more time reading than computing.
 # </details>
 #
 # <details><summary>2. A cached model is right for prefill and wrong for chunks. Where do you look?</summary>
 #
-# At the mask and the positions: both must start at `there`.
+# At the mask and the positions. Both must start at `there`.
 # </details>
 #
 # <details><summary>3. Twice the users: what grows?</summary>
 #
-# The cache, and the time of a step by what it takes to read it. Weights do not.
+# The cache grows, and each step takes longer by the time it takes to read the added cache. The weights do not
+# grow.
 # </details>
 #
 # <details><summary>4. When are parts of the keys worth a second kernel?</summary>
 #
-# When heads of keys times sequences are fewer blocks than the GPU has SMs.
+# When key heads × sequences give fewer blocks than the GPU has SMs.
 # </details>
 #
 # <details><summary>5. Two sequences share a block that is half full, and one appends. Who copies?</summary>
 #
-# The first who appends. The other then holds the old one alone, and writes in place.
+# The first sequence that appends. After that, the other one is the only holder of the old block, so it writes
+# in place.
 # </details>
 
 # %%
@@ -1018,27 +1080,29 @@ gpulab.recap("19")
 # |---|---|
 # | FLOP of a token | 2 · weights + 4 · layers · heads · head_dim · tokens seen |
 # | least time of a pass | max(FLOP / peak, (weights + cache) bytes / bandwidth) |
-# | cache, bytes | 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number |
-# | a cache is right if | prefill, chunk and decode equal full recomputation, on two layers |
-# | eight bits | K: a scale for a channel; V: a scale for a token |
-# | parts | ⌈SMs / (heads of keys · sequences)⌉ |
-# | merge | each part counts exp(lse) |
-# | blocks of a sequence | ⌈tokens / size⌉; half a block unused on average |
-# | write into a block | alone: in place; shared: copy first |
-# | rolling cache | slot = position mod room; turn by position |
+# | bytes of the cache | 2 · layers · kv_heads · head_dim · tokens · sequences · bytes of a number |
+# | when is a cache right? | prefill, chunk and decode equal full recomputation, on two layers |
+# | scales for eight bits | K: one for each channel; V: one for each token |
+# | number of parts | ⌈SMs / (key heads · sequences)⌉ |
+# | merging parts | each part has the weight exp(lse) |
+# | blocks of a sequence | ⌈tokens / size⌉; half a block is unused on average |
+# | writing into a block | held by one sequence: in place; shared: copy first |
+# | rolling cache | slot = position mod room; turn by the position |
 #
 # ### Claims you will meet, and what is right
 #
-# - *The KV cache has 2 · layers · heads · head_dim · tokens …* Heads of keys, and times bytes.
-# - *Attention costs O(S²·H) for each token.* O(S·H); S²·H is the whole prefill.
-# - *Decode is dominated by latency.* On one GPU a large model is limited by bandwidth: weights and cache over
-#   B/s. Latency of launches and of all-reduces counts when the model is small or spread over many GPUs.
-# - *One length counter in the cache is enough, each layer adds to it.* Counted once a pass, not once a
-#   layer.
-# - *Rows beyond a shorter sequence are zero, so they do no harm.* A score of 0 has weight; they must be
-#   masked.
-# - *PagedAttention makes attention faster.* It makes room for more sequences; the kernel itself reads a
-#   table more.
+# - *The KV cache has 2 · layers · heads · head_dim · tokens …* The factor is key heads, not heads, and the
+#   bytes of a number are missing.
+# - *Attention costs O(S²·H) for each token.* It costs O(S·H) for each token; S²·H is the whole prefill.
+# - *Decode is dominated by latency.* On one GPU a large model is limited by bandwidth: the bytes of weights
+#   and cache, divided by B/s. The latency of launches and all-reduces matters when the model is small or
+#   spread over many GPUs.
+# - *One length counter in the cache is enough, each layer adds to it.* The counter must advance once a pass,
+#   not once a layer.
+# - *Rows beyond a shorter sequence are zero, so they do no harm.* A score of 0 has weight, so these rows must
+#   be masked.
+# - *PagedAttention makes attention faster.* It makes room for more sequences. The kernel itself must read a
+#   table as well.
 #
 # ### References
 #

@@ -13,20 +13,22 @@
 # %% [markdown]
 # # 19 B · LLM inference: decoding
 #
-# **About two and a half hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches,
-# CUDA graphs). Part A builds the key-value cache; what this part needs of it is said again. No GPU needed.
+# **About two and a half hours.** You know lab 01 (logits and softmax), lab 02 (roofline) and lab 08 (launches, CUDA
+# graphs). Part A builds the key-value cache, and what this part needs of it is repeated here. No GPU is needed.
 #
-# A model gives probabilities. To decode is to make text of them: choose a token, feed it, ask again. Each token is
-# one pass over all weights, for which a GPU mostly waits for memory. This part is about fewer passes, cheaper
-# passes, and passes that many requests share.
+# A language model outputs probabilities. **Decoding** turns them into text: you choose a token, feed it back to the
+# model, and ask for the next one. Each token costs one pass over all weights, and during most of that pass a GPU
+# waits for memory. This part is about making fewer passes, making each pass cheaper, and letting many requests share
+# a pass.
 #
 # When you are through, you can
 #
 # 1. generate text so that the model computes each token once, and count what that saves;
-# 2. say what temperature, top-k and top-p do to a distribution, and in which order;
-# 3. write speculative decoding, and say why its text has exactly the target's distribution;
-# 4. tell from acceptance, draft and batch how far ahead to guess, and when not to;
-# 5. plan graphs, resident layers and batches for given hardware, and read what an engine promises.
+# 2. explain what temperature, top-k and top-p do to a distribution, and in which order they are applied;
+# 3. write speculative decoding, and explain why its text has exactly the target's distribution;
+# 4. decide from the acceptance rate, the cost of the draft and the batch size how far ahead to guess, and when not to
+#    guess at all;
+# 5. plan graphs, resident layers and batches for given hardware, and interpret what an engine promises.
 
 # %%
 import random
@@ -48,29 +50,38 @@ gpulab.start("19")
 # %% [markdown]
 # ## 1 · Generate
 #
-# A causal model turns tokens into **logits**, a row for each token: the scores of what may follow it. For its
-# attention it computes a key and a value for each token. They depend on that token and those before it alone, so
-# they can be kept, in a **key-value cache**, and only new tokens need to be computed.
+# A causal model turns each token into a row of **logits**, the scores of the tokens that may follow it. For its
+# attention it also computes a key and a value for each token. Both depend only on that token and the tokens before
+# it, so later tokens do not change them. They can therefore be kept in a **key-value cache**, and each pass needs to
+# compute only the new tokens.
 #
 # ![Generating: the model gives a probability for each word, one is chosen and appended, and the model is asked again, until the end token comes.](drawings/generate.svg)
 #
-# The first pass takes the whole prompt: **prefill**. Each further pass takes one token: **decode**. An engine gives a
-# sequence its place in the cache once, and writes by place. That is the interface here:
+# The first pass takes the whole prompt and is called **prefill**. Each later pass takes one token and is called
+# **decode**. An engine reserves a sequence's places in the cache once, and each pass then says at which place it
+# writes. The interface in this lab works the same way:
 #
-# - `forward(tokens, start)` puts tokens at places start, start + 1, … of the cache and returns a row of
-#   probabilities for each: what may follow it, given all that stands before. What stood behind is forgotten. Places
-#   before `start` must be filled.
-# - `choose(probabilities)` draws and returns a token's number.
+# - `forward(tokens, start)` puts a list of tokens at places `start`, `start + 1`, … of the cache. For each of them it
+#   returns a row of probabilities: what may follow this token, given it and all tokens before it. All places before
+#   `start` must already be filled. Whatever the cache held from `start` onwards is forgotten.
+# - `choose(probabilities)` draws a token with these probabilities and returns its number.
 #
-# **Predict.** A prompt of 32 tokens, 64 new ones, and no cache: how many tokens does the model compute?
+# **Predict.** Suppose that there is no cache, so every pass takes all tokens so far. For a prompt of 32 tokens and 64
+# new ones, how many tokens does the model compute in total?
 
 # %%
 gpulab.predict("decode.again", ...)
 
 # %% [markdown]
-# **Do.** Write `generate(forward, choose, prompt, count, end)`: the list of new tokens, at most `count`. Where `end` is
-# drawn it is the last one. Each row that you need goes to `choose` as it is. **Budget:** a prompt of 32 and 64 new
-# tokens take 95 token-forwards in 64 passes. About 9 lines.
+# **Do.** Write `generate(forward, choose, prompt, count, end)`, which continues a prompt and computes no token twice.
+# About 9 lines.
+#
+# - Input: `forward` and `choose` as above, with an empty cache; `prompt`, a list of at least one token; `count`, the
+#   largest number of new tokens, which can be 0; `end`, the token that ends a text.
+# - Output: the list of new tokens, at most `count`. If `end` is drawn, it is the last one.
+# - Pass each row that you need to `choose` unchanged.
+# - **Budget:** for a prompt of 32 tokens and 64 new ones, 95 token-forwards in 64 passes. (A token-forward is one
+#   token in one pass.) Full marks need both numbers.
 
 
 # %% nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -93,11 +104,12 @@ def generate(forward, choose, prompt, count, end):
 gpulab.check("decode.generate", generate)
 
 # %% [markdown]
-# `check` answers your calls itself and counts them. The judge does so across a wall: your code asks, a model that it
-# cannot see answers. So 95 is what your function asked for, not what it says.
+# The check plays the model: it answers your calls to `forward` and `choose` itself, and counts them. The judge does
+# the same across a wall: your code asks, and a model that it cannot see answers. The 95 is therefore what your
+# function asked for, whatever it claims.
 #
-# **See.** Now a real model. It is small, trained on stories of a fixed form, and its tokens are characters. `Served`
-# gives it the interface above.
+# **See.** Now run a real model. It is small and was trained on stories of a fixed form. Its tokens are characters.
+# The class `Served` gives it the interface above.
 
 
 # %%
@@ -168,32 +180,44 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** Without a cache, pass i computes prompt + i tokens: 32 + 33 + … + 95 = 4,064. With it each token is computed
-# once, and the last one never: nobody asks what follows it. 63 of the 64 passes are for one token each, and read all
-# weights for it. All that follows tries to do something about these 63.
+# **Why.** Without a cache, pass i = 0, 1, … computes prompt + i tokens, in total 32 + 33 + … + 95 = 4,064. With a
+# cache each token is computed once, and the last one never, because nobody asks what follows it: 32 + 64 − 1 = 95.
+# But 63 of the 64 passes are for one token each, and every one of them reads all weights. The rest of this part is
+# about reducing the cost of these 63 passes.
 #
 # ## 2 · Choose
 #
-# Logits z become probabilities by softmax. Before a token is drawn, three things may be changed, in this order:
+# Softmax turns the logits z into probabilities. Before a token is drawn, three steps can change these probabilities,
+# in this order:
 #
-# 1. **temperature** T: softmax of z/T. Below 1 likely tokens gain, above 1 they lose. T = 0 stands for **greedy**
-#    decoding: the largest logit, nothing drawn;
-# 2. **top-k**: only the k tokens with the largest logits stay; 0 means all. Of equal ones the smaller number stays;
-# 3. **top-p** or nucleus: of what is left, normalised, the smallest set of the likeliest tokens whose sum reaches p.
-#    The token that reaches it stays.
+# | step | what it does |
+# |---|---|
+# | 1. **temperature** T | takes the softmax of z/T; likely tokens gain if T is below 1 and lose if it is above 1 |
+# | … with T = 0 | stands for **greedy** decoding, which takes the largest logit and draws nothing |
+# | 2. **top-k** | keeps only the k tokens with the largest logits; k = 0 keeps all tokens |
+# | … with equal logits | keeps the one with the smaller token number |
+# | 3. **top-p**, or nucleus | normalises what is left; keeps the smallest set of the likeliest whose sum reaches p |
+# | … at the border | keeps the token that reaches p |
 #
-# What is left is normalised and drawn from. Engines differ in the order (llama.cpp's default has the temperature last),
-# so "top-p 0.9" need not mean the same twice. Some also have **min-p**: tokens below that share of the likeliest one's
-# probability go (M. Nguyen et al., 2024).
+# What remains is normalised again, and the token is drawn from it. Engines differ in the order (llama.cpp applies the
+# temperature last by default), so "top-p 0.9" need not mean the same in two of them. Some also have **min-p**, which
+# removes tokens whose probability is below a given share of the likeliest one's (M. Nguyen et al., 2024).
 #
-# **Predict.** Logits 2 and 0. The first token's probability at temperature 2, in percent?
+# **Predict.** Two tokens have the logits 2 and 0. What is the first token's probability at temperature 2, in percent?
 
 # %%
 gpulab.predict("decode.half", ...)
 
 # %% [markdown]
-# **Do.** Write `sample(choose, logits, temperature, top_k, top_p)`: a token's number. `choose` takes a list of
-# probabilities and returns the index of one of them. All chance must come from it. About 13 lines.
+# **Do.** Write `sample(choose, logits, temperature, top_k, top_p)`, which applies the three steps and draws one
+# token. About 13 lines.
+#
+# - Input: `logits`, one number for each token, some of them near 1,000 or −1,000; `temperature`, `top_k` and `top_p`
+#   as above.
+# - Output: the number of the token drawn.
+# - `choose` takes a list of probabilities and returns the index of one of them. All randomness must come from it.
+# - Among equal logits the smaller token number comes first, at temperature 0 too.
+# - Full marks need the right distribution in every case.
 
 
 # %% nbgrader={"grade": false, "grade_id": "sample", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -217,12 +241,13 @@ def sample(choose, logits, temperature, top_k, top_p):
 gpulab.check("decode.sample", sample)
 
 # %% [markdown]
-# The check draws nothing. Where your function calls `choose` it goes **every** way in turn and multiplies the
-# probabilities along it. So it knows your distribution, up to rounding, and a bias of one in a million shows. You can
-# do the same: `distribution(play)` calls `play(choose)` once for each way.
+# The check draws nothing at random. Wherever your function calls `choose`, the check follows **every** outcome in
+# turn and multiplies the probabilities along the way. It therefore knows your distribution up to rounding, and a bias
+# of one in a million shows. You can do the same: `distribution(play)` calls `play(choose)` once for each way in which
+# the draws can come out.
 #
-# **See.** The first letter of a colour, behind "ana lost a ": by the model, and after four treatments of its logits. Two
-# of the five colours begin with b.
+# **See.** The panels show the first letter of a colour after "ana lost a ", as the model gives it and after four
+# treatments of its logits. Two of the five colours begin with b.
 
 # %%
 gpulab.need(sample)
@@ -250,38 +275,50 @@ plot.panels(
 )
 
 # %% [markdown]
-# **Why.** A model of 100,000 tokens gives each wrong one a little, and over a long text some are drawn. Top-p cuts that
-# tail where it begins, in a flat distribution later than in a sharp one; top-k always cuts at the same place (A. Holtzman
-# et al., 2020). Both change the model's distribution: so name the settings with every result.
+# **Why.** A model with 100,000 tokens gives each wrong one a little probability, and over a long text some are drawn.
+# Top-p cuts that tail where it begins, which is later in a flat distribution than in a sharp one. Top-k always cuts
+# at the same place (A. Holtzman et al., 2020). Both change the model's distribution, so report the settings with
+# every result.
 #
 # ## 3 · Guess ahead
 #
+# As long as reading the weights takes most of the time, a pass over five tokens costs hardly more than a pass over
+# one. **Speculative decoding** exploits this. A cheap **draft** model guesses k tokens, one after the other, and the
+# **target** model then judges all of them in one pass.
+#
 # ![A draft guesses four tokens one after the other. The target checks all four in one pass, keeps those up to the first that it would not have chosen, and puts its own token there.](drawings/guess_ahead.svg)
 #
-# A pass over five tokens costs hardly more than over one while reading weights takes the time. **Speculative
-# decoding** uses that. A cheap **draft** model guesses k tokens, one after the other. The **target** then judges all of
-# them in one pass. With q(x) the draft's probability for the token x that it drew, and p(x) the target's:
+# For a guess x, let q(x) be the draft's probability and p(x) the target's.
 #
-# - keep x with probability min(1, p(x)/q(x));
-# - at the first one not kept, draw from max(0, p − q), normalised, and end the round;
-# - all kept: draw one more from the target's last row.
+# | case | what the round does |
+# |---|---|
+# | each guess x in turn | keep x with probability min(1, p(x)/q(x)) |
+# | the first guess that is not kept | draw a token from max(0, p − q), normalised, in its place, and end the round |
+# | all guesses are kept | draw one more token from the target's last row |
 #
-# Kept guesses supply min(p, q) of each token. A guess is not kept in a share 1 − Σ min(p, q) of rounds, and that is
-# Σ max(0, p − q), because p and q both sum to 1. So what is drawn then comes exactly as often as p has it beyond q.
-# Together that is p: not nearly the target's distribution, but the same (Y. Leviathan et al., 2023).
+# Why is the result right? A token is guessed and kept with probability q · min(1, p/q) = min(p, q). A guess is
+# therefore not kept in a share 1 − Σ min(p, q) of rounds, which equals Σ max(0, p − q) because p and q both sum to 1.
+# The replacement is drawn in exactly that share, so it adds max(0, p − q) for each token. Together that is p, so the
+# result has exactly the target's distribution, not an approximation of it (Y. Leviathan et al., 2023).
 #
-# **Predict.** Target 0.5, 0.3, 0.2; draft 0.2, 0.3, 0.5. In how many percent of rounds is the draft's token kept?
+# **Predict.** The target gives three tokens the probabilities 0.5, 0.3 and 0.2, and the draft gives them 0.2, 0.3 and
+# 0.5. In what percentage of rounds is the draft's token kept?
 
 # %%
 gpulab.predict("decode.kept", ...)
 
 # %% [markdown]
-# **Do.** Write one round: `speculate(draft, target, choose, text, ahead)`. `draft(tokens, start)` and
-# `target(tokens, start)` are as in section 1, each with a cache of its own that holds all of `text` but its last
-# token. `choose` draws from any probabilities, also whether to keep. Return the new tokens, 1 to ahead + 1. What the
-# caches hold afterwards is the caller's business: it forgets what was not kept and feeds what is missing. **Budget:**
-# one pass of the target, `ahead` tokens fed to the draft, and as many new ones on average as the rule allows. About 14
+# **Do.** Write `speculate(draft, target, choose, text, ahead)`, which plays one round with `ahead` guesses. About 14
 # lines.
+#
+# - Input: `draft(tokens, start)` and `target(tokens, start)` work like `forward` in section 1. Each has its own
+#   cache, which already holds all tokens of the list `text` except the last. `ahead` can be 0.
+# - `choose` draws from any list of probabilities. Use it also to decide whether a guess is kept.
+# - Output: the list of new tokens, 1 to `ahead` + 1 of them.
+# - What the caches hold afterwards is the caller's business: the caller forgets what was not kept and feeds what is
+#   missing.
+# - **Budget:** one pass of the target, `ahead` tokens fed to the draft, and as many new tokens on average as the rule
+#   allows. Full marks need all three.
 
 
 # %% nbgrader={"grade": false, "grade_id": "speculate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -307,12 +344,14 @@ def speculate(draft, target, choose, text, ahead):
 gpulab.check("decode.speculate", speculate)
 
 # %% [markdown]
-# The check goes through all ways of all draws, lets the target go on behind what you return, and compares the
-# probabilities of all sequences of ahead + 1 tokens: 256 for three ahead and four tokens. In the example that you
-# predicted, kept guesses bring 0.2, 0.3 and 0.2, and the other 0.3 all become the first token: 0.5, 0.3, 0.2.
+# The check follows all outcomes of all draws, lets the target continue after the tokens that you return, and compares
+# the probabilities of all sequences of `ahead` + 1 tokens. With three guesses and four possible tokens, these are
+# 4⁴ = 256 sequences. In the example that you predicted, kept guesses contribute 0.2, 0.3 and 0.2. The other 0.3 all
+# goes to the first token, the only one for which p exceeds q, and the sums are the target's 0.5, 0.3 and 0.2.
 #
-# **See.** A draft for the stories: no network, a table of which character follows which four. (Engines call that an
-# **n-gram** draft; others use a small model of the same family, or extra heads on the target.)
+# **See.** The next cell builds a draft for the stories. It is not a network but a table of which character follows
+# which four. Engines call that an **n-gram** draft. Instead of a table, engines also use a small model of the same
+# family, or extra heads on the target.
 
 
 # %%
@@ -383,29 +422,37 @@ plot.letters(
 )
 
 # %% [markdown]
-# **Why.** Σ min(p, q) is 1 where both agree, also where neither knows: at "the first letter of a name" target and draft
-# are both unsure in the same way, and the guess is kept. It is low where the target knows what the draft cannot. A
-# text's easy parts go fast, its hard parts one token a pass, and none of it changes the text's distribution.
+# **Why.** Σ min(p, q) is 1 wherever draft and target agree, even if neither knows what comes next. At the first
+# letter of a name, both are unsure in the same way, so the guess is kept. The sum is low where the target knows
+# something that the draft cannot know. A text's easy parts therefore go fast and its hard parts take one pass for
+# each token, but none of this changes the text's distribution.
 #
 # ## 4 · How far ahead?
 #
-# If each guess is kept with probability α, a round of k guesses brings 1 + α + … + αᵏ tokens: (1 − αᵏ⁺¹)/(1 − α) if
-# α < 1. It costs k passes of the draft and one of the target.
+# If each guess is kept with probability α, guess i counts with probability αⁱ, because all before it must be kept
+# too. With the target's own token, a round of k guesses yields 1 + α + … + αᵏ tokens on average, which is
+# (1 − αᵏ⁺¹)/(1 − α) if α < 1. It costs k passes of the draft and one of the target.
 #
-# A pass over n tokens takes max(1, n/ridge), counted in reads of the target's weights. Up to the **ridge** bandwidth
-# decides, beyond it arithmetic (lab 02). The batch counts: b requests with k guesses each make b·(k + 1) tokens. The
-# draft has `draft` times the target's weights and takes that much of the time.
+# Time is counted in reads of the target's weights. A pass of the target over n tokens takes max(1, n/ridge), because
+# bandwidth decides up to the **ridge** and arithmetic beyond it (lab 02). For b requests with k guesses each, the
+# target's pass has b·(k + 1) tokens. A pass of the draft has b tokens and takes `draft` times as long as the target
+# would, because the draft has `draft` times the target's weights.
 #
-# The speed-up compares with plain decoding: a token for each request in a pass over b tokens.
+# The speed-up compares a round with plain decoding, where a pass over b tokens yields one token for each request.
 #
-# **Predict.** α = 0.8, four ahead: tokens a round, on average?
+# **Predict.** For α = 0.8 and four guesses, how many tokens does a round yield on average?
 
 # %%
 gpulab.predict("decode.tokens", ...)
 
 # %% [markdown]
-# **Do.** Write `draft_length(acceptance, draft, batch, ridge, most)`: `[k, speed-up]` of the best k from 0 to `most`, the
-# smallest of equals. About 9 lines.
+# **Do.** Write `draft_length(acceptance, draft, batch, ridge, most)`, which finds the best number of guesses. About 9
+# lines.
+#
+# - Input: `acceptance`, which is α and can be 0 or 1; `draft` as above, which can be 0; `batch`, which is b; `ridge`,
+#   in tokens; `most`, the largest k to try.
+# - Output: `[k, speed-up]` for the best k from 0 to `most`. If several are equally good, return the smallest.
+# - Nothing is counted. Full marks need the right answer in every case.
 
 
 # %% nbgrader={"grade": false, "grade_id": "draft_length", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -445,22 +492,23 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** With 2-byte weights a token does 1 FLOP for each byte read, so about "ridge" tokens are free. Guesses spend
-# that room; a large batch has spent it already, on tokens that are certain to count. The "2 to 3 times as fast" of many
-# guides holds for one user. In a mixture of experts (lab 17 B) it holds less: each guess may want experts that nobody
-# else reads.
+# **Why.** With 2-byte weights, a token costs 2 FLOP for every 2 bytes read. That is 1 FLOP a byte, so about "ridge"
+# tokens of a pass are free. Guesses use that room, but a large batch has already used it, for tokens that are certain
+# to count. The "2 to 3 times as fast" of many guides therefore holds for one user. In a mixture of experts (lab 17 B)
+# it holds less, because each guess may need experts that nobody else reads.
 #
 # ## 5 · Launches
 #
-# A decode pass is many small kernels. Each must be **launched** by the host, and eager PyTorch launches one or more for
-# each operation. A **CUDA graph** records the launches once and replays them with one call (lab 08). It holds addresses
-# and shapes, so everything that a step touches must stay where it is and as large as it is: a cache that is allocated
-# whole and written by place, and a fixed batch size.
+# A decode pass consists of many small kernels. Each must be **launched** by the host, and eager PyTorch launches one
+# or more for each operation. A **CUDA graph** records the launches once and replays them with one call (lab 08). It
+# stores addresses and shapes, so everything that a step touches must keep its address and size. That takes a cache
+# allocated whole and written by place, and a fixed batch size.
 #
-# A layer of the small GPT norms twice, multiplies by six matrices, appends keys and values to the cache, attends,
-# activates and adds twice. Embeddings, places and mask come before the layers, a norm and the output behind them.
+# A layer of the small GPT applies two norms, multiplies by six matrices, appends keys and values to the cache,
+# computes attention, applies an activation and adds twice. Embeddings, positions and the mask are computed before the
+# layers, a norm and the output after them.
 #
-# **Predict.** One decode step with its two layers: how many launches does eager PyTorch ask for?
+# **Predict.** The small GPT has two layers. How many launches does eager PyTorch ask for in one decode step?
 
 # %%
 gpulab.predict("decode.launches", ...)
@@ -491,16 +539,21 @@ print(f"that leaves {1e6 * read / asked:.1f} µs for each launch. To add 1 to on
 print(f"PyTorch takes {1e6 * host:.1f} µs on this CPU. Replayed as a graph the step is one call.")
 
 # %% [markdown]
-# **Why.** A launch does not get cheaper with a small batch, so at batch 1 the host can be the slowest part. (Our GPT is
-# written for reading: most of Llama's launches are norms and rotations, step by step, where a fused kernel needs one.)
+# **Why.** A small batch makes no launch cheaper, so at batch 1 the host can be the slowest part. (Our GPT is written
+# to be read. Most of Llama's launches come from norms and rotations computed step by step, where a fused kernel needs
+# one launch.)
 #
-# How many requests run changes from step to step, and a graph has one batch size. So engines capture **several** sizes,
-# and a step runs in the smallest that holds it; the rows left over are **padding**. vLLM calls the list
-# `cudagraph_capture_sizes`, TensorRT-LLM `batch_sizes` of its `CudaGraphConfig`. Each graph costs memory and time at
-# start, so there are few.
+# The number of running requests changes from step to step, but a graph has one batch size. Engines therefore capture
+# **several** sizes, and each step runs in the smallest that holds its requests. The rows left over are **padding**.
+# vLLM calls the list `cudagraph_capture_sizes`, and TensorRT-LLM calls it `batch_sizes`, in its `CudaGraphConfig`.
+# Each graph costs memory and time at start, so engines keep few.
 #
-# **Do.** Write `buckets(steps, most)`: at most `most` batch sizes for a service in which `steps[n]` steps had n requests
-# (`steps[0]` is 0). **Budget:** no other choice computes fewer rows. About 12 lines.
+# **Do.** Write `buckets(steps, most)`, which chooses the batch sizes to capture. About 12 lines.
+#
+# - Input: `steps`, a list in which `steps[n]` is the number of steps that had n requests (`steps[0]` is 0); `most`,
+#   the number of graphs allowed.
+# - Output: a list of at most `most` batch sizes. The largest must hold every step.
+# - **Budget:** no other choice computes fewer rows over all steps, padding included.
 
 
 # %% nbgrader={"grade": false, "grade_id": "buckets", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -553,28 +606,36 @@ plot.bars(
 # %% [markdown]
 # ## 6 · Larger than the memory
 #
-# A model that does not fit can still run: layers wait in the host's memory and are **streamed** over PCIe, each into one
-# of two **buffers**, while the GPU works on the other. Some layers can stay, **resident**. A pass over all layers is a
-# **sweep**; it brings one token for each request.
+# A model that does not fit into a GPU's memory can still run on it. Its layers wait in the host's memory and are
+# **streamed** over PCIe, each into one of two **buffers**, while the GPU works on the layer in the other buffer. Some
+# layers can stay on the GPU, and these are called **resident**. A pass over all layers is a **sweep**, and it yields
+# one token for each request.
 #
 # ![Weights that do not fit are fetched layer by layer. While layer 1 computes, layer 2 travels; the link decides how long a step takes.](drawings/streamed_layers.svg)
 #
-# **Predict.** 140 GB over PCIe 4.0 ×16: seconds for one sweep?
+# **Predict.** A model of 140 GB is streamed over PCIe 4.0 ×16. How many seconds does one sweep take?
 
 # %%
 gpulab.predict("decode.streamed", ...)
 
 # %% [markdown]
-# With b requests and r resident layers of L:
+# A plan says how many requests b run together and how many layers r, out of L, are resident. Its time and its memory
+# follow from these rules:
 #
-# - fetch: `layer_bytes / link` for each of the L − r streamed layers;
-# - work for each layer: the larger of (`layer_bytes` + b · `cache_bytes`/L) / `bandwidth` and b · `layer_flop` / `rate`;
-# - a sweep takes max(all fetches, all work), if streamed layers are spread evenly;
-# - memory: (r + 2) layers and b caches; no buffers if r = L. `cache_bytes` is one request's, for all layers.
+# - Fetching: each of the L − r streamed layers takes `layer_bytes / link` seconds.
+# - Work: each of the L layers takes the larger of (`layer_bytes` + b · `cache_bytes`/L) / `bandwidth` and
+#   b · `layer_flop` / `rate` seconds.
+# - A sweep takes max(all fetches, all work), provided that the streamed layers are spread evenly.
+# - Memory holds r + 2 layers, of which two are the buffers, and b caches. If r = L, there are no buffers.
+#   `cache_bytes` is the cache of one request for all layers.
 #
-# **Do.** Write `stream(model, gpu, patience)`: `[r, b]` with the most tokens per second, where a sweep takes at most
-# `patience` seconds and b is at least 1. Some plan always does. `model` has "layers", "layer_bytes", "layer_flop", "cache_bytes"; `gpu` has "memory", "bandwidth",
-# "rate", "link". **Budget:** no other plan is faster. About 14 lines.
+# **Do.** Write `stream(model, gpu, patience)`, which finds the plan with the most tokens per second. About 14 lines.
+#
+# - Input: `model`, a dict with "layers", "layer_bytes", "layer_flop" (for one token) and "cache_bytes"; `gpu`, a dict
+#   with "memory" in bytes, "bandwidth" and "link" in B/s and "rate" in FLOP/s; `patience`, in seconds.
+# - Output: `[r, b]`. The plan must fit into the memory, its sweep may take at most `patience` seconds, and b is at
+#   least 1. Some plan always meets these conditions.
+# - **Budget:** no other plan is faster.
 
 
 # %% nbgrader={"grade": false, "grade_id": "stream", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -642,13 +703,15 @@ plot.lines(
 )
 
 # %% [markdown]
-# **Why.** A resident layer saves one fetch in eighty. The same memory holds the caches of several more requests, and
-# each brings a token for every sweep. That is the idea of ZeRO-Inference: stream *all* weights and give the memory to
-# the batch. It is for rate, not for a person who waits.
+# **Why.** Llama 3 70B has 80 layers, so one more resident layer saves one fetch in eighty. The same memory holds the
+# caches of several more requests, and each of these yields a token in every sweep. That is the idea of
+# ZeRO-Inference: stream *all* weights and give the memory to the batch. It is meant for throughput, not for a person
+# who waits.
 #
-# A layer of GPT-3 over a prompt of 2,048 tokens is 24·s·h² + 4·s²·h FLOP, below: 7.6 TFLOP of *work*. That of several
-# prompts is long enough for a fetch to hide behind. Decode has no such work. With G GPUs each fetches 1/G of a layer
-# over its own PCIe and they gather the rest over NVLink: G links in place of one.
+# Enough work can hide a fetch. A layer of GPT-3 with width h needs 24·s·h² + 4·s²·h FLOP for a prompt of s = 2,048
+# tokens, which is 7.6 TFLOP of *work* (computed below). The work of several such prompts takes long enough for a
+# fetch to hide behind. Decode has no such work. With G GPUs, each GPU fetches 1/G of a layer over its own PCIe link,
+# and they gather the rest over NVLink, so G PCIe links replace one.
 
 # %%
 s, h = 2048, known.find("GPT-3").config.width
@@ -668,14 +731,17 @@ for name in ("A100", "H100"):
 #
 # ![Continuous batching: when a sequence ends its place is given to the next request at once. In a fixed batch the place stays empty until the longest is through.](drawings/continuous.svg)
 #
-# One pass over the weights serves a whole batch. How requests come together is the **scheduler**'s choice:
+# One pass over the weights serves a whole batch, so requests should run together. How they are combined is the
+# **scheduler**'s choice:
 #
 # - **static**: a batch starts together and ends with its longest request;
-# - **dynamic**: a static one that waits for requests, but not longer than a limit;
+# - **dynamic**: a static batch that waits for more requests before it starts, but not longer than a limit;
 # - **continuous**, or in-flight: after every step finished requests leave and waiting ones enter;
-# - by **tokens**: prompts are cut into pieces so that a step has about so many tokens; or by **priority**.
+# - by **tokens**: prompts are cut into pieces so that each step has about a given number of tokens;
+# - by **priority**: more urgent requests go first.
 #
-# **Predict.** Eight requests of alternately 4 and 20 tokens, four slots, static batches: how many steps?
+# **Predict.** Eight requests of alternately 4 and 20 tokens run in static batches on four slots. How many steps does
+# that take?
 
 # %%
 gpulab.predict("decode.static", ...)
@@ -702,20 +768,21 @@ print(
 )
 
 # %% [markdown]
-# Lab 20 builds the scheduler. What a service is measured by:
+# Lab 20 builds the scheduler. A service is measured by these quantities:
 #
-# | name | what |
+# | name | meaning |
 # |---|---|
-# | **TTFT** | time to the first token: waiting + prefill |
-# | **TPOT** | time per output token after the first: of a request its mean, below all steps |
-# | throughput | tokens or requests per second, of all users |
-# | **goodput** | requests per second that keep all their limits |
-# | percentiles | p50, p99: what half, and all but 1 in 100, get at most |
-# | cost | GPU-seconds × price ÷ tokens, and memory in use ÷ memory there |
+# | **TTFT** | time to the first token: waiting time + prefill |
+# | **TPOT** | time per output token after the first; for a request its mean, in the cell below all steps pooled |
+# | throughput | tokens or requests per second, over all users |
+# | **goodput** | requests per second that stay within all their limits |
+# | percentiles | p50 and p99: the values that half of the requests, and all but 1 in 100, do not exceed |
+# | cost | GPU-seconds × price ÷ tokens, and memory in use ÷ memory available |
+#
+# A mean hides the slow requests, so percentiles are measured as well. The cell below runs 40 real requests on this
+# CPU and measures the two times in the drawing.
 #
 # ![What a user notices: the time to the first token, then the time from token to token. The whole answer takes both.](drawings/measures.svg)
-#
-# A mean hides the slow ones. Here are 40 real requests on this CPU.
 
 # %%
 gpulab.need(generate)
@@ -736,23 +803,24 @@ print(
 # %% [markdown]
 # ## 8 · Engines, and Blackwell
 #
-# What engines implement, as of 2026, by their own documentation:
+# The table shows what engines implement as of 2026, according to their own documentation:
 #
 # | | vLLM | SGLang | TensorRT-LLM | TGI | llama.cpp, Ollama |
 # |---|---|---|---|---|---|
-# | from | UC Berkeley, community | LMSYS, community | NVIDIA | Hugging Face | G. Gerganov; Ollama Inc. |
-# | runs on | GPUs of several makers, CPUs | GPUs of several makers, CPUs | NVIDIA GPUs | several | CPUs, Apple, most GPUs |
-# | paged cache, prefix reuse | yes | yes, by a tree of prefixes | yes | yes | cache by slots, prefix reuse |
+# | made by | UC Berkeley, community | LMSYS, community | NVIDIA | Hugging Face | G. Gerganov; Ollama Inc. |
+# | runs on | GPUs of several makers, CPUs | GPUs of several makers, CPUs | NVIDIA GPUs | chips of several makers | CPUs, Apple, most GPUs |
+# | paged cache, prefix reuse | yes | yes, with a tree of prefixes | yes | yes | cache in slots, prefix reuse |
 # | continuous batching | yes | yes | yes ("in-flight") | yes | yes (llama-server) |
 # | speculation | n-gram, EAGLE, draft | n-gram, draft, EAGLE, MTP | n-gram, draft, EAGLE, MTP | n-gram, Medusa | draft, lookup |
-# | CUDA graphs | yes | yes | yes | yes | CUDA backend |
+# | CUDA graphs | yes | yes | yes | yes | yes, in the CUDA backend |
 # | formats | fp8, int8, int4, NVFP4 | fp8, int8, int4, NVFP4 | fp8, NVFP4, int8, int4 | GPTQ, AWQ, fp8 | GGUF, 2 to 8 bits |
-# | state | V1 engine; V0 is gone | active | built on PyTorch now | **maintenance mode** since 2025 | active |
+# | status | V1 engine; V0 was removed | active | now built on PyTorch | **maintenance mode** since 2025 | active |
 #
-# **EAGLE** and **Medusa** draft with small heads on the target's own hidden states; **MTP** heads (multi-token prediction)
-# were trained with the model. TGI's makers point to vLLM and SGLang for new work; it serves one base model, with several
-# adapters. TensorRT-LLM needs no engine compilation any more. **Ollama** wraps local models: download, run, serve. On one's own machine two
-# numbers decide: do the weights fit, and bandwidth ÷ bytes of weights, the most tokens per second that one user can get.
+# **EAGLE** and **Medusa** draft with small heads on the target's own hidden states. **MTP** heads (multi-token
+# prediction) were trained together with the model. TGI's makers point to vLLM and SGLang for new work. TGI serves one
+# base model, with several adapters. TensorRT-LLM no longer needs engine compilation. **Ollama** wraps local models:
+# it downloads, runs and serves them. On your own machine two things decide: whether the weights fit, and
+# bandwidth ÷ bytes of weights, the most tokens per second that one user can get.
 
 # %%
 for name in ("Llama 3 8B", "Llama 3 70B"):
@@ -770,7 +838,8 @@ for name in ("Llama 3 8B", "Llama 3 70B"):
         )
 
 # %% [markdown]
-# 4.5 bits are 4-bit weights with a scale for each group (lab 13). And what does **Blackwell** add for language models?
+# Above, 4.5 bits are 4-bit weights with a scale for each group (lab 13). What does **Blackwell** add for language
+# models?
 
 # %%
 old, new = hardware.find("H100"), hardware.find("B200")
@@ -789,17 +858,17 @@ for words, value in (
     print(f"{words:26}{a:10,.3g}{b:10,.4g}   {f'{b / a:.2f}' if a else 'new'}")
 
 # %% [markdown]
-# **Why.** New in hardware are FP4 and FP6 on tensor cores whose operands carry a scale for each block (what NVIDIA's
-# second **transformer engine** uses), tensor memory, a link of 10 TB/s between two dies, a decompression engine, and
-# NVLink 5. Decode gains what the bandwidth gains. Weights of 4 bits help it on any GPU that unpacks them; FP4 tensor
-# cores help where arithmetic decides, in prefill and large batches. Batching, cache management and speculation are
-# *software*.
+# **Why.** The new hardware is FP4 and FP6 on tensor cores whose operands carry a scale for each block (NVIDIA's
+# second **transformer engine** uses them), tensor memory, a link of 10 TB/s between two dies, a decompression engine,
+# and NVLink 5. Decode gains what bandwidth gains. 4-bit weights help decode on any GPU that unpacks them, whereas FP4
+# tensor cores help where arithmetic decides, in prefill and large batches. Batching, cache management and speculation
+# are *software*.
 #
 # ## Detective · The weak draft
 #
-# A colleague has built the same with a draft that counts its own places. "Correct: I went through all ways, the
-# distribution is the target's. But the draft is weak. Four ahead, and I get less than 3 characters a pass; the paper
-# promised more. I will train a larger draft."
+# A colleague has built the same decoder with a draft that counts its own places. "It is correct: I followed all
+# outcomes, and the distribution is the target's. But the draft is weak. With four guesses I get less than 3
+# characters a pass, although the paper promised more. I will train a larger draft."
 
 
 # %%
@@ -831,8 +900,8 @@ for _ in range(40):
 print(f"{made / passes:.2f} characters a pass; the last story: {text.decode(story).strip()}")
 
 # %% [markdown]
-# **Do.** Is the draft weak? `rounds` and `draft` are there for the last story, `tell` does the same with section 3's
-# bookkeeping. The cell is free.
+# **Do.** Is the draft weak? `rounds` and `draft` are those of the last story, and `tell` does the same with section
+# 3's bookkeeping. The cell is free.
 
 # %%
 # Your experiment.
@@ -840,33 +909,35 @@ print(f"{made / passes:.2f} characters a pass; the last story: {text.decode(stor
 # %% [markdown]
 # ### Your answer
 #
-# In three to five sentences: what is wrong, in which rounds does it happen, why is the text right all the same, and
-# which of your own counts shows it? A person reads this: 1 point for the cause, 1 point for a count of your own.
+# In three to five sentences: what is wrong, in which rounds does it happen, why is the text still right, and which of
+# your own counts shows it? A person reads this: 1 point for the cause, 1 point for a count of your own.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "weak-draft-answer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# **2 points:** When all four guesses are kept the draft has never been fed the fourth one: its cache is one token
-# short, and the next token lands in its place. So the draft reads a text with a character missing and guesses badly,
-# until four further characters hide the gap. In `rounds` most 5s are followed by a 1. The text is right because
-# the target judges every guess, whatever it comes from: a broken draft costs speed only. With `tell`, which feeds what is
-# missing, the same draft brings about 4 characters a pass where the colleague has less than 3.
+# **2 points:** When all four guesses are kept, the draft has never been fed the fourth one. Its cache is therefore
+# one token short, and the next token is written in the missing token's place. So the draft reads a text with a
+# character missing, and it guesses badly until four further characters hide the gap. In `rounds` most 5s are followed
+# by a 1. The text is right because the target judges every guess, wherever it comes from, so a broken draft costs
+# speed only. With `tell`, which feeds what is missing, the same draft brings about 4 characters a pass where the
+# colleague has less than 3.
 #
-# **1 point** (cause without a count): After a round in which all is kept the draft's cache lacks the last guess.
+# **1 point** (cause without a count): After a round in which all guesses are kept, the draft's cache lacks the last
+# guess.
 #
 # **0 points:** The draft is too small. Or: rejected tokens are still in its cache.
 
 # %% [markdown]
 # ## Beyond · Guess better
 #
-# Open-ended and ungraded. Sixteen ahead at most, any draft that looks at the text so far and the corpus. The figure of
-# merit: characters for each pass of the target, over 40 stories.
+# This task is open-ended and ungraded: write any draft that looks at the text so far and the corpus, guessing at most
+# sixteen ahead. The figure of merit is characters per pass of the target, over 40 stories.
 #
 # | draft | characters a pass |
 # |---|---|
-# | the table, 16 ahead | the cell below |
+# | the table, 16 ahead | printed by the cell below |
 # | ours: the table, except that after "who " it copies the words of the first sentence | 11.6 |
-# | bound: all 16 kept, always | 17 |
+# | upper bound: all 16 guesses are always kept | 17 |
 #
-# A story has 57 to 67 characters, so the last round is cut short: even the bound is not reached.
+# A story has 57 to 67 characters, so the last round is cut short and even the bound is not reached.
 
 # %%
 gpulab.need(speculate)
@@ -883,30 +954,34 @@ print(f"{made / passes:.2f} characters a pass")
 # %% [markdown]
 # ## Recap
 #
-# <details><summary>1. A prompt of 100 tokens, 50 new ones. How many tokens are fed, in how many passes?</summary>
+# <details><summary>1. A prompt has 100 tokens, and 50 are generated. How many are fed, in how many passes?</summary>
 #
-# 149 in 50: the prompt in the first, one in each of the others, and the last one drawn is never fed.
+# 149 tokens in 50 passes. The first pass takes the 100 tokens of the prompt, each of the other 49 takes one token,
+# and the last token drawn is never fed.
 # </details>
 #
-# <details><summary>2. Logits 3, 2, 1, 0; top-k 2, then top-p 0.7. What can be drawn?</summary>
+# <details><summary>2. Logits 3, 2, 1, 0, with top-k 2 and then top-p 0.7. Which tokens can be drawn?</summary>
 #
-# Of the first two, normalised, the first has 1/(1 + e⁻¹) = 0.73, which reaches 0.7: that one alone.
+# Only the first. Top-k keeps the first two. Normalised, the first of these has 1/(1 + e⁻¹) = 0.73, which reaches 0.7,
+# so top-p keeps that one alone.
 # </details>
 #
 # <details><summary>3. A guess is not kept. Why not draw from the target's probabilities instead?</summary>
 #
-# min(p, q) of each token has been supplied by guesses that were kept. What is missing is max(0, p − q); p itself would
-# give tokens twice that the draft likes.
+# Guesses that were kept have already supplied min(p, q) of each token. What is missing is max(0, p − q). If you drew
+# from p itself, the tokens that the draft likes would be supplied twice.
 # </details>
 #
-# <details><summary>4. α = 0.5, a draft of 5 %. Is eight ahead better than two, for one user?</summary>
+# <details><summary>4. For α = 0.5, a draft of 5 % and one user, are eight guesses better than two?</summary>
 #
-# 1.996 tokens for 1.4 against 1.75 for 1.1: 1.43 against 1.59. Two.
+# No, two are better. Eight guesses yield 1.996 tokens in a time of 1 + 8 · 0.05 = 1.4, a speed-up of 1.43. Two yield
+# 1.75 tokens in a time of 1.1, a speed-up of 1.59.
 # </details>
 #
 # <details><summary>5. Why do engines pad batches?</summary>
 #
-# A CUDA graph has fixed shapes, and only some batch sizes are captured.
+# A CUDA graph has fixed shapes, and only some batch sizes are captured. A batch of another size is padded to the next
+# captured size.
 # </details>
 
 # %%
@@ -917,27 +992,28 @@ gpulab.recap("19")
 #
 # | question | rule |
 # |---|---|
-# | tokens fed, with a cache | prompt + new − 1; without n·prompt + n(n − 1)/2 |
-# | sampling | temperature → top-k → top-p (keep the one that reaches p) → normalise → draw |
-# | keep a guess | min(1, p/q) |
-# | not kept | draw from max(0, p − q), normalised; end of the round |
-# | all kept | one more from the target's last row |
-# | kept, on average | Σ min(p, q); tokens a round (1 − αᵏ⁺¹)/(1 − α) |
-# | when not to speculate | batch · (k + 1) beyond the ridge |
-# | graph | one call; fixed shapes, fixed addresses, cache allocated whole |
-# | streaming | max(streamed · fetch, layers · work); memory goes to requests first |
+# | tokens fed for n new ones | with a cache prompt + n − 1; without one n·prompt + n(n − 1)/2 |
+# | order of sampling | temperature → top-k → top-p (keep the token that reaches p) → normalise → draw |
+# | probability of keeping a guess | min(1, p/q) |
+# | a guess is not kept | draw from max(0, p − q), normalised; end of the round |
+# | all guesses are kept | draw one more token from the target's last row |
+# | what is kept, on average | a share Σ min(p, q) of guesses; a round yields (1 − αᵏ⁺¹)/(1 − α) tokens |
+# | when not to speculate | when batch · (k + 1) is beyond the ridge |
+# | CUDA graph | replays a step with one call; needs fixed shapes, fixed addresses and a cache allocated whole |
+# | streaming | a sweep takes max(streamed · fetch, layers · work); memory goes to requests first |
 #
 # ### Claims you will meet, and what is right
 #
-# - *Accept the longest prefix that matches what the target would say.* That is greedy decoding's special case. The rule is
-#   min(1, p/q), with max(0, p − q) after a rejection and one more token at the end.
-# - *Speculative decoding makes inference 2 to 3 times as fast.* For small batches.
-# - *A layer requires 7 TFLOPS.* TFLOP: it is work, not a rate.
-# - *Decoding is bound by latency.* Of launches, in eager code (section 5). Without them by bandwidth: bytes of weights
-#   and cache ÷ bytes per second.
-# - *TGI serves many models in production.* One base model each, and it is in maintenance mode.
-# - *Blackwell has hardware for dynamic batching, KV caches and speculation.* That is software. And "2.25 times the
-#   bandwidth per watt" is 1.67 times.
+# - *Accept the longest prefix that matches what the target would say.* That is the special case of greedy decoding.
+#   The general rule keeps a guess with probability min(1, p/q), draws from max(0, p − q) after a rejection, and adds
+#   one more token at the end if nothing was rejected.
+# - *Speculative decoding makes inference 2 to 3 times as fast.* That holds for small batches.
+# - *A layer requires 7 TFLOPS.* The unit is TFLOP, because it is work, not a rate.
+# - *Decoding is bound by latency.* In eager code it can be bound by the latency of launches (section 5). Without them
+#   it is bound by bandwidth, and a step takes bytes of weights and cache ÷ bytes per second.
+# - *TGI serves many models in production.* It serves one base model in each instance, and it is in maintenance mode.
+# - *Blackwell has hardware for dynamic batching, KV caches and speculation.* All of that is software. And the claimed
+#   "2.25 times the bandwidth per watt" is in fact 1.67 times.
 #
 # ### References
 #

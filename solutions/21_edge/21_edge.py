@@ -80,10 +80,9 @@ print(f"\nAGX Orin, its GPU alone: {orin.peak('int8', tensor=True)} int8, dense"
 #
 # ## 2 · One GPU, many interfaces
 #
-# | interface | by | runs on | kernels in |
-#
 # ![One GPU, many interfaces: CUDA, OpenCL, Vulkan, Metal and WebGPU end in the same hardware. Which are there depends on the device.](drawings/interfaces.svg)
 #
+# | interface | by | runs on | kernels in |
 # |---|---|---|---|
 # | CUDA | NVIDIA | NVIDIA | C++ |
 # | HIP, of ROCm | AMD | AMD, NVIDIA | C++, names as in CUDA |

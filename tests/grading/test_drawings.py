@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,17 @@ def test_the_files_are_what_the_data_says():
 @pytest.mark.parametrize("lab", sorted({each.lab for each in ALL}))
 def test_every_drawing_is_in_its_lab_with_the_words_that_it_has_itself(lab):
     assert used(ROOT / "solutions" / lab) == {each.name: each.alt for each in ALL if each.lab == lab}
+
+
+def test_no_drawing_tears_a_table_from_its_heads():
+    torn = [
+        f"{source.name}, line {number}"
+        for source in sorted((ROOT / "solutions").glob("*/*.py"))
+        for lines in [source.read_text("utf-8").splitlines()]
+        for number, (before, line) in enumerate(pairwise(lines), 2)
+        if re.fullmatch(r"# \|[-:| ]*-[-:| ]*", line) and not before.startswith("# |")
+    ]
+    assert torn == []
 
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: f"{each.lab[:2]}-{each.name}")
