@@ -44,6 +44,17 @@ def test_an_honest_record_is_read() -> None:
     assert trace.recorded["launch trace"]["e"]["1"].launches[0].pointers == ((8, 0, 0),)
 
 
+def test_a_launch_may_ask_for_clusters_and_for_scratch_memory() -> None:
+    plain = read_record(case()).recorded["launch trace"]["e"]["1"].launches[0]
+    assert (plain.cluster, plain.scratch) == (None, None)
+    more = (
+        read_record(launch(cluster=[2, 1, 1], scratch=[8, 4096]))
+        .recorded["launch trace"]["e"]["1"]
+        .launches[0]
+    )
+    assert (more.cluster, more.scratch) == ((2, 1, 1), (8, 4096))
+
+
 def test_a_kernel_keeps_its_own_compiler_which_says_whether_lanes_hold_copies() -> None:
     kernels = {
         name: read_record(record({**KERNEL, "compiler": name})).kernels["d"] for name in ("Triton 3.0", "")
@@ -87,6 +98,12 @@ def test_a_line_that_was_cut_off_is_dropped() -> None:
         launch(labels=[{**LABEL, "dtype": "O); x"}]),
         launch(labels=[{**LABEL, "buffer": 1}]),
         launch(labels=[{**LABEL, "itemsize": 0}]),
+        launch(cluster=[2, 1]),
+        launch(cluster=[0, 1, 1]),
+        launch(cluster="2"),
+        launch(scratch=[9, 64]),  # beyond the arguments
+        launch(scratch=[0, 1 << 40]),
+        launch(scratch=[0]),
         case(events=[LAUNCH, {"buffer": 0, "fill": 0}]),  # from the host, between launches
         case(events=[{"buffer": 0, "data": "AAAA"}]),  # of another size
         case(events=[{"buffer": 0, "data": "!!"}]),

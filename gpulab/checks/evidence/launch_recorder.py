@@ -43,6 +43,8 @@ class Tracer:
         arguments, pointers = bytearray(launch.arguments), self.rules.launch(device, launch)
         for at, _, _ in pointers:
             arguments[at : at + 8] = bytes(8)
+        # What few launches have is left out of the others.
+        more = {"cluster": launch.cluster, "scratch": launch.scratch}
         self.events.append(
             {
                 "kernel": kernel.digest,
@@ -52,6 +54,7 @@ class Tracer:
                 "arguments": arguments.hex(),
                 "pointers": pointers,
                 "labels": [self._label(device, label) for label in launch.arrays],
+                **{name: value for name, value in more.items() if value is not None},
             }
         )
 

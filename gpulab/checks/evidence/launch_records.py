@@ -48,7 +48,10 @@ class Label:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """One launch. `pointers` are (offset in the arguments, buffer, offset in the buffer)."""
+    """One launch. `pointers` are (offset in the arguments, buffer, offset in the buffer).
+
+    `cluster` and `scratch` are those of `device.Launch`.
+    """
 
     kernel: Kernel
     grid: Dim3
@@ -57,6 +60,8 @@ class RecordedLaunch:
     arguments: bytes
     pointers: tuple[tuple[int, int, int], ...]
     labels: tuple[Label, ...]
+    cluster: Dim3 | None = None
+    scratch: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,14 @@ def _launch(
         arguments,
         tuple(pointers),
         tuple(_label(label, buffers) for label in items(item["labels"], 64)),
+        _dim3(item["cluster"]) if "cluster" in item else None,
+        _scratch(item["scratch"], len(arguments)) if "scratch" in item else None,
     )
+
+
+def _scratch(item: Any, arguments: int) -> tuple[int, int]:
+    where, nbytes = items(item, 2)
+    return number(where, arguments - 8), number(nbytes, LARGEST_BUFFER)
 
 
 def _label(item: Mapping[str, Any], buffers: tuple[int, ...]) -> Label:

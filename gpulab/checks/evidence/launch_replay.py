@@ -144,6 +144,8 @@ class Replayed:
             shared_bytes=launch.shared_bytes,
             pointers=tuple(at for at, _, _ in launch.pointers),
             arrays=labels,
+            cluster=launch.cluster,
+            scratch=launch.scratch,
         )
 
 
