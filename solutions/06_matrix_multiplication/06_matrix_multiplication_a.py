@@ -590,7 +590,7 @@ for name in ("tiled", "staged"):
 # First the roofline, counted on the bytes that your kernels ask of global memory. The numbers are your attempts, in
 # the order in which you wrote them. Choose another GPU or another format. Which attempts change sides?
 
-# %%
+# %% jupyter={"source_hidden": true}
 from gpulab.plot.moving import RoofTrail
 
 RoofTrail(

@@ -459,9 +459,9 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 
 # %% [markdown]
 # **Without a compiler** you can still reduce the number of launches. A **CUDA graph** records the launches of a
-# stream once and replays them with one call, while the kernels stay as they were. A CUDA graph needs fixed shapes
-# and fixed addresses, so each new input is copied into the old buffer. Warm up on a side stream first, and make
-# the streams wait for each other before and after (PyTorch documentation, "CUDA Graphs"):
+# stream once and replays them with one call. The kernels stay as they were. A graph needs fixed shapes and
+# addresses, so each new input is copied into the old buffer. Warm up on a side stream first, and make the streams
+# wait for each other (PyTorch documentation, "CUDA Graphs"):
 #
 # ```python
 # side = torch.cuda.Stream()
@@ -498,19 +498,18 @@ print(f"fused: 1 launch,   {inputs + 1} bytes moved for a byte of x (modelled: i
 # `cudaMalloc` is a call into the driver, and `cudaFree` makes the host wait for the device. PyTorch therefore has
 # a **caching allocator**: it asks CUDA for large **segments**, cuts **blocks** out of them, and keeps the blocks
 # that tensors give back. **Allocated** memory is what tensors hold, and **reserved** memory is what the allocator
-# holds. `nvidia-smi` shows reserved memory and what CUDA itself needs. `torch.cuda.empty_cache()` returns to CUDA
-# the segments in which no block is in use.
+# holds. `nvidia-smi` shows reserved memory and CUDA's own. `torch.cuda.empty_cache()` returns unused segments.
 #
 # ![The allocator cuts a segment into blocks. A freed block between two that are in use can serve a smaller tensor, and two free neighbours become one.](drawings/segments.svg)
 #
-# Its rules, leaving out a second pool for small tensors, are these (`c10/cuda/CUDACachingAllocator.cpp`):
+# Its rules, without the second pool for small tensors (`c10/cuda/CUDACachingAllocator.cpp`):
 #
-# - Round the size up to a multiple of 512 bytes. The rounded size decides everything that follows.
+# - Round the size up to a multiple of 512 bytes, which decides all that follows.
 # - Of all free blocks that are large enough, take the smallest, or the first of several equal ones. Cut off what
 #   is left as a free block.
 # - If there is none, make a segment: 20 MiB for sizes below 10 MiB, otherwise the size rounded up to a multiple
 #   of 2 MiB.
-# - When a block becomes free, it joins its free neighbours in the same segment.
+# - A freed block joins its free neighbours in the segment.
 #
 # **Predict.** A program's first three tensors have 9 MiB each. How many MiB does PyTorch reserve?
 
@@ -1116,15 +1115,14 @@ plot.timeline(
 # | no gaps, use of tensor or FP pipes **high** | arithmetic | smaller types, tensor cores, fewer FLOPs |
 # | no gaps, both low | latency | more warps, more independent loads |
 #
-# Some guides have it the other way round, but a *low* throughput is no sign that memory is the limit.
+# Some guides say the opposite, but a *low* throughput does not mean that memory is the limit.
 #
-# Two tests need no profiler (He, 2022). First, double the batch. If a step takes hardly longer, the limit is
-# something that does not grow with the batch, usually the host. Second, divide the FLOPs by the time and by the
-# peak, and the bytes by the time and by the bandwidth. Each result is the fraction of the limit that you reach.
-# The ledger counts both FLOPs and bytes.
+# Two tests need no profiler (He, 2022). First, double the batch. If a step takes hardly longer, the limit does not
+# grow with the batch and is usually the host. Second, divide the ledger's FLOPs by the time and by the peak, and its
+# bytes by the time and by the bandwidth. Each result is the fraction of the limit that you reach.
 #
 # **Work from the top** down: first the step, then the operations, then one kernel. Make one change at a time, and
-# measure before and after each. This is the checklist:
+# measure before and after each. The checklist:
 #
 # 1. The GPU is never idle.
 # 2. There are no waits in the loop.
@@ -1135,7 +1133,7 @@ plot.timeline(
 # 7. No memory is reserved needlessly.
 # 8. A benchmark would notice if performance got worse.
 #
-# **Instruments of your own.** A mean hides what users feel, so report percentiles, and throughput beside them.
+# **Instruments of your own.** A mean hides what users feel, so report percentiles and throughput.
 
 # %%
 numbers = np.random.default_rng(11)
@@ -1183,14 +1181,14 @@ print("10 % slower:    ", np.round(slower(before[::2], 1.10 * before[1::2]), 3))
 print("first bad of 64:", first_bad(range(64), lambda version: version >= 41))
 
 # %% [markdown]
-# An interval that includes 1 raises no alarm, so a slowdown of 2 % stays hidden in 200 requests. To see it, take
-# more requests, a quieter machine, or a count.
+# An interval that includes 1 raises no alarm, so 200 requests hide a slowdown of 2 %. To see it, take more requests,
+# a quieter machine, or a count.
 
 # %% [markdown]
 # ## Detective · A benchmark that lies
 #
-# A colleague times a compiled function on a GPU. Here the GPU is a small model with its own clock, so the truth
-# is known: one call takes `launch` µs of the host and then `cold` µs of the GPU.
+# A colleague times a compiled function on a GPU. This GPU is a model with a clock, so the truth is known: a call
+# takes `launch` µs of the host, then `cold` µs of the GPU.
 
 # %%
 import inspect
@@ -1223,7 +1221,7 @@ gpulab.predict("pytorch.lie", measured=colleagues(facts))
 
 # %% [markdown]
 # **Do.** Write `benchmark(now, call, flush, synchronize)`, which measures one call on a GPU. The colleague's
-# version tells four lies for you to find. About 12 lines.
+# version tells four lies. About 12 lines.
 #
 # - Input: four functions, those of a `ClockedGPU`. `benchmark` knows this GPU by these four alone, and is not
 #   given its facts.
