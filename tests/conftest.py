@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,6 +51,13 @@ THOROUGH = tuple(
 )  # fmt: skip
 NO_GPU = "no NVIDIA GPU here"
 NO_BROWSER = "no Chromium here, or no Playwright"
+
+
+@pytest.fixture(autouse=True)
+def interrupts_arrive() -> None:
+    """Ctrl-C is a KeyboardInterrupt in each test, whatever a library has done with the signal before."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 @pytest.fixture(autouse=True)

@@ -28,6 +28,11 @@ class WrongCommandLine(Exception):
 class _Help(argparse.HelpFormatter):
     """Lists the commands without a line above them that says COMMAND, so that the help fits a screen."""
 
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment  # argparse forgets that commands are indented
+
     def _format_action(self, action: argparse.Action) -> str:
         text = super()._format_action(action)
         return text.partition("\n")[2] if isinstance(action, argparse._SubParsersAction) else text
@@ -315,7 +320,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "doctor": Command(
-        "what this machine has for the labs, what is missing, what to do",
+        "what this machine has, what is missing, what to do",
         _doctor,
         (("--json", {"action": "store_true", "help": "for programs"}),),
     ),
@@ -344,7 +349,7 @@ COMMANDS: dict[str, Command] = {
         (("place", {"metavar": "FILE::KERNEL", "help": "such as my_kernels.py::transpose"}),),
     ),
     "run": Command(
-        "any Python program with CUDA kernels, unchanged, on a simulated GPU",
+        "any program with CUDA kernels, unchanged, on a simulated GPU",
         _program,
         (
             ("--gpu", {"metavar": "GPU", "default": "", "help": "such as H100; an A100 when none is named"}),
@@ -386,7 +391,7 @@ COMMANDS: dict[str, Command] = {
         ),
     ),
     "progress": Command(
-        "what you have done, in all labs or exercise by exercise in one",
+        "what you have done, in all labs or in one",
         _progress,
         (
             ("lab", {"nargs": "?", "default": "", "metavar": "LAB", "help": "its number, such as 04"}),

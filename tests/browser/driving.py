@@ -272,6 +272,8 @@ OUTPUTS = (
             await new Promise(done => setTimeout(done, 50))
             for (const image of cell.node.querySelectorAll(".jp-OutputArea img")) {
                 await image.decode().catch(() => null)
+                // Icons beside words, and first frames that a figure which moves has taken the place of.
+                if (image.naturalWidth <= 100 || !image.offsetParent) continue
                 one.alts.push(image.alt)
                 one.widths.push(image.getBoundingClientRect().width)
             }

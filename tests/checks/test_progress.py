@@ -144,6 +144,7 @@ def test_a_hint_shows_all_steps_so_far() -> None:
         str(hints.hint("toy.double"))
         == """\
 toy.double                                                                   hint 2 of 3
+Your last check: 0 of 2.0 points. Not right yet: right (no result yet)
 1  How many threads are there?
 2  Which have no element?
 Try it, then check again: gpulab.check("toy.double", …)"""

@@ -12,6 +12,7 @@ from hypothesis import given
 
 from gpulab.frontends import cupy as cp
 from gpulab.frontends.cupy.memory import MemoryPool, OutOfMemoryError
+from gpulab.simulator.device import choice
 
 KB = 1024
 
@@ -32,6 +33,23 @@ def test_a_freed_block_waits_for_the_next_array() -> None:
         assert b.data.ptr == address
         assert books(pool) == (512, 512, 0)
         assert np.isnan(b.get()).all()
+        del b
+    pool.free_all_blocks()
+    assert books(pool) == (0, 0, 0)
+
+
+def test_a_block_of_another_devices_memory_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the device in use is another one, an address in the memory of the first means nothing."""
+    pool = MemoryPool()
+    with cp.cuda.using_allocator(pool.malloc):
+        with monkeypatch.context() as other:
+            other.setattr(choice, "_current", None)
+            a = cp.zeros(100, cp.float32)
+            del a
+        assert books(pool) == (0, 512, 1)
+        b = cp.arange(100, dtype=cp.float32)
+        assert float((b + b).sum()) == 9900
+        assert books(pool)[1] >= 1024
         del b
     pool.free_all_blocks()
     assert books(pool) == (0, 0, 0)

@@ -36,7 +36,7 @@ MODULES = (
     "listings",
     "mask",
     "matrix",
-    "messages",
+    "rounds",
     "mig_map",
     "network",
     "number_line",

@@ -27,6 +27,7 @@ html_static_path = ["_static"]
 html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_domain_indices = False  # the list of modules opens with pictures that have no words
 html_copy_source = False
 html_show_sphinx = False
 html_context = {"default_mode": "auto"}  # light or dark as the reader's system is, until they choose

@@ -20,7 +20,6 @@ from gpulab.foundation.display import (
     number,
 )
 
-from . import memory_chart
 from .metrics import METRICS
 from .report import Comparison, Launch, Line, Lines, Report
 
@@ -82,6 +81,8 @@ def report_card(report: Report) -> Card:
     pieces += _costliest(report)
     pieces += _bars(report)
     if report["global_bytes"]:
+        from . import memory_chart  # with it matplotlib, which a recording never needs
+
         pieces.append(Drawn(memory_chart.chart(report), memory_chart.told(report)))
     pieces.append(
         Note(

@@ -17,6 +17,7 @@ import numpy as np
 
 from gpulab.foundation.errors import Message
 from gpulab.simulator import device as devices
+from gpulab.simulator import simt
 from gpulab.simulator.hardware import amount
 from gpulab.simulator.simt import Allocation
 
@@ -185,6 +186,7 @@ class _Block:
     after: _Block | None = None
     allocation: Allocation | None = None
     whole: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint8))
+    memory: simt.Memory | None = None  # of the device that the allocation is in
 
     def take(self, nbytes: int) -> Allocation:
         """Use the block for `nbytes`, all 0xFF as new memory is."""
@@ -200,6 +202,7 @@ class _Block:
 
     def obtain(self) -> int:
         """Ask the device for the memory; its address."""
+        self.memory = devices.current().memory
         self.allocation = _allocate(self.size)
         self.whole = self.allocation.data
         return self.allocation.address
@@ -212,8 +215,9 @@ class _Block:
     def forget(self) -> None:
         """Give the address up for good."""
         if self.allocation is not None:
-            devices.current().free(self.allocation)
-            self.allocation = None
+            assert self.memory is not None
+            self.memory.free(self.allocation)
+            self.allocation = self.memory = None
 
 
 class PooledMemory(BaseMemory):
@@ -247,8 +251,10 @@ class MemoryPool:
         return MemoryPointer(memory)
 
     def _best(self, size: int) -> _Block | None:
-        """The smallest free block of at least `size` bytes; the one used last among equals."""
-        fitting = [block for block in self._blocks if block.free and block.size >= size]
+        """The smallest free block of at least `size` bytes in this device's memory; the one used last among
+        equals."""
+        memory = devices.current().memory
+        fitting = [b for b in self._blocks if b.free and b.size >= size and b.memory in (None, memory)]
         return min(reversed(fitting), key=lambda block: block.size, default=None)
 
     def _new(self, size: int) -> _Block:
