@@ -114,8 +114,8 @@ def test_findings_traces_and_pictures_of_accesses_can_be_read_in_both_themes(
         assert_all_is_well(notebook, outputs)
         _, findings, trace, *pictures = outputs
         assert "race" in findings.plain[0].lower() and "tile[i] = a[i]" in findings.plain[0]
-        assert "63 - i" in str(trace.texts) and "63 - i" in trace.plain[0]
-        assert cards([findings, trace]) == 2 and [bool(p.widths) for p in pictures] == [True] * 4
+        assert "63 - i" in trace.plain[0]  # the figure itself has tests of its own
+        assert cards([findings]) == 1 and [bool(p.widths) for p in pictures] == [True] * 4
         for cell in DOCTOR[1:]:
             name = cell.partition("view='")[2].partition("'")[0] or cell.partition("(")[0]
             photograph(notebook.output(cell), f"sanitizer {name} {theme.split()[-1].lower()}")
