@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 LABS = sorted(path.stem for path in (ROOT / "labs").glob("*/*.ipynb"))
+# Those that `make test` opens, of all kinds; each takes ten seconds, and `make test-all` opens all.
+OPENED = {"00_start_here", "08_pytorch_performance", "12_flash_attention_a", "17_model_parallelism_b"}
 START = "gpulab.start("
 TOO_FAR = "np.arange(1000, dtype"
 DOUBLE, CHECK = "def double", 'gpulab.check("start.double"'
@@ -55,7 +57,9 @@ def lesson(opened: Callable[[str], Notebook]) -> Iterator[Notebook]:
     notebook.page.close()
 
 
-@pytest.mark.parametrize("lab", LABS)
+@pytest.mark.parametrize(
+    "lab", [pytest.param(lab, marks=[] if lab in OPENED else [pytest.mark.slow]) for lab in LABS]
+)
 def test_a_lab_opens_and_greets(lab: str, opened: Callable[[str], Notebook]) -> None:
     notebook = opened(lab)
     said = notebook.run(START).inner_text()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
+from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,6 +20,7 @@ from tests.labs import notebooks
 LABS = notebooks.labs()
 EXERCISES = [(lab, exercise.name) for lab in LABS for exercise in of_lab(lab)]
 WRONG = [(lab, path) for lab in LABS for path in notebooks.wrong_files(lab)]
+QUICK = 2  # wrong submissions of each exercise that `make test` looks at; `make test-all` looks at all
 
 
 class _Answers(dict):
@@ -110,7 +113,16 @@ def test_the_stub_fails_with_a_message(lab, exercise, stubs):
     assert "empty" in str(verdict) or "wrote" in str(verdict), str(verdict)
 
 
-@pytest.mark.parametrize("lab, path", WRONG, ids=[path.stem for _, path in WRONG])
+def each_wrong() -> Iterator[pytest.param]:
+    seen: Counter[str] = Counter()
+    for lab, path in WRONG:
+        exercise = wrong_file(path).exercise
+        seen[exercise] += 1
+        marks = [pytest.mark.slow] if seen[exercise] > QUICK else []
+        yield pytest.param(lab, path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("lab, path", each_wrong())
 def test_a_wrong_submission_fails_for_its_reason_and_no_other(lab, path):
     header = wrong_file(path)
     assert header.fails and header.says
