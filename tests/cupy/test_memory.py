@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import random
+import sys
 from typing import Any
 
 import hypothesis.strategies as st
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given
 
 from gpulab.frontends import cupy as cp
+from gpulab.frontends.cupy import memory
 from gpulab.frontends.cupy.memory import MemoryPool, OutOfMemoryError
 from gpulab.simulator.device import choice
 
@@ -177,3 +180,41 @@ def test_pinned_memory_is_a_buffer() -> None:
     waiting = pool.n_free_blocks()
     del host, memory
     assert pool.n_free_blocks() == waiting + 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_array_may_be_given_back_at_any_line_of_the_pool(seed: int) -> None:
+    """Python collects garbage wherever it likes: here at lines of `malloc` and of what it calls."""
+    numbers = random.Random(seed)
+    garbage: list[Any] = []
+    alive: list[Any] = []
+    pool = MemoryPool()
+
+    def collect(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != memory.__file__:
+            return None
+        if event == "line" and garbage and numbers.random() < 0.02:
+            garbage.pop(numbers.randrange(len(garbage)))
+        return collect
+
+    def allocate() -> Any:
+        before = sys.gettrace()
+        sys.settrace(collect)
+        try:
+            return pool.malloc(numbers.choice([100, 600, 1500, 3000]))
+        finally:
+            sys.settrace(before)
+
+    def check() -> None:
+        used = 0
+        for pointer in (*alive, *garbage):
+            found = choice.current().memory.find(pointer.ptr)
+            assert found is pointer.mem.allocation
+            assert found.nbytes == pointer.mem.size
+            used += -(-pointer.mem.size // 512) * 512
+        assert pool.used_bytes() == used
+
+    for _ in range(300):
+        (garbage if numbers.random() < 0.6 else alive).append(allocate())
+        del alive[numbers.randrange(11) :]
+        check()

@@ -7,7 +7,9 @@ an index off by one is a fault here where it would hit the neighbour on a GPU.
 
 from __future__ import annotations
 
+import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -231,18 +233,50 @@ class PooledMemory(BaseMemory):
 
 
 class MemoryPool:
-    """Keeps memory that is no longer used for the next array, as asking the device for it is slow."""
+    """Keeps memory that is no longer used for the next array, as asking the device for it is slow.
+
+    Python collects garbage wherever it likes, in any thread: an array may be given back in the middle of any
+    line below. So what is given back only queues up, and the pool takes it in when it is not at work.
+    """
 
     def __init__(self, allocator: Any = None):
         self._blocks: list[_Block] = []
         self._limit = 0
+        self._given_back: deque[_Block] = deque()
+        self._lock = threading.RLock()
+        self._working = 0  # how many calls deep
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with self._lock:
+            self._working += 1
+            try:
+                yield
+            finally:
+                self._working -= 1
+        self._settle()
+
+    def _settle(self) -> None:
+        """Take in what was given back, unless the pool is at work: then it does so at its end."""
+        while self._given_back and self._lock.acquire(blocking=False):
+            try:
+                if self._working:
+                    return
+                self._working += 1
+                try:
+                    while self._given_back:
+                        self._take_in(self._given_back.popleft())
+                finally:
+                    self._working -= 1
+            finally:
+                self._lock.release()
 
     def malloc(self, size: int) -> MemoryPointer:
         """Memory for `size` bytes: a free block, or new memory of the device. Raises OutOfMemoryError."""
         if size == 0:
             return MemoryPointer(BaseMemory(None, 0))
         rounded = -(-size // UNIT) * UNIT
-        with _hooked("malloc", device_id=0, size=size, mem_size=rounded) as done:
+        with self._at_work(), _hooked("malloc", device_id=0, size=size, mem_size=rounded) as done:
             block = self._best(rounded) or self._new(rounded)
             if block.size > rounded:
                 self._split(block, rounded)
@@ -279,6 +313,10 @@ class MemoryPool:
         self._blocks.append(rest)
 
     def _release(self, block: _Block) -> None:
+        self._given_back.append(block)
+        self._settle()
+
+    def _take_in(self, block: _Block) -> None:
         address = block.allocation.address if block.allocation else 0
         with _hooked("free", device_id=0, mem_size=block.size, mem_ptr=address, pmem_id=id(block)):
             block.give_back()
@@ -301,9 +339,10 @@ class MemoryPool:
 
     def free_all_blocks(self, stream: Any = None) -> None:
         """Give the device back what no array uses."""
-        for block in [b for b in self._blocks if b.free and b.before is None and b.after is None]:
-            block.forget()
-            self._blocks.remove(block)
+        with self._at_work():
+            for block in [b for b in self._blocks if b.free and b.before is None and b.after is None]:
+                block.forget()
+                self._blocks.remove(block)
 
     def free_all_free(self) -> None:
         """The same under its old name."""

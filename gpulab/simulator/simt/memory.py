@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -57,9 +58,14 @@ class Variables(NamedTuple):
 
 
 class Memory:
-    """The global memory of a device. Addresses are bytes; nothing is ever given out twice."""
+    """The global memory of a device. Addresses are bytes; nothing is ever given out twice.
+
+    Arrays are given back when Python collects them, which may be in another thread: the two lists change
+    together, under a lock, and nothing that is done under it makes Python collect.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()
         self._starts: list[int] = []
         self._allocations: list[Allocation] = []
         self._next = FIRST_ADDRESS
@@ -70,18 +76,21 @@ class Memory:
         """`nbytes` of new memory, every byte `fill` (None: zeros, and faster for big arrays)."""
         padded = max(16, (nbytes + 15) // 16 * 16)
         data = np.zeros(padded, np.uint8) if fill is None else np.full(padded, fill, np.uint8)
-        allocation = Allocation(self._next, nbytes, data[:nbytes], name, _padded=data)
-        self._next += (padded + GUARD + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-        self._starts.append(allocation.address)
-        self._allocations.append(allocation)
+        allocation = Allocation(0, nbytes, data[:nbytes], name, _padded=data)
+        with self._lock:
+            allocation.address = self._next
+            self._next += (padded + GUARD + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+            self._starts.append(allocation.address)
+            self._allocations.append(allocation)
         return allocation
 
     def free(self, allocation: Allocation) -> None:
         """Give memory back: later accesses to its addresses are faults. Freeing twice does nothing."""
-        position = bisect_right(self._starts, allocation.address) - 1
-        if position >= 0 and self._allocations[position] is allocation:
-            del self._starts[position]
-            del self._allocations[position]
+        with self._lock:
+            position = bisect_right(self._starts, allocation.address) - 1
+            if position >= 0 and self._allocations[position] is allocation:
+                del self._starts[position]
+                del self._allocations[position]
 
     def writes(self, allocation: Allocation, offset: np.ndarray | None = None) -> None:
         """The door that every write goes through: somebody is about to write at these bytes (None:
@@ -99,9 +108,10 @@ class Memory:
 
     def nearest(self, address: int) -> Allocation | None:
         """The last allocation that starts at or before `address`, else the first one."""
-        if not self._allocations:
-            return None
-        return self._allocations[max(bisect_right(self._starts, address) - 1, 0)]
+        with self._lock:
+            if not self._allocations:
+                return None
+            return self._allocations[max(bisect_right(self._starts, address) - 1, 0)]
 
     @property
     def allocations(self) -> tuple[Allocation, ...]:
