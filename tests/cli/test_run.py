@@ -40,6 +40,14 @@ model = torch.nn.Linear(4, 4).to("cuda")
 generator = torch.Generator(device="cuda").manual_seed(1)
 torch.randn(3, generator=generator, device="cuda")
 torch.cuda.synchronize()
+import torch._dynamo  # which keeps a table of torch.cuda's functions
+torch._dynamo.trace_rules.get_torch_obj_rule_map()
+started = torch.cuda.Event(enable_timing=True)
+started.record()
+assert started.cuda_event != 0 and started.query()
+from torch.nn.attention import SDPBackend, sdpa_kernel
+with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+    torch.nn.functional.scaled_dot_product_attention(*torch.ones(3, 1, 1, 4, 8, device="cuda"))
 
 kernel = add.warmup(x, y, out, 1024, BLOCK=256, grid=(1,))
 kernel._init_handles()

@@ -1,4 +1,4 @@
-"""Runs NVIDIA's own examples of CuTe DSL and cuTile on the simulated A100, and publishes how they did.
+"""Runs NVIDIA's own examples of CuTe DSL and cuTile by ``gpulab run``, and publishes how they did.
 
 ``python -m tests.conformance.tile_languages --cutlass FOLDER --cutile FOLDER`` with checkouts of
 github.com/NVIDIA/cutlass and github.com/NVIDIA/cutile-python writes docs/conformance/tile_languages.md; with
@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import re
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -54,19 +53,19 @@ def script(program: Program, folder: Path) -> str:
     return text
 
 
-def run(face: str, program: Program, folder: Path) -> Outcome:
+def run(program: Program, folder: Path) -> Outcome:
     """Run one program in a process of its own."""
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / f"{Path(program.path).stem}.py"
         file.write_text(script(program, folder), encoding="utf-8")
-        child = [sys.executable, "-m", "tests.conformance.tile_languages", "--child", face, str(file)]
+        command = [sys.executable, "-m", "gpulab", "run", "--gpu", program.gpu, str(file)]
         paths = [str(REPOSITORY), str((folder / program.path).parent), str(folder), str(folder.parent)]
         before = time.process_time(), os.times().children_user
         try:
             done = subprocess.run(
-                [*child, *program.arguments.split()],
+                [*command, *program.arguments.split()],
                 capture_output=True, text=True, timeout=LIMIT, cwd=temporary,
-                env={**os.environ, "GPULAB_GPU": "A100", "PYTHONPATH": os.pathsep.join(paths)},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             )  # fmt: skip
             right, lines = done.returncode == 0, (done.stderr or done.stdout).strip().splitlines()
         except subprocess.TimeoutExpired:
@@ -75,35 +74,29 @@ def run(face: str, program: Program, folder: Path) -> Outcome:
         return Outcome(program, right, said, os.times().children_user - before[1])
 
 
-def child(face: str, file: str, arguments: list[str]) -> None:
-    """Run a program here, with the language on the simulated device."""
-    from tests.conformance import cuda_on_cpu
-
-    cuda_on_cpu.install()
-    __import__(f"gpulab.{face}")
-    sys.argv = [file, *arguments]
-    runpy.run_path(file, run_name="__main__")
-
-
 def page(outcomes: dict[str, list[Outcome]]) -> str:
     """The published page."""
     text = [
         "# NVIDIA's own programs in CuTe DSL and cuTile",
         "",
-        "Examples, tutorials and notebooks of NVIDIA's repositories, run on the simulated A100 at small sizes. A",
-        "program is right when it ends without an error; each compares its results itself, most with PyTorch.",
-        "PyTorch's CUDA device is the CPU for them. Written by `python -m tests.conformance.tile_languages`.",
+        "Examples, tutorials and notebooks of NVIDIA's repositories, run by `gpulab run` on a simulated GPU at small",
+        "sizes. A program is right when it ends without an error; each compares its results itself, most with",
+        "PyTorch. Written by `python -m tests.conformance.tile_languages`.",
     ]
     for face, found in outcomes.items():
         name, package, programs = LANGUAGES[face]
-        right = sum(outcome.right for outcome in found)
-        text += ["", f"## {name}", ""]
-        text += [f"{package} {version(package)}: {right} of {len(found)} are right.", ""]
-        text += ["| program | arguments | result | processor time |", "|---|---|---|---|"]
+        text += ["", f"## {name}", "", f"With {package} {version(package)}:", ""]
+        for gpu in dict.fromkeys(outcome.program.gpu for outcome in found):
+            there = [outcome for outcome in found if outcome.program.gpu == gpu]
+            right = sum(outcome.right for outcome in there)
+            text.append(f"- on the {gpu}, {right} of {len(there)} are right ({right / len(there):.0%})")
+        text += ["", "| program | GPU | arguments | result | processor time |", "|---|---|---|---|---|"]
         for outcome in found:
             program = outcome.program
             result = "right" if outcome.right else program.fails or outcome.said.replace("|", "/")
-            text.append(f"| {program.path} | {program.arguments} | {result} | {outcome.seconds:.0f} s |")
+            text.append(
+                f"| {program.path} | {program.gpu} | {program.arguments} | {result} | {outcome.seconds:.0f} s |"
+            )
         text += ["", "Not asked to run:", ""]
         text += [f"- {p.path}: {p.left_out}." for p in programs if p.left_out]
     return "\n".join(text) + "\n"
@@ -115,12 +108,7 @@ def main() -> None:
     parser.add_argument("--cutlass", type=Path)
     parser.add_argument("--cutile", type=Path)
     parser.add_argument("--only", default="")
-    parser.add_argument("--child", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    if options.child:
-        face, file, *arguments = options.child
-        child(face, file, arguments)
-        return
     outcomes: dict[str, list[Outcome]] = {}
     for face, root in (("cutlass", options.cutlass), ("tile", options.cutile)):
         if root is None:
@@ -129,7 +117,7 @@ def main() -> None:
         for program in LANGUAGES[face][2]:
             if program.left_out or options.only not in program.path:
                 continue
-            outcomes[face].append(run(face, program, root / EXAMPLES[face]))
+            outcomes[face].append(run(program, root / EXAMPLES[face]))
             last = outcomes[face][-1]
             print(
                 "right" if last.right else "WRONG",

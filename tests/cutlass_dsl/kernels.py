@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpulab import cutlass
 from gpulab.cutlass import cute
+from gpulab.cutlass.cute.nvgpu import cpasync
 
 
 @cute.kernel
@@ -89,3 +90,48 @@ def clustered_kernel(c: cute.Tensor):
 @cute.jit
 def clustered(c: cute.Tensor):
     clustered_kernel(c).launch(grid=(2, 1, 1), block=(32, 1, 1), cluster=(2, 1, 1))
+
+
+@cute.kernel
+def tiles_kernel(load: cute.CopyAtom, source: cute.Tensor, result: cute.Tensor, box: cutlass.Constexpr):
+    """Each block fetches one tile of `source` by TMA and writes it to `result`."""
+    memory = cutlass.memory.SmemAllocator()
+    tile = memory.allocate_tensor(cutlass.Float32, cute.make_layout(box), 128)
+    barrier = memory.allocate_array(cutlass.Int64, 1)
+    thread = cute.arch.thread_idx()[0]
+    here = cute.arch.block_idx()[0]
+    if thread == 0:
+        cute.arch.mbarrier_init(barrier, 1)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    pieces = cute.local_tile(source, box, (None, None))
+    to, of = cpasync.tma_partition(
+        load, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(pieces, 0, 2)
+    )
+    if thread == 0:
+        cute.arch.mbarrier_arrive_and_expect_tx(barrier, 4 * cute.size(tile))
+    if cute.arch.warp_idx() == 0:
+        cute.copy(load, of[None, 0, here], to, tma_bar_ptr=barrier)
+    cute.arch.mbarrier_wait(barrier, 0)
+    for i in range(thread, cute.size(tile), 32):
+        result[i, here] = tile[i]
+
+
+@cute.jit
+def tiles(source: cute.Tensor, result: cute.Tensor, box: cutlass.Constexpr):
+    atom, coordinates = cpasync.make_tiled_tma_atom(
+        cpasync.CopyBulkTensorTileG2SOp(), source, cute.make_layout(box), box
+    )
+    tiles_kernel(atom, coordinates, result, box).launch(
+        grid=(cute.ceil_div(source.shape[1], box[1]), 1, 1), block=(32, 1, 1)
+    )
+
+
+@cute.kernel
+def nothing_kernel(c: cute.Tensor):
+    c[0] = cutlass.Float32(1)
+
+
+@cute.jit
+def cooperative(c: cute.Tensor, blocks: cutlass.Int32):
+    nothing_kernel(c).launch(grid=(blocks, 1, 1), block=(1, 1, 1), cooperative=True)

@@ -226,3 +226,53 @@ def test_a_pointer_made_of_an_address_leads_to_its_tensor() -> None:
     pointers = [cute.runtime.make_ptr(cutlass.Float32, t.data_ptr(), gmem) for t in (values, result)]
     through_pointers(*pointers)
     assert torch.equal(result, values.flip(0))
+
+
+@pytest.mark.parametrize(("shape", "box"), [((64, 24), (64, 8)), ((32, 12), (16, 4)), ((20, 10), (16, 8))])
+def test_tma_fetches_tiles_by_the_map_that_host_code_writes(
+    shape: tuple[int, int], box: tuple[int, int], gpus: Callable[[str], None]
+) -> None:
+    """The first dimension is contiguous. What lies outside the tensor is 0."""
+    gpus("H100")
+    source = torch.arange(1.0, 1 + shape[0] * shape[1]).reshape(shape[::-1]).T
+    count = -(-shape[1] // box[1])
+    result = torch.full((box[0] * box[1], count), -1.0)
+    kernels.tiles(from_dlpack(source, assumed_align=16), from_dlpack(result), box)
+    padded = torch.zeros(box[0], count * box[1])
+    padded[:, : shape[1]] = source[: box[0]]
+    for block in range(count):
+        expected = padded[:, block * box[1] : (block + 1) * box[1]].T.reshape(-1)
+        assert torch.equal(result[:, block], expected)
+
+
+def test_a_cooperative_launch_that_is_too_large_is_the_languages_own_error() -> None:
+    from cutlass.base_dsl.common import DSLCudaRuntimeError
+
+    with pytest.raises(DSLCudaRuntimeError, match="cudaErrorCooperativeLaunchTooLarge"):
+        kernels.cooperative(from_dlpack(np.zeros(2, np.float32)), 100_000)
+    kernels.cooperative(from_dlpack(np.zeros(2, np.float32)), 2)
+
+
+def test_memory_of_cudas_runtime_is_on_the_simulated_device() -> None:
+    from cuda.bindings import runtime
+
+    success = runtime.cudaError_t.cudaSuccess
+    error, address = runtime.cudaMalloc(256)
+    assert error == success
+    assert runtime.cudaMemset(address, 0, 256) == (success,)
+    zeros = cute.runtime.make_ptr(cutlass.Float32, address, cute.AddressSpace.gmem)
+    result = torch.ones(64)
+
+    @cute.jit
+    def copied(a: cute.Pointer, c: cute.Tensor):
+        kernels.reversing_kernel(cute.make_tensor(a, cute.make_layout(64)), c).launch(
+            grid=(1, 1, 1), block=(64, 1, 1)
+        )
+
+    copied(zeros, from_dlpack(result))
+    assert not result.any()
+    with pytest.raises(LaunchError, match="only 256 are allocated"):
+        runtime.cudaMemset(address, 0, 257)
+    assert runtime.cudaFree(address) == (success,)
+    with pytest.raises(LaunchError, match="no address of device memory"):
+        runtime.cudaFree(address)

@@ -43,12 +43,14 @@ def pointers_to(*arguments: Any) -> Any:
     return (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
 
 
-def launch_store(value: int, address: int, threads: int = 4, **options: Any) -> None:
+def launch_store(
+    value: int, address: int, threads: int = 4, grid: tuple[int, int, int] = (1, 1, 1), **options: Any
+) -> int:
     structure = (ctypes.c_uint64 * 2)(7, address)
     number = ctypes.c_uint32(value)
-    config = driver.Config((1, 1, 1), (threads, 1, 1), 0, **options)
+    config = driver.Config(grid, (threads, 1, 1), 0, **options)
     arguments = pointers_to(number, structure)
-    driver.launch(config, store_kernel(), ctypes.addressof(arguments))
+    return driver.launch(config, store_kernel(), ctypes.addressof(arguments))
 
 
 def test_an_exception_comes_out_where_the_launcher_was_called() -> None:
@@ -141,6 +143,20 @@ def test_a_launch_configuration_is_read_with_its_cluster() -> None:
     assert driver.read_config(ctypes.addressof(config)) == driver.Config(
         (8, 4, 2), (128, 1, 1), 4096, (2, 1, 1)
     )
+
+
+def test_a_cooperative_launch_is_no_larger_than_the_gpu_holds_at_once() -> None:
+    attribute = (ctypes.c_uint32 * 18)(2, 0, 1)
+    config = (ctypes.c_uint64 * 7)()
+    numbers = (ctypes.c_uint32 * 14).from_buffer(config)
+    numbers[:6] = 8, 1, 1, 128, 1, 1
+    config[5], numbers[12] = ctypes.addressof(attribute), 1
+    assert driver.read_config(ctypes.addressof(config)).cooperative
+    array = cp.zeros(4, np.uint32)
+    assert launch_store(1, array.data.ptr, cooperative=True) == 0
+    array[:] = 0
+    assert launch_store(1, array.data.ptr, cooperative=True, grid=(10_000, 1, 1)) == 720
+    assert array.tolist() == [0] * 4, "nothing ran"
 
 
 def test_a_tensor_map_is_written_where_the_launcher_wants_it() -> None:

@@ -250,13 +250,55 @@ def test_an_element_stride_of_the_innermost_dimension_is_ignored():
     "data, message",
     [
         (bytes(64), "128 bytes, but 64 were given"),
-        (b"\xff" * 128, "bytes are no tensor map: the field type must be 0 to 12, but is 255"),
+        (b"\xff" * 128, "they say 8 dimensions and element type 15"),
+        (b"\xfc" * 128, "bytes are no tensor map: the field type must be 0 to 12, but is 252"),
         (bytes(128), "Dimension 0 of the box must be 1 to 256 elements, but is 0"),
     ],
 )
 def test_bytes_that_are_no_map_are_told_apart(data, message):
     with pytest.raises(WrongTensorMap, match=message):
         decode(data)
+
+
+# Words that CuTe DSL 4.8.1 wrote for tensors of 64 × 128 elements, behind the address.
+HARDWARES = {
+    "f16, 128-byte swizzle": (0x00046312, 128, ("f16", (64, 32), 128)),
+    "f16, 32-byte swizzle": (0x00042312, 128, ("f16", (16, 32), 32)),
+    "f32": (0x00040392, 256, ("f32", (64, 32), 16)),
+    "bf16, bit 21 set": (0x00240512, 128, ("bf16", (64, 32), 16)),
+}
+
+
+def hardwares(kinds: int, stride: int, box: tuple[int, ...], address: int = 0x5_0000_0000) -> bytes:
+    words = np.zeros(32, "<u4")
+    words[:2] = address & 0xFFFFFFFF, address >> 32
+    words[2:4] = kinds, stride // 16 & 0xFFFFFFFF
+    words[7] = stride // 16 >> 32
+    words[8:10] = 63, 127
+    words[13:15] = box[0] - 1 << 24, box[1] - 1
+    words[16:] = 0xDEADBEEF  # what lies behind is not part of it
+    return words.tobytes()
+
+
+@pytest.mark.parametrize("kinds, stride, says", HARDWARES.values(), ids=HARDWARES)
+def test_the_hardwares_own_layout_is_read(kinds, stride, says):
+    type_, box, span = says
+    map_ = decode(hardwares(kinds, stride, box))
+    assert (map_.type.name, map_.box, map_.span) == says
+    assert (map_.address, map_.dimensions, map_.strides) == (0x5_0000_0000, (64, 128), (stride,))
+    assert map_.element_strides == (1, 1)
+    assert encode(map_) == encode_tiled(
+        type_, 0x5_0000_0000, (64, 128), (stride,), box, span=span, promotion=2
+    )
+
+
+def test_a_stride_of_the_hardwares_layout_has_36_bits():
+    assert decode(hardwares(0x00040312, 3 << 36, (64, 32))).strides == (3 << 36,)
+
+
+def test_a_map_in_the_hardwares_layout_can_be_changed_on_the_device():
+    changed = decode(replaced(hardwares(0x00046312, 128, (64, 32)), "global_dim", 5, 1))
+    assert (changed.dimensions, changed.span) == ((64, 5), 128)
 
 
 # ---- replaced on the device ----------------------------------------------------------------------

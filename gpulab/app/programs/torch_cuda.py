@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 
 import torch
+import torch.nn.attention
 from torch.overrides import TorchFunctionMode
 
 from gpulab.simulator import device as devices
@@ -67,6 +70,11 @@ class Event:
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
     ) -> None:
         self._at = 0.0
+
+    @property
+    def cuda_event(self) -> int:
+        """A handle for CUDA's functions, which have nothing to wait for either."""
+        return id(self)
 
     def record(self, stream: Any = None) -> None:
         self._at = time.perf_counter()
@@ -143,26 +151,35 @@ class Generator(torch.Generator):
 def install() -> None:
     """Let "cuda" mean the CPU from now on, in this process."""
     CudaMeansCpu().__enter__()
+    # It names back ends that only a GPU has; PyTorch's CPU chooses among its own.
+    torch.nn.attention.sdpa_kernel = wraps(torch.nn.attention.sdpa_kernel)(_any_backend)
     torch.Generator = Generator
     for name, value in _module().items():
         setattr(torch.cuda, name, value)
 
 
+def _any_backend(*args: Any, **kwargs: Any) -> nullcontext[None]:
+    return nullcontext()
+
+
+def _always(value: Any) -> Callable[..., Any]:
+    """A new function at each call: torch.compile keeps a table of them and refuses one that occurs twice."""
+    return lambda *args, **kwargs: value
+
+
 def _module() -> dict[str, Any]:
     """The names of `torch.cuda` that answer for the simulated GPU."""
-    nothing: Callable[..., None] = lambda *args, **kwargs: None  # noqa: E731
-    none_used: Callable[..., int] = lambda *args, **kwargs: 0  # noqa: E731
     return {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
-        "init": nothing,
+        "init": _always(None),
         "device_count": lambda: 1,
         "current_device": lambda: 0,
-        "set_device": nothing,
-        "synchronize": nothing,
-        "empty_cache": nothing,
-        "manual_seed": torch.default_generator.manual_seed,
-        "manual_seed_all": torch.default_generator.manual_seed,
+        "set_device": _always(None),
+        "synchronize": _always(None),
+        "empty_cache": _always(None),
+        "manual_seed": lambda seed: torch.default_generator.manual_seed(seed),
+        "manual_seed_all": lambda seed: torch.default_generator.manual_seed(seed),
         "get_device_name": lambda device=None: properties().name,
         "get_device_capability": lambda device=None: devices.current().gpu.cc,
         "get_device_properties": properties,
@@ -173,11 +190,11 @@ def _module() -> dict[str, Any]:
         "current_stream": lambda device=None: Stream(),
         "default_stream": lambda device=None: Stream(),
         "device": _Device,
-        "memory_allocated": none_used,
-        "max_memory_allocated": none_used,
-        "memory_reserved": none_used,
-        "max_memory_reserved": none_used,
-        "reset_peak_memory_stats": nothing,
+        "memory_allocated": _always(0),
+        "max_memory_allocated": _always(0),
+        "memory_reserved": _always(0),
+        "max_memory_reserved": _always(0),
+        "reset_peak_memory_stats": _always(None),
         "mem_get_info": lambda device=None: (int(devices.current().gpu.dram_bytes),) * 2,
     }
 

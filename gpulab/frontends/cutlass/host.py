@@ -35,6 +35,52 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+# ---- ``cuda.bindings.runtime``, which programs in CuTe DSL use for memory of their own ---------------------
+
+
+def _answered(*values: Any) -> tuple[Any, ...]:
+    from cuda.bindings import runtime
+
+    return (runtime.cudaError_t.cudaSuccess, *values)
+
+
+def _allocation(address: int) -> Any:
+    device = devices.current()
+    found = device.memory.find(int(address))
+    if found is None:
+        raise devices.LaunchError(f"cudaErrorInvalidValue: {int(address):#x} is no address of device memory.")
+    return found
+
+
+def _malloc(size: int) -> tuple[Any, ...]:
+    return _answered(devices.current().allocate(int(size)).address)
+
+
+def _free(address: int) -> tuple[Any, ...]:
+    devices.current().free(_allocation(address))
+    return _answered()
+
+
+def _memset(address: int, value: int, count: int) -> tuple[Any, ...]:
+    allocation = _allocation(address)
+    first = int(address) - allocation.address
+    if first + count > allocation.nbytes:
+        raise devices.LaunchError(
+            f"cudaErrorInvalidValue: cudaMemset of {count:,} bytes at {int(address):#x}, where only "
+            f"{allocation.nbytes - first:,} are allocated."
+        )
+    devices.current().host_view(allocation, writes=True)[first : first + count] = value & 0xFF
+    return _answered()
+
+
+RUNTIME: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "cudaMalloc": _malloc,
+    "cudaFree": _free,
+    "cudaMemset": _memset,
+    "cudaDeviceSynchronize": lambda: _answered(),
+}
+
+
 class HardwareInfo:
     """``cutlass.utils.HardwareInfo`` of the simulated GPU, from its data sheet."""
 
@@ -59,9 +105,12 @@ class HardwareInfo:
 def install() -> None:
     """Put these where the package has those that ask CUDA's driver."""
     import cutlass
+    from cuda.bindings import runtime
     from cutlass import utils
     from cutlass.utils import hardware_info
 
     for name, function in FUNCTIONS.items():
         setattr(cutlass.cuda, name, function)
+    for name, answer in RUNTIME.items():
+        setattr(runtime, name, answer)
     utils.HardwareInfo = hardware_info.HardwareInfo = HardwareInfo

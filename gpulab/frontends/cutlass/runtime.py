@@ -11,7 +11,7 @@ from gpulab.frontends.driver import functions as does
 from gpulab.simulator.device import LaunchError
 
 P, I = ctypes.c_void_p, ctypes.c_int
-ANSWERED: dict[str, tuple[Callable[..., None], tuple[Any, ...]]] = {
+ANSWERED: dict[str, tuple[Callable[..., int | None], tuple[Any, ...]]] = {
     "_cudaLibraryGetKernel": (does.get_kernel, (P, P, P)),
     "_cudaLibraryUnload": (driver.taken_out, (P,)),
     "_cuKernelGetAttribute": (does.kernel_attribute, (P, I, P, I)),

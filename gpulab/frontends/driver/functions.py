@@ -45,9 +45,9 @@ def device_attribute(value: int, which: int, _: int) -> None:
     put(value, attribute(which), ctypes.c_int)
 
 
-def launch(config: int, kernel: int, arguments: int, *_: int) -> None:
+def launch(config: int, kernel: int, arguments: int, *_: int) -> int:
     """``cuLaunchKernelEx``."""
-    launches.launch(read_config(config), named(kernel), arguments)
+    return launches.launch(read_config(config), named(kernel), arguments)
 
 
 def tensor_map(

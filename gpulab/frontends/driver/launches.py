@@ -13,13 +13,16 @@ from typing import Any
 
 from gpulab.simulator import device as devices
 from gpulab.simulator.compile import CompiledKernel
+from gpulab.simulator.device import Launch
 from gpulab.simulator.simt import ArrayLabel
 
 from .host_arrays import HostCopies, Region
 
 POINTER = 8  # bytes
 ATTRIBUTE = 72  # bytes of a CUlaunchAttribute: its number, and 64 bytes of value behind 8
+COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
 CLUSTER = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+TOO_LARGE = 720  # CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
 
 _objects: dict[int, Any] = {}
 _handles = count(0x1000, 0x10)
@@ -92,29 +95,43 @@ def labelled(labels: tuple[ArrayLabel, ...]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Config:
-    """A ``CUlaunchConfig``, which a ``cudaLaunchConfig_t`` equals where both have a field."""
+    """A ``CUlaunchConfig``, which a ``cudaLaunchConfig_t`` equals where both have a field.
+
+    With `cooperative` the kernel may wait for all its blocks, so the GPU must hold them at once.
+    """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
     cluster: tuple[int, int, int] = (1, 1, 1)
+    cooperative: bool = False
 
 
 def read_config(address: int) -> Config:
     """The launch configuration at an address of the host."""
     *sizes, shared_bytes = struct.unpack("7I", ctypes.string_at(address, 28))
     attributes, number = struct.unpack("QI", ctypes.string_at(address + 40, 12))
-    cluster = (1, 1, 1)
+    cluster, cooperative = (1, 1, 1), False
     for index in range(number):
         kind, *value = struct.unpack("I4x3I", ctypes.string_at(attributes + ATTRIBUTE * index, 20))
         if kind == CLUSTER:
             cluster = (value[0], value[1], value[2])
-    return Config((sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5]), shared_bytes, cluster)
+        elif kind == COOPERATIVE:
+            cooperative = bool(value[0])
+    grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
+    return Config(grid, block, shared_bytes, cluster, cooperative)
 
 
-def launch(config: Config, kernel: CompiledKernel, arguments: int) -> None:
-    """Launch on the simulated device. `arguments` is the address of an array of pointers to the arguments."""
+def launch(config: Config, kernel: CompiledKernel, arguments: int) -> int:
+    """Launch on the simulated device. `arguments` is the address of an array of pointers to the arguments.
+
+    Returns CUDA's error code: 0, or `TOO_LARGE` for a cooperative launch that the GPU does not hold at once.
+    """
     device = devices.current()
+    if config.cooperative:
+        asked = Launch(kernel, config.grid, config.block, b"", config.shared_bytes)
+        if asked.blocks > device.resident_blocks(asked):
+            return TOO_LARGE
     buffer, pointers, labels = _packed(device, kernel, arguments)
     device.launch(
         kernel,
@@ -126,6 +143,7 @@ def launch(config: Config, kernel: CompiledKernel, arguments: int) -> None:
         arrays=labels,
         cluster=None if config.cluster == (1, 1, 1) else config.cluster,
     )
+    return 0
 
 
 def _packed(

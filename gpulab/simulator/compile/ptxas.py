@@ -118,7 +118,10 @@ def resources(
 
 
 def registers_at_entry(ptx: str, entry: str, max_registers: int | None = None) -> int | None:
-    """The registers of each thread with which a kernel that has ``setmaxnreg`` starts: all that it may have.
+    """The registers of each thread with which a kernel that has ``setmaxnreg`` starts.
+
+    That is all that it may have, but no more than its largest ``setmaxnreg.inc`` asks for, as ptxas 13.3
+    reports it.
 
     The kernel is `entry` of the text `ptx`; `max_registers` is a limit of the compiler's options. None for
     all other kernels, and where neither the kernel nor such a limit says how many: then ptxas ignores
@@ -133,8 +136,16 @@ def registers_at_entry(ptx: str, entry: str, max_registers: int | None = None) -
     if "setmaxnreg" not in body:
         return None
     asked = [int(n) for n in re.findall(r"\.maxnreg\s+(\d+)", head)] + [max_registers or 0]
-    if limit := min(filter(None, asked), default=None):
-        return limit
+    limit = min(filter(None, asked), default=0) or _share(head)
+    if limit is None:
+        return None
+    taken = [int(n) for n in re.findall(r"setmaxnreg\.inc\.\S+\s+(\d+)", body)]
+    return min(limit, max(taken, default=limit))
+
+
+def _share(head: str) -> int | None:
+    """The registers of each thread when as many blocks are on an SM as the kernel says; None if it says
+    nothing of that."""
     threads = re.search(r"\.(?:req|max)ntid\s+(\d+(?:\s*,\s*\d+)*)", head)
     blocks = re.search(r"\.minnctapersm\s+(\d+)", head)
     if threads is None or blocks is None:

@@ -6,6 +6,9 @@ starts: Triton clears a descriptor and then sets only some of its fields. ``tens
 fields by name. And CUTLASS and Triton clear bit 21 of the second 64-bit word on the host, which must change
 nothing: that bit is not used.
 
+CuTe DSL's compiled host code does not ask the driver for a map but writes the hardware's own 64 bytes. In
+those, bit 65 is always set (`IS_HARDWARES`); ours leaves it 0. Such a map is translated when it is used.
+
 Dimensions are counted from the innermost on, as CUDA does: dimension 0 is contiguous.
 """
 
@@ -32,11 +35,23 @@ LAYOUT = np.dtype(
             "u8", "u1", "u1", "u1", "u1", "u1", "u1", "u1", "u1",
             "(4,)u8", "(5,)u8", "(5,)u2", "(5,)u1", "(3,)i2", "(3,)i2", "u2", "u2",
         ],
-        # Byte 10 of the map holds the bit that must stay free.
-        "offsets": [0, 8, 9, 11, 12, 13, 14, 15, 16, 24, 56, 96, 106, 112, 118, 124, 126],
+        # Byte 8 is 0, which tells our maps from the hardware's; byte 10 holds the bit that must stay free.
+        "offsets": [0, 17, 9, 11, 12, 13, 14, 15, 16, 24, 56, 96, 106, 112, 118, 124, 126],
         "itemsize": BYTES,
     }
 )  # fmt: skip
+IS_HARDWARES = 0x2  # in byte 8
+# The hardware's tiled maps, as far as CuTe DSL 4.8.1 shows them: its host code was given tensors whose sizes,
+# strides, types and swizzles differed one at a time. It makes no element strides, no filling with NaN and no
+# interleaved layouts.
+HARDWARE_LAYOUT = np.dtype(
+    {
+        "names": ["address", "kinds", "strides", "strides_high", "last", "box_0", "box"],
+        "formats": ["<u8", "<u4", "(4,)<u4", "<u4", "(5,)<u4", "u1", "(4,)u1"],
+        "offsets": [0, 8, 12, 28, 32, 55, 56],
+        "itemsize": 64,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -385,6 +400,8 @@ def decode(data: bytes) -> TensorMap:
     """What 128 bytes say. Raises WrongTensorMap where they break a rule, as bytes that no one encoded do."""
     if len(data) != BYTES:
         raise WrongTensorMap(f"A tensor map has 128 bytes, but {len(data)} were given.")
+    if data[8] & IS_HARDWARES:
+        return _decode_hardwares(data)
     fields = np.frombuffer(data, LAYOUT)[0]
     number, rank = int(fields["type"]), int(fields["rank"]) + 1
     for name, limit in LIMITS.items():
@@ -424,6 +441,30 @@ def decode(data: bytes) -> TensorMap:
     return found
 
 
+def _decode_hardwares(data: bytes) -> TensorMap:
+    """The same of a map in the hardware's own layout."""
+    fields = np.frombuffer(data[: HARDWARE_LAYOUT.itemsize], HARDWARE_LAYOUT)[0]
+    kinds, high = int(fields["kinds"]), int(fields["strides_high"])
+    rank, number = (kinds >> 4 & 7) + 1, kinds >> 7 & 15
+    if rank > MOST_DIMENSIONS or number >= len(TYPES):
+        raise WrongTensorMap(
+            f"The bytes are no tensor map of Hopper: they say {rank} dimensions and element type {number}."
+        )
+    strides = [int(low) | (high >> 4 * i & 15) << 32 for i, low in enumerate(fields["strides"])]
+    found = TensorMap(
+        int(fields["address"]),
+        TYPES[number],
+        tuple(int(last) + 1 for last in fields["last"][:rank]),
+        tuple(16 * stride for stride in strides[: rank - 1]),
+        tuple(int(last) + 1 for last in (fields["box_0"], *fields["box"]))[:rank],
+        (1,) * rank,
+        SPANS[kinds >> 13 & 3],
+        promotion=kinds >> 17 & 3,
+    )
+    check(found)
+    return found
+
+
 def _without_empty(map_: TensorMap) -> TensorMap:
     """A map made on the device may have an empty dimension, all of whose elements lie outside the tensor."""
     return replace(map_, dimensions=tuple(max(size, 1) for size in map_.dimensions))
@@ -453,6 +494,8 @@ def replaced(data: bytes, field: str, value: int, ordinal: int = 0) -> bytes:
     Raises WrongTensorMap for a value that the field cannot hold, KeyError for an unknown field.
     """
     name, several = REPLACED[field]
+    if data[8] & IS_HARDWARES:
+        data = encode(_decode_hardwares(data))
     fields = np.frombuffer(data, LAYOUT).copy()
     place = fields[name][0] if several else fields[name]
     if several and not 0 <= ordinal < place.size:
