@@ -250,7 +250,7 @@ def test_an_element_stride_of_the_innermost_dimension_is_ignored():
     "data, message",
     [
         (bytes(64), "128 bytes, but 64 were given"),
-        (b"\xff" * 128, "they say 8 dimensions and element type 15"),
+        (b"\xff" * 128, "knows no tensor map of 8 dimensions with elements of type 15"),
         (b"\xfc" * 128, "bytes are no tensor map: the field type must be 0 to 12, but is 252"),
         (bytes(128), "Dimension 0 of the box must be 1 to 256 elements, but is 0"),
     ],

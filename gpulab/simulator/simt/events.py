@@ -182,6 +182,9 @@ class Observer:
         """`warpgroups` (B, G) asked for the product of the ``wgmma.mma_async`` at `index`, or it is `made`.
         What they read of shared memory follows, both times, as accesses of 16 bytes a thread."""
 
+    def tensor_product(self, index: int, row: int, m: int, n: int, k: int, chunk: Chunk) -> None:
+        """A thread of the block in `row` asked for the m × n × k product of the ``tcgen05.mma`` at `index`."""
+
     def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Threads passed a memory fence."""
 
