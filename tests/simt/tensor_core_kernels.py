@@ -29,7 +29,7 @@ def kernel(ask: str, middle: str = "", waits: str = WAIT, group: int = 1, end: s
         else "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%bar];"
     )
     meets = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" if group == 2 else "bar.sync 0;"
-    free = f"tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 %tmem, 512;" if not end else end
+    free = end or f"tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 %tmem, 512;"
     return "\n".join(
         [
             HEADER,

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Register
 
-from . import accesses, tensor_core_steps, transfers
+from . import accesses, tensor_tasks, transfers
 from .async_copies import copies_of, deliver
 from .clusters import locate
 from .copies import Arrival
@@ -199,7 +199,7 @@ def _copies_arrive(run: Run, index: int, address: Array, lanes: Array) -> bool:
         return False
     row, lane = np.nonzero(lanes)
     offset, owner = (np.broadcast_to(x, run.shape)[row, lane] for x in locate(run, index, address))
-    tensor_core_steps.look(run, owner, offset)
+    tensor_tasks.look(run, owner, offset)
     transfers.look(run, index, owner, offset)
     if run.copies is None or not sent:
         return True

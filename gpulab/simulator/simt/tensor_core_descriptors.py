@@ -31,7 +31,11 @@ TYPES: dict[str, dict[int, str]] = {
     "mxf4nvf4": {1: "e2m1"},
 }
 RESULTS = {0: "f16", 1: "f32", 2: "s32"}
-RESULTS_OF_KIND: dict[str, tuple[str, ...]] = {"f16": ("f16", "f32"), "f8f6f4": ("f16", "f32"), "i8": ("s32",)}
+RESULTS_OF_KIND: dict[str, tuple[str, ...]] = {
+    "f16": ("f16", "f32"),
+    "f8f6f4": ("f16", "f32"),
+    "i8": ("s32",),
+}
 DEPTH = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}  # k
 SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")  # kinds with block scales
 
@@ -62,7 +66,9 @@ def decode_shared(word: int) -> SharedDescriptor:
             f"but are {version}."
         )
     if layout not in SPAN_OF_LAYOUT:
-        what = "128-byte swizzle in pieces of 32 bytes, which is not simulated" if layout == 1 else "no layout"
+        what = (
+            "128-byte swizzle in pieces of 32 bytes, which is not simulated" if layout == 1 else "no layout"
+        )
         raise WrongDescriptorValue(f"The layout of a shared-memory descriptor is {layout}: {what}.")
     start, leading, stride = ((word >> first & FIELD) * CHUNK for first in (0, 16, 32))
     return SharedDescriptor(start, leading, stride, word >> 49 & 7, SPAN_OF_LAYOUT[layout])
@@ -162,7 +168,8 @@ def _check_shape(m: int, n: int, blocks: int) -> None:
     rows = (64, 128) if blocks == 1 else (128, 256)
     if m not in rows:
         raise WrongDescriptorValue(
-            f"A product of {blocks} block{'s' if blocks > 1 else ''} has {rows[0]} or {rows[1]} rows, not {m}."
+            f"A product of {'one block' if blocks == 1 else 'two blocks'} has {rows[0]} or {rows[1]} rows, "
+            f"not {m}."
         )
     step = 16 * blocks if m == rows[1] else 8 if blocks == 1 else 16
     if not step <= n <= 256 or n % step:

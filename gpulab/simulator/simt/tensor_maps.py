@@ -105,11 +105,11 @@ class WrongTensorMap(ValueError):
 class TensorMap:
     """What a tensor map says. Sizes count elements unless said otherwise, from the innermost dimension on.
 
-    With `packs` of 2, two numbers of 4 bits lie in each element of the innermost dimension, whose coordinates
-    count numbers. `strides` are bytes, of all dimensions but the first. `span` is the swizzle's width in bytes (16: none),
+    `strides` are bytes, of all dimensions but the first. `span` is the swizzle's width in bytes (16: none),
     `interleave` the bytes of a slice of channels (0: none). With `im2col` there is no `box`: `lower` and
     `upper` are the offsets (w, h, d) of the corners of the pixels' bounding box, and a copy moves `pixels`
-    pixels of `channels` channels.
+    pixels of `channels` channels. With `packs` of 2, each element of the innermost dimension is two numbers
+    of 4 bits, and coordinates along it count numbers.
     """
 
     address: int

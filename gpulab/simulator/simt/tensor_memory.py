@@ -19,7 +19,8 @@ Array = np.ndarray
 
 LANES, COLUMNS = 128, 512
 FEWEST = 32  # columns of an allocation, which is a power of two
-LANE_BIT = 16  # of an address: from here on it holds the lane
+LANE_BIT = 16  # of an address: from here on it holds the lane …
+COLUMN = (1 << LANE_BIT) - 1  # … and below the column
 
 
 @dataclass
