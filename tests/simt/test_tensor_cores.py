@@ -343,6 +343,24 @@ def test_each_register_of_a_shape_has_its_place(shape, times, packs):
             assert found[32 * warp + thread, 256 : 256 + held].tolist() == words
 
 
+def test_a_split_shape_reaches_the_same_lanes_twice():
+    """Threads 0 to 15 have the lanes at the address, the others the same lanes 8 columns further on."""
+    move = """
+        .reg .b32 %m<2>;
+        tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%m0, %m1}, [%mine], 8;
+        add.u32 %r6, %mine, 256;
+        tcgen05.st.sync.aligned.32x32b.x2.b32 [%r6], {%m0, %m1};
+        add.u32 %r6, %mine, 300;
+        tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%r6], 8, {%m0, %m1};"""
+    before = np.arange(128 * COLUMNS, dtype=np.uint32).reshape(1, 128, COLUMNS)
+    found = run(kernel("", middle=move), halves(), before, **PLAIN)[0].reshape(4, 32, COLUMNS)
+    start = before.reshape(4, 32, COLUMNS)
+    assert (found[:, :16, 256:258] == start[:, :16, :2]).all()
+    assert (found[:, 16:, 256:258] == start[:, :16, 8:10]).all()
+    assert (found[:, :16, 300:302] == start[:, :16, :2]).all()
+    assert (found[:, :16, 308:310] == start[:, :16, 8:10]).all()
+
+
 def test_what_is_stored_with_a_shape_is_loaded_with_it():
     moves = """
         .reg .b32 %m<8>;
@@ -380,6 +398,8 @@ def test_the_assembler_takes_all_that_runs_here():
             names = "{" + ", ".join(f"%m{i}" for i in range(each * times)) + "}"
             moves += f"tcgen05.ld.sync.aligned.{shape}.x{times}.b32 {names}, [%mine];\n"
             moves += f"tcgen05.st.sync.aligned.{shape}.x{times}.b32 [%mine], {names};\n"
+    moves += "tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%m0, %m1}, [%mine], 8;\n"
+    moves += "tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%mine], 8, {%m0, %m1};\n"
     text = kernel("\n".join(asks), middle=moves)
     simt.load(ptx.parse(text))
     _, code = link(text, (10, 0))

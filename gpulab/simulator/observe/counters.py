@@ -149,7 +149,7 @@ def tensor_registers(instruction: Instruction) -> int:
     """Registers that each thread moves between itself and Tensor Memory; 0 for all other instructions."""
     if instruction.parts[0] != "tcgen05" or instruction.parts[1] not in ("ld", "st"):
         return 0
-    registers = instruction.operands[0 if instruction.parts[1] == "ld" else 1]
+    registers = instruction.operands[0 if instruction.parts[1] == "ld" else -1]
     return len(registers.items) if isinstance(registers, Vector) else 1
 
 

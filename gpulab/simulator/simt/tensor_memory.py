@@ -78,7 +78,9 @@ def _shape(lanes: int, columns: int, lane: Array, column: Array) -> Shape:
 _THREAD = np.arange(WARP)[:, None]
 _PAIR = np.arange(2)
 _QUAD = np.arange(4)
+SPLIT = "16x32bx2"  # threads from 16 on reach the same lanes, so many columns further on as the opcode says
 SHAPES = {
+    SPLIT: _shape(16, 1, _THREAD % 16, np.zeros((1, 1), np.int64)),
     "32x32b": _shape(32, 1, _THREAD, np.zeros((1, 1), np.int64)),
     "16x128b": _shape(16, 4, _THREAD // 4 + 8 * _PAIR, _THREAD % 4),
     "16x256b": _shape(16, 8, _THREAD // 4 + _QUAD // 2 * 8, _THREAD % 4 * 2 + _QUAD % 2),
@@ -86,9 +88,10 @@ SHAPES = {
 
 
 @cache
-def repeated(name: str, times: int) -> Shape:
-    """The shape of that name, `times` in a row along the columns."""
+def repeated(name: str, times: int, split: int = 0) -> Shape:
+    """The shape of that name, `times` in a row along the columns. `split` is that of `SPLIT`, in columns."""
     one = SHAPES[name]
     lane = np.tile(one.lane, (1, times))
     first = np.repeat(np.arange(times) * one.columns, one.column.shape[1])
-    return Shape(one.lanes, one.columns * times, lane, np.tile(one.column, (1, times)) + first)
+    column = np.tile(one.column, (1, times)) + first + split * (_THREAD // 16)
+    return Shape(one.lanes, one.columns * times + split, lane, column)

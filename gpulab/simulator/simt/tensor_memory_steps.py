@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpulab.simulator.ptx import Operand, Vector
+from gpulab.simulator.ptx import Immediate, Operand, Vector
 
 from . import accesses
 from .errors import WrongTensorMemory
@@ -217,36 +217,47 @@ def allocated(memory: TensorMemory, row: int) -> str:
     return f"but its block has allocated {columns.size}, between {columns[0]} and {columns[-1]}"
 
 
-def _moved(
-    decoder: Decoder, op: Opcode, registers: Operand
-) -> tuple[tuple[Operand, ...], Array, Array, bool]:
-    """(registers, lanes, columns, whether two halves of 16 bits share a register) of ``ld`` or ``st``."""
+class Move(NamedTuple):
+    """What ``ld`` or ``st`` moves: registers, and their places as in `Shape`. With `packs`, a register holds
+    the lower halves of two columns."""
+
+    address: Operand
+    registers: tuple[Operand, ...]
+    lane: Array
+    column: Array
+    packs: bool
+
+
+def _moved(decoder: Decoder, op: Opcode) -> Move:
     parts = op.instruction.parts
+    operands = list(op.instruction.operands)
+    address = operands.pop(0 if "st" in parts else 1)
+    registers = operands.pop(-1 if "st" in parts else 0)
+    split = int(operands[0].value) if operands and isinstance(operands[0], Immediate) else 0
     name = next((part for part in parts if part in SHAPES), None)
     times = next((int(part[1:]) for part in parts if part.startswith("x") and part[1:].isdigit()), 0)
     if name is None or not times or "red" in parts:
         raise decoder.unsupported(op, "The simulator moves the shapes " + ", ".join(SHAPES) + ".")
     packs = "pack::16b" in parts or "unpack::16b" in parts
-    shape = repeated(name, times)
+    shape = repeated(name, times, split)
     items = registers.items if isinstance(registers, Vector) else (registers,)
     expected = shape.lane.shape[1] // (2 if packs else 1)
     if len(items) != expected:
         raise decoder.unsupported(op, f"It takes {expected} registers, not {len(items)}.")
-    return items, shape.lane, shape.column, packs
+    return Move(address, items, shape.lane, shape.column, packs)
 
 
 def _load(decoder: Decoder, op: Opcode, index: int) -> Step:
-    target, source = op.instruction.operands
-    items, lanes, columns, packs = _moved(decoder, op, target)
-    slots = [decoder.destination(item) for item in items]
-    address = decoder.address(source)
+    move = _moved(decoder, op)
+    slots = [decoder.destination(item) for item in move.registers]
+    address = decoder.address(move.address)
 
     def step(run: Run) -> None:
         _whole_warps(run, index)
-        place = _reach(run, index, address(run.registers), lanes, columns, "reads")
+        place = _reach(run, index, address(run.registers), move.lane, move.column, "reads")
         words = memory_of(run).words
         values = [words[run.block_rows, lane, column] for lane, column in zip(*place, strict=True)]
-        if packs:
+        if move.packs:
             pairs = zip(values[::2], values[1::2], strict=True)
             values = [low & np.uint32(0xFFFF) | high << np.uint32(16) for low, high in pairs]
         run.hand_out(slots, [value.view(np.int32) for value in values])
@@ -255,17 +266,16 @@ def _load(decoder: Decoder, op: Opcode, index: int) -> Step:
 
 
 def _store(decoder: Decoder, op: Opcode, index: int) -> Step:
-    target, source = op.instruction.operands
-    items, lanes, columns, packs = _moved(decoder, op, source)
-    sources = [decoder.source(item, I32) for item in items]
-    address = decoder.address(target)
+    move = _moved(decoder, op)
+    sources = [decoder.source(item, I32) for item in move.registers]
+    address = decoder.address(move.address)
 
     def step(run: Run) -> None:
         _whole_warps(run, index)
-        place = _reach(run, index, address(run.registers), lanes, columns, "writes")
+        place = _reach(run, index, address(run.registers), move.lane, move.column, "writes")
         words, mask = memory_of(run).words, run.mask()
         values = [np.broadcast_to(s.value(run.registers), run.shape).view(np.uint32) for s in sources]
-        if packs:
+        if move.packs:
             values = [half for x in values for half in (x & np.uint32(0xFFFF), x >> np.uint32(16))]
         rows = np.broadcast_to(run.block_rows, run.shape)[mask]
         for value, lane, column in zip(values, *place, strict=True):
