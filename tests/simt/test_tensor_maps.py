@@ -296,6 +296,17 @@ def test_a_stride_of_the_hardwares_layout_has_36_bits():
     assert decode(hardwares(0x00040312, 3 << 36, (64, 32))).strides == (3 << 36,)
 
 
+def test_a_change_leaves_all_other_bytes_as_they_are():
+    """Bytes that are no field tell our maps from the hardware's, so they must not pick up garbage."""
+    kept = []
+    for size in (1, 77, 128, 500):
+        kept.append(np.full(size, 255, np.uint8))  # what is freed before is what a careless copy finds
+        kept.clear()
+        assert replaced(bytes(128), "global_address", 0x7_0000_0000) == (0x7_0000_0000).to_bytes(
+            8, "little"
+        ) + bytes(120)
+
+
 def test_a_map_in_the_hardwares_layout_can_be_changed_on_the_device():
     changed = decode(replaced(hardwares(0x00046312, 128, (64, 32)), "global_dim", 5, 1))
     assert (changed.dimensions, changed.span) == ((64, 5), 128)

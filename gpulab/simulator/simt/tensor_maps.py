@@ -505,7 +505,8 @@ def replaced(data: bytes, field: str, value: int, ordinal: int = 0) -> bytes:
     name, several = REPLACED[field]
     if data[8] & IS_HARDWARES:
         data = encode(_decode_hardwares(data))
-    fields = np.frombuffer(data, LAYOUT).copy()
+    new = bytearray(data)  # a copy by NumPy would leave bytes that are no field as they happen to be
+    fields = np.frombuffer(new, LAYOUT)
     place = fields[name][0] if several else fields[name]
     if several and not 0 <= ordinal < place.size:
         raise WrongTensorMap(f"tensormap.replace of {field} knows 0 to {place.size - 1}, but not {ordinal}.")
@@ -515,7 +516,7 @@ def replaced(data: bytes, field: str, value: int, ordinal: int = 0) -> bytes:
             f"tensormap.replace of {field} takes a number from 0 to {most:,}, but got {value:,}."
         )
     place[ordinal if several else 0] = value
-    return fields.tobytes()
+    return bytes(new)
 
 
 # ---- a box ---------------------------------------------------------------------------------------
