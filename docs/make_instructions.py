@@ -23,6 +23,7 @@ TEST_INTEGERS = "tests/simt/test_integer_operations.py"
 TEST_FLOATS = "tests/simt/test_float_operations.py"
 TEST_SMALL = "tests/simt/test_small_formats.py"
 TEST_MATRIX = "tests/simt/test_matrix.py"
+TEST_TENSOR_CORES = "tests/simt/test_tensor_cores.py"
 TEST_WGMMA = "tests/simt/test_wgmma.py"
 TEST_BARRIERS = "tests/simt/test_barriers.py"
 TEST_WARPS = "tests/simt/test_warp_operations.py"
@@ -45,11 +46,13 @@ class Family:
 FAMILIES = (
     Family(
         ("add", "sub", "mul"),
-        f"{INTEGERS}; {FLOATS}, bf16, f16x2, bf16x2",
+        f"{INTEGERS}; {FLOATS}, bf16, f16x2, bf16x2, f32x2",
         f"{BITS}, rn rz rm rp, ftz, sat",
         TEST_FLOATS,
     ),
-    Family(("fma",), f"{FLOATS}, bf16, f16x2, bf16x2", f"{BITS}: rounded once, rn rz rm rp", TEST_FLOATS),
+    Family(
+        ("fma",), f"{FLOATS}, bf16, f16x2, bf16x2, f32x2", f"{BITS}: rounded once, rn rz rm rp", TEST_FLOATS
+    ),
     Family(("addc", "subc", "madc"), "32- and 64-bit integers", f"{BITS}, carry chains", TEST_INTEGERS),
     Family(
         ("mad", "mul24", "mad24", "sad", "rem", "cnot"), INTEGERS, f"{BITS}, lo hi wide sat", TEST_INTEGERS
@@ -154,6 +157,16 @@ FAMILIES = (
         "as measured bit for bit by MMA-Sim; operands in shared memory are read, and results appear, at the "
         "wait",
         TEST_WGMMA,
+    ),
+    Family(
+        ("tcgen05",),
+        "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x128b 16x256b, pack::16b; cp 32x128b "
+        "128x128b 128x256b; mma f16, tf32, f8f6f4 (FP8), i8, mxf8f6f4 (FP8), mxf4, mxf4nvf4, of one block "
+        "and of a pair, A in shared or Tensor Memory; commit, fence, wait",
+        "sums of f16, bf16, tf32 and FP8 are cut to 25 bits as MMA-Sim measured; nobody has published how "
+        "sums of scaled blocks are rounded: they are exact and rounded once. Work is done when a thread "
+        "waits at the mbarrier of its commit. An allocation that does not fit is a fault and not a wait",
+        TEST_TENSOR_CORES,
     ),
     Family(
         ("setmaxnreg",),

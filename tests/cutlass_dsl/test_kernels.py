@@ -253,6 +253,14 @@ def test_a_cooperative_launch_that_is_too_large_is_the_languages_own_error() -> 
     kernels.cooperative(from_dlpack(np.zeros(2, np.float32)), 2)
 
 
+def test_cudas_driver_says_that_there_is_one_gpu() -> None:
+    from cuda.bindings import driver
+
+    success = driver.CUresult.CUDA_SUCCESS
+    assert driver.cuInit(0) == (success,)
+    assert driver.cuDeviceGetCount() == (success, 1)
+
+
 def test_memory_of_cudas_runtime_is_on_the_simulated_device() -> None:
     from cuda.bindings import runtime
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from .drawing import floats, seeds
+from .launching import element, kernel, launch
 from .running import assert_runs
 from .scalar import bits_of, multiply_add
 
@@ -82,6 +83,38 @@ def test_packed_halves_are_two_single_operations(seed):
         low = bits_of([one(float(x), float(y)) for x, y in zip(a, c, strict=True)], "f2")
         high = bits_of([one(float(x), float(y)) for x, y in zip(b, d, strict=True)], "f2")
         assert_runs(f"{opcode}.f16x2 %r, %a, %b;", inputs, {"r": pair(low.view("u2"), high.view("u2"))})
+
+
+@pytest.mark.parametrize("operation", ["add", "sub", "mul", "fma"])
+@pytest.mark.parametrize("mode", ["rn", "rz.ftz"])
+@settings(max_examples=10, deadline=None)
+@given(seed=seeds)
+def test_pairs_of_floats_are_two_single_operations(operation, mode, seed):
+    generator = np.random.default_rng(seed)
+    arrays = {name: floats(generator, "f4")[:64] for name in "abc"} | {
+        name: np.zeros(64, np.float32) for name in ("pairs", "singles")
+    }
+    operands = "abc" if operation == "fma" else "ab"
+    sources = [f"%rd{i}" for i in range(len(operands))]
+    loads = [
+        f"{element(name, '%tid', 8)} ld.global.b64 {to}, [%rd31];"
+        for name, to in zip(operands, sources, strict=True)
+    ]
+    split = [f"mov.b64 {{%f{2 * i}, %f{2 * i + 1}}}, {to};" for i, to in enumerate(sources)]
+    half = ["", ""]
+    for side in range(2):
+        floats_ = ", ".join(f"%f{2 * i + side}" for i in range(len(operands)))
+        half[side] = f"{operation}.{mode}.f32 %f{8 + side}, {floats_};"
+    body = [
+        *loads,
+        f"{operation}.{mode}.f32x2 %rd8, {', '.join(sources)};",
+        element("pairs", "%tid", 8) + " st.global.b64 [%rd31], %rd8;",
+        *split,
+        *half,
+        element("singles", "%tid", 8) + " st.global.v2.f32 [%rd31], {%f8, %f9};",
+    ]
+    found = launch(kernel("\n".join(body), " ".join(arrays)), arrays)
+    assert found["pairs"].tobytes() == found["singles"].tobytes()
 
 
 @settings(max_examples=10, deadline=None)

@@ -250,7 +250,7 @@ def test_an_element_stride_of_the_innermost_dimension_is_ignored():
     "data, message",
     [
         (bytes(64), "128 bytes, but 64 were given"),
-        (b"\xff" * 128, "they say 8 dimensions and element type 15"),
+        (b"\xff" * 128, "knows no tensor map of 8 dimensions with elements of type 15"),
         (b"\xfc" * 128, "bytes are no tensor map: the field type must be 0 to 12, but is 252"),
         (bytes(128), "Dimension 0 of the box must be 1 to 256 elements, but is 0"),
     ],
@@ -294,6 +294,17 @@ def test_the_hardwares_own_layout_is_read(kinds, stride, says):
 
 def test_a_stride_of_the_hardwares_layout_has_36_bits():
     assert decode(hardwares(0x00040312, 3 << 36, (64, 32))).strides == (3 << 36,)
+
+
+def test_a_change_leaves_all_other_bytes_as_they_are():
+    """Bytes that are no field tell our maps from the hardware's, so they must not pick up garbage."""
+    kept = []
+    for size in (1, 77, 128, 500):
+        kept.append(np.full(size, 255, np.uint8))  # what is freed before is what a careless copy finds
+        kept.clear()
+        assert replaced(bytes(128), "global_address", 0x7_0000_0000) == (0x7_0000_0000).to_bytes(
+            8, "little"
+        ) + bytes(120)
 
 
 def test_a_map_in_the_hardwares_layout_can_be_changed_on_the_device():

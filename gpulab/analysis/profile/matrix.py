@@ -17,17 +17,29 @@ TENSOR_TYPES: Mapping[str, str] = {
     "e4m3": "float8",
     "e5m2": "float8",
 }
+# The kinds of ``tcgen05.mma``, whose descriptor and not whose opcode says more.
+KINDS: Mapping[str, str] = {
+    "kind::f16": "float16",
+    "kind::tf32": "tfloat32",
+    "kind::f8f6f4": "float8",
+    "kind::i8": "int8",
+    "kind::mxf8f6f4": "float8",
+    "kind::mxf4": "float4",
+    "kind::mxf4nvf4": "float4",
+}
 _TOTALS = ("f32", "s32")  # of what is summed only
 
 
 def matrix_dtype(instruction: Instruction) -> str | None:
-    """The dtype of the factors of ``mma``, ``wmma.mma`` and ``wgmma.mma_async``; None for other instructions
-    and other types.
+    """The dtype of the factors of ``mma``, ``wmma.mma``, ``wgmma.mma_async`` and ``tcgen05.mma``; None for
+    other instructions and other types. Of ``kind::f16`` it is float16, also where the numbers are bfloat16.
 
     An opcode ends in the types of result, factors and summand; that of ``wgmma`` in those of result and
     factors. ``wmma.mma`` names no factors of float16.
     """
     parts = instruction.parts
+    if parts[:2] == ("tcgen05", "mma"):
+        return next((KINDS[part] for part in parts if part in KINDS), None)
     if parts[0] != "mma" and parts[:2] not in (("wmma", "mma"), ("wgmma", "mma_async")):
         return None
     types = [part for part in parts if part in TENSOR_TYPES or part in _TOTALS]

@@ -431,6 +431,30 @@ _TABLE: tuple[Metric, ...] = (
         Term("bytes", "matrix", "shared"),
     ),
     _sum(
+        "tensor_products",
+        "instructions",
+        "tcgen05.mma: products of matrices that single threads ask for",
+        Term("requests", "tensor_product"),
+    ),
+    _sum(
+        "tensor_product_bytes",
+        "bytes",
+        "tcgen05.mma: bytes of shared memory that the tensor cores read by themselves",
+        Term("bytes", "tensor_product", "shared"),
+    ),
+    _sum(
+        "tensor_memory_load_bytes",
+        "bytes",
+        "tcgen05.ld: bytes from Tensor Memory to registers",
+        Term("bytes", "tensor_load", "tensor"),
+    ),
+    _sum(
+        "tensor_memory_store_bytes",
+        "bytes",
+        "tcgen05.st: bytes from registers to Tensor Memory",
+        Term("bytes", "tensor_store", "tensor"),
+    ),
+    _sum(
         "warp_syncs",
         "warp instructions",
         "shuffles, votes, matches and warp barriers",

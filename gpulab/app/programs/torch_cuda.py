@@ -21,6 +21,8 @@ from torch.overrides import TorchFunctionMode
 
 from gpulab.simulator import device as devices
 
+from . import scaled_products
+
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 _ANSWERS: dict[Any, Any] = {
@@ -49,6 +51,8 @@ class CudaMeansCpu(TorchFunctionMode):
             return _ANSWERS[func]
         if func in _TO_THE_GPU or func in _IN_PINNED_MEMORY:
             return args[0]
+        if func is torch._scaled_mm and scaled_products.is_of_4_bits(args):
+            return scaled_products.scaled_mm(*args, **kwargs)
         if kwargs.get("pin_memory"):
             kwargs = {**kwargs, "pin_memory": False}
         return func(*map(_on_cpu, args), **{name: _on_cpu(value) for name, value in kwargs.items()})

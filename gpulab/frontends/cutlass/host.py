@@ -35,13 +35,19 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-# ---- ``cuda.bindings.runtime``, which programs in CuTe DSL use for memory of their own ---------------------
+# ---- ``cuda.bindings``, by which programs in CuTe DSL look for a GPU and get memory of their own -----------
 
 
 def _answered(*values: Any) -> tuple[Any, ...]:
     from cuda.bindings import runtime
 
     return (runtime.cudaError_t.cudaSuccess, *values)
+
+
+def _driver_answered(*values: Any) -> tuple[Any, ...]:
+    from cuda.bindings import driver
+
+    return (driver.CUresult.CUDA_SUCCESS, *values)
 
 
 def _allocation(address: int) -> Any:
@@ -79,6 +85,10 @@ RUNTIME: dict[str, Callable[..., tuple[Any, ...]]] = {
     "cudaMemset": _memset,
     "cudaDeviceSynchronize": lambda: _answered(),
 }
+DRIVER: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "cuInit": lambda flags: _driver_answered(),
+    "cuDeviceGetCount": lambda: _driver_answered(1),
+}
 
 
 class HardwareInfo:
@@ -105,12 +115,13 @@ class HardwareInfo:
 def install() -> None:
     """Put these where the package has those that ask CUDA's driver."""
     import cutlass
-    from cuda.bindings import runtime
+    from cuda.bindings import driver, runtime
     from cutlass import utils
     from cutlass.utils import hardware_info
 
     for name, function in FUNCTIONS.items():
         setattr(cutlass.cuda, name, function)
-    for name, answer in RUNTIME.items():
-        setattr(runtime, name, answer)
+    for module, answers in ((runtime, RUNTIME), (driver, DRIVER)):
+        for name, answer in answers.items():
+            setattr(module, name, answer)
     utils.HardwareInfo = hardware_info.HardwareInfo = HardwareInfo

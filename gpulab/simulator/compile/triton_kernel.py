@@ -10,8 +10,6 @@ from typing import Any
 
 from .kernel import Capability, CompiledKernel, CompileError
 
-NEWEST = (9, 0)  # above, Triton uses instructions of Blackwell that the simulator does not know
-STAND_IN = (8, 0)
 # In what Triton says of an index that it does not know; of a pointer it says nothing.
 _OF_AN_INDEX = ("`_semantic` argument", "unsupported tensor index", "__setitem__")
 
@@ -44,7 +42,7 @@ def triton_kernel(
 
     `signature` maps each parameter to Triton's name of its type (``*fp32``, ``i32``, ``constexpr``),
     `constants` those of type constexpr to their values; `aligned` are the parameters divisible by 16.
-    Capabilities above 9.0 are compiled for 8.0. Raises CompileError with Triton's message and the line.
+    Raises CompileError with Triton's message and the line.
     """
     import triton
     from triton.backends.compiler import GPUTarget
@@ -52,8 +50,6 @@ def triton_kernel(
     from triton.compiler.errors import CompilationError
     from triton.experimental.gluon import GluonASTSource
 
-    if cc > NEWEST:
-        cc = STAND_IN
     names = list(signature)
     source = (GluonASTSource if function.is_gluon() else ASTSource)(
         function,

@@ -11,7 +11,7 @@ from pathlib import Path
 from .kernel import Capability
 
 # Capabilities with instructions that no other one has: wgmma and setmaxnreg of Hopper.
-WITH_OWN_INSTRUCTIONS: frozenset[Capability] = frozenset({(9, 0)})
+WITH_OWN_INSTRUCTIONS: frozenset[Capability] = frozenset({(9, 0), (10, 0), (10, 3), (12, 0)})
 
 # The wheels that carry NVVM: CUDA 13 has one of its own, CUDA 12 ships it with nvcc.
 NVVM_WHEELS = ("nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")

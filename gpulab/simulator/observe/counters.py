@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from gpulab.simulator.ptx import Instruction, Vector
-from gpulab.simulator.simt import Access, Chunk, Observer, Program, Transfer
+from gpulab.simulator.simt import Access, Chunk, Observer, Program, TensorProduct, Transfer
 from gpulab.simulator.simt.warpgroup_matrices import THREADS, bytes_read
 
 from . import patterns
@@ -54,6 +54,12 @@ KINDS = {
 
 
 WGMMA = {"mma_async": ("matrix", "shared"), "wait_group": ("matrix_wait", "")}
+TCGEN05 = {
+    "mma": ("tensor_product", "shared"),
+    "ld": ("tensor_load", "tensor"),
+    "st": ("tensor_store", "tensor"),
+    "cp": ("tensor_copy", "tensor"),
+}
 # Bulk copies by what they do, as their events call it; `space` is where they were sent from or to.
 BULK = {
     "load": ("bulk_load", "global"),
@@ -88,6 +94,8 @@ def classify(instruction: Instruction) -> tuple[str, str]:
         return "load", "global"
     if name == "wgmma":
         return WGMMA.get(instruction.parts[1], ("other", ""))
+    if name == "tcgen05":
+        return TCGEN05.get(instruction.parts[1], ("other", ""))
     kind = instruction.parts[1] if is_fragment(instruction) else KINDS.get(name, "arithmetic")
     if kind not in ("load", "store", "atomic"):
         return kind, ""
@@ -137,6 +145,14 @@ def is_product(instruction: Instruction) -> bool:
     return instruction.parts[:2] == ("wgmma", "mma_async")
 
 
+def tensor_registers(instruction: Instruction) -> int:
+    """Registers that each thread moves between itself and Tensor Memory; 0 for all other instructions."""
+    if instruction.parts[0] != "tcgen05" or instruction.parts[1] not in ("ld", "st"):
+        return 0
+    registers = instruction.operands[0 if instruction.parts[1] == "ld" else -1]
+    return len(registers.items) if isinstance(registers, Vector) else 1
+
+
 def is_fragment(instruction: Instruction) -> bool:
     """Whether a warp loads or stores a matrix by it: ``wmma.load`` and ``wmma.store``."""
     return instruction.parts[0] == "wmma" and instruction.parts[1] in ("load", "store")
@@ -149,13 +165,15 @@ class Counters(Observer):
     memory. One with a generic address has a row more for each other space: what is counted is where the
     access went, not what the opcode says. So does one that reaches the shared memory of another block of the
     cluster. A bulk copy is one request, sent by one lane; a multicast is counted once.
-    ``wgmma`` reads its operands by itself: their bytes count once for a warpgroup, in passes of all banks.
+    ``wgmma`` reads its operands by itself: their bytes count once for a warpgroup, in passes of all banks. So
+    does ``tcgen05.mma``, for which one thread asks.
     """
 
     def __init__(self) -> None:
         self.counts: Counts | None = None
         self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self._guarded: dict[int, int] = defaultdict(int)
+        self._products: dict[int, int] = defaultdict(int)  # floating-point operations of tcgen05.mma
         self._table: dict[str, Array] = {}
         self._rows: dict[tuple[int, str], int] = {}  # beyond the first, by instruction and space
         self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
@@ -230,6 +248,15 @@ class Counters(Observer):
         table["bytes"][index] += nbytes
         table["sectors"][index] += sectors
         table["ideal_sectors"][index] += ideal
+
+    def tensor_product(self, product: TensorProduct) -> None:
+        table, index = self._table, product.index
+        table["requests"][index] += 1
+        table["bytes"][index] += product.nbytes
+        for column in ("wavefronts", "ideal_wavefronts"):
+            table[column][index] += -(-product.nbytes // patterns.LINE)
+        if "kind::i8" not in self._program.instructions[index].parts:
+            self._products[index] += 2 * product.m * product.n * product.k
 
     def _ask(self, access: Access) -> None:
         """The bytes of an access for each of its blocks."""
@@ -320,7 +347,12 @@ class Counters(Observer):
                 read = warpgroups * bytes_read(instruction)
                 table["bytes"][index] = read
                 table["wavefronts"][index] = table["ideal_wavefronts"][index] = read // patterns.LINE
+            elif (held := tensor_registers(instruction)) and not table["bytes"][index]:
+                table["requests"][index] = table["warps"][index]
+                table["bytes"][index] = 4 * held * table["active"][index]
         table["flops"][:own] = np.array(self._program.flops) * table["active"][:own]
+        for index, flops in self._products.items():
+            table["flops"][index] = flops
         kinds = [classify(i) for i in instructions]
         strong = [
             k == "load" and not STRONG.isdisjoint(i.parts)

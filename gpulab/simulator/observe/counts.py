@@ -35,9 +35,10 @@ class Counts:
     ``cp.async``, for what it stored. `kinds[i]` is ``(kind, space)``. A kind is load, store, atomic, branch,
     barrier, cluster_barrier (a wait), mbarrier, shuffle, warp_sync (what else a warp does together), special
     (one instruction of the special function unit), matrix (a warpgroup's product, which reads shared memory
-    by itself), matrix_wait, arithmetic or other, and of bulk copies bulk_load, bulk_store, bulk_reduction,
-    bulk_prefetch or bulk_exchange. A space is global, shared, cluster (shared memory of other blocks), local,
-    const, param or "".
+    by itself), matrix_wait, tensor_product (``tcgen05.mma``), tensor_load and tensor_store (between registers
+    and Tensor Memory), tensor_copy (from shared memory to it), arithmetic or other, and of bulk copies
+    bulk_load, bulk_store, bulk_reduction, bulk_prefetch or bulk_exchange. A space is global, shared, cluster
+    (shared memory of other blocks), local, tensor (Tensor Memory), const, param or "".
     """
 
     kernel: str

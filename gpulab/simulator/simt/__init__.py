@@ -29,7 +29,7 @@ from .errors import (
     Trap,
     UnsupportedInstruction,
 )
-from .events import Access, Chunk, Observer, State, Transfer
+from .events import Access, Chunk, Observer, State, TensorProduct, Transfer
 from .executable import Executable
 from .frame import BACKWARDS, LOCKSTEP, Schedule, two_teams, warp_serial
 from .journal import Journal
@@ -56,6 +56,7 @@ __all__ = [
     "Schedule",
     "SimulationError",
     "State",
+    "TensorProduct",
     "Transfer",
     "Trap",
     "UnsupportedInstruction",

@@ -253,8 +253,14 @@ def tell(who: Senders, ending: Ending, transfer: Transfer) -> None:
         hear(transfer)
 
 
-def multicast(who: Senders, place: Window, ending: Ending, mask: Array) -> tuple[Array, Window, Ending]:
-    """(which copy each delivery is of, where it goes, how it ends) for copies to the blocks of `mask`."""
+def multicast(
+    who: Senders, place: Window, ending: Ending, mask: Array, pairs: bool = False
+) -> tuple[Array, Window, Ending]:
+    """(which copy each delivery is of, where it goes, how it ends) for copies to the blocks of `mask`.
+
+    With `pairs` (``cta_group::2``) each delivery is counted in the block of its pair whose rank is even, or
+    odd, as that of the block is whose mbarrier is named.
+    """
     run = who.run
     wrong = (mask >> run.cluster_size != 0) | (mask == 0)
     if wrong.any():
@@ -268,8 +274,12 @@ def multicast(who: Senders, place: Window, ending: Ending, mask: Array) -> tuple
     copy, rank = np.nonzero(mask[:, None] >> np.arange(run.cluster_size) & 1)
     first = who.row - run.ranks[who.row, 0]
     row = first[copy] + rank
-    assert ending.barrier is not None
-    return copy, Window(row, place.offset[copy]), Ending(Window(row, ending.barrier.offset[copy]))
+    barrier = ending.barrier
+    assert barrier is not None
+    counted = row
+    if pairs:
+        counted = (row & ~1) | (run.ranks[barrier.row[copy], 0] & 1)
+    return copy, Window(row, place.offset[copy]), Ending(Window(counted, barrier.offset[copy]))
 
 
 # ---- rows of bytes -------------------------------------------------------------------------------

@@ -179,6 +179,12 @@ class WrongMatrix(KernelFault):
     title = "Wrong use of a matrix operation"
 
 
+class WrongTensorMemory(KernelFault):
+    """Tensor Memory that is not allocated, not freed, or out of a warp's reach."""
+
+    title = "Wrong use of Tensor Memory"
+
+
 class WrongRegisters(KernelFault):
     """``setmaxnreg`` for more registers than the block has, or in the wrong direction."""
 

@@ -92,6 +92,23 @@ class Transfer:
     phase: np.ndarray | None = None
 
 
+@dataclass(slots=True)
+class TensorProduct:
+    """A product of an m × k and a k × n matrix that one thread asked for by ``tcgen05.mma``.
+
+    `row` is the row of the thread's block in the chunk. The tensor cores will read `nbytes` of shared memory
+    for it, those of both blocks where two share it.
+    """
+
+    index: int
+    row: int
+    m: int
+    n: int
+    k: int
+    nbytes: int
+    chunk: Chunk
+
+
 class State(Protocol):
     """What an observer may ask while a chunk of blocks runs. A thread is a row (of the chunk's blocks) and a
     lane."""
@@ -181,6 +198,9 @@ class Observer:
     def product(self, index: int, warpgroups: np.ndarray, made: bool, chunk: Chunk) -> None:
         """`warpgroups` (B, G) asked for the product of the ``wgmma.mma_async`` at `index`, or it is `made`.
         What they read of shared memory follows, both times, as accesses of 16 bytes a thread."""
+
+    def tensor_product(self, product: TensorProduct) -> None:
+        """A thread asked for a product, which is made between now and the end of the wait for it."""
 
     def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Threads passed a memory fence."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Register
 
-from . import accesses, transfers
+from . import accesses, tensor_tasks, transfers
 from .async_copies import copies_of, deliver
 from .clusters import locate
 from .copies import Arrival
@@ -195,10 +195,11 @@ def arrive_with_copies(decoder: Decoder, op: Opcode, index: int) -> Step:
 def _copies_arrive(run: Run, index: int, address: Array, lanes: Array) -> bool:
     """What was to arrive at the mbarriers that `lanes` wait at is there now. False if there was nothing."""
     sent = run.copies is not None and run.copies.arrivals
-    if not sent and run.flights is None:
+    if not sent and run.flights is None and run.tensor_work is None:
         return False
     row, lane = np.nonzero(lanes)
     offset, owner = (np.broadcast_to(x, run.shape)[row, lane] for x in locate(run, index, address))
+    tensor_tasks.look(run, owner, offset)
     transfers.look(run, index, owner, offset)
     if run.copies is None or not sent:
         return True

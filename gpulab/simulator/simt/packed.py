@@ -13,7 +13,7 @@ import numpy as np
 from .conversions import conversion
 from .floats import canonical, round_to_odd, round_toward, two_sum
 from .opcodes import Function, Opcode, Operation
-from .types import DTYPES, I32
+from .types import DTYPES, I32, I64
 
 Array = np.ndarray
 
@@ -154,10 +154,29 @@ def _f16(scalar: Function) -> Function:
     return run
 
 
+def _f32x2(op: Opcode, rows: dict[str, Function]) -> Operation | None:
+    """Two operations on float32, whose operands are the halves of 64-bit registers."""
+    scalar = rows[op.name](_retyped(op, "f32")) if op.name in ("add", "sub", "mul", "fma") else None
+    if scalar is None:
+        return None
+    single = scalar.run
+
+    def run(*registers: Array) -> Array:
+        pairs = (
+            np.ascontiguousarray(x).view(np.float32).reshape(*x.shape, 2)
+            for x in np.broadcast_arrays(*registers)
+        )
+        return np.ascontiguousarray(canonical(single(*pairs))).view(I64)[..., 0]
+
+    return Operation(run, (I64,) * len(scalar.reads), (I64,), 2 * scalar.flops)
+
+
 def packed_operation(op: Opcode, rows: dict[str, Function]) -> Operation | None:
-    """Operations of type bf16, f16x2 and bf16x2, and conversions to and from all small formats."""
+    """Operations of type bf16, f16x2, bf16x2 and f32x2, and conversions to and from all small formats."""
     if op.name == "cvt":
         return _conversion(op)
+    if op.types == ("f32x2",):
+        return _f32x2(op, rows)
     if op.name not in rows or len(op.types) != 1:
         return None
     element = op.type.removesuffix("x2")

@@ -25,6 +25,8 @@ from .memory import FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, Allocation
 from .products import Products
 from .program import Segment
 from .register_pools import RegisterPool
+from .tensor_memory import TensorMemory
+from .tensor_work import TensorWork
 from .types import ZERO
 from .warps import WARP
 
@@ -125,6 +127,8 @@ class Run:
         self.copies: Copies | None = None
         self.flights: Flights | None = None
         self.products: Products | None = None
+        self.tensor_memory: TensorMemory | None = None
+        self.tensor_work: TensorWork | None = None
         self.changes = 0  # of memory, as far as others may see them
         # Since memory changed: looks at it in vain (without a step to somewhere new), states of groups that
         # were about to look, and groups that have run.
@@ -192,6 +196,7 @@ class Run:
         self.on_stray = listeners("stray")
         self.on_early = listeners("early")
         self.on_product = listeners("product")
+        self.on_tensor_product = listeners("tensor_product")
         self.on_bulk = listeners("bulk")
         self.on_short = listeners("short")
         self.on_left = listeners("left")

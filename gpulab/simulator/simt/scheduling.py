@@ -65,6 +65,7 @@ from . import (
     block_meetings,
     branching,
     cluster_meetings,
+    tensor_memory_steps,
     transfers,
     waits,
     warp_meetings,
@@ -192,6 +193,7 @@ def _finish(run: Run) -> None:
     transfers.finish(run)
     waiting = dict(sorted({**run.at_barrier, **run.at_warp, **run.at_cluster}.items()))
     if not waiting:
+        tensor_memory_steps.finish(run)
         return
     number, lanes = next(iter(waiting.items()))
     segment = run.program.segments[number]

@@ -13,6 +13,7 @@ from . import (
     register_steps,
     steps,
     tensor_copies,
+    tensor_core_steps,
     warpgroup_steps,
 )
 from .executable import Step
@@ -49,6 +50,7 @@ BUILDERS: dict[str, Builder] = {
     **cluster_steps.BUILDERS,
     **warpgroup_steps.BUILDERS,
     **register_steps.BUILDERS,
+    **tensor_core_steps.BUILDERS,
     "cp": _copy,
     "st": _asynchronous(steps.BUILDERS["st"]),
     "red": _asynchronous(steps.BUILDERS["red"]),
@@ -57,7 +59,6 @@ BUILDERS: dict[str, Builder] = {
 
 # What needs a newer machine model, and what to do instead: by the beginning of the opcode.
 ADVICE = {
-    "tcgen05": "Compile for a capability from 8.0 to 9.0: it has mma.sync, and 9.0 wgmma, instead.",
     "tex": "Textures are not simulated: read global memory.",
     "multimem": "The simulator knows one GPU and no switch between several: use one.",
 }

@@ -237,7 +237,8 @@ def _send(
     where = None if inside.all() else inside
     copy = np.arange(count)
     if place is not None and loads and masks is not None:
-        copy, place, ending = multicast(who, place, ending, masks)
+        pairs = "cta_group::2" in who.run.program.instructions[who.index].parts
+        copy, place, ending = multicast(who, place, ending, masks, pairs)
     kind = "load" if loads else "prefetch" if place is None else "reduction" if function else "store"
     there = None if place is None else box.shared.reshape(count, -1)[copy]
     if who.run.on_bulk:

@@ -44,6 +44,8 @@ IS_HARDWARES = 0x2  # in byte 8
 # The hardware's tiled maps, as far as CuTe DSL 4.8.1 shows them: its host code was given tensors whose sizes,
 # strides, types and swizzles differed one at a time. It makes no element strides, no filling with NaN and no
 # interleaved layouts.
+HARDWARE_B4X16 = 11  # the type of numbers of 4 bits, 16 in 8 bytes; smaller ones are those of `TYPES`
+HARDWARE_TF32 = 1 << 16  # the bit that makes tf32 of f32
 HARDWARE_LAYOUT = np.dtype(
     {
         "names": ["address", "kinds", "strides", "strides_high", "last", "box_0", "box"],
@@ -106,7 +108,8 @@ class TensorMap:
     `strides` are bytes, of all dimensions but the first. `span` is the swizzle's width in bytes (16: none),
     `interleave` the bytes of a slice of channels (0: none). With `im2col` there is no `box`: `lower` and
     `upper` are the offsets (w, h, d) of the corners of the pixels' bounding box, and a copy moves `pixels`
-    pixels of `channels` channels.
+    pixels of `channels` channels. With `packs` of 2, each element of the innermost dimension is two numbers
+    of 4 bits, and coordinates along it count numbers.
     """
 
     address: int
@@ -124,6 +127,7 @@ class TensorMap:
     upper: tuple[int, ...] = ()
     channels: int = 0
     pixels: int = 0
+    packs: int = 1
 
     @property
     def rank(self) -> int:
@@ -446,20 +450,25 @@ def _decode_hardwares(data: bytes) -> TensorMap:
     fields = np.frombuffer(data[: HARDWARE_LAYOUT.itemsize], HARDWARE_LAYOUT)[0]
     kinds, high = int(fields["kinds"]), int(fields["strides_high"])
     rank, number = (kinds >> 4 & 7) + 1, kinds >> 7 & 15
-    if rank > MOST_DIMENSIONS or number >= len(TYPES):
+    if rank > MOST_DIMENSIONS or number > HARDWARE_B4X16:
         raise WrongTensorMap(
-            f"The bytes are no tensor map of Hopper: they say {rank} dimensions and element type {number}."
+            f"The simulator knows no tensor map of {rank} dimensions with elements of type {number}."
         )
+    packs = 2 if number == HARDWARE_B4X16 else 1
+    name = "u8" if packs == 2 else "tf32" if kinds & HARDWARE_TF32 else TYPES[number].name
     strides = [int(low) | (high >> 4 * i & 15) << 32 for i, low in enumerate(fields["strides"])]
+    dimensions = [int(last) + 1 for last in fields["last"][:rank]]
+    box = [int(last) + 1 for last in (fields["box_0"], *fields["box"])][:rank]
     found = TensorMap(
         int(fields["address"]),
-        TYPES[number],
-        tuple(int(last) + 1 for last in fields["last"][:rank]),
+        TYPES[NUMBERS[name]],
+        (dimensions[0] // packs, *dimensions[1:]),
         tuple(16 * stride for stride in strides[: rank - 1]),
-        tuple(int(last) + 1 for last in (fields["box_0"], *fields["box"]))[:rank],
+        (box[0] // packs, *box[1:]),
         (1,) * rank,
         SPANS[kinds >> 13 & 3],
         promotion=kinds >> 17 & 3,
+        packs=packs,
     )
     check(found)
     return found
@@ -496,7 +505,8 @@ def replaced(data: bytes, field: str, value: int, ordinal: int = 0) -> bytes:
     name, several = REPLACED[field]
     if data[8] & IS_HARDWARES:
         data = encode(_decode_hardwares(data))
-    fields = np.frombuffer(data, LAYOUT).copy()
+    new = bytearray(data)  # a copy by NumPy would leave bytes that are no field as they happen to be
+    fields = np.frombuffer(new, LAYOUT)
     place = fields[name][0] if several else fields[name]
     if several and not 0 <= ordinal < place.size:
         raise WrongTensorMap(f"tensormap.replace of {field} knows 0 to {place.size - 1}, but not {ordinal}.")
@@ -506,7 +516,7 @@ def replaced(data: bytes, field: str, value: int, ordinal: int = 0) -> bytes:
             f"tensormap.replace of {field} takes a number from 0 to {most:,}, but got {value:,}."
         )
     place[ordinal if several else 0] = value
-    return fields.tobytes()
+    return bytes(new)
 
 
 # ---- a box ---------------------------------------------------------------------------------------
@@ -548,7 +558,10 @@ def tile(map_: TensorMap, coordinates: Array, shared: Array | int = 0) -> Box:
     for i, (size, step, stride) in enumerate(
         zip(copied, (1, *map_.element_strides[1:]), (map_.type.itemsize, *map_.strides), strict=True)
     ):
-        index = coordinates[..., i, None] + np.arange(size, dtype=np.int64) * step
+        first = coordinates[..., i, None]
+        if map_.packs > 1 and not i:
+            first = first // map_.packs
+        index = first + np.arange(size, dtype=np.int64) * step
         index = index.reshape(*coordinates.shape[:-1], *(1,) * (rank - 1 - i), size, *(1,) * i)
         address = address + index * stride
         inside = inside & (index >= 0) & (index < map_.dimensions[i])

@@ -127,23 +127,40 @@ def multiply_accumulate(
         exact = np.matmul(a.astype(np.float64), b.swapaxes(-1, -2).astype(np.float64)) + c
         return (exact.clip(*INTEGER_LIMITS) if saturates else exact).astype(np.int64).astype(np.int32)
     bits = FP8_FRACTION_BITS if element.bits == 8 else FRACTION_BITS
-    exponents = _exponents(a, element.smallest_exponent), _exponents(b, other.smallest_exponent)
+    total = fused_sum(a, b, c, element.smallest_exponent, other.smallest_exponent, d_type, bits)
+    rounded = rounded_sum(total, d_type)
+    if d_type == "f16" or element.bits != 8:
+        return rounded
+    kept = (rounded.view(np.uint32) & FP8_KEPT).view(np.float32)
+    return np.where(np.isnan(rounded), rounded, kept)
+
+
+def fused_sum(
+    a: Array, b: Array, c: Array, smallest_a: int, smallest_b: int, d_type: str, bits: int
+) -> Array:
+    """C + A·B as float64, before it is rounded to `d_type` (f16 or f32); see `multiply_accumulate`.
+
+    The terms of each sum are cut to `bits` fraction bits below the largest exponent among them. `smallest_a`
+    and `smallest_b` are the exponents of the smallest normal numbers of the types of A and B.
+    """
+    exponents = _exponents(a, smallest_a), _exponents(b, smallest_b)
     smallest_c = -14 if d_type == "f16" else -126
     with np.errstate(invalid="ignore"):  # infinities and NaN are put right below
         total = _fused_sum(a, b, c, *exponents, _exponents(c, smallest_c), bits)
         if not all(np.isfinite(x).all() for x in (a, b, c)):
             plain = (a[..., :, None, :] * b[..., None, :, :]).sum(axis=-1) + c
             total = np.where(np.isfinite(plain), total, plain)
-    if d_type == "f16":
-        return canonical(total.astype(np.float16))
-    nearest = total.astype(np.float32)
-    with np.errstate(invalid="ignore"):
+    return total
+
+
+def rounded_sum(total: Array, d_type: str) -> Array:
+    """A sum as tensor cores round it: toward zero to float32, or to the nearest float16."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if d_type == "f16":
+            return canonical(total.astype(np.float16))
+        nearest = total.astype(np.float32)
         error = np.where(np.isfinite(nearest), total - nearest.astype(np.float64), 0.0)
-    rounded = canonical(round_toward(nearest, error, "rz"))
-    if element.bits != 8:
-        return rounded
-    kept = (rounded.view(np.uint32) & FP8_KEPT).view(np.float32)
-    return np.where(np.isnan(rounded), rounded, kept)
+        return canonical(round_toward(nearest, error, "rz"))
 
 
 def _fused_sum(

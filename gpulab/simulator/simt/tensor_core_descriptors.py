@@ -1,0 +1,178 @@
+"""The two descriptors of ``tcgen05.mma``: of its operands in shared memory, and of the product itself.
+
+PTX ISA, "Shared memory descriptor" and "Instruction descriptor" of the fifth generation of tensor cores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from .matrix_descriptors import FIELD
+from .swizzles import CHUNK, LINE, NO_SWIZZLE, canonical_offsets, swizzled
+
+Array = np.ndarray
+
+VERSION = 1  # of a shared-memory descriptor of Blackwell
+SPAN_OF_LAYOUT = {0: NO_SWIZZLE, 2: 128, 4: 64, 6: 32}  # bits 61 to 63
+ROW_BYTES = 32  # that a row of A or B takes in shared memory: k is as many elements as fit
+
+# Types of A and B by kind and number.
+_FP8_FP6_FP4 = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
+TYPES: dict[str, dict[int, str]] = {
+    "f16": {0: "f16", 1: "bf16"},
+    "tf32": {2: "tf32"},
+    "f8f6f4": _FP8_FP6_FP4,
+    "i8": {0: "u8", 1: "s8"},
+    "mxf8f6f4": _FP8_FP6_FP4,
+    "mxf4": {1: "e2m1"},
+    "mxf4nvf4": {1: "e2m1"},
+}
+RESULTS = {0: "f16", 1: "f32", 2: "s32"}
+RESULTS_OF_KIND: dict[str, tuple[str, ...]] = {
+    "f16": ("f16", "f32"),
+    "f8f6f4": ("f16", "f32"),
+    "i8": ("s32",),
+}
+DEPTH = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}  # k
+SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")  # kinds with block scales
+
+
+class WrongDescriptorValue(ValueError):
+    """A field of a descriptor that cannot be: the message names the rule and the value."""
+
+
+@dataclass(frozen=True)
+class SharedDescriptor:
+    """Where an operand is in shared memory. `start`, `leading` and `stride` are bytes; `base` is the line of
+    128 bytes at which the swizzle's pattern begins, `span` the swizzle's width (16: none)."""
+
+    start: int
+    leading: int
+    stride: int
+    base: int
+    span: int
+
+
+@lru_cache(maxsize=4096)
+def decode_shared(word: int) -> SharedDescriptor:
+    """The fields of a shared-memory descriptor of 64 bits. Raises WrongDescriptorValue."""
+    version, layout = word >> 46 & 3, word >> 61 & 7
+    if version != VERSION:
+        raise WrongDescriptorValue(
+            f"Bits 46 and 47 of a shared-memory descriptor of Blackwell are its version and must be 1, "
+            f"but are {version}."
+        )
+    if layout not in SPAN_OF_LAYOUT:
+        what = (
+            "128-byte swizzle in pieces of 32 bytes, which is not simulated" if layout == 1 else "no layout"
+        )
+        raise WrongDescriptorValue(f"The layout of a shared-memory descriptor is {layout}: {what}.")
+    start, leading, stride = ((word >> first & FIELD) * CHUNK for first in (0, 16, 32))
+    return SharedDescriptor(start, leading, stride, word >> 49 & 7, SPAN_OF_LAYOUT[layout])
+
+
+@lru_cache(maxsize=4096)
+def operand_addresses(
+    descriptor: SharedDescriptor, mn: int, row_bytes: int, itemsize: int, k_major: bool
+) -> Array:
+    """Offsets into shared memory of the elements of an operand, (mn, k): rows of A or columns of B.
+
+    An element has `itemsize` bytes and a row of k `row_bytes`; two 4-bit elements count as one of a byte.
+    Raises WrongDescriptorValue for a K-major operand whose rows are wider than the swizzle.
+    """
+    if k_major and NO_SWIZZLE < descriptor.span < row_bytes:
+        raise WrongDescriptorValue(
+            f"A row of a K-major operand takes {row_bytes} bytes and must fit the swizzle, "
+            f"which has {descriptor.span}."
+        )
+    rows = np.arange(mn, dtype=np.int64)[:, None]
+    columns = np.arange(row_bytes // itemsize, dtype=np.int64)
+    offsets = canonical_offsets(
+        rows, columns, itemsize, descriptor.span, k_major, descriptor.leading, descriptor.stride
+    )
+    return swizzled(descriptor.start + offsets, descriptor.span, descriptor.base * LINE)
+
+
+@dataclass(frozen=True)
+class ProductDescriptor:
+    """What a product is: types of D, A and B, its shape, what is negated, and which way A and B lie.
+
+    `m` and `n` count all rows and columns, also where two blocks share them. `scale_a` and `scale_b` are the
+    bytes of a scale's word at which the scales of this product begin, `scale_type` their type.
+    """
+
+    d_type: str
+    a_type: str
+    b_type: str
+    m: int
+    n: int
+    k: int
+    negates: tuple[bool, bool] = (False, False)
+    k_major: tuple[bool, bool] = (True, True)
+    saturates: bool = False
+    sparse: bool = False
+    scale_a: int = 0
+    scale_b: int = 0
+    scale_type: str = ""
+
+
+@lru_cache(maxsize=1024)
+def decode_product(word: int, kind: str, blocks: int) -> ProductDescriptor:
+    """The fields of an instruction descriptor of 32 bits, for a `kind` and 1 or 2 `blocks`.
+
+    Raises WrongDescriptorValue for types and shapes that the kind does not have.
+
+    >>> decode_product(0x8400010, "f16", 1)
+    ProductDescriptor(d_type='f32', a_type='f16', b_type='f16', m=128, n=256, k=16, ...
+    """
+    scaled = kind in SCALED
+    types = TYPES[kind]
+    names = []
+    for what, first in (("A", 7), ("B", 10)):
+        number = word >> first & 7
+        if number not in types:
+            known = ", ".join(f"{value} ({name})" for value, name in types.items())
+            raise WrongDescriptorValue(
+                f"kind::{kind} knows the types {known} of {what}, but the descriptor says {number}."
+            )
+        names.append(types[number])
+    d_type = "f32" if scaled else RESULTS.get(word >> 4 & 3, "")
+    if d_type not in RESULTS_OF_KIND.get(kind, ("f32",)):
+        allowed = " or ".join(RESULTS_OF_KIND.get(kind, ("f32",)))
+        raise WrongDescriptorValue(
+            f"kind::{kind} adds in {allowed}, but the descriptor says {d_type or word >> 4 & 3} for D."
+        )
+    m, n = (word >> 24 & 31) * 16, (word >> 17 & 63) * 8
+    _check_shape(m, n, blocks)
+    return ProductDescriptor(
+        d_type,
+        names[0],
+        names[1],
+        m,
+        n,
+        DEPTH[kind],
+        (bool(word >> 13 & 1), bool(word >> 14 & 1)),
+        (not word >> 15 & 1, not word >> 16 & 1),
+        bool(word >> 3 & 1) and not scaled,
+        bool(word >> 2 & 1),
+        word >> 29 & 3 if scaled else 0,
+        word >> 4 & 3 if scaled else 0,
+        ("ue8m0" if word >> 23 & 1 else "ue4m3") if scaled else "",
+    )
+
+
+def _check_shape(m: int, n: int, blocks: int) -> None:
+    rows = (64, 128) if blocks == 1 else (128, 256)
+    if m not in rows:
+        raise WrongDescriptorValue(
+            f"A product of {'one block' if blocks == 1 else 'two blocks'} has {rows[0]} or {rows[1]} rows, "
+            f"not {m}."
+        )
+    step = 16 * blocks if m == rows[1] else 8 if blocks == 1 else 16
+    if not step <= n <= 256 or n % step:
+        raise WrongDescriptorValue(
+            f"A product with {m} rows has a multiple of {step} columns up to 256, not {n}."
+        )
