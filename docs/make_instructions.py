@@ -46,12 +46,15 @@ class Family:
 FAMILIES = (
     Family(
         ("add", "sub", "mul"),
-        f"{INTEGERS}; {FLOATS}, bf16, f16x2, bf16x2, f32x2",
+        f"{INTEGERS}; {FLOATS}, bf16, f16x2, bf16x2, f32x2; add, sub f32 of f16, bf16",
         f"{BITS}, rn rz rm rp, ftz, sat",
         TEST_FLOATS,
     ),
     Family(
-        ("fma",), f"{FLOATS}, bf16, f16x2, bf16x2, f32x2", f"{BITS}: rounded once, rn rz rm rp", TEST_FLOATS
+        ("fma",),
+        f"{FLOATS}, bf16, f16x2, bf16x2, f32x2, f32 of f16, bf16",
+        f"{BITS}: rounded once, rn rz rm rp",
+        TEST_FLOATS,
     ),
     Family(("addc", "subc", "madc"), "32- and 64-bit integers", f"{BITS}, carry chains", TEST_INTEGERS),
     Family(

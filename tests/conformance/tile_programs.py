@@ -32,6 +32,7 @@ ROUNDED = (
 )
 AMPERE, HOPPER = "cute/ampere/kernel/", "cute/hopper/kernel/"
 TUTORIAL = "cute/blackwell/tutorial/tutorial_gemm/"
+DENSE = "cute/blackwell/kernel/dense_gemm/"
 CUBE = "--mnk 256,256,256"
 GRAPH = "launches by a CUDA graph of PyTorch"
 CUTLASS = (
@@ -117,7 +118,9 @@ CUTLASS = (
     ),
     Program(f"{TUTORIAL}fp16_gemm_6.py", left_out=GRAPH),
     *(Program(f"{TUTORIAL}nvfp4_gemm_{which}.py", "--mnkl 256,256,256,1", gpu="B200") for which in "01"),
-    Program("cute/notebooks/tour_to_sol_gemm.ipynb", gpu="B200"),
+    Program(
+        "cute/notebooks/tour_to_sol_gemm.ipynb", smaller=((r"8192, 8192, 8192", "256, 256, 256"),), gpu="B200"
+    ),
 )
 TILE = (
     Program(

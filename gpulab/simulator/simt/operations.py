@@ -16,7 +16,7 @@ from gpulab.simulator.ptx import Immediate, Instruction
 from . import floats, integers
 from .conversions import conversion
 from .opcodes import TYPES, Function, Opcode, Operation, matrix_shape, opcode
-from .packed import packed_operation
+from .packed import MIXED, mixed_operation, packed_operation
 from .types import BOOL, DTYPES, I32, U32, UNSIGNED
 
 Array = np.ndarray
@@ -28,6 +28,8 @@ def operation(instruction: Instruction) -> Operation | None:
     build = ROWS.get(op.name)
     if build is None or not op.types:
         return None
+    if op.types in MIXED:
+        return mixed_operation(op, ROWS)
     if any(t not in DTYPES for t in op.types):
         return packed_operation(op, ROWS)
     return build(op)
