@@ -158,9 +158,11 @@ def _f16(scalar: Function) -> Function:
 MIXED = (("f32", "f16"), ("f32", "bf16"))
 
 
-def mixed_operation(op: Opcode, rows: dict[str, Function]) -> Operation | None:
-    """``fma.f32.bf16`` and its like: all operands but the last are widened first, which is exact."""
-    scalar = rows[op.name](_retyped(op, "f32")) if op.name in ("add", "sub", "fma") else None
+def mixed_operation(op: Opcode, scalar: Operation | None) -> Operation | None:
+    """``fma.f32.bf16`` and its like, where `scalar` is the same on float32.
+
+    All operands but the last are widened first, which is exact.
+    """
     if scalar is None:
         return None
     narrow, single = op.types[1], scalar.run
