@@ -163,8 +163,8 @@ FAMILIES = (
     ),
     Family(
         ("tcgen05",),
-        "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x128b 16x256b, pack::16b; cp "
-        "32x128b 128x128b 128x256b; mma f16, tf32, f8f6f4 (FP8), i8, mxf8f6f4 (FP8), mxf4, mxf4nvf4, of "
+        "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x64b 16x128b 16x256b, pack::16b; "
+        "cp 32x128b 128x128b 128x256b; mma f16, tf32, f8f6f4 (FP8), i8, mxf8f6f4 (FP8), mxf4, mxf4nvf4, of "
         "one block and of a pair, A in shared or Tensor Memory; commit, fence, wait",
         "sums of f16, bf16, tf32 and FP8 are cut to 25 bits as MMA-Sim measured; nobody has published how "
         "sums of scaled blocks are rounded: they are exact and rounded once. Work is done when a thread "
