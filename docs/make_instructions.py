@@ -46,12 +46,15 @@ class Family:
 FAMILIES = (
     Family(
         ("add", "sub", "mul"),
-        f"{INTEGERS}; {FLOATS}, bf16, f16x2, bf16x2, f32x2",
+        f"{INTEGERS}; {FLOATS}, bf16, f16x2, bf16x2, f32x2; add, sub f32 of f16, bf16",
         f"{BITS}, rn rz rm rp, ftz, sat",
         TEST_FLOATS,
     ),
     Family(
-        ("fma",), f"{FLOATS}, bf16, f16x2, bf16x2, f32x2", f"{BITS}: rounded once, rn rz rm rp", TEST_FLOATS
+        ("fma",),
+        f"{FLOATS}, bf16, f16x2, bf16x2, f32x2, f32 of f16, bf16",
+        f"{BITS}: rounded once, rn rz rm rp",
+        TEST_FLOATS,
     ),
     Family(("addc", "subc", "madc"), "32- and 64-bit integers", f"{BITS}, carry chains", TEST_INTEGERS),
     Family(
@@ -160,9 +163,9 @@ FAMILIES = (
     ),
     Family(
         ("tcgen05",),
-        "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x128b 16x256b, pack::16b; cp 32x128b "
-        "128x128b 128x256b; mma f16, tf32, f8f6f4 (FP8), i8, mxf8f6f4 (FP8), mxf4, mxf4nvf4, of one block "
-        "and of a pair, A in shared or Tensor Memory; commit, fence, wait",
+        "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x64b 16x128b 16x256b, pack::16b; "
+        "cp 32x128b 128x128b 128x256b; mma f16, tf32, f8f6f4 (FP8), i8, mxf8f6f4 (FP8), mxf4, mxf4nvf4, of "
+        "one block and of a pair, A in shared or Tensor Memory; commit, fence, wait",
         "sums of f16, bf16, tf32 and FP8 are cut to 25 bits as MMA-Sim measured; nobody has published how "
         "sums of scaled blocks are rounded: they are exact and rounded once. Work is done when a thread "
         "waits at the mbarrier of its commit. An allocation that does not fit is a fault and not a wait",
@@ -206,6 +209,12 @@ FAMILIES = (
         "arrive, wait, relaxed, aligned",
         "waits for all threads of the cluster that have not exited",
         TEST_CLUSTERS,
+    ),
+    Family(
+        ("clusterlaunchcontrol",),
+        "try_cancel, also multicast to the cluster; query_cancel is_canceled, get_first_ctaid",
+        f"{BITS}; the blocks that have not begun are those that the GPU does not hold at once",
+        "tests/simt/test_launch_control.py",
     ),
     Family(
         ("mapa", "getctarank"),

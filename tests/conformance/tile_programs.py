@@ -31,7 +31,10 @@ ROUNDED = (
     "which does not add as tensor cores do"
 )
 AMPERE, HOPPER = "cute/ampere/kernel/", "cute/hopper/kernel/"
-BLACKWELL = "tensor cores of Blackwell"
+TUTORIAL = "cute/blackwell/tutorial/tutorial_gemm/"
+DENSE = "cute/blackwell/kernel/dense_gemm/"
+CUBE = "--mnk 256,256,256"
+GRAPH = "launches by a CUDA graph of PyTorch"
 CUTLASS = (
     Program(f"{AMPERE}elementwise/elementwise_add.py", SMALL),
     Program(f"{AMPERE}elementwise/elementwise_apply.py", SMALL),
@@ -103,13 +106,21 @@ CUTLASS = (
     Program("dsl_tutorials/programmatic_dependent_launch.py", left_out=FFI),
     Program(
         "dsl_tutorials/launch_completion_and_programmatic_events.py",
-        left_out="launches by a CUDA graph of PyTorch",
+        left_out=GRAPH,
     ),
     Program("cute/blackwell/tutorial/tutorial_tma/tma_v0.py", gpu="H100"),
     Program("cute/blackwell/tutorial/tutorial_tma/tma_v1.py", gpu="H100"),
     Program("cute/blackwell/tutorial/tutorial_tma/tma_v2.py", gpu="H100"),
     Program("cute/notebooks/async_pipeline.ipynb", gpu="H100"),
-    Program("cute/notebooks/tour_to_sol_gemm.ipynb", left_out=f"multiplies on {BLACKWELL}"),
+    *(
+        Program(f"{TUTORIAL}fp16_gemm_{which}.py", CUBE, gpu="B200")
+        for which in ("0", "1", "2", "3", "3_1", "4", "5")
+    ),
+    Program(f"{TUTORIAL}fp16_gemm_6.py", left_out=GRAPH),
+    *(Program(f"{TUTORIAL}nvfp4_gemm_{which}.py", "--mnkl 256,256,256,1", gpu="B200") for which in "01"),
+    Program(
+        "cute/notebooks/tour_to_sol_gemm.ipynb", smaller=((r"8192, 8192, 8192", "256, 256, 256"),), gpu="B200"
+    ),
 )
 TILE = (
     Program(

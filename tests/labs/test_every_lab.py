@@ -122,7 +122,7 @@ def each_wrong() -> Iterator[pytest.param]:
         yield pytest.param(lab, path, id=path.stem, marks=marks)
 
 
-@pytest.mark.parametrize("lab, path", each_wrong())
+@pytest.mark.parametrize("lab, path", list(each_wrong()))
 def test_a_wrong_submission_fails_for_its_reason_and_no_other(lab, path):
     header = wrong_file(path)
     assert header.fails and header.says

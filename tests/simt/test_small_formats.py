@@ -117,6 +117,27 @@ def test_pairs_of_floats_are_two_single_operations(operation, mode, seed):
     assert found["pairs"].tobytes() == found["singles"].tobytes()
 
 
+@pytest.mark.parametrize("narrow", ["f16", "bf16"])
+@settings(max_examples=10, deadline=None)
+@given(seed=seeds)
+def test_mixed_arithmetic_widens_first_and_rounds_once(narrow, seed):
+    generator = np.random.default_rng(seed)
+    c = floats(generator, "f4")
+    if narrow == "f16":
+        a, b = (floats(generator, "f2")[: len(c)].view("u2") for _ in range(2))
+        wide = [x.view("f2").astype("f4") for x in (a, b)]
+    else:
+        a, b = (as_bf16(floats(generator, "f4"))[: len(c)] for _ in range(2))
+        wide = [from_bf16(x) for x in (a, b)]
+    c = c[: len(a)]
+    inputs = {"a": a, "b": b, "c": c}
+    single = [multiply_add(*map(float, row), "f32") for row in zip(*wide, c, strict=True)]
+    assert_runs(f"fma.rn.f32.{narrow} %r, %a, %b, %c;", inputs, {"r": bits_of(single, "f4")})
+    with np.errstate(invalid="ignore", over="ignore"):
+        for name, value in (("add", wide[0] + c), ("sub", wide[0] - c)):
+            assert_runs(f"{name}.rn.f32.{narrow} %r, %a, %c;", {"a": a, "c": c}, {"r": bits_of(value, "f4")})
+
+
 @settings(max_examples=10, deadline=None)
 @given(seeds)
 def test_bfloat16_arithmetic_is_rounded_once(seed):

@@ -298,12 +298,14 @@ def place(shape: str, thread: int, register: int) -> tuple[int, int]:
     """(lane, column) of a register, from the manual's figures of the shapes."""
     if shape == "32x32b":
         return thread, register
+    if shape == "16x64b":
+        return thread // 4 + 8 * (thread % 2), 2 * register + thread // 2 % 2
     if shape == "16x128b":
         return thread // 4 + 8 * (register % 2), 4 * (register // 2) + thread % 4
     return thread // 4 + 8 * (register % 4 // 2), 8 * (register // 4) + 2 * (thread % 4) + register % 2
 
 
-REGISTERS = {"32x32b": 1, "16x128b": 2, "16x256b": 4}
+REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}
 
 
 @pytest.mark.parametrize(

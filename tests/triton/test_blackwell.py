@@ -57,6 +57,16 @@ def test_an_a_in_tensor_memory_comes_from_the_softmax(warps):
     assert np.abs(out.float().numpy() - expected.numpy()).max() < 2e-3
 
 
+def test_the_sanitizer_finds_nothing_in_what_triton_makes():
+    a, b = matrices(128, 64, 128, torch.float16)
+    c = torch.zeros(128, 64)
+    tiles = {"M": 128, "N": 64, "K": 64, "TOTAL": tl.float32}
+    assert not gpulab.sanitize(lambda: product[1, 1](a, b, c, 64, 128, **tiles, num_warps=4))
+    q, k, v = (torch.randn(128, 64).half() for _ in range(3))
+    out = torch.zeros(128, 64, dtype=torch.float16)
+    assert not gpulab.sanitize(lambda: attention[1,](q, k, v, out, 128, M=128, N=64, D=64, num_warps=4))
+
+
 def test_a_report_counts_the_products():
     a, b = matrices(128, 64, 128, torch.float16)
     c = torch.zeros(128, 64)

@@ -14,6 +14,7 @@ from gpulab.simulator.observe.early_touches import EarlyTouches
 from gpulab.simulator.observe.ordered_atomics import OrderedAtomics
 from gpulab.simulator.observe.proxies import Proxies
 from gpulab.simulator.observe.synchronisation import Synchronisation
+from gpulab.simulator.observe.tensor_core_hazards import TensorCoreHazards
 from gpulab.simulator.observe.uninitialised import Uninitialised
 from gpulab.simulator.observe.warp_results import WarpResults
 from gpulab.simulator.observe.warpgroup_hazards import WarpgroupHazards
@@ -46,6 +47,7 @@ class Tools:
             lambda _: Synchronisation(),
             lambda _: EarlyTouches(),
             lambda _: WarpgroupHazards(),
+            lambda _: TensorCoreHazards(),
             lambda _: Proxies(),
             lambda _: WarpResults(),
             lambda _: OrderedAtomics(),
@@ -73,7 +75,8 @@ class Tools:
         return [found for made in self._made if isinstance(made, tool) for found in made.findings]
 
     def findings(self) -> list[Finding]:
-        hazards = [Finding("barrier", str(h), lines_of(h.first, h.second)) for h in self.of(WarpgroupHazards)]
+        touched = [*self.of(WarpgroupHazards), *self.of(TensorCoreHazards)]
+        hazards = [Finding("barrier", str(h), lines_of(h.first, h.second)) for h in touched]
         told = {frozenset(hazard.lines) for hazard in hazards}  # better than as races
         races = [Finding("race", str(r), (r.first.line, r.second.line), r.sighting) for r in self.of(Races)]
         races = [race for race in races if frozenset(race.lines) not in told]

@@ -15,6 +15,7 @@ from gpulab.simulator import compile, ptx, simt
 from gpulab.simulator.hardware import GPU, occupancy
 
 from .checks import check_bounds, check_cluster, check_registers, check_shape, check_shared, dimensions
+from .instructions import check_instructions
 from .launch import Launch
 
 ObserverFactory = Callable[[Launch], simt.Observer | None]
@@ -112,6 +113,7 @@ class SimulatedDevice:
         self._executors: list[Executor] = [Simulator()]
         self._modules: dict[str, ptx.Module] = {}
         self._programs: dict[tuple[str, str], simt.Executable] = {}
+        self._checked: set[tuple[str, str, compile.kernel.Capability]] = set()
 
     @property
     def cc(self) -> compile.kernel.Capability:
@@ -171,6 +173,10 @@ class SimulatedDevice:
         kernel = launch.kernel
         check_shape(kernel.name, launch.grid, launch.block, self.gpu)
         program = self.program(kernel)
+        known = (kernel.ptx, kernel.entry, self.cc)
+        if known not in self._checked:
+            check_instructions(kernel.name, program.instructions, self.gpu)
+            self._checked.add(known)
         check_shared(
             kernel.name, program.shared_bytes, launch.shared_bytes, self.gpu, extended=kernel.extends_shared
         )

@@ -1,4 +1,4 @@
-"""Writes to shared memory that bulk copies and ``wgmma`` may not see: they read through the async proxy.
+"""Writes to shared memory that bulk copies and tensor cores may not see: they read through the async proxy.
 
 What threads write reaches it by a ``fence.proxy.async``. It is either the writer's own, after the write, or
 that of a thread of its block that has met the writer since then.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpulab.simulator.ptx import Location
-from gpulab.simulator.simt import Access, Chunk, Observer, Program, Transfer
+from gpulab.simulator.simt import Access, Chunk, Observer, Program, TensorProduct, Transfer
 from gpulab.simulator.simt.errors import Index, source_text, thread_words
 
 from .counters import bulk_kind
@@ -73,7 +73,9 @@ class Proxies(Observer):
         self._program, self._grid, self._block = program, grid, block
         self._lanes = (math.prod(block) + 31) // 32 * 32
         self._active = any(
-            bulk_kind(i) in ("store", "reduction", "exchange") or i.parts[0] == "wgmma"
+            bulk_kind(i) in ("store", "reduction", "exchange")
+            or i.parts[0] == "wgmma"
+            or i.parts[:2] == ("tcgen05", "mma")
             for i in program.instructions
         )
         count = math.prod(grid) * self._lanes if self._active else 0
@@ -153,7 +155,11 @@ class Proxies(Observer):
             assert transfer.rows is not None
             self._read(transfer, transfer.offset, transfer.rows, "a bulk copy")
 
-    def _read(self, what: Access | Transfer, offset: Array, rows: Array, reader: str) -> None:
+    def tensor_product(self, product: TensorProduct) -> None:
+        for row, offsets in product.reads:
+            self._read(product, offsets[None, :], np.array([row]), "tcgen05.mma")
+
+    def _read(self, what: Access | Transfer | TensorProduct, offset: Array, rows: Array, reader: str) -> None:
         """Something reads elements at `offset` (n, E) of the shared memory of the blocks in `rows` (n,)."""
         chunk = what.chunk
         words = self._of(chunk, int(offset.max()) + what.size)
@@ -178,7 +184,9 @@ class Proxies(Observer):
             self._words[first] = words
         return words
 
-    def _report(self, what: Access | Transfer, written: int, block: int, lane: int, reader: str) -> None:
+    def _report(
+        self, what: Access | Transfer | TensorProduct, written: int, block: int, lane: int, reader: str
+    ) -> None:
         start, here = (self._program.instructions[i].location for i in (written, what.index))
         if (start or written, here or what.index) in self._seen:
             return

@@ -39,6 +39,18 @@ WORDS = {
         "overwrites an operand in shared memory too early",
         "wait for the product (wgmma.wait_group), then a barrier, and only then fill the tile again.",
     ),
+    "sum": (
+        "Product not waited for",
+        "asks for the product",
+        "touches its sum in Tensor Memory too early",
+        "wait at the mbarrier of a tcgen05.commit behind the product before its sum is read or written.",
+    ),
+    "operand": (
+        "Product not waited for",
+        "asks for the product",
+        "overwrites an operand in shared memory too early",
+        "wait at the mbarrier of a tcgen05.commit behind the product, and only then fill the tile again.",
+    ),
     "unfenced": (
         "Registers not fenced",
         "writes a register of the product",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from .memory import Allocation, Memory, Variables
 from .program import Program
 from .run import Run
 from .scheduling import execute, stuck
+from .supply import Supply
 from .types import ZERO
 
 Array = np.ndarray
@@ -76,6 +76,8 @@ def launch(
     """
     on_loan: list[Allocation] = []  # what lies in memory for the time of the launch
     registers = _registers(program, arguments, memory, on_loan)
+    shape = cluster or program.cluster or (1, 1, 1)
+    supply = _supply(grid, shape, schedule, blocks)
     frame = Frame(
         program=program,
         grid=grid,
@@ -93,16 +95,16 @@ def launch(
         undefined=undefined,
         guard=guard,
         garbage=garbage,
-        cluster=cluster or program.cluster or (1, 1, 1),
+        supply=supply,
+        cluster=shape,
         has_clusters=(cluster or program.cluster) is not None,
         allotted=allotted,
     )
-    order = _order(frame, blocks)
     for observer in observers:
         observer.start(program, grid, block)
     try:
         with np.errstate(all="ignore"):
-            _run_chunks(frame, program.steps, order, resident_blocks)
+            _run_chunks(frame, program.steps, resident_blocks)
     finally:
         for allocation in on_loan:
             memory.free(allocation)
@@ -187,39 +189,21 @@ def _new_variable(memory: Memory, variable: Variable) -> Allocation:
 # ---- chunks --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Order:
-    """In which the blocks that run have their turns: `blocks` are their linear indices (None: all, as they
-    are numbered), `count` says how many there are."""
-
-    count: int
-    blocks: Array | None
-    backwards: bool
-
-    def take(self, first: int, size: int) -> Array:
-        """Linear indices of up to `size` blocks, beginning with the one whose turn is number `first`."""
-        turns = np.arange(first, min(first + size, self.count))
-        if self.backwards:  # those that run together stay in order: lanes come backwards themselves
-            turns = self.count - 1 - turns[::-1]
-        return turns if self.blocks is None else self.blocks[turns]
-
-
-def _order(frame: Frame, blocks: Array | None) -> Order:
-    grid, schedule = frame.grid, frame.schedule
+def _supply(grid: Index, cluster: Index, schedule: Schedule, blocks: Array | None) -> Supply:
     whole = math.prod(grid)
-    if frame.cluster_size > 1:
-        clusters = _clusters(grid, frame.cluster)
+    if math.prod(cluster) > 1:
+        clusters = _clusters(grid, cluster)
         if blocks is not None:
             owner = np.empty(whole, np.int64)
             owner[clusters] = np.arange(len(clusters))[:, None]
             clusters = clusters[list(dict.fromkeys(owner[blocks].tolist()))]
         if schedule.seed is not None:
             clusters = np.random.default_rng(schedule.seed).permutation(clusters)
-        return Order(clusters.size, clusters.reshape(-1), schedule.backwards)
+        return Supply(clusters.size, clusters.reshape(-1), schedule.backwards)
     count = whole if blocks is None else len(blocks)
     if schedule.seed is not None:
         blocks = np.random.default_rng(schedule.seed).permutation(whole if blocks is None else blocks)
-    return Order(count, blocks, schedule.backwards)
+    return Supply(count, blocks, schedule.backwards)
 
 
 def _clusters(grid: Index, cluster: Index) -> Array:
@@ -249,16 +233,14 @@ class Parked(NamedTuple):
     going: Iterator[int]
 
 
-def _run_chunks(
-    frame: Frame, steps: Sequence[Sequence[Step]], order: Order, resident_blocks: int | None
-) -> None:
+def _run_chunks(frame: Frame, steps: Sequence[Sequence[Step]], resident_blocks: int | None) -> None:
     """Run all chunks; one that waits for another is put aside while the next ones start.
 
     A launch is stuck when all chunks that may run have, one after the other, come back to a state in which
     they were before, and no memory has changed since: they would go in circles forever. Those that watch the
     clock are never as before; they are stuck when they have looked in vain for `TURNS` turns each.
     """
-    size, started = _chunk_size(frame), 0
+    size, supply = _chunk_size(frame), frame.supply
     parked: list[Parked] = []
     seen: set[tuple[int, int]] = set()  # states of parked chunks since memory changed
     again = 0  # how many chunks in a row have come back to one of them
@@ -270,9 +252,8 @@ def _run_chunks(
             room -= room % frame.cluster_size
             if not parked:
                 room = max(room, frame.cluster_size)
-        if room > 0 and started < order.count:
-            run = Run(frame, order.take(started, room))
-            started += run.chunk.blocks.size
+        if room > 0 and supply.left:
+            run = Run(frame, supply.take(room))
             going = execute(run, steps)
         elif parked:
             run, going = parked.pop(0)
@@ -291,4 +272,4 @@ def _run_chunks(
         seen.add(known)
         waited = waited + 1 if run.in_vain else 0
         if again > len(parked) or waited > TURNS * len(parked):
-            raise stuck(run, started < order.count)
+            raise stuck(run, supply.left > 0)

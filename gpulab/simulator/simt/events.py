@@ -96,8 +96,10 @@ class Transfer:
 class TensorProduct:
     """A product of an m × k and a k × n matrix that one thread asked for by ``tcgen05.mma``.
 
-    `row` is the row of the thread's block in the chunk. The tensor cores will read `nbytes` of shared memory
-    for it, those of both blocks where two share it.
+    `row` is the row of the thread's block in the chunk, `rows` are those of the one or two blocks that take
+    part. The tensor cores will read `nbytes` of their shared memory: `reads` has the row of a block and the
+    offsets of the pieces of `size` bytes. The sum will be in `columns`, from the first to the last, of Tensor
+    Memory.
     """
 
     index: int
@@ -107,6 +109,10 @@ class TensorProduct:
     k: int
     nbytes: int
     chunk: Chunk
+    rows: tuple[int, ...] = ()
+    reads: tuple[tuple[int, np.ndarray], ...] = ()
+    columns: tuple[int, int] = (0, -1)
+    size: int = 16
 
 
 class State(Protocol):
@@ -201,6 +207,14 @@ class Observer:
 
     def tensor_product(self, product: TensorProduct) -> None:
         """A thread asked for a product, which is made between now and the end of the wait for it."""
+
+    def tensor_done(self, product: TensorProduct) -> None:
+        """A product that was asked for is made."""
+
+    def tensor_memory(
+        self, index: int, lanes: np.ndarray | None, first: np.ndarray, last: np.ndarray, chunk: Chunk
+    ) -> None:
+        """`lanes` read or wrote the columns of Tensor Memory from `first` to `last`, both (B, T)."""
 
     def fence(self, index: int, lanes: np.ndarray | None, chunk: Chunk) -> None:
         """Threads passed a memory fence."""

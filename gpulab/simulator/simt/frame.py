@@ -12,6 +12,7 @@ from .errors import ArrayLabel, Index
 from .events import Observer
 from .memory import Memory
 from .program import Program
+from .supply import Supply
 from .warps import WARP
 
 Array = np.ndarray
@@ -79,6 +80,7 @@ class Frame:
     guard: str  # as messages call it
     allotted: int | None  # registers of each thread when the launch begins; None: nobody counts them
     garbage: np.random.Generator | None  # draws unwritten bytes of shared and local memory
+    supply: Supply  # the blocks that have not begun
     cluster: Index = (1, 1, 1)  # blocks of a cluster
     has_clusters: bool = False  # whether the launch or the kernel asked for them
 

@@ -7,6 +7,7 @@ and modifiers of the opcode; the executor views the operands as `reads`, and wri
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpulab.simulator.ptx import Immediate, Instruction
 from . import floats, integers
 from .conversions import conversion
 from .opcodes import TYPES, Function, Opcode, Operation, matrix_shape, opcode
-from .packed import packed_operation
+from .packed import MIXED, mixed_operation, packed_operation
 from .types import BOOL, DTYPES, I32, U32, UNSIGNED
 
 Array = np.ndarray
@@ -28,6 +29,8 @@ def operation(instruction: Instruction) -> Operation | None:
     build = ROWS.get(op.name)
     if build is None or not op.types:
         return None
+    if op.types in MIXED and op.name in ("add", "sub", "fma"):
+        return mixed_operation(op, build(replace(op, types=("f32",))))
     if any(t not in DTYPES for t in op.types):
         return packed_operation(op, ROWS)
     return build(op)

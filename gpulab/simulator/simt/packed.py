@@ -154,6 +154,29 @@ def _f16(scalar: Function) -> Function:
     return run
 
 
+# Types of ``add``, ``sub`` and ``fma`` in float32 whose factors, or first summand, are narrower.
+MIXED = (("f32", "f16"), ("f32", "bf16"))
+
+
+def mixed_operation(op: Opcode, scalar: Operation | None) -> Operation | None:
+    """``fma.f32.bf16`` and its like, where `scalar` is the same on float32.
+
+    All operands but the last are widened first, which is exact.
+    """
+    if scalar is None:
+        return None
+    narrow, single = op.types[1], scalar.run
+
+    def widened(bits: Array) -> Array:
+        return from_bf16(bits) if narrow == "bf16" else bits.view(np.float16).astype(np.float32)
+
+    def run(*operands: Array) -> Array:
+        return canonical(single(*map(widened, operands[:-1]), operands[-1]))
+
+    f4 = np.dtype("f4")
+    return Operation(run, (HALF_BITS,) * (len(scalar.reads) - 1) + (f4,), (f4,), scalar.flops)
+
+
 def _f32x2(op: Opcode, rows: dict[str, Function]) -> Operation | None:
     """Two operations on float32, whose operands are the halves of 64-bit registers."""
     scalar = rows[op.name](_retyped(op, "f32")) if op.name in ("add", "sub", "mul", "fma") else None

@@ -197,6 +197,8 @@ class Run:
         self.on_early = listeners("early")
         self.on_product = listeners("product")
         self.on_tensor_product = listeners("tensor_product")
+        self.on_tensor_done = listeners("tensor_done")
+        self.on_tensor_memory = listeners("tensor_memory")
         self.on_bulk = listeners("bulk")
         self.on_short = listeners("short")
         self.on_left = listeners("left")

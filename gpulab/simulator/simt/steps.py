@@ -18,7 +18,7 @@ from .operands import CARRY, CLOCKS, Decoder, targets_of
 from .operations import operation
 from .program import Source
 from .run import RANK_BIT, Run
-from .types import BOOL, DTYPES, I32, I64, SIGNED, UNSIGNED, size_of
+from .types import B128, BOOL, DTYPES, I32, I64, SIGNED, UNSIGNED, size_of
 
 Array = np.ndarray
 Adapter = Callable[[Array], Array] | None
@@ -168,6 +168,10 @@ def _pack(decoder: Decoder, destination: Operand, source: Vector, op: Opcode) ->
     whole = size_of(op.type)
     part = whole // len(source.items)
     sources = [decoder.source(item, np.dtype(f"u{part}")) for item in source.items]
+    if whole == B128.itemsize:
+        return one_result(
+            lambda *x: np.stack(np.broadcast_arrays(*x), axis=-1).view(B128)[..., 0], sources, slot, None
+        )
     wide = np.dtype(f"u{whole}")
     adapt = adapter(decoder, slot, wide)
 
@@ -184,8 +188,16 @@ def _unpack(decoder: Decoder, destination: Vector, source: Operand, op: Opcode) 
     whole = size_of(op.type)
     part = whole // len(destination.items)
     slots = [decoder.destination(item) for item in destination.items]
-    narrow, wide = np.dtype(f"u{part}"), np.dtype(f"u{whole}")
+    narrow = np.dtype(f"u{part}")
     adapters = [adapter(decoder, slot, narrow) for slot in slots]
+    if whole == B128.itemsize:
+
+        def pieces(x: Array) -> list[Array]:
+            items = np.ascontiguousarray(x).view(narrow).reshape(*x.shape, len(slots))
+            return [items[..., i] for i in range(len(slots))]
+
+        return _many_results(pieces, [decoder.source(source, B128)], slots, adapters)
+    wide = np.dtype(f"u{whole}")
 
     def split(x: Array) -> list[Array]:
         return [(x >> wide.type(8 * part * i)).astype(narrow) for i in range(len(slots))]

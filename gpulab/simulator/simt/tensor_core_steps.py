@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -21,10 +21,12 @@ from .opcodes import Opcode
 from .operands import Decoder
 from .run import Blame, Run
 from .steps import Builder
+from .swizzles import CHUNK
 from .tensor_core_descriptors import (
     SCALED,
     TYPES,
     ProductDescriptor,
+    SharedDescriptor,
     WrongDescriptorValue,
     decode_product,
     decode_shared,
@@ -164,15 +166,62 @@ def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
         except WrongDescriptorValue as error:
             raise wrong(error) from None
 
-    if run.on_tensor_product:
-        held = 0 if isinstance(multiply.a, Given) else product.m
-        bits = [8 * itemsize(t) // (2 if t == "e2m1" else 1) for t in (product.a_type, product.b_type)]
-        nbytes = product.k * ((product.m - held) * bits[0] + product.n * bits[1]) // 8
-        asked = TensorProduct(multiply.index, row, product.m, product.n, product.k, nbytes, run.chunk)
-        for hear in run.on_tensor_product:
-            hear(asked)
     _check_result(run, multiply, rows, d, product, blame)
-    ask(run, row, lane, do)
+    if not run.on_tensor_product:
+        ask(run, row, lane, do)
+        return
+    try:
+        asked = _event(run, multiply, rows, product, a, b, d)
+    except WrongDescriptorValue as error:
+        raise wrong(error) from None
+
+    def do_and_tell() -> None:
+        do()
+        for hear in run.on_tensor_done:
+            hear(asked)
+
+    for hear in run.on_tensor_product:
+        hear(asked)
+    ask(run, row, lane, do_and_tell)
+
+
+def _event(
+    run: Run, multiply: Multiply, rows: list[int], product: ProductDescriptor, a: int, b: int, d: int
+) -> TensorProduct:
+    """A product as observers are told of it. Raises WrongDescriptorValue."""
+    in_shared = isinstance(multiply.a, Given)
+    operands = [(b, product.n // len(rows), product.b_type, product.k_major[1])]
+    if in_shared:
+        operands.append((a, product.m // len(rows), product.a_type, product.k_major[0]))
+    reads = tuple(
+        (row, _pieces(decode_shared(word), mn, product.k, type_, k_major))
+        for word, mn, type_, k_major in operands
+        for row in rows
+    )
+    _, columns = result_lanes(product.m, product.n, multiply.group)
+    first = d & COLUMN
+    bits = [8 * itemsize(t) // (2 if t == "e2m1" else 1) for t in (product.a_type, product.b_type)]
+    nbytes = product.k * ((product.m if in_shared else 0) * bits[0] + product.n * bits[1]) // 8
+    return TensorProduct(
+        multiply.index,
+        rows[0],
+        product.m,
+        product.n,
+        product.k,
+        nbytes,
+        run.chunk,
+        tuple(rows),
+        reads,
+        (first, first + int(columns.max())),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _pieces(descriptor: SharedDescriptor, mn: int, k: int, type_: str, k_major: bool) -> Array:
+    """The offsets of the pieces of 16 bytes of shared memory that an operand lies in."""
+    size = itemsize(type_)
+    width = k // (2 if type_ == "e2m1" else 1) * size
+    return np.unique(operand_addresses(descriptor, mn, width, size, k_major) // CHUNK) * CHUNK
 
 
 def _check_result(

@@ -82,6 +82,7 @@ SPLIT = "16x32bx2"  # threads from 16 on reach the same lanes, so many columns f
 SHAPES = {
     SPLIT: _shape(16, 1, _THREAD % 16, np.zeros((1, 1), np.int64)),
     "32x32b": _shape(32, 1, _THREAD, np.zeros((1, 1), np.int64)),
+    "16x64b": _shape(16, 2, _THREAD // 4 + _THREAD % 2 * 8, _THREAD // 2 % 2),
     "16x128b": _shape(16, 4, _THREAD // 4 + 8 * _PAIR, _THREAD % 4),
     "16x256b": _shape(16, 8, _THREAD // 4 + _QUAD // 2 * 8, _THREAD % 4 * 2 + _QUAD % 2),
 }

@@ -202,6 +202,8 @@ def _reach(run: Run, index: int, address: Array, lanes: Array, columns: Array, d
             f"{allocated(memory, int(row))}.",
             advice="Is the address the one that tcgen05.alloc wrote, and are enough columns allocated?",
         )
+    for hear in run.on_tensor_memory:
+        hear(index, run.lanes, start + int(columns.min()), last, run.chunk)
     start, first = np.where(mask, start, 0), np.where(mask, first, 0)
     own = thread % WARP
     return Reach(

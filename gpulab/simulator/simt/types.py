@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 BOOL = np.dtype(bool)
+B128 = np.dtype("c16")  # 16 bytes as one element, of which nothing is computed
 
 # How an operation of a PTX type sees its operands.
 DTYPES: dict[str, np.dtype] = {
@@ -22,6 +23,7 @@ DTYPES: dict[str, np.dtype] = {
 # How a register declared with a PTX type is kept.
 REGISTER_DTYPES: dict[str, np.dtype] = DTYPES | {
     **{f"u{n}": np.dtype(f"i{n // 8}") for n in (8, 16, 32, 64)},
+    "b128": B128,
     "f16": np.dtype("i2"),
     "bf16": np.dtype("i2"),
     "f16x2": np.dtype("i4"),
