@@ -33,6 +33,7 @@ CORE = {
 
 # Rooms that nothing else imports, for those who have an extra: a face may stand on what it is the face of.
 FACES = {
+    "gpulab.app.programs.scaled_products": {"torch"},
     "gpulab.app.programs.torch_cuda": {"torch"},
     "gpulab.cutlass": {"cutlass"},
     "gpulab.frontends.triton": {"triton"},

@@ -118,6 +118,26 @@ CUTLASS = (
     ),
     Program(f"{TUTORIAL}fp16_gemm_6.py", left_out=GRAPH),
     *(Program(f"{TUTORIAL}nvfp4_gemm_{which}.py", "--mnkl 256,256,256,1", gpu="B200") for which in "01"),
+    *(
+        Program(f"{DENSE}{which}.py", f"--mnkl 256,256,128,1 {ONCE}", gpu="B200")
+        for which in (
+            "dense_gemm",
+            "dense_gemm_persistent",
+            "dense_gemm_persistent_dynamic",
+            "dense_gemm_software_pipeline",
+        )
+    ),
+    Program(
+        "cute/blackwell/kernel/blockscaled_gemm/dense_blockscaled_gemm_persistent.py",
+        f"--mnkl 256,256,256,1 {ONCE}",
+        gpu="B200",
+    ),
+    Program(
+        "cute/blackwell/kernel/attention/fmha/fmha.py",
+        f"--q_shape 1,256,1,64 --k_shape 1,256,1,64 {ONCE}",
+        gpu="B200",
+    ),
+    Program("cute/blackwell/kernel/reduce/reduce.py", gpu="B200"),
     Program(
         "cute/notebooks/tour_to_sol_gemm.ipynb", smaller=((r"8192, 8192, 8192", "256, 256, 256"),), gpu="B200"
     ),

@@ -39,6 +39,8 @@ def launch(tmp_path: Path, target: str, body: str, gpu: str) -> None:
         ("sm_90a", f"wgmma.commit_group{SYNC};", "B200", r"capability 9.0; the B200 has 10.0. Blackwell \(10.0\) has tcgen05"),
         ("sm_90a", f"wgmma.fence{SYNC};", "A100", "wgmma.fence is .* 9.0; the A100 has 8.0.*mma.sync"),
         ("sm_90", "barrier.cluster.arrive; barrier.cluster.wait;", "A100", "9.0 or later; the A100 has 8.0"),
+        ("sm_90", "cp.async.bulk.commit_group;", "A100",
+         "cp.async.bulk is an instruction .* 9.0 or later; the A100 has 8.0. cp.async copies"),
         ("sm_80", "cp.async.wait_all;", "T4", "8.0 or later; the T4 has 7.5. Load to registers"),
     ],
 )  # fmt: skip

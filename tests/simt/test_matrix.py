@@ -359,15 +359,3 @@ def test_a_short_source_is_filled_up_with_zeros():
     text = kernel(body, 2, shared=512).replace(".reg .f32", ".reg .pred %keep; .reg .f32")
     (found,) = run(text, [np.arange(128, dtype="i4") + 7], [np.zeros(32, "i4")])
     assert np.array_equal(found, np.where(LANES < 4, LANES * 4 + 8, 0))
-
-
-@pytest.mark.parametrize(
-    "instruction",
-    [
-        "tcgen05.wait::ld.sync.aligned;",
-        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%r0];",
-    ],
-)
-def test_instructions_of_newer_machines_name_the_capability_to_choose(instruction):
-    with pytest.raises(simt.UnsupportedInstruction, match=r"ompile for a capability from 8\.0 to 9\.0"):
-        run(kernel(instruction, 0, "sm_90a"), [], [])

@@ -57,11 +57,12 @@ def check_instructions(kernel: str, instructions: Iterable[Instruction], gpu: GP
     `kernel` is what the message calls the kernel.
     """
     for instruction in instructions:
-        need = next((NEEDS[key] for n in (3, 2, 1) if (key := instruction.parts[:n]) in NEEDS), None)
-        if need is None or need.met_by(gpu.cc):
+        key = next((key for n in (3, 2, 1) if (key := instruction.parts[:n]) in NEEDS), None)
+        if key is None or (need := NEEDS[key]).met_by(gpu.cc):
             continue
+        name = ".".join(instruction.parts[: max(2, len(key))])
         line = f", line {instruction.location.line}" if instruction.location else ""
         raise LaunchError(
-            f"{kernel}{line}: {'.'.join(instruction.parts[:2])} is an instruction of GPUs of compute "
+            f"{kernel}{line}: {name} is an instruction of GPUs of compute "
             f"capability {need}; the {gpu} has {gpu.cc[0]}.{gpu.cc[1]}. {need.instead}"
         )

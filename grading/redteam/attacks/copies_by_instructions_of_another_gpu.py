@@ -1,7 +1,7 @@
 # how: copies by instructions of Hopper, whose bytes and requests no budget counts
 # exercise: cpp.copy4
 # earns: 0
-# says: requires .target sm_90
+# says: cp.async.bulk is an instruction of GPUs of compute capability 9.0
 copy4 = cp.RawKernel(
     r"""
 extern "C" __global__ void copy4(const float* a, float* b, int n) {
