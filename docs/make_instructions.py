@@ -166,9 +166,9 @@ FAMILIES = (
         "alloc, dealloc, relinquish_alloc_permit; ld, st 32x32b 16x32bx2 16x64b 16x128b 16x256b, pack::16b; "
         "cp 32x128b 128x128b 128x256b; mma f16, tf32, f8f6f4 (FP8), i8, mxf8f6f4 (FP8), mxf4, mxf4nvf4, of "
         "one block and of a pair, A in shared or Tensor Memory; commit, fence, wait",
-        "sums of f16, bf16, tf32 and FP8 are cut to 25 bits as MMA-Sim measured; nobody has published how "
-        "sums of scaled blocks are rounded: they are exact and rounded once. Work is done when a thread "
-        "waits at the mbarrier of its commit. An allocation that does not fit is a fault and not a wait",
+        "sums are rounded as measured bit for bit by MMA-Sim: cut to 25 bits, of 4-bit numbers to 35 after "
+        "exact sums of 16 products. Work is done when a thread waits at the mbarrier of its commit. An "
+        "allocation that does not fit is a fault and not a wait",
         TEST_TENSOR_CORES,
     ),
     Family(

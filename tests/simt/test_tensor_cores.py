@@ -15,7 +15,7 @@ from gpulab.simulator.simt.errors import Endless, OutOfBounds, WrongBarrier, Wro
 from gpulab.simulator.simt.matrix_descriptors import MatrixDescriptor
 
 from .tensor_core_kernels import COLUMNS, SHARED_BYTES, instruction_descriptor, kernel, run, shared_descriptor
-from .warpgroup_model import BITS, SMALLEST, in_shared, number, one_sum
+from .warpgroup_model import BITS, SMALLEST, in_shared, number, one_scaled_sum, one_sum
 from .wgmma_kernels import random_words
 
 MMA = "tcgen05.mma.cta_group::{group}.kind::{kind} [%tmem], %first, %second, %idesc, {more}%p;"
@@ -196,17 +196,23 @@ def test_a_pair_of_blocks_multiplies_with_half_of_the_operands_each(m):
             assert (found[block, 64:, : n // 2] == product[:, n // 2 :]).all()
 
 
-@pytest.mark.parametrize(("kind", "step", "scale"), [("mxf4nvf4", 16, "ue4m3"), ("mxf4", 32, "ue8m0")])
-def test_numbers_of_four_bits_are_scaled_by_blocks(kind, step, scale):
+@pytest.mark.parametrize(
+    ("kind", "step", "scale", "codes"),
+    [
+        ("mxf4nvf4", 16, "ue4m3", (0x30, 0x40)),
+        ("mxf4", 32, "ue8m0", (124, 131)),
+        ("mxf4nvf4", 16, "ue4m3", (0x08, 0x7F)),  # from 2⁻⁶ to 448
+        ("mxf4nvf4", 16, "ue8m0", (97, 157)),  # so far apart that smaller groups lose bits
+        ("mxf4", 32, "ue8m0", (97, 157)),
+    ],
+)
+def test_numbers_of_four_bits_are_scaled_by_blocks(kind, step, scale, codes):
     """The scales of row r are in lane r mod 32 and column r // 32, a byte for each block along k."""
     generator = np.random.default_rng(3)
     image = generator.integers(0, 256, (1, SHARED_BYTES), np.uint8)
     before = np.zeros((1, 128, COLUMNS), np.uint32)
-    codes = (
-        generator.integers(0x30, 0x40, (192, 4))
-        if scale == "ue4m3"
-        else generator.integers(124, 131, (192, 4))
-    )
+    before[0, :, :64] = generator.standard_normal((128, 64)).astype(np.float32).view(np.uint32)
+    codes = generator.integers(*codes, (192, 4))
     words = np.ascontiguousarray(codes.astype(np.uint8)).view(np.uint32)[:, 0]
     for row in range(128):
         before[0, row % 32, 256 + row // 32] = words[row]
@@ -235,13 +241,44 @@ def test_numbers_of_four_bits_are_scaled_by_blocks(kind, step, scale):
         f"tcgen05.mma.cta_group::1.kind::{kind}{blocks} [%tmem], %first, %second, %idesc, [%v0], [%v1], %p;"
     )
     descriptor = instruction_descriptor(128, 64, 0, 1, 1) | (scale == "ue8m0") << 23
+    found = run(kernel(ask), image, before, adds=True, **PLAIN | {"descriptor": descriptor})[0]
+    a, of_a = values(0, 128).tolist(), scales(slice(0, 128)).tolist()
+    b, of_b = values(16384, 64).tolist(), scales(slice(128, 192)).tolist()
+    for i, j in generator.integers(0, (128, 64), (200, 2)).tolist():
+        start = value_of(before[0, i, j], "f32")
+        assert value_of(found[i, j], "f32") == one_scaled_sum(a[i], b[j], of_a[i], of_b[j], start)
+
+
+def test_numbers_of_eight_bits_are_scaled_by_blocks():
+    """A block is the 32 elements along k of one product; the manual's scale-factor ID picks the scale's byte."""
+    generator = np.random.default_rng(6)
+    image = image_of(generator, "e4m3") & 0x7B  # no NaN
+    before = np.zeros((1, 128, COLUMNS), np.uint32)
+    codes = generator.integers(120, 135, (192, 4)).astype(np.uint8)
+    words = codes.view(np.uint32)[:, 0]
+    for row in range(192):
+        before[0, row % 32, 256 + row // 32] = words[row]
+    ask = (
+        "add.u32 %v0, %tmem, 256; add.u32 %v1, %tmem, 260;\n"
+        "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32 "
+        "[%tmem], %first, %second, %idesc, [%v0], [%v1], %p;"
+    )
+    byte_of_a, byte_of_b = 2, 1
+    descriptor = instruction_descriptor(128, 64, 0, 0, 0) | 1 << 23 | byte_of_a << 29 | byte_of_b << 4
     found = run(kernel(ask), image, before, **PLAIN | {"descriptor": descriptor})[0]
-    a = values(0, 128) * scales(slice(0, 128))
-    b = values(16384, 64) * scales(slice(128, 192))
-    wanted = a @ b.T
-    nearest = wanted.astype(np.float32)
-    toward_zero = np.where(np.abs(nearest) > np.abs(wanted), np.nextafter(nearest, np.float32(0)), nearest)
-    assert (found[:, :64].view(np.float32) == toward_zero).all()
+
+    def numbers(start: int, row: int) -> list[float]:
+        octets = [image[0][start + row // 8 * 256 + k // 16 * 128 + row % 8 * 16 + k % 16] for k in range(32)]
+        return [number(int(octet), "e4m3") for octet in octets]
+
+    for i, j in generator.integers(0, (128, 64), (100, 2)).tolist():
+        scale_a = 2.0 ** (int(codes[i, byte_of_a]) - 127)
+        scale_b = 2.0 ** (int(codes[128 + j, byte_of_b]) - 127)
+        left = [x * scale_a for x in numbers(0, i)]
+        right = [x * scale_b for x in numbers(16384, j)]
+        smallest = [round(math.log2(scale)) + SMALLEST["e4m3"] for scale in (scale_a, scale_b)]
+        wanted = one_sum(left, right, 0.0, (*smallest, -126), "f32", False)
+        assert value_of(found[i, j], "f32") == wanted
 
 
 def test_a_copy_brings_rows_to_all_four_warps():
@@ -491,6 +528,13 @@ def test_a_warp_that_has_parted_cannot_use_tensor_memory():
 )
 def test_a_descriptor_that_cannot_be_is_named_with_its_value(named, match):
     fault(kernel(mma()), WrongMatrix, match, **named)
+
+
+@pytest.mark.parametrize("type_number", [3, 4, 5])  # e2m3, e3m2, e2m1
+def test_numbers_of_six_and_four_bits_in_bytes_of_their_own_are_refused_in_words(type_number):
+    descriptor = instruction_descriptor(128, 64, 1, type_number, 0)
+    match = rf"knows the types 0 \(e4m3\), 1 \(e5m2\) of A, but the descriptor says {type_number}"
+    fault(kernel(mma("f8f6f4")), WrongMatrix, match, descriptor=descriptor)
 
 
 def test_a_pair_needs_a_cluster_and_its_even_block():

@@ -52,6 +52,27 @@ def one_sum(a: list[float], b: list[float], c: float, smallest: tuple[int, int, 
     return float(math.trunc(exact / kept) * kept)
 
 
+def one_scaled_sum(a: list[float], b: list[float], scales_a: list[float], scales_b: list[float], c: float):
+    """c + Σ a·b of 4-bit numbers: 16 products at a time are exact, then scaled, then cut to 35 bits.
+
+    `scales_a` and `scales_b` hold one scale for each number.
+    """
+    groups = range(0, len(a), 16)
+    terms = [
+        sum(Fraction(a[i]) * Fraction(b[i]) for i in range(group, group + 16))
+        * Fraction(scales_a[group])
+        * Fraction(scales_b[group])
+        for group in groups
+    ]
+    top = [math.frexp(scales_a[group])[1] + math.frexp(scales_b[group])[1] - 2 for group in groups]
+    unit = Fraction(2) ** (max([*top, exponent(c, -126)]) - 35)
+    exact = sum(math.trunc(term / unit) for term in [*terms, Fraction(c)]) * unit
+    if exact == 0:
+        return 0.0
+    kept = Fraction(2) ** (max(math.frexp(float(exact))[1] - 1, -126) - 23)
+    return float(math.trunc(exact / kept) * kept)
+
+
 # ---- elements ------------------------------------------------------------------------------------
 
 

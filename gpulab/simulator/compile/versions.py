@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .kernel import Capability
 
-# Capabilities with instructions that no other one has: wgmma and setmaxnreg of Hopper.
+# Capabilities with instructions that later ones do not have: Hopper's wgmma, Blackwell's tcgen05.
 WITH_OWN_INSTRUCTIONS: frozenset[Capability] = frozenset({(9, 0), (10, 0), (10, 3), (12, 0)})
 
 # The wheels that carry NVVM: CUDA 13 has one of its own, CUDA 12 ships it with nvcc.

@@ -173,7 +173,6 @@ class Counters(Observer):
         self.counts: Counts | None = None
         self._passes: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self._guarded: dict[int, int] = defaultdict(int)
-        self._products: dict[int, int] = defaultdict(int)  # floating-point operations of tcgen05.mma
         self._table: dict[str, Array] = {}
         self._rows: dict[tuple[int, str], int] = {}  # beyond the first, by instruction and space
         self._costs: dict[tuple[object, ...], tuple[int, int, int]] = {}
@@ -256,7 +255,7 @@ class Counters(Observer):
         for column in ("wavefronts", "ideal_wavefronts"):
             table[column][index] += -(-product.nbytes // patterns.LINE)
         if "kind::i8" not in self._program.instructions[index].parts:
-            self._products[index] += 2 * product.m * product.n * product.k
+            table["flops"][index] += 2 * product.m * product.n * product.k
 
     def _ask(self, access: Access) -> None:
         """The bytes of an access for each of its blocks."""
@@ -347,12 +346,10 @@ class Counters(Observer):
                 read = warpgroups * bytes_read(instruction)
                 table["bytes"][index] = read
                 table["wavefronts"][index] = table["ideal_wavefronts"][index] = read // patterns.LINE
-            elif (held := tensor_registers(instruction)) and not table["bytes"][index]:
+            elif held := tensor_registers(instruction):
                 table["requests"][index] = table["warps"][index]
                 table["bytes"][index] = 4 * held * table["active"][index]
-        table["flops"][:own] = np.array(self._program.flops) * table["active"][:own]
-        for index, flops in self._products.items():
-            table["flops"][index] = flops
+        table["flops"][:own] += (np.array(self._program.flops) * table["active"][:own]).astype(np.int64)
         kinds = [classify(i) for i in instructions]
         strong = [
             k == "load" and not STRONG.isdisjoint(i.parts)

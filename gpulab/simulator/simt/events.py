@@ -96,23 +96,26 @@ class Transfer:
 class TensorProduct:
     """A product of an m × k and a k × n matrix that one thread asked for by ``tcgen05.mma``.
 
-    `row` is the row of the thread's block in the chunk, `rows` are those of the one or two blocks that take
-    part. The tensor cores will read `nbytes` of their shared memory: `reads` has the row of a block and the
-    offsets of the pieces of `size` bytes. The sum will be in `columns`, from the first to the last, of Tensor
-    Memory.
+    `rows` are the rows in the chunk of the one or two blocks that take part, the thread's own first. The
+    tensor cores will read pieces of `size` bytes of shared memory: `reads` has, for each operand and block
+    there, the block's row and the offsets of the pieces. The sum will be in `columns`, from the first to the
+    last, of Tensor Memory.
     """
 
     index: int
-    row: int
     m: int
     n: int
     k: int
-    nbytes: int
     chunk: Chunk
-    rows: tuple[int, ...] = ()
-    reads: tuple[tuple[int, np.ndarray], ...] = ()
-    columns: tuple[int, int] = (0, -1)
+    rows: tuple[int, ...]
+    reads: tuple[tuple[int, np.ndarray], ...]
+    columns: tuple[int, int]
     size: int = 16
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of shared memory that will be read."""
+        return self.size * sum(offsets.size for _, offsets in self.reads)
 
 
 class State(Protocol):

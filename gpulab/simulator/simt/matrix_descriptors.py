@@ -1,4 +1,4 @@
-"""The 64-bit descriptor by which ``wgmma`` finds an operand in shared memory.
+"""The 64-bit descriptor by which ``wgmma`` finds an operand in shared memory, and where its elements are.
 
 Bits 0 to 13 hold the start address, 16 to 29 the leading and 32 to 45 the stride byte offset, each in units
 of 16 bytes; 49 to 51 hold the base offset and 62 to 63 the swizzle (PTX ISA, "Matrix-descriptor format").
@@ -92,6 +92,21 @@ def element_addresses(
     >>> element_addresses(MatrixDescriptor(0, 0, 1024, span=128), 64, 16, 2)[1, :9]
     array([144, 146, 148, 150, 152, 154, 156, 158, 128])
     """
+    if not k_major and itemsize != 2:
+        raise ValueError(
+            "wgmma transposes only operands with elements of 2 bytes (f16, bf16), "
+            f"but an MN-major operand has elements of {itemsize} byte{'s' if itemsize > 1 else ''}."
+        )
+    return operand_addresses(descriptor, mn, k, itemsize, k_major, start)
+
+
+def operand_addresses(
+    descriptor: MatrixDescriptor, mn: int, k: int, itemsize: int, k_major: bool, start: Array | None = None
+) -> Array:
+    """As `element_addresses`, for tensor cores that transpose elements of every size.
+
+    Raises ValueError for a K-major operand whose rows are wider than the swizzle.
+    """
     layout = _layout(descriptor.leading, descriptor.stride, descriptor.span, mn, k, itemsize, k_major)
     first = np.asarray(descriptor.start if start is None else start, np.int64)
     return swizzled(first[..., None, None] + layout, descriptor.span, descriptor.base * LINE)
@@ -99,11 +114,6 @@ def element_addresses(
 
 @cache
 def _layout(leading: int, stride: int, span: int, mn: int, k: int, itemsize: int, k_major: bool) -> Array:
-    if not k_major and itemsize != 2:
-        raise ValueError(
-            "wgmma transposes only operands with elements of 2 bytes (f16, bf16), "
-            f"but an MN-major operand has elements of {itemsize} byte{'s' if itemsize > 1 else ''}."
-        )
     if k_major and NO_SWIZZLE < span < k * itemsize:
         raise ValueError(
             f"A row of a K-major operand must fit the swizzle of {span} bytes, "

@@ -5,28 +5,25 @@ PTX ISA, "Shared memory descriptor" and "Instruction descriptor" of the fifth ge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
-
-from .matrix_descriptors import FIELD
-from .swizzles import CHUNK, LINE, NO_SWIZZLE, canonical_offsets, swizzled
-
-Array = np.ndarray
+from . import matrix_descriptors
+from .matrix_descriptors import MatrixDescriptor
+from .swizzles import NO_SWIZZLE
 
 VERSION = 1  # of a shared-memory descriptor of Blackwell
 SPAN_OF_LAYOUT = {0: NO_SWIZZLE, 2: 128, 4: 64, 6: 32}  # bits 61 to 63
-ROW_BYTES = 32  # that a row of A or B takes in shared memory: k is as many elements as fit
 
-# Types of A and B by kind and number.
-_FP8_FP6_FP4 = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
+# Types of A and B by kind and number. Numbers of 4 and 6 bits that lie in bytes of their own (e2m3, e3m2 and
+# e2m1 of f8f6f4 and mxf8f6f4) are not simulated.
+_FP8 = {0: "e4m3", 1: "e5m2"}
 TYPES: dict[str, dict[int, str]] = {
     "f16": {0: "f16", 1: "bf16"},
     "tf32": {2: "tf32"},
-    "f8f6f4": _FP8_FP6_FP4,
+    "f8f6f4": _FP8,
     "i8": {0: "u8", 1: "s8"},
-    "mxf8f6f4": _FP8_FP6_FP4,
+    "mxf8f6f4": _FP8,
     "mxf4": {1: "e2m1"},
     "mxf4nvf4": {1: "e2m1"},
 }
@@ -40,60 +37,24 @@ DEPTH = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 6
 SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")  # kinds with block scales
 
 
-class WrongDescriptorValue(ValueError):
-    """A field of a descriptor that cannot be: the message names the rule and the value."""
-
-
-@dataclass(frozen=True)
-class SharedDescriptor:
-    """Where an operand is in shared memory. `start`, `leading` and `stride` are bytes; `base` is the line of
-    128 bytes at which the swizzle's pattern begins, `span` the swizzle's width (16: none)."""
-
-    start: int
-    leading: int
-    stride: int
-    base: int
-    span: int
-
-
 @lru_cache(maxsize=4096)
-def decode_shared(word: int) -> SharedDescriptor:
-    """The fields of a shared-memory descriptor of 64 bits. Raises WrongDescriptorValue."""
+def decode_shared(word: int) -> MatrixDescriptor:
+    """The fields of a shared-memory descriptor of 64 bits, most of which are where ``wgmma`` has them.
+
+    Raises ValueError for a version or a layout that is none.
+    """
     version, layout = word >> 46 & 3, word >> 61 & 7
     if version != VERSION:
-        raise WrongDescriptorValue(
-            f"Bits 46 and 47 of a shared-memory descriptor of Blackwell are its version and must be 1, "
+        raise ValueError(
+            "Bits 46 and 47 of a shared-memory descriptor of Blackwell are its version and must be 1, "
             f"but are {version}."
         )
     if layout not in SPAN_OF_LAYOUT:
         what = (
             "128-byte swizzle in pieces of 32 bytes, which is not simulated" if layout == 1 else "no layout"
         )
-        raise WrongDescriptorValue(f"The layout of a shared-memory descriptor is {layout}: {what}.")
-    start, leading, stride = ((word >> first & FIELD) * CHUNK for first in (0, 16, 32))
-    return SharedDescriptor(start, leading, stride, word >> 49 & 7, SPAN_OF_LAYOUT[layout])
-
-
-@lru_cache(maxsize=4096)
-def operand_addresses(
-    descriptor: SharedDescriptor, mn: int, row_bytes: int, itemsize: int, k_major: bool
-) -> Array:
-    """Offsets into shared memory of the elements of an operand, (mn, k): rows of A or columns of B.
-
-    An element has `itemsize` bytes and a row of k `row_bytes`; two 4-bit elements count as one of a byte.
-    Raises WrongDescriptorValue for a K-major operand whose rows are wider than the swizzle.
-    """
-    if k_major and NO_SWIZZLE < descriptor.span < row_bytes:
-        raise WrongDescriptorValue(
-            f"A row of a K-major operand takes {row_bytes} bytes and must fit the swizzle, "
-            f"which has {descriptor.span}."
-        )
-    rows = np.arange(mn, dtype=np.int64)[:, None]
-    columns = np.arange(row_bytes // itemsize, dtype=np.int64)
-    offsets = canonical_offsets(
-        rows, columns, itemsize, descriptor.span, k_major, descriptor.leading, descriptor.stride
-    )
-    return swizzled(descriptor.start + offsets, descriptor.span, descriptor.base * LINE)
+        raise ValueError(f"The layout of a shared-memory descriptor is {layout}: {what}.")
+    return replace(matrix_descriptors.decode(word), span=SPAN_OF_LAYOUT[layout])
 
 
 @dataclass(frozen=True)
@@ -123,7 +84,7 @@ class ProductDescriptor:
 def decode_product(word: int, kind: str, blocks: int) -> ProductDescriptor:
     """The fields of an instruction descriptor of 32 bits, for a `kind` and 1 or 2 `blocks`.
 
-    Raises WrongDescriptorValue for types and shapes that the kind does not have.
+    Raises ValueError for types and shapes that the kind does not have.
 
     >>> decode_product(0x8400010, "f16", 1)
     ProductDescriptor(d_type='f32', a_type='f16', b_type='f16', m=128, n=256, k=16, ...
@@ -135,14 +96,15 @@ def decode_product(word: int, kind: str, blocks: int) -> ProductDescriptor:
         number = word >> first & 7
         if number not in types:
             known = ", ".join(f"{value} ({name})" for value, name in types.items())
-            raise WrongDescriptorValue(
-                f"kind::{kind} knows the types {known} of {what}, but the descriptor says {number}."
+            raise ValueError(
+                f"With kind::{kind} the simulator knows the types {known} of {what}, but the descriptor says "
+                f"{number}."
             )
         names.append(types[number])
     d_type = "f32" if scaled else RESULTS.get(word >> 4 & 3, "")
     if d_type not in RESULTS_OF_KIND.get(kind, ("f32",)):
         allowed = " or ".join(RESULTS_OF_KIND.get(kind, ("f32",)))
-        raise WrongDescriptorValue(
+        raise ValueError(
             f"kind::{kind} adds in {allowed}, but the descriptor says {d_type or word >> 4 & 3} for D."
         )
     m, n = (word >> 24 & 31) * 16, (word >> 17 & 63) * 8
@@ -167,12 +129,10 @@ def decode_product(word: int, kind: str, blocks: int) -> ProductDescriptor:
 def _check_shape(m: int, n: int, blocks: int) -> None:
     rows = (64, 128) if blocks == 1 else (128, 256)
     if m not in rows:
-        raise WrongDescriptorValue(
+        raise ValueError(
             f"A product of {'one block' if blocks == 1 else 'two blocks'} has {rows[0]} or {rows[1]} rows, "
             f"not {m}."
         )
     step = 16 * blocks if m == rows[1] else 8 if blocks == 1 else 16
     if not step <= n <= 256 or n % step:
-        raise WrongDescriptorValue(
-            f"A product with {m} rows has a multiple of {step} columns up to 256, not {n}."
-        )
+        raise ValueError(f"A product with {m} rows has a multiple of {step} columns up to 256, not {n}.")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from .matrix import ELEMENTS
 from .tensor_core_descriptors import ProductDescriptor
-from .warpgroup_matrices import INTEGER_LIMITS, fused_sum, rounded_sum
+from .warpgroup_matrices import cut_sum, exponents, fused_sum, rounded_sum, sum_exponents, whole_sum
 
 Array = np.ndarray
 
-# Fraction bits to which the terms of a sum are cut (MMA-Sim, Microsoft Research: as Hopper's for float16, and
-# Blackwell's FP8 sums keep as many).
-FRACTION_BITS = 25
-# Sums of scaled blocks of 4-bit numbers: nobody has published to how many bits they are cut. They are exact
-# here, and rounded once.
+# Fraction bits to which the terms of a sum are cut: of all products, and of those of 4-bit numbers, which are
+# first added exactly in groups of 16 (measured bit for bit: MMA-Sim, Microsoft Research, 2025).
+FRACTION_BITS, FRACTION_BITS_OF_GROUPS = 25, 35
+GROUP = 16
+SMALLEST_SCALE = {"ue8m0": -127, "ue4m3": -6}  # exponent of the smallest normal scale
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float64)
-SMALLEST_EXPONENT = {"e2m1": 0, "e2m3": 0, "e3m2": -2}
 
 
 @cache
@@ -27,6 +27,11 @@ def _pairs() -> Array:
     codes = np.arange(256)
     halves = np.stack([codes & 15, codes >> 4], axis=1)
     return np.where(halves & 8, -1.0, 1.0) * E2M1[halves & 7]
+
+
+def packed(type_: str) -> int:
+    """How many elements a piece of `itemsize` bytes of shared memory holds."""
+    return 2 if type_ == "e2m1" else 1
 
 
 def itemsize(type_: str) -> int:
@@ -48,32 +53,89 @@ def decode_scales(octets: Array, type_: str) -> Array:
     return ELEMENTS["e4m3"].decode(np.ascontiguousarray(octets & 0x7F)).astype(np.float64)
 
 
-def multiply_accumulate(a: Array, b: Array, c: Array, product: ProductDescriptor) -> Array:
-    """C + A·Bᵀ: a (m, k), b (n, k), c (m, n) float64; the result (m, n) is float32, float16 or int32."""
+# ---- sums ----------------------------------------------------------------------------------------
+
+
+class Operand(NamedTuple):
+    """A or B: `values` (rows, k) as float64, and the `scales` (rows, blocks) of its blocks along k, None
+    where it has none."""
+
+    values: Array
+    scales: Array | None = None
+
+
+def multiply_accumulate(a: Operand, b: Operand, c: Array, product: ProductDescriptor) -> Array:
+    """C + A·Bᵀ, (m, n). `a` has m rows, `b` has n, and `c` (m, n) is float64. The result is float32, float16
+    or int32, as the descriptor says."""
     if product.d_type == "s32":
-        exact = a @ b.T + c
-        return (exact.clip(*INTEGER_LIMITS) if product.saturates else exact).astype(np.int64).astype(np.int32)
-    if product.scale_type:
-        with np.errstate(invalid="ignore", over="ignore"):
-            total = a @ b.T + c
-    else:
-        smallest = _smallest(product.a_type), _smallest(product.b_type)
-        total = fused_sum(a, b, c, *smallest, product.d_type, FRACTION_BITS)
+        return whole_sum(a.values, b.values, c, product.saturates)
+    if product.a_type == "e2m1":
+        return rounded_sum(_sum_of_groups(a, b, c, product), product.d_type)
+    (left, of_a), (right, of_b) = _with_exponents(a, product.a_type), _with_exponents(b, product.b_type)
+    total = fused_sum(left, right, c, of_a, of_b, product.d_type, FRACTION_BITS)
     return rounded_sum(total, product.d_type)
 
 
-def _smallest(type_: str) -> int:
-    return SMALLEST_EXPONENT.get(type_) or ELEMENTS[type_].smallest_exponent
+def _with_exponents(operand: Operand, type_: str) -> tuple[Array, Array]:
+    """The numbers of an operand, and their exponents. A scale, of which each row has one, moves both."""
+    values, scales = operand
+    of_values = exponents(values, ELEMENTS[type_].smallest_exponent)
+    if scales is None:
+        return values, of_values
+    return values * scales, of_values + exponents(scales, SMALLEST_SCALE["ue8m0"])
 
 
-def result_lanes(m: int, n: int, blocks: int) -> tuple[Array, Array]:
+def _sum_of_groups(a: Operand, b: Operand, c: Array, product: ProductDescriptor) -> Array:
+    """C + A·Bᵀ of 4-bit numbers: 16 products at a time are added exactly, then scaled, then cut."""
+    assert a.scales is not None and b.scales is not None, "Products of 4-bit numbers have block scales."
+    count = product.k // GROUP
+    scale_a, scale_b = (x.repeat(count // x.shape[1], axis=1) for x in (a.scales, b.scales))
+    smallest = SMALLEST_SCALE[product.scale_type]
+    of_a, of_b = exponents(scale_a, smallest), exponents(scale_b, smallest)
+    terms = []
+    top = sum_exponents(c, product.d_type)
+    with np.errstate(invalid="ignore", over="ignore"):  # a NaN among the scales is put right below
+        for group in range(count):
+            part = slice(group * GROUP, (group + 1) * GROUP)
+            sums = a.values[:, part] @ b.values[:, part].T
+            terms.append(sums * scale_a[:, group, None] * scale_b[None, :, group])
+            top = np.maximum(top, of_a[:, group, None] + of_b[None, :, group])
+        plain = sum(terms, c)
+        total = cut_sum(terms, c, top, FRACTION_BITS_OF_GROUPS)
+    return np.where(np.isfinite(plain), total, plain)
+
+
+# ---- where results lie -----------------------------------------------------------------------------
+
+
+def result_columns(m: int, n: int, blocks: int) -> int:
+    """How many columns of Tensor Memory D takes in each block."""
+    return n // 2 if (m, blocks) == (128, 2) else n
+
+
+@cache
+def result_places(m: int, n: int, blocks: int) -> tuple[Array, Array]:
     """(lane, column) of the elements (rows of one block, n) of D in that block's Tensor Memory.
 
     The figures "Layout A", "B", "D" and "F" of PTX ISA, section "Data path layout organization".
     """
     rows, columns = np.arange(m // blocks)[:, None], np.arange(n)[None, :]
-    if m // blocks == 128:
-        return np.broadcast_arrays(rows, columns)  # type: ignore[return-value]
-    if blocks == 2:  # 64 rows of each block: the right half of the columns is in the lower half of the lanes
-        return np.broadcast_arrays(rows + columns // (n // 2) * 64, columns % (n // 2))  # type: ignore[return-value]
-    return np.broadcast_arrays(rows // 16 * 32 + rows % 16, columns)  # type: ignore[return-value]
+    if m // blocks == 64:
+        if blocks == 2:  # the right half of the columns is in the other half of the lanes
+            rows, columns = rows + columns // (n // 2) * 64, columns % (n // 2)
+        else:
+            rows = rows // 16 * 32 + rows % 16
+    lane, column = np.broadcast_arrays(rows, columns)
+    return lane, column
+
+
+def numbers(words: Array, d_type: str) -> Array:
+    """Words of Tensor Memory (uint32) as the sums that they hold, float64."""
+    if d_type == "f16":
+        return words.astype(np.uint16).view(np.float16).astype(np.float64)
+    return words.view(np.int32 if d_type == "s32" else np.float32).astype(np.float64)
+
+
+def words(sums: Array) -> Array:
+    """Sums of 16 or 32 bits as words of Tensor Memory (uint32), each in one of its own."""
+    return sums.view(np.uint16).astype(np.uint32) if sums.itemsize == 2 else sums.view(np.uint32)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,23 +18,26 @@ from gpulab.simulator.ptx import Address, Immediate, Vector
 from .errors import WrongMatrix, WrongTensorMemory
 from .events import TensorProduct
 from .executable import Step
+from .matrix_descriptors import operand_addresses
 from .opcodes import Opcode
 from .operands import Decoder
 from .run import Blame, Run
 from .steps import Builder
 from .swizzles import CHUNK
-from .tensor_core_descriptors import (
-    SCALED,
-    TYPES,
-    ProductDescriptor,
-    SharedDescriptor,
-    WrongDescriptorValue,
-    decode_product,
-    decode_shared,
-    operand_addresses,
+from .tensor_core_descriptors import SCALED, TYPES, ProductDescriptor, decode_product, decode_shared
+from .tensor_core_products import (
+    Operand,
+    decode,
+    decode_scales,
+    itemsize,
+    multiply_accumulate,
+    numbers,
+    packed,
+    result_columns,
+    result_places,
+    words,
 )
-from .tensor_core_products import decode, decode_scales, itemsize, multiply_accumulate, result_lanes
-from .tensor_memory import COLUMN, COLUMNS
+from .tensor_memory import COLUMN, COLUMNS, LANES
 from .tensor_memory_steps import KINDS as MEMORY_KINDS
 from .tensor_memory_steps import allocated, memory_of, only
 from .tensor_tasks import Given, address_of, ask, askers, blocks_of, commit, word
@@ -115,121 +119,83 @@ def _numbers_per_scale(kind: str, parts: tuple[str, ...]) -> int:
 def _ask_for_product(run: Run, multiply: Multiply, row: int, lane: int) -> None:
     rows = blocks_of(run, multiply.index, row, lane, multiply.group)
     blame = run.blame(multiply.index, only(run, row, lane))
-    fields = multiply.descriptor.of(run, row, lane)
-    try:
-        product = decode_product(fields, multiply.kind, multiply.group)
-    except WrongDescriptorValue as error:
-        raise WrongMatrix(
-            **blame,
-            what=f"gives the instruction descriptor {fields:#010x}, which is wrong.",
-            advice=str(error),
-        ) from None
-    if product.sparse:
-        raise WrongMatrix(
-            **blame, what="asks for a sparse product with an instruction for dense ones.", advice="Use .sp."
-        )
-    d = multiply.d(run, row, lane)
-    adds = bool(multiply.adds.of(run, row, lane))
-    a = multiply.a.of(run, row, lane) if isinstance(multiply.a, Given) else multiply.a(run, row, lane)
-    b = multiply.b.of(run, row, lane)
-    scales = tuple(scale(run, row, lane) for scale in multiply.scales)
-    off = [given.of(run, row, lane) for given in multiply.disabled]
+    product = _described(multiply, multiply.descriptor.of(run, row, lane), blame)
     height, half = product.m // multiply.group, product.n // multiply.group
-
-    def wrong(error: Exception) -> WrongMatrix:
-        return WrongMatrix(
-            **blame, what="names an operand of a matrix product that cannot be.", advice=str(error)
-        )
+    b = _tile(run, multiply.b.of(run, row, lane), half, product.k, product.b_type, product.k_major[1], blame)
+    a: Tile | int
+    if isinstance(multiply.a, Given):
+        word = multiply.a.of(run, row, lane)
+        a = _tile(run, word, height, product.k, product.a_type, product.k_major[0], blame)
+    else:
+        a = multiply.a(run, row, lane)
+    scales = [scale(run, row, lane) & COLUMN for scale in multiply.scales]
+    adds = bool(multiply.adds.of(run, row, lane))
+    off = _switched_off([given.of(run, row, lane) for given in multiply.disabled])
+    first = multiply.d(run, row, lane) & COLUMN
+    last = first + result_columns(product.m, product.n, multiply.group) - 1
+    _check_result(run, rows, first, last, blame)
+    asked = TensorProduct(
+        multiply.index,
+        product.m,
+        product.n,
+        product.k,
+        run.chunk,
+        tuple(rows),
+        tuple((r, tile.pieces) for tile in (b, a) if isinstance(tile, Tile) for r in rows),
+        (first, last),
+    )
 
     def do() -> None:
-        try:
-            b_all = np.concatenate(
-                [_shared(run, r, b, half, product.b_type, product.k, product.k_major[1]) for r in rows]
+        sign_a, sign_b = (-1.0 if negates else 1.0 for negates in product.negates)
+        right = Operand(sign_b * np.concatenate([_shared(run, r, b) for r in rows]))
+        if scales:
+            factors = _scales(run, rows[0], scales[1], product.n, product, multiply.step, product.scale_b)
+            right = right._replace(scales=factors)
+        lanes, columns = result_places(product.m, product.n, multiply.group)
+        for place, r in enumerate(rows):
+            left = Operand(
+                sign_a * (_shared(run, r, a) if isinstance(a, Tile) else _held(run, r, a, product, lanes))
             )
-            if product.negates[1]:
-                b_all = -b_all
             if scales:
-                b_all = b_all * _scales(
-                    run, rows[0], scales[1], product.n, product, multiply.step, product.scale_b
-                )
-            for place, r in enumerate(rows):
-                if isinstance(multiply.a, Given):
-                    left = _shared(run, r, a, height, product.a_type, product.k, product.k_major[0])
-                else:
-                    left = _held(run, r, a, height, product)
-                if product.negates[0]:
-                    left = -left
-                if scales:
-                    left = left * _scales(run, r, scales[0], height, product, multiply.step, product.scale_a)
-                part = off[place * 4 : place * 4 + 4]
-                _accumulate(run, r, d, left, b_all, product, adds, multiply, part)
-        except WrongDescriptorValue as error:
-            raise wrong(error) from None
-
-    _check_result(run, multiply, rows, d, product, blame)
-    if not run.on_tensor_product:
-        ask(run, row, lane, do)
-        return
-    try:
-        asked = _event(run, multiply, rows, product, a, b, d)
-    except WrongDescriptorValue as error:
-        raise wrong(error) from None
-
-    def do_and_tell() -> None:
-        do()
+                factors = _scales(run, r, scales[0], height, product, multiply.step, product.scale_a)
+                left = left._replace(scales=factors)
+            memory = memory_of(run).words[r]
+            held = memory[lanes, first + columns]
+            c = numbers(held, product.d_type) * 2.0**-multiply.shift if adds else np.zeros(held.shape)
+            new = words(multiply_accumulate(left, right, c, product))
+            memory[lanes, first + columns] = np.where(off[place * LANES + lanes], held, new)
         for hear in run.on_tensor_done:
             hear(asked)
 
     for hear in run.on_tensor_product:
         hear(asked)
-    ask(run, row, lane, do_and_tell)
+    ask(run, row, lane, do)
 
 
-def _event(
-    run: Run, multiply: Multiply, rows: list[int], product: ProductDescriptor, a: int, b: int, d: int
-) -> TensorProduct:
-    """A product as observers are told of it. Raises WrongDescriptorValue."""
-    in_shared = isinstance(multiply.a, Given)
-    operands = [(b, product.n // len(rows), product.b_type, product.k_major[1])]
-    if in_shared:
-        operands.append((a, product.m // len(rows), product.a_type, product.k_major[0]))
-    reads = tuple(
-        (row, _pieces(decode_shared(word), mn, product.k, type_, k_major))
-        for word, mn, type_, k_major in operands
-        for row in rows
-    )
-    _, columns = result_lanes(product.m, product.n, multiply.group)
-    first = d & COLUMN
-    bits = [8 * itemsize(t) // (2 if t == "e2m1" else 1) for t in (product.a_type, product.b_type)]
-    nbytes = product.k * ((product.m if in_shared else 0) * bits[0] + product.n * bits[1]) // 8
-    return TensorProduct(
-        multiply.index,
-        rows[0],
-        product.m,
-        product.n,
-        product.k,
-        nbytes,
-        run.chunk,
-        tuple(rows),
-        reads,
-        (first, first + int(columns.max())),
-    )
+def _described(multiply: Multiply, word: int, blame: Blame) -> ProductDescriptor:
+    """What an instruction descriptor says. Raises WrongMatrix."""
+    try:
+        product = decode_product(word, multiply.kind, multiply.group)
+    except ValueError as error:
+        raise WrongMatrix(
+            **blame, what=f"gives the instruction descriptor {word:#010x}, which is wrong.", advice=str(error)
+        ) from None
+    if product.sparse:
+        raise WrongMatrix(
+            **blame, what="asks for a sparse product with an instruction for dense ones.", advice="Use .sp."
+        )
+    return product
 
 
-@lru_cache(maxsize=1024)
-def _pieces(descriptor: SharedDescriptor, mn: int, k: int, type_: str, k_major: bool) -> Array:
-    """The offsets of the pieces of 16 bytes of shared memory that an operand lies in."""
-    size = itemsize(type_)
-    width = k // (2 if type_ == "e2m1" else 1) * size
-    return np.unique(operand_addresses(descriptor, mn, width, size, k_major) // CHUNK) * CHUNK
+def _switched_off(masks: list[int]) -> Array:
+    """For each lane of both blocks, (256,), whether it keeps what it holds. `masks` have 32 lanes each."""
+    bits = np.zeros(2 * LANES // 32, np.uint32)
+    bits[: len(masks)] = masks
+    return np.unpackbits(bits.view(np.uint8), bitorder="little").astype(bool)
 
 
-def _check_result(
-    run: Run, multiply: Multiply, rows: list[int], d: int, product: ProductDescriptor, blame: Blame
-) -> None:
+def _check_result(run: Run, rows: list[int], first: int, last: int, blame: Blame) -> None:
     memory = memory_of(run)
-    _, columns = result_lanes(product.m, product.n, multiply.group)
-    first, last = d & COLUMN, (d & COLUMN) + int(columns.max())
     for row in rows:
         if last >= COLUMNS or (memory.owner[row, first : last + 1] < 0).any():
             raise WrongTensorMemory(
@@ -240,75 +206,68 @@ def _check_result(
             )
 
 
-def _shared(run: Run, row: int, word: int, mn: int, type_: str, k: int, k_major: bool) -> Array:
-    """An operand (mn, k) in shared memory of one block, as float64. Raises WrongDescriptorValue."""
+# ---- operands ------------------------------------------------------------------------------------
+
+
+class Tile(NamedTuple):
+    """An operand in the shared memory of a block: the offsets of its bytes (rows, bytes), and those of the
+    pieces of 16 bytes in which they lie."""
+
+    type: str
+    octets: Array
+    pieces: Array
+
+
+@lru_cache(maxsize=256)
+def _places(word: int, mn: int, k: int, type_: str, k_major: bool) -> Tile:
+    """What a descriptor names. Raises ValueError."""
     size = itemsize(type_)
-    packed = 2 if type_ == "e2m1" else 1
-    addresses = operand_addresses(decode_shared(word), mn, k // packed * size, size, k_major)
-    end = int(addresses.max()) + size
-    if end > run.shared_bytes:
-        raise WrongDescriptorValue(
-            f"The operand reaches up to byte {end:,} of shared memory, but the block has "
-            f"{run.shared_bytes:,}. Check the start address and the two offsets, all in units of 16 bytes."
-        )
-    octets = run.shared[row][addresses[..., None] + np.arange(size)]
-    return decode(octets.reshape(mn, -1), type_)
+    addresses = operand_addresses(decode_shared(word), mn, k // packed(type_), size, k_major)
+    octets = (addresses[..., None] + np.arange(size)).reshape(mn, -1)
+    return Tile(type_, octets, np.unique(addresses // CHUNK) * CHUNK)
 
 
-def _held(run: Run, row: int, address: int, height: int, product: ProductDescriptor) -> Array:
-    """An A (height, k) in Tensor Memory: each row in its lane, elements packed into words."""
-    words = memory_of(run).words[row]
-    lanes, _ = result_lanes(product.m, product.n, 1 if height == product.m else 2)
+def _tile(run: Run, word: int, mn: int, k: int, type_: str, k_major: bool, blame: Blame) -> Tile:
+    """`_places`, all of them in the block's shared memory. Raises WrongMatrix."""
+    try:
+        tile = _places(word, mn, k, type_, k_major)
+        end = int(tile.octets.max()) + 1
+        if end > run.shared_bytes:
+            raise ValueError(
+                f"The operand reaches up to byte {end:,} of shared memory, but the block has "
+                f"{run.shared_bytes:,}. Check the start address and the two offsets; all count 16 bytes."
+            )
+    except ValueError as error:
+        raise WrongMatrix(
+            **blame, what="names an operand in shared memory that cannot be.", advice=str(error)
+        ) from None
+    return tile
+
+
+def _shared(run: Run, row: int, tile: Tile) -> Array:
+    """The elements of an operand in the shared memory of one block, as float64."""
+    return decode(run.shared[row][tile.octets], tile.type)
+
+
+def _held(run: Run, row: int, address: int, product: ProductDescriptor, lanes: Array) -> Array:
+    """An A in Tensor Memory, as float64: each row in the lane of its row of D, elements packed into words."""
     first = address & COLUMN
     count = product.k * itemsize(product.a_type) // 4
-    found = np.ascontiguousarray(words[lanes[:, 0], first : first + count])
+    found = np.ascontiguousarray(memory_of(run).words[row][lanes[:, 0], first : first + count])
     return decode(found.view(np.uint8), product.a_type)
 
 
 def _scales(
-    run: Run, row: int, address: int, mn: int, product: ProductDescriptor, step: int, byte: int
+    run: Run, row: int, first: int, mn: int, product: ProductDescriptor, step: int, byte: int
 ) -> Array:
-    """The scale of each element of an operand (mn, k).
+    """The block scales of an operand, (mn, blocks along k).
 
-    The scales of row r are in lane r mod 32 and column r // 32, a byte for each block along k.
+    Those of row r are in lane r mod 32 and column r // 32 behind the `first`, a byte for each block.
     """
-    words = memory_of(run).words[row]
     rows = np.arange(mn)
-    first = address & COLUMN
-    found = np.ascontiguousarray(words[rows % WARP, first + rows // WARP]).view(np.uint8).reshape(mn, 4)
-    blocks = product.k // step
-    return decode_scales(found[:, byte : byte + blocks], product.scale_type).repeat(step, axis=1)
-
-
-def _accumulate(
-    run: Run,
-    row: int,
-    d: int,
-    a: Array,
-    b: Array,
-    product: ProductDescriptor,
-    adds: bool,
-    multiply: Multiply,
-    disabled: list[int],
-) -> None:
-    lanes, columns = result_lanes(product.m, product.n, multiply.group)
-    columns = columns + (d & COLUMN)
-    words = memory_of(run).words[row]
-    held = words[lanes, columns]
-    if product.d_type == "f16":
-        before = held.astype(np.uint16).view(np.float16).astype(np.float64)
-    elif product.d_type == "s32":
-        before = held.view(np.int32).astype(np.float64)
-    else:
-        before = held.view(np.float32).astype(np.float64)
-    c = before * 2.0**-multiply.shift if adds else np.zeros_like(before)
-    result = multiply_accumulate(a, b, c, product)
-    new = result.view(np.uint16).astype(np.uint32) if product.d_type == "f16" else result.view(np.uint32)
-    if any(disabled):
-        bits = np.array(disabled, np.uint32)
-        off = (bits[lanes // 32] >> (lanes % 32).astype(np.uint32) & 1).astype(bool)
-        new = np.where(off, held, new)
-    words[lanes, columns] = new
+    held = np.ascontiguousarray(memory_of(run).words[row][rows % WARP, first + rows // WARP])
+    octets = held.view(np.uint8).reshape(mn, 4)
+    return decode_scales(octets[:, byte : byte + product.k // step], product.scale_type)
 
 
 # ---- copies --------------------------------------------------------------------------------------
@@ -334,33 +293,17 @@ def _copy(decoder: Decoder, op: Opcode, index: int) -> Step:
     def step(run: Run) -> None:
         for row, lane in askers(run):
             rows = blocks_of(run, index, row, lane, group)
-            first, descriptor = column(run, row, lane) & COLUMN, given.of(run, row, lane)
-            blame = run.blame(index, only(run, row, lane))
-            ask(run, row, lane, partial(copy, run, rows, first, descriptor, blame))
+            first, blame = column(run, row, lane) & COLUMN, run.blame(index, only(run, row, lane))
+            tile = _tile(run, given.of(run, row, lane), height, width, "u8", True, blame)
+            ask(run, row, lane, partial(copy, run, rows, first, tile))
 
-    def copy(run: Run, rows: list[int], first: int, descriptor: int, blame: Blame) -> None:
+    def copy(run: Run, rows: list[int], first: int, tile: Tile) -> None:
+        columns = first + np.arange(width // 4)
         for row in rows:
-            try:
-                octets = _bytes(run, row, descriptor, height, width)
-            except WrongDescriptorValue as error:
-                raise WrongMatrix(
-                    **blame, what="copies from a place that cannot be.", advice=str(error)
-                ) from None
-            words = np.ascontiguousarray(octets).view(np.uint32)  # (height, width / 4)
-            columns = first + np.arange(width // 4)
-            memory_of(run).words[row][lanes[:, :, None], columns] = words[:, None, :]
+            moved = np.ascontiguousarray(run.shared[row][tile.octets]).view(np.uint32)  # (height, width / 4)
+            memory_of(run).words[row][lanes[:, :, None], columns] = moved[:, None, :]
 
     return step
-
-
-def _bytes(run: Run, row: int, descriptor: int, height: int, width: int) -> Array:
-    addresses = operand_addresses(decode_shared(descriptor), height, width, 1, True)
-    if int(addresses.max()) >= run.shared_bytes:
-        raise WrongDescriptorValue(
-            f"The source reaches up to byte {int(addresses.max()) + 1:,} of shared memory, but the block has "
-            f"{run.shared_bytes:,}."
-        )
-    return run.shared[row][addresses]
 
 
 KINDS: dict[str, Builder] = {**MEMORY_KINDS, "mma": _multiply, "cp": _copy, "commit": commit}

@@ -6,6 +6,7 @@ A warpgroup is four warps. Each of them has 16 of the 64 rows, laid out as in ``
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
@@ -124,33 +125,53 @@ def multiply_accumulate(
     """
     element, other = ELEMENTS[a_type], ELEMENTS[b_type]
     if element.is_integer:
-        exact = np.matmul(a.astype(np.float64), b.swapaxes(-1, -2).astype(np.float64)) + c
-        return (exact.clip(*INTEGER_LIMITS) if saturates else exact).astype(np.int64).astype(np.int32)
+        return whole_sum(a, b, c, saturates)
     bits = FP8_FRACTION_BITS if element.bits == 8 else FRACTION_BITS
-    total = fused_sum(a, b, c, element.smallest_exponent, other.smallest_exponent, d_type, bits)
-    rounded = rounded_sum(total, d_type)
+    of_a, of_b = exponents(a, element.smallest_exponent), exponents(b, other.smallest_exponent)
+    rounded = rounded_sum(fused_sum(a, b, c, of_a, of_b, d_type, bits), d_type)
     if d_type == "f16" or element.bits != 8:
         return rounded
     kept = (rounded.view(np.uint32) & FP8_KEPT).view(np.float32)
     return np.where(np.isnan(rounded), rounded, kept)
 
 
+def whole_sum(a: Array, b: Array, c: Array, saturates: bool) -> Array:
+    """C + A·B of whole numbers as int32; see `multiply_accumulate`."""
+    exact = np.matmul(a.astype(np.float64), b.swapaxes(-1, -2).astype(np.float64)) + c
+    return (exact.clip(*INTEGER_LIMITS) if saturates else exact).astype(np.int64).astype(np.int32)
+
+
 def fused_sum(
-    a: Array, b: Array, c: Array, smallest_a: int, smallest_b: int, d_type: str, bits: int
+    a: Array, b: Array, c: Array, a_exponents: Array, b_exponents: Array, d_type: str, bits: int
 ) -> Array:
     """C + A·B as float64, before it is rounded to `d_type` (f16 or f32); see `multiply_accumulate`.
 
-    The terms of each sum are cut to `bits` fraction bits below the largest exponent among them. `smallest_a`
-    and `smallest_b` are the exponents of the smallest normal numbers of the types of A and B.
+    `a_exponents` and `b_exponents` have the shapes of A and B. The terms of each sum are cut to `bits`
+    fraction bits below the largest exponent among them.
     """
-    exponents = _exponents(a, smallest_a), _exponents(b, smallest_b)
-    smallest_c = -14 if d_type == "f16" else -126
     with np.errstate(invalid="ignore"):  # infinities and NaN are put right below
-        total = _fused_sum(a, b, c, *exponents, _exponents(c, smallest_c), bits)
+        top = sum_exponents(c, d_type)
+        # One column of A at a time: a plane of m × n terms stays in the cache, all k of them do not.
+        columns = range(a.shape[-1])
+        for k in columns:
+            top = np.maximum(top, a_exponents[..., :, None, k] + b_exponents[..., None, :, k])
+        total = cut_sum((a[..., :, None, k] * b[..., None, :, k] for k in columns), c, top, bits)
         if not all(np.isfinite(x).all() for x in (a, b, c)):
             plain = (a[..., :, None, :] * b[..., None, :, :]).sum(axis=-1) + c
             total = np.where(np.isfinite(plain), total, plain)
     return total
+
+
+def cut_sum(terms: Iterable[Array], c: Array, top: Array, bits: int) -> Array:
+    """C and all `terms`, each an array of its own that is overwritten, cut to `bits` fraction bits below the
+    exponent `top`."""
+    unit = np.ldexp(1.0, top - bits)
+    scale = 1.0 / unit
+    total = np.trunc(c * scale)
+    for term in terms:
+        term *= scale
+        total += np.trunc(term, out=term)
+    return total * unit
 
 
 def rounded_sum(total: Array, d_type: str) -> Array:
@@ -163,24 +184,13 @@ def rounded_sum(total: Array, d_type: str) -> Array:
         return canonical(round_toward(nearest, error, "rz"))
 
 
-def _fused_sum(
-    a: Array, b: Array, c: Array, a_exponent: Array, b_exponent: Array, c_exponent: Array, bits: int
-) -> Array:
-    """C + A·B, each term cut to `bits` fraction bits below the largest exponent of its sum."""
-    top = c_exponent
-    # One column of A at a time: a plane of m × n terms stays in the cache, all k of them do not.
-    for k in range(a.shape[-1]):
-        top = np.maximum(top, a_exponent[..., :, None, k] + b_exponent[..., None, :, k])
-    unit = np.ldexp(1.0, top - bits)
-    scale = 1.0 / unit
-    total = np.trunc(c * scale)
-    for k in range(a.shape[-1]):
-        terms = a[..., :, None, k] * b[..., None, :, k]
-        terms *= scale
-        total += np.trunc(terms, out=terms)
-    return total * unit
+def sum_exponents(c: Array, d_type: str) -> Array:
+    """The exponents of the numbers to which a product is added, of type f16 or f32."""
+    return exponents(c, -14 if d_type == "f16" else -126)
 
 
-def _exponents(x: Array, smallest: int) -> Array:
+def exponents(x: Array, smallest: int) -> Array:
+    """The exponent of each number, as tensor cores see it: not less than `smallest`, that of the smallest
+    normal number of its type."""
     exponent = np.maximum(np.frexp(x)[1] - 1, smallest)
     return np.where(x == 0, ZERO_EXPONENT, exponent)
