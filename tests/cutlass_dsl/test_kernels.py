@@ -281,6 +281,8 @@ def test_memory_of_cudas_runtime_is_on_the_simulated_device() -> None:
     assert not result.any()
     with pytest.raises(LaunchError, match="only 256 are allocated"):
         runtime.cudaMemset(address, 0, 257)
+    with pytest.raises(LaunchError, match="inside an allocation that begins at"):
+        runtime.cudaFree(address + 64)
     assert runtime.cudaFree(address) == (success,)
     with pytest.raises(LaunchError, match="no address of device memory"):
         runtime.cudaFree(address)

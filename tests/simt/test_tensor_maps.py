@@ -312,6 +312,11 @@ def test_a_map_in_the_hardwares_layout_can_be_changed_on_the_device():
     assert (changed.dimensions, changed.span) == ((64, 5), 128)
 
 
+def test_a_map_of_four_bit_numbers_in_the_hardwares_layout_cannot_be_changed():
+    with pytest.raises(WrongTensorMap, match="cannot change a tensor map of numbers of 4 bits"):
+        replaced(hardwares(0x00046592, 128, (64, 32)), "global_dim", 5, 1)
+
+
 # ---- replaced on the device ----------------------------------------------------------------------
 
 

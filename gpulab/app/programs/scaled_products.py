@@ -6,8 +6,7 @@ from typing import Any
 
 import torch
 
-MAGNITUDES = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
-VALUES = torch.cat([MAGNITUDES, -MAGNITUDES])  # of e2m1, by its four bits
+from gpulab.subjects import numerics
 
 
 def is_of_4_bits(args: tuple[Any, ...]) -> bool:
@@ -39,8 +38,9 @@ def scaled_mm(
 
 def _unpacked(packed: torch.Tensor) -> torch.Tensor:
     """(rows, k / 2) bytes → (rows, k) float32, the lower four bits of a byte first."""
-    octets = packed.contiguous().view(torch.uint8).int()
-    return torch.stack([VALUES[octets & 15], VALUES[octets >> 4]], dim=-1).reshape(octets.shape[0], -1)
+    octets = packed.contiguous().view(torch.uint8)
+    codes = torch.stack([octets & 15, octets >> 4], dim=-1).reshape(octets.shape[0], -1)
+    return torch.from_numpy(numerics.decode(codes.numpy(), "E2M1"))
 
 
 def _scales(scales: torch.Tensor, rows: int, k: int) -> torch.Tensor:

@@ -155,7 +155,7 @@ class Generator(torch.Generator):
 def install() -> None:
     """Let "cuda" mean the CPU from now on, in this process."""
     CudaMeansCpu().__enter__()
-    # It names back ends that only a GPU has; PyTorch's CPU chooses among its own.
+    # Programs choose among back ends that only a GPU has. On a CPU, PyTorch chooses one itself.
     torch.nn.attention.sdpa_kernel = wraps(torch.nn.attention.sdpa_kernel)(_any_backend)
     torch.Generator = Generator
     for name, value in _module().items():

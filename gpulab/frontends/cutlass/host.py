@@ -63,7 +63,13 @@ def _malloc(size: int) -> tuple[Any, ...]:
 
 
 def _free(address: int) -> tuple[Any, ...]:
-    devices.current().free(_allocation(address))
+    allocation = _allocation(address)
+    if allocation.address != int(address):
+        raise devices.LaunchError(
+            f"cudaErrorInvalidValue: {int(address):#x} is inside an allocation that begins at "
+            f"{allocation.address:#x}. Free that address."
+        )
+    devices.current().free(allocation)
     return _answered()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt import Chunk, Observer, Program
-from gpulab.simulator.simt.errors import Index, source_text, thread_words
+from gpulab.simulator.simt.errors import Index, index_of, source_text, thread_words
 
 from .counters import bulk_kind
 
@@ -82,10 +82,9 @@ class EarlyTouches(Observer):
             return None
         self._seen.add((start, here))
         row, lane = (int(i) for i in np.unravel_index(int(lanes.argmax()), lanes.shape))
-        (x, y, _), (gx, gy, _) = self._block, self._grid
         block = int(chunk.blocks[row])
-        where = (block % gx, block // gx % gy, block // (gx * gy))
-        thread = (lane % x, lane // x % y, lane // (x * y))
+        where = index_of(block, self._grid)
+        thread = index_of(lane, self._block)
         return self._program.display_name, start, here, where, thread
 
     def early(self, index: int, copied: int, lanes: np.ndarray, chunk: Chunk) -> None:

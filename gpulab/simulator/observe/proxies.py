@@ -13,7 +13,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt import Access, Chunk, Observer, Program, TensorProduct, Transfer
-from gpulab.simulator.simt.errors import Index, source_text, thread_words
+from gpulab.simulator.simt.errors import Index, index_of, source_text, thread_words
 
 from .counters import bulk_kind
 
@@ -191,8 +191,7 @@ class Proxies(Observer):
         if (start or written, here or what.index) in self._seen:
             return
         self._seen.add((start or written, here or what.index))
-        (x, y, _), (gx, gy, _) = self._block, self._grid
-        where = (block % gx, block // gx % gy, block // (gx * gy))
-        thread = (lane % x, lane // x % y, lane // (x * y))
+        where = index_of(block, self._grid)
+        thread = index_of(lane, self._block)
         name = self._program.display_name
         self.findings.append(UnseenWrite(name, start, here, where, thread, reader))

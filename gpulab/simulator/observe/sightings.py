@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpulab.simulator.simt import Access, Allocation, ArrayLabel, Chunk, Program
-from gpulab.simulator.simt.errors import Index, indexed_names, source_text
+from gpulab.simulator.simt.errors import Index, index_of, indexed_names, source_text
 from gpulab.simulator.simt.types import DTYPES
 
 from .flow import Flow
@@ -174,8 +174,6 @@ class Sightings:
         return int(written_bits([value], value.itemsize, 0)[0])
 
     def _side(self, index: int, thread: int, kind: int, value: str) -> Touch:
-        x, y, _ = self._block
-        gx, gy, _ = self._grid
         block, lane = divmod(thread, self._lanes)
         instruction = self._program.instructions[index]
         verb = {"ld": "reads", "st": "writes"}.get(instruction.parts[0], "")
@@ -183,8 +181,8 @@ class Sightings:
             verb = f"{verb}, as a volatile," if "volatile" in instruction.parts else f"atomically {verb}"
         return Touch(
             instruction.location,
-            (block % gx, block // gx % gy, block // (gx * gy)),
-            (lane % x, lane // x % y, lane // (x * y)),
+            index_of(block, self._grid),
+            index_of(lane, self._block),
             lane,
             kind,
             value,

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Instruction, Location
 from gpulab.simulator.simt import Chunk, Observer, Program
-from gpulab.simulator.simt.errors import Index, source_text
+from gpulab.simulator.simt.errors import Index, index_of, source_text
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,12 @@ class Synchronisation(Observer):
             return
         self._seen.add(key)
         row = int(short.argmax())
-        x, y, _ = self._grid
         block = int(chunk.blocks[row])
         self.findings.append(
             MissedBarrier(
                 self._program.display_name,
                 instruction.location,
-                (block % x, block // x % y, block // (x * y)),
+                index_of(block, self._grid),
                 int(came[row]),
                 chunk.threads_per_block,
             )

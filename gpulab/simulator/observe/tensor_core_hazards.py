@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpulab.simulator.simt import Access, Chunk, Observer, Program, TensorProduct, Transfer
-from gpulab.simulator.simt.errors import Index
+from gpulab.simulator.simt.errors import Index, index_of
 
 from .warpgroup_hazards import CHUNK, Hazard
 
@@ -77,8 +77,7 @@ class TensorCoreHazards(Observer):
             return
         self._seen.add(key)
         row, lane = (int(i) for i in np.argwhere(lanes)[0])
-        (x, y, _), (gx, gy, _) = self._block, self._grid
         block = int(product.chunk.blocks[row])
-        where = (block % gx, block // gx % gy, block // (gx * gy))
-        thread = (lane % x, lane // x % y, lane // (x * y))
+        where = index_of(block, self._grid)
+        thread = index_of(lane, self._block)
         self.findings.append(Hazard(kind, self._program.display_name, first, second, where, thread))

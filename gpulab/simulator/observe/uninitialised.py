@@ -10,7 +10,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt import Access, ArrayLabel, Observer, Program, Transfer
-from gpulab.simulator.simt.errors import Index, source_text, thread_words
+from gpulab.simulator.simt.errors import Index, index_of, source_text, thread_words
 
 from .bulk_ends import ends
 from .granules import WIDEST, Granules, Pages, granule_of
@@ -172,14 +172,12 @@ class Uninitialised(Observer):
         else:
             element = max(access.size // max(len(access.values), 1), 1)
             what = f"element {address // element} of {access.space} memory"
-        x, y, _ = self._block
-        gx, gy, _ = self._grid
         self.findings.append(
             UninitialisedRead(
                 self._program.display_name,
                 location,
-                (block % gx, block // gx % gy, block // (gx * gy)),
-                (lane % x, lane // x % y, lane // (x * y)),
+                index_of(block, self._grid),
+                index_of(lane, self._block),
                 what,
                 count - 1,
             )

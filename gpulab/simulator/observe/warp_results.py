@@ -8,7 +8,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Location
 from gpulab.simulator.simt import Chunk, Observer, Program
-from gpulab.simulator.simt.errors import Index, source_text, thread_words
+from gpulab.simulator.simt.errors import Index, index_of, source_text, thread_words
 
 REASONS = {
     "outside": ("reads a lane outside its mask", "let the mask name every lane that is read."),
@@ -62,7 +62,6 @@ class WarpResults(Observer):
             return
         self._seen.add(key)
         row, lane = (int(i) for i in np.unravel_index(int(lanes.argmax()), lanes.shape))
-        (x, y, _), (gx, gy, _) = self._block, self._grid
         block = int(chunk.blocks[row])
         self.findings.append(
             UndefinedResult(
@@ -70,8 +69,8 @@ class WarpResults(Observer):
                 instruction.location,
                 "shuffle" if instruction.parts[0] == "shfl" else "warp operation",
                 why,
-                (block % gx, block // gx % gy, block // (gx * gy)),
-                (lane % x, lane // x % y, lane // (x * y)),
+                index_of(block, self._grid),
+                index_of(lane, self._block),
                 int(lanes.sum()) - 1,
             )
         )

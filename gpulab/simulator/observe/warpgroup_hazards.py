@@ -13,7 +13,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Immediate, Location, Operand, Register, Vector, reads, writes
 from gpulab.simulator.simt import Access, Chunk, Observer, Program
-from gpulab.simulator.simt.errors import Index, source_text, thread_words
+from gpulab.simulator.simt.errors import Index, index_of, source_text, thread_words
 
 Array = np.ndarray
 
@@ -263,7 +263,6 @@ class WarpgroupHazards(Observer):
             return
         self._seen.add((kind, *places))
         row, lane = (int(i) for i in np.unravel_index(int(who.argmax()), who.shape))
-        (x, y, _), (gx, gy, _) = self._block, self._grid
         block = int(chunk.blocks[row])
         self.findings.append(
             Hazard(
@@ -271,8 +270,8 @@ class WarpgroupHazards(Observer):
                 self._program.display_name,
                 places[0],
                 places[1],
-                (block % gx, block // gx % gy, block // (gx * gy)),
-                (lane % x, lane // x % y, lane // (x * y)),
+                index_of(block, self._grid),
+                index_of(lane, self._block),
             )
         )
 

@@ -253,13 +253,46 @@ def tell(who: Senders, ending: Ending, transfer: Transfer) -> None:
         hear(transfer)
 
 
+def send_values(
+    who: Senders,
+    to: Window,
+    ending: Ending,
+    values: Array,
+    dtype: np.dtype,
+    function: Callable[..., Array] | None = None,
+) -> None:
+    """Send values to shared memory, of which each sender has a row: `values` is (senders, elements).
+
+    With a `function` they are combined with what is there, else they replace it.
+    """
+    count, elements = values.shape
+    offsets = to.offset[:, None] + dtype.itemsize * np.arange(elements)
+    transfer = Transfer(
+        who.index,
+        who.run.program.instructions[who.index],
+        "exchange",
+        dtype.itemsize,
+        who.row,
+        who.lane,
+        who.run.chunk,
+        offset=offsets,
+        rows=to.row,
+        copy=np.arange(count),
+    )
+    tell(who, ending, transfer)
+    nbytes = np.full(count, elements * dtype.itemsize)
+    there = shared_reach(who.run, to, offsets, dtype)
+    dispatch(who, ending, nbytes, there, values=values, function=function)
+
+
 def multicast(
     who: Senders, place: Window, ending: Ending, mask: Array, pairs: bool = False
 ) -> tuple[Array, Window, Ending]:
     """(which copy each delivery is of, where it goes, how it ends) for copies to the blocks of `mask`.
 
-    With `pairs` (``cta_group::2``) each delivery is counted in the block of its pair whose rank is even, or
-    odd, as that of the block is whose mbarrier is named.
+    Each delivery completes at the mbarrier of the block that receives it. With `pairs` (``cta_group::2``) one
+    block of each pair waits for both: the even ones if the mbarrier that the copy names is in a block of even
+    rank, else the odd ones.
     """
     run = who.run
     wrong = (mask >> run.cluster_size != 0) | (mask == 0)

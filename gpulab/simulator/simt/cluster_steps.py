@@ -11,17 +11,7 @@ import numpy as np
 from gpulab.simulator.ptx import Register, Vector
 
 from . import accesses, atomics
-from .bulk_copies import (
-    at_barrier,
-    check_shared,
-    dispatch,
-    senders,
-    shared_address,
-    shared_reach,
-    tell,
-    window,
-)
-from .events import Transfer
+from .bulk_copies import at_barrier, check_shared, send_values, senders, shared_address, window
 from .executable import Step
 from .opcodes import Opcode
 from .operands import Decoder
@@ -58,7 +48,7 @@ def is_asynchronous(op: Opcode) -> bool:
     return "async" in op.modifiers
 
 
-def send_values(decoder: Decoder, op: Opcode, index: int) -> Step:
+def asynchronous(decoder: Decoder, op: Opcode, index: int) -> Step:
     """``st.async`` and ``red.async``: what registers hold is sent to another block, as a bulk copy is."""
     target, value, barrier = op.instruction.operands
     items = value.items if isinstance(value, Vector) else (value,)
@@ -76,7 +66,6 @@ def send_values(decoder: Decoder, op: Opcode, index: int) -> Step:
         dtype = accesses.memory_dtype(known, size)
     sources = [decoder.source(item, dtype, canonical=True) for item in items]
     place, bar = shared_address(decoder, target), shared_address(decoder, barrier)
-    offsets = np.arange(len(items), dtype=np.int64) * size
 
     def step(run: Run) -> None:
         who = senders(run, index)
@@ -84,16 +73,7 @@ def send_values(decoder: Decoder, op: Opcode, index: int) -> Step:
         nbytes = size * len(items)
         check_shared(who, to, nbytes, nbytes, "sent values")
         values = np.stack([who.of(source.value(run.registers)) for source in sources], axis=1)
-        there = shared_reach(run, to, to.offset[:, None] + offsets, dtype)
-        tell(
-            who,
-            ending,
-            Transfer(
-                index, op.instruction, "exchange", size, who.row, who.lane, run.chunk,
-                offset=to.offset[:, None] + offsets, rows=to.row, copy=np.arange(who.row.size),
-            ),
-        )  # fmt: skip
-        dispatch(who, ending, np.full(who.row.size, nbytes), there, values=values, function=function)
+        send_values(who, to, ending, values, dtype, function)
 
     return step
 

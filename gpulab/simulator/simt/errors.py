@@ -65,6 +65,16 @@ def indexes_axes(location: Location | None) -> bool:
     return re.search(r"\w\[[^\]]*,", source_text(location)) is not None
 
 
+def index_of(linear: int, extent: Index) -> Index:
+    """The index (x, y, z) of the `linear`-th thread of a block, or block of a grid: x counts fastest.
+
+    >>> index_of(70, (32, 2, 4))
+    (6, 0, 1)
+    """
+    x, y, _ = extent
+    return int(linear % x), int(linear // x % y), int(linear // (x * y))
+
+
 def thread_words(thread: Index, block: Index) -> str:
     """``thread (31, 0, 0) of block (3, 0, 0)``."""
     return f"thread {thread} of block {block}"

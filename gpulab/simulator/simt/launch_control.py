@@ -11,18 +11,7 @@ import numpy as np
 
 from gpulab.simulator.ptx import Vector
 
-from .bulk_copies import (
-    at_barrier,
-    check_shared,
-    dispatch,
-    multicast,
-    senders,
-    shared_address,
-    shared_reach,
-    tell,
-    window,
-)
-from .events import Transfer
+from .bulk_copies import at_barrier, check_shared, multicast, send_values, senders, shared_address, window
 from .executable import Step
 from .opcodes import Opcode
 from .operands import Decoder
@@ -61,17 +50,7 @@ def _request(decoder: Decoder, op: Opcode, index: int) -> Step:
             everybody = np.full(who.row.size, (1 << run.cluster_size) - 1)
             copy, to, ending = multicast(who, to, ending, everybody)
             who, answers = who.take(copy), answers[copy]
-        offsets = to.offset[:, None] + 4 * np.arange(4)
-        count = who.row.size
-        tell(
-            who,
-            ending,
-            Transfer(
-                index, op.instruction, "exchange", 4, who.row, who.lane, run.chunk,
-                offset=offsets, rows=to.row, copy=np.arange(count),
-            ),
-        )  # fmt: skip
-        dispatch(who, ending, np.full(count, ANSWER), shared_reach(run, to, offsets, I32), values=answers)
+        send_values(who, to, ending, answers, I32)
 
     return step
 
@@ -105,7 +84,10 @@ KINDS: dict[str, Builder] = {"try_cancel": _request, "query_cancel": _question}
 
 
 def _control(decoder: Decoder, op: Opcode, index: int) -> Step | None:
-    return KINDS[op.instruction.parts[1]](decoder, op, index)
+    build = KINDS.get(op.instruction.parts[1])
+    if build is None:
+        raise decoder.unsupported(op)
+    return build(decoder, op, index)
 
 
 BUILDERS: dict[str, Builder] = {"clusterlaunchcontrol": _control}

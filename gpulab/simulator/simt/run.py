@@ -17,7 +17,7 @@ import numpy as np
 from gpulab.simulator.ptx import Location
 
 from .copies import Copies
-from .errors import Endless, Index
+from .errors import Endless, Index, index_of
 from .events import Chunk, Observer
 from .flights import Flights
 from .frame import Frame
@@ -383,13 +383,10 @@ class Run:
         return b""
 
     def thread(self, lane: int) -> Index:
-        x, y, _ = self.frame.block
-        return int(lane % x), int(lane // x % y), int(lane // (x * y))
+        return index_of(lane, self.frame.block)
 
     def block(self, row: int) -> Index:
-        x, y, _ = self.frame.grid
-        linear = int(self.chunk.blocks[row])
-        return linear % x, linear // x % y, linear // (x * y)
+        return index_of(self.chunk.blocks[row], self.frame.grid)
 
     def blame(self, index: int, bad: Array | None = None) -> Blame:
         """The fields of a fault: kernel, place, and the first lane of the group that is in `bad`."""

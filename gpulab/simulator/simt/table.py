@@ -38,7 +38,7 @@ def _asynchronous(build: Builder) -> Builder:
     """The builder of ``st`` or ``red``, which may also send what it writes to another block."""
 
     def either(decoder: Decoder, op: Opcode, index: int) -> Step | None:
-        chosen = cluster_steps.send_values if cluster_steps.is_asynchronous(op) else build
+        chosen = cluster_steps.asynchronous if cluster_steps.is_asynchronous(op) else build
         return chosen(decoder, op, index)
 
     return either

@@ -41,11 +41,11 @@ LAYOUT = np.dtype(
     }
 )  # fmt: skip
 IS_HARDWARES = 0x2  # in byte 8
+HARDWARE_B4X16 = 11  # the type of numbers of 4 bits, 16 in 8 bytes; smaller ones are those of `TYPES`
+HARDWARE_TF32 = 1 << 16  # the bit that makes tf32 of f32
 # The hardware's tiled maps, as far as CuTe DSL 4.8.1 shows them: its host code was given tensors whose sizes,
 # strides, types and swizzles differed one at a time. It makes no element strides, no filling with NaN and no
 # interleaved layouts.
-HARDWARE_B4X16 = 11  # the type of numbers of 4 bits, 16 in 8 bytes; smaller ones are those of `TYPES`
-HARDWARE_TF32 = 1 << 16  # the bit that makes tf32 of f32
 HARDWARE_LAYOUT = np.dtype(
     {
         "names": ["address", "kinds", "strides", "strides_high", "last", "box_0", "box"],
@@ -245,6 +245,10 @@ def _type(name: str) -> Type:
 def encode(map_: TensorMap) -> bytes:
     """The 128 bytes of a map that keeps all rules. Raises WrongTensorMap."""
     check(map_)
+    if map_.packs > 1:
+        raise WrongTensorMap(
+            "The simulator cannot change a tensor map of numbers of 4 bits. Make a new one on the host."
+        )
     fields = np.zeros((), LAYOUT)
     fields["address"] = map_.address
     fields["type"] = NUMBERS[map_.type.name]

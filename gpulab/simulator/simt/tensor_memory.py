@@ -60,19 +60,18 @@ def allocate(memory: TensorMemory, row: int, count: int) -> int | None:
 
 
 class Shape(NamedTuple):
-    """A shape of ``tcgen05.ld`` and ``.st``: a warp moves `lanes` × `columns` of Tensor Memory at once.
+    """A shape of ``tcgen05.ld`` and ``.st``, which moves `columns` columns of Tensor Memory at once.
 
     `lane` and `column` (32 threads, registers) say which place each register of a thread holds.
     """
 
-    lanes: int
     columns: int
     lane: Array
     column: Array
 
 
-def _shape(lanes: int, columns: int, lane: Array, column: Array) -> Shape:
-    return Shape(lanes, columns, *np.broadcast_arrays(lane, column))
+def _shape(columns: int, lane: Array, column: Array) -> Shape:
+    return Shape(columns, *np.broadcast_arrays(lane, column))
 
 
 _THREAD = np.arange(WARP)[:, None]
@@ -80,11 +79,11 @@ _PAIR = np.arange(2)
 _QUAD = np.arange(4)
 SPLIT = "16x32bx2"  # threads from 16 on reach the same lanes, so many columns further on as the opcode says
 SHAPES = {
-    SPLIT: _shape(16, 1, _THREAD % 16, np.zeros((1, 1), np.int64)),
-    "32x32b": _shape(32, 1, _THREAD, np.zeros((1, 1), np.int64)),
-    "16x64b": _shape(16, 2, _THREAD // 4 + _THREAD % 2 * 8, _THREAD // 2 % 2),
-    "16x128b": _shape(16, 4, _THREAD // 4 + 8 * _PAIR, _THREAD % 4),
-    "16x256b": _shape(16, 8, _THREAD // 4 + _QUAD // 2 * 8, _THREAD % 4 * 2 + _QUAD % 2),
+    SPLIT: _shape(1, _THREAD % 16, np.zeros((1, 1), np.int64)),
+    "32x32b": _shape(1, _THREAD, np.zeros((1, 1), np.int64)),
+    "16x64b": _shape(2, _THREAD // 4 + _THREAD % 2 * 8, _THREAD // 2 % 2),
+    "16x128b": _shape(4, _THREAD // 4 + 8 * _PAIR, _THREAD % 4),
+    "16x256b": _shape(8, _THREAD // 4 + _QUAD // 2 * 8, _THREAD % 4 * 2 + _QUAD % 2),
 }
 
 
@@ -95,4 +94,4 @@ def repeated(name: str, times: int, split: int = 0) -> Shape:
     lane = np.tile(one.lane, (1, times))
     first = np.repeat(np.arange(times) * one.columns, one.column.shape[1])
     column = np.tile(one.column, (1, times)) + first + split * (_THREAD // 16)
-    return Shape(one.lanes, one.columns * times + split, lane, column)
+    return Shape(one.columns * times + split, lane, column)

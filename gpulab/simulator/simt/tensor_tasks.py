@@ -32,6 +32,10 @@ Array = np.ndarray
 
 
 def ask(run: Run, row: int, lane: int, do: Callable[[], None] | None, signal: Signal | None = None) -> None:
+    """Put work of the thread (`row`, `lane`) at the end of the tensor cores' list.
+
+    `do` computes, None for a commit alone; `signal` says which mbarriers learn that the work is done.
+    """
     if run.tensor_work is None:
         run.tensor_work = TensorWork()
     run.tensor_work.tasks.append(Task(row, lane, do, signal))
@@ -62,7 +66,7 @@ def askers(run: Run) -> list[tuple[int, int]]:
 
 
 class Given(NamedTuple):
-    """Sources of a value that each thread has of its own."""
+    """An unsigned value that each thread gives: `mask` keeps the bits of its type."""
 
     source: Source
     mask: int
@@ -73,15 +77,18 @@ class Given(NamedTuple):
 
 
 def word(decoder: Decoder, operand: Operand, dtype: np.dtype) -> Given:
+    """The operand as an unsigned value of `dtype`'s size."""
     return Given(decoder.source(operand, dtype), (1 << 8 * dtype.itemsize) - 1)
 
 
 def address_of(decoder: Decoder, operand: Operand) -> Callable[[Run, int, int], int]:
+    """The address in an operand ``[a + offset]``, as a function of a run and a thread's row and lane."""
     address = decoder.address(operand)
     return lambda run, row, lane: int(np.broadcast_to(address(run.registers), run.shape)[row, lane])
 
 
 def commit(decoder: Decoder, op: Opcode, index: int) -> Step:
+    """``tcgen05.commit``: an mbarrier (with a mask, one in each block) learns when the work is done."""
     parts = op.instruction.parts
     operand, *more = op.instruction.operands
     address = decoder.address(operand)
@@ -128,24 +135,21 @@ def _check_barriers(run: Run, index: int, row: int, lane: int, signal: Signal) -
         )
 
 
-def look(run: Run, row: Array, address: Array) -> bool:
-    """Somebody looks at the mbarriers at `address` of the blocks in `row`, both (n,): what was committed to
-    them is done, as much as it takes to end the phase. Whether there was anything."""
+def look(run: Run, row: Array, address: Array) -> None:
+    """Threads test the mbarriers at `address` of the blocks in `row`, both (n,): do what was committed to
+    them, as much as it takes to end the phase."""
     work = run.tensor_work
     if work is None or not work.tasks:
-        return False
+        return
     looked = {(int(r), int(a)) for r, a in zip(row, address, strict=True)}
     words = run.shared.view(I64)
     phases = {place: parity(words[place[0], place[1] // 8]) for place in looked}
-    done = False
     for task in [task for task in work.tasks if task.signal is not None]:
         signal = task.signal
         assert signal is not None
         places = {(int(r), signal.offset) for r in signal.rows} & looked
         if any(parity(words[r, a // 8]) == phases[r, a] for r, a in places):
             _do_up_to(run, work, task)
-            done = True
-    return done
 
 
 def _do_up_to(run: Run, work: TensorWork, last: Task) -> None:
