@@ -12,7 +12,7 @@ from gpulab.simulator import compile
 
 from . import launching, messages, notebook_parts, progress, registry, watching
 from .parts import Detail, Part, Unwritten
-from .run import GPU, name_of
+from .run import name_of
 from .spec import Answer, Exercise
 from .verdict import Verdict, no_points
 
@@ -47,7 +47,7 @@ def check(exercise: str | Exercise, fn: Callable[..., Any], attempt: bool = True
         raise Stopped(messages.interrupted(exercise.name)) from None
     watching.remember(Answer(exercise, fn, reference), parts)
     compiler = exercise.evidence.counted_with() or compile.compiler_version()
-    verdict = Verdict(exercise.name, parts, device=f"{GPU} simulated", compiler=compiler)
+    verdict = Verdict(exercise.name, parts, device=f"{exercise.gpu} simulated", compiler=compiler)
     if any(isinstance(detail, Unwritten) for detail in parts[0].details[:1]):
         return replace(verdict, notes=(messages.nothing_to_count(exercise.name),))
     return record(exercise, verdict) if attempt else replace(verdict, notes=(messages.not_counted(),))

@@ -29,9 +29,8 @@ from . import launching, messages
 from .cases import Argument
 from .on_host import Rules
 from .parts import Detail, Unwritten
-from .spec import Face, Shape
+from .spec import GPU, Face, Shape
 
-GPU = "A100"  # what counts are taken on everywhere, so that a budget means the same on every machine
 LIMIT = 400_000  # instructions of one chunk of blocks: many times what an exercise needs, and a few seconds
 
 Arrays = Mapping[str, DeviceArray]
@@ -53,11 +52,14 @@ class Outcome:
 
 
 @contextlib.contextmanager
-def reference_device() -> Iterator[devices.SimulatedDevice]:
-    """The simulated device as the GPU that counts are taken on, whichever the learner has chosen."""
+def reference_device(gpu: str = GPU) -> Iterator[devices.SimulatedDevice]:
+    """The simulated device as the GPU that counts are taken on, whichever the learner has chosen.
+
+    `gpu` is that of the exercise. Raises hardware.UnknownGPU.
+    """
     device = devices.current()
     chosen = device.gpu
-    device.gpu = find_gpu(GPU)
+    device.gpu = find_gpu(gpu)
     try:
         yield device
     finally:

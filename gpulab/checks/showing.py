@@ -121,7 +121,7 @@ def _of_case(
     exercise: Exercise, evidence: LaunchTrace, case: Case, fn: Callable[..., Any], wish: Wish
 ) -> Iterator[Picture]:
     """The pictures of an exercise at one case: which thread wrote what, or what its report draws."""
-    with reference_device() as device:
+    with reference_device(exercise.gpu) as device:
         watch, writers, passes = Watch(device), Writers(line=wish.line), _Passes()
         with device.observed(passes.of):
             shape = evidence.shape(case.sizes) if evidence.shape is not None else None

@@ -20,6 +20,8 @@ Number = int | float
 Face = Literal["cuda", "cupy"]
 Placement = Literal["own", "sharded", "replicated"]
 
+GPU = "A100"  # what counts are taken on everywhere, so that a budget means the same on every machine
+
 
 class WrongAnswer(Exception):
     """Raised by the reference of a measured exercise: a sentence to the learner about their answer."""
@@ -248,7 +250,8 @@ class Exercise:
     `varies` names the sizes of which a cohort draws its own (`gpulab.checks.cohort`): no text of the lab
     depends on their exact values. `hints` has three steps; `section` is the heading of the lab to read again
     after the last. In a `detective` exercise the learner looks for what is wrong: of a race the check shows
-    the two lines and no cure.
+    the two lines and no cure. `gpu` names the simulated GPU that its kernels are compiled for, run on and
+    counted on, whichever GPU the learner has chosen.
     """
 
     name: str
@@ -262,6 +265,7 @@ class Exercise:
     hints: tuple[str, str, str] = ("", "", "")
     section: str = ""
     detective: bool = False
+    gpu: str = GPU
     varies: tuple[str, ...] = ()
     tags: tuple[str, ...] = field(default=())
 

@@ -51,7 +51,7 @@ def watch() -> Trace:
     answer, watched = _last[0]
     launched = launch_trace_of(answer.exercise).launched(answer)
     case = next(case for case in answer.exercise.cases if case.name == watched.case)
-    with reference_device():
+    with reference_device(answer.exercise.gpu):
         arguments = cases.of(launched, case)
         given = [
             launching.scalar(a.value, launched.face)

@@ -14,7 +14,6 @@ from typing import Any
 from nbformat import NotebookNode
 
 from gpulab.checks import registry
-from gpulab.checks.run import GPU
 from gpulab.checks.spec import Case, Exercise
 from gpulab.simulator.compile import compiler_version
 from grading.core import dialogues, linking, ranks, recordings, sandbox, texts
@@ -115,7 +114,7 @@ class Judge:
             graft.digest,
             replayed,
             compiler=compiler_version(),
-            device=f"{GPU} simulated",
+            device=_simulated(questions),
             seconds={"record": round(recorded - began, 2), "replay": round(time.monotonic() - recorded, 2)},
         )
 
@@ -257,6 +256,11 @@ def exercise_step(
 def job_bytes(job: dict[str, Any]) -> bytes:
     """A job as the recorder reads it; NumPy's numbers become Python's."""
     return json.dumps(job, default=lambda value: value.tolist()).encode()
+
+
+def _simulated(questions: tuple[Question, ...]) -> str:
+    """The GPUs that the exercises were judged on, in the order in which the notebook asks."""
+    return " and ".join(dict.fromkeys(exercise_of(q.exercise).gpu for q in questions)) + " simulated"
 
 
 def _notes(graft: Graft, by_cell: dict[str, str], questions: tuple[Question, ...]) -> dict[str, str]:

@@ -96,7 +96,7 @@ def _program(exercise: Exercise, case: Case, record: CaseTrace, cc: Capability |
     codes: dict[Kernel, bytes] = {}
     for launch in record.launches:
         if launch.kernel not in codes:
-            codes[launch.kernel] = _code(launch.kernel, cc)
+            codes[launch.kernel] = _code(launch.kernel, exercise.gpu, cc)
     order = list(codes)
     head = {
         "given": len(given),
@@ -133,8 +133,8 @@ def _upload(event: Upload) -> dict[str, Any]:
     return {"buffer": event.buffer, "data": event.data.hex()}
 
 
-def _code(kernel: Kernel, cc: Capability | None) -> bytes:
-    with run.reference_device() as device:
+def _code(kernel: Kernel, gpu: str, cc: Capability | None) -> bytes:
+    with run.reference_device(gpu) as device:
         checked = compiled(kernel, device)
     if checked.cooperative:
         raise Refused(texts.COOPERATIVE.format(kernel=checked.name))

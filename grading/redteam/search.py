@@ -203,7 +203,7 @@ def costs_of(job: ReplayJob, name: str, what: Mapping[str, CaseTrace]) -> dict[s
         counters.append(Counters())
         return counters[-1]
 
-    with reference_device() as device, device.observed(observe):
+    with reference_device(exercise.gpu) as device, device.observed(observe):
         for case in exercise.cases:
             launched.run(case)
     counts = [each.counts for each in counters if each.counts is not None]

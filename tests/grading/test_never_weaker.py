@@ -31,7 +31,7 @@ def can_show(exercise: Exercise, solution: object) -> dict[str, int]:
     most = {"launches": 0, "blocks": 0, "warps": 0}
     for case in watched.values():
         launches: list[devices.Launch] = []
-        with reference_device() as device:
+        with reference_device(exercise.gpu) as device:
             outcome = answer.run(case, device.observed(launches.append))
         assert not outcome.trouble, outcome.trouble
         most["launches"] = max(most["launches"], min(len(launches), 2))

@@ -10,6 +10,7 @@ import numpy as np
 from gpulab.checks import launching, messages
 from gpulab.checks.on_host import Rules
 from gpulab.checks.refusals import Refused
+from gpulab.checks.run import reference_device
 from gpulab.frontends.cuda.host import device_array
 from gpulab.frontends.cupy.memory import using_allocator
 from gpulab.simulator import device as devices
@@ -72,8 +73,14 @@ class Tracer:
 
 
 def trace_case(function: Any, record: Any, exercise: str, case: dict[str, Any]) -> None:
-    """Call the function on handles of the case's arrays."""
-    device = devices.current()
+    """Call the function on handles of the case's arrays, on the exercise's GPU."""
+    with reference_device(case["gpu"]) as device:
+        _trace(function, record, exercise, case, device)
+
+
+def _trace(
+    function: Any, record: Any, exercise: str, case: dict[str, Any], device: devices.SimulatedDevice
+) -> None:
     values: list[Any] = []
     allocations: list[Any] = []
     names: list[str] = []

@@ -194,7 +194,7 @@ def _three(size: Any) -> tuple[int, int, int]:
 
 def undecided(answer: Recorded) -> str:
     """Where a result is wrong that is right in a replay over other garbage; empty where all are right."""
-    with reference_device():
+    with reference_device(answer.exercise.gpu):
         for case in answer.exercise.cases:
             outcome = answer.run(case)
             if outcome.trouble:

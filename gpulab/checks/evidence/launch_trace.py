@@ -71,7 +71,7 @@ class LaunchTrace(OnArrays):
         """All parts, on the simulator, whatever the learner's device is."""
         if devices.uses_gpu():
             answer = replace(answer, fn=onto_simulator(answer.fn))
-        with reference_device():
+        with reference_device(answer.exercise.gpu):
             return examine(self.launched(answer))
 
     def launched(self, answer: Answer) -> Launched:
@@ -83,7 +83,12 @@ class LaunchTrace(OnArrays):
 
     def step(self, exercise: Exercise, case: Case, seed: int) -> dict[str, Any]:
         """Shapes and types of the arguments, and how to launch; the sandbox needs no contents."""
-        step = {"name": case.name, "arguments": without_contents(self, case), "face": self.face}
+        step = {
+            "name": case.name,
+            "arguments": without_contents(self, case),
+            "face": self.face,
+            "gpu": exercise.gpu,
+        }
         if self.shape is None:
             return step
         shape = self.shape(case.sizes)
@@ -108,7 +113,7 @@ class LaunchTrace(OnArrays):
         """
         garbage = Recorded(**vars(self.launched(answer)), recorded=recorded)
         plain = replace(garbage, contents=replace(answer.contents, garbage=None))
-        with reference_device():
+        with reference_device(answer.exercise.gpu):
             parts = examine(garbage)
             if parts[0].state == "pass":
                 why = undecided(plain)
