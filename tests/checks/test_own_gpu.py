@@ -88,8 +88,9 @@ def judged(function: Any, exercise: Exercise) -> str:
     evidence.record(function, record, exercise.name, step)
     written = json.loads(json.dumps(lines))
     kernels = {facts["digest"]: read_kernel(facts) for kind, facts in written if kind == "kernel"}
-    there = {CASE.name: evidence.read(facts, kernels) for kind, facts in written if kind == "case"}
+    case = next(facts for kind, facts in written if kind == "case")
     contents = Contents({CASE.name: 5}, garbage=7)
+    there = {CASE.name: evidence.read(case, kernels)}
     return evidence.replay(Answer(exercise, function, reference, contents), there)[0].state
 
 
